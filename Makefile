@@ -1,0 +1,39 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+SHELL := /bin/bash
+
+help:  ## what there is to make
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --no-deps -r requirements.lock
+	$(BIN)/python -m pip install -q --no-deps -e .
+	@touch $@
+
+demo: .venv/ready  ## a vault over a generated census of 1,000,000 people, at work
+	$(BIN)/python -m discreet.demo
+
+test: lint types .venv/ready  ## lint, types, room contracts, then every test
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/ready  ## ruff and the room contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+types: .venv/ready  ## mypy --strict
+	$(BIN)/mypy
+
+bench: .venv/ready  ## the figures of the issues, each a ratio measured in one run
+	$(BIN)/python -m bench
+
+lock:  ## pin the newest versions that fit pyproject.toml
+	$(PYTHON) -m pip install -q uv
+	$(PYTHON) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate -q --upgrade -o requirements.lock
+
+clean:  ## remove what these commands made
+	rm -rf .venv demo bench/out
+
+.PHONY: help demo test lint types bench lock clean

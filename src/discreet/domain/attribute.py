@@ -1,0 +1,155 @@
+"""Attributes: the public, finite, ordered domains of a table's columns.
+
+Codes of an attribute, in order: its ordinary cells 0 … cells−1, then one for values outside the declared ones (only
+with outside = "other"), then one for missing values (only with null = true). Ordinary cells come first so that a range
+of values is a range of codes.
+
+A row with a value that has no code is not in the population at all: with outside = "drop" any value outside, and
+without a null code any missing value (under "other" a missing value without a code of its own is "other").
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+Outside = Literal["drop", "clamp", "other"]
+Kind = Literal["integer", "category", "bins"]
+Hierarchy = tuple["str | tuple[str, Hierarchy]", ...]
+"""The leaves of a category's taxonomy from left to right; an inner node is (name, children)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribute(ABC):
+    """What the three kinds share. `source` names the public document that the values come from."""
+
+    kind: ClassVar[Kind]
+    name: str
+    source: str
+    outside: Outside = "drop"
+    null: bool = False
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """The number of ordinary codes."""
+
+    @property
+    def size(self) -> int:
+        """The number of codes."""
+        return self.cells + (self.outside == "other") + self.null
+
+    @property
+    def other_code(self) -> int | None:
+        return self.cells if self.outside == "other" else None
+
+    @property
+    def null_code(self) -> int | None:
+        return self.size - 1 if self.null else None
+
+    @property
+    def total(self) -> bool:
+        """Whether every possible value has a code, so that no row can be dropped."""
+        return self.outside == "other" or (self.outside == "clamp" and self.null)
+
+    def label(self, code: int) -> str:
+        """The name of a code as people read it."""
+        if code == self.null_code:
+            return "(missing)"
+        if code == self.other_code:
+            return "(other)"
+        if not 0 <= code < self.cells:
+            raise IndexError(f"{self.name} has codes 0 to {self.size - 1}")
+        return self._cell_label(code)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.label(code) for code in range(self.size))
+
+    @abstractmethod
+    def _cell_label(self, code: int) -> str: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integer(Attribute):
+    """Whole numbers low … high, one code each."""
+
+    kind: ClassVar[Kind] = "integer"
+    low: int
+    high: int
+
+    @property
+    def cells(self) -> int:
+        return self.high - self.low + 1
+
+    def _cell_label(self, code: int) -> str:
+        return str(self.low + code)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Category(Attribute):
+    """Named values; their order is the left-to-right order of the hierarchy, where there is one."""
+
+    kind: ClassVar[Kind] = "category"
+    values: tuple[str, ...]
+    hierarchy: Hierarchy | None = None
+    _codes: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_codes", {value: code for code, value in enumerate(self.values)})
+
+    @property
+    def cells(self) -> int:
+        return len(self.values)
+
+    def code(self, value: str) -> int | None:
+        """The code of a value, None where it is not declared."""
+        return self._codes.get(value)
+
+    def _cell_label(self, code: int) -> str:
+        return self.values[code]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bins(Attribute):
+    """Half-open bins [a, b) of a numeric column between consecutive edges; None is an open end.
+
+    `grain` is the unit to which the engine rounds a row before it is summed; without one the column has no SUM.
+    """
+
+    kind: ClassVar[Kind] = "bins"
+    edges: tuple[Fraction | None, ...]
+    grain: Fraction | None = None
+
+    @property
+    def cells(self) -> int:
+        return len(self.edges) - 1
+
+    @property
+    def open(self) -> bool:
+        return self.edges[0] is None or self.edges[-1] is None
+
+    def _cell_label(self, code: int) -> str:
+        low, high = self.edges[code], self.edges[code + 1]
+        left = "(−∞" if low is None else f"[{number_text(low)}"
+        right = "∞)" if high is None else f"{number_text(high)})"
+        return f"{left}, {right}"
+
+
+def number_text(value: Fraction) -> str:
+    """A rational as people write it: 25000, 0.5, or 1/3 where no decimal is exact."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    rest, places = value.denominator, 0
+    while rest % 10 == 0:
+        rest //= 10
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1:
+        return f"{value.numerator}/{value.denominator}"
+    scaled = value
+    while scaled.denominator != 1:
+        scaled, places = scaled * 10, places + 1
+    digits = str(abs(scaled.numerator)).rjust(places + 1, "0")
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"

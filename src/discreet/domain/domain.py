@@ -1,0 +1,73 @@
+"""A domain: the public description of a table, a finite box of points."""
+
+import difflib
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from discreet.domain.attribute import Attribute
+from discreet.domain.region import Box, Region
+from discreet.errors import DomainError
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The table's name in SQL and its attributes, in order: axis i of every region is attribute i."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+
+    @cached_property
+    def _axes(self) -> dict[str, int]:
+        return {attribute.name: axis for axis, attribute in enumerate(self.attributes)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(attribute.size for attribute in self.attributes)
+
+    @cached_property
+    def points(self) -> int:
+        return math.prod(self.shape)
+
+    @cached_property
+    def everything(self) -> Region:
+        return Region((Box((0,) * len(self.shape), tuple(size - 1 for size in self.shape)),))
+
+    def axis(self, name: str) -> int:
+        """The axis of an attribute; an unknown name raises with the near ones."""
+        if name in self._axes:
+            return self._axes[name]
+        near = difflib.get_close_matches(name, self.names, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self.names)}"
+        raise DomainError(f"{self.name} has no attribute {name!r}; {hint}")
+
+    def __getitem__(self, name: str) -> Attribute:
+        return self.attributes[self.axis(name)]
+
+    def slab(self, name: str, low: int, high: int) -> Region:
+        """The points whose code on one attribute lies in low … high."""
+        axis = self.axis(name)
+        whole = self.everything.boxes[0]
+        return Region(
+            (
+                Box(
+                    (*whole.low[:axis], low, *whole.low[axis + 1 :]),
+                    (*whole.high[:axis], high, *whole.high[axis + 1 :]),
+                ),
+            )
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 of everything that decides what a code means: a change of it changes every answer."""
+        described = [
+            [type(a).__name__, {key: str(value) for key, value in vars(a).items() if key[0] != "_"}]
+            for a in self.attributes
+        ]
+        return hashlib.sha256(json.dumps([self.name, described], sort_keys=True).encode()).hexdigest()

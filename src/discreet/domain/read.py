@@ -1,0 +1,209 @@
+"""TOML text → Domain, with errors that name the line, the key and what is allowed."""
+
+import math
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NoReturn
+
+from discreet.domain.attribute import Attribute, Bins, Category, Hierarchy, Integer, Outside, number_text
+from discreet.domain.domain import Domain
+from discreet.domain.lines import line_of
+from discreet.errors import DomainError
+
+COMMON_KEYS = ("kind", "source", "outside", "null")
+OWN_KEYS = {"integer": ("low", "high"), "category": ("values", "hierarchy"), "bins": ("edges", "grain")}
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LARGEST_INTEGER = 2**53  # codes and values stay exact in every engine, in doubles too
+MOST_DIGITS = 30  # before and after the point: a number like 1e999999999 would fill the memory
+
+
+def read_domain(path: str | Path) -> Domain:
+    """Read a domain's TOML file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise DomainError(f"cannot read {path}; a domain is a UTF-8 TOML file, see `discreet domain propose`") from None
+    return parse_domain(text)
+
+
+def parse_domain(text: str) -> Domain:
+    """Parse a domain's TOML text."""
+    try:
+        document = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise DomainError(f"not TOML: {error}") from None
+    except (ValueError, ArithmeticError, RecursionError):
+        raise DomainError("not a domain: a number is too long, or brackets are nested too deeply") from None
+    for key in document:
+        if key not in ("name", "attributes"):
+            raise DomainError(f"line {line_of(text, (key,))}: unknown key {key!r}; allowed: name, [attributes.…]")
+    name = document.get("name")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise DomainError(
+            f'line {line_of(text, ("name",))}: name = "…" is required: the table\'s name in SQL (letters, digits, _)'
+        )
+    tables = document.get("attributes")
+    if not isinstance(tables, dict) or not tables:
+        raise DomainError(f"line {line_of(text, ('attributes',))}: a domain needs at least one [attributes.NAME] table")
+    readers = [_Reader(text, attribute_name, table) for attribute_name, table in tables.items()]
+    first_spelling: dict[str, str] = {}
+    for reader in readers:
+        spelled = first_spelling.setdefault(reader.name.lower(), reader.name)
+        if spelled != reader.name:
+            reader.fail(None, f"SQL cannot tell it from {spelled}: the names differ in case only")
+    return Domain(name, tuple(reader.attribute() for reader in readers))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    text: str
+    name: str
+    table: Mapping[str, Any]
+
+    def fail(self, key: str | None, problem: str) -> NoReturn:
+        path = ("attributes", self.name) if key is None else ("attributes", self.name, key)
+        raise DomainError(f"line {line_of(self.text, path)}: {'.'.join(path)}: {problem}")
+
+    def attribute(self) -> Attribute:
+        if not self.name.isprintable() or not self.name.strip():
+            self.fail(None, "a column's name needs at least one visible character, and no control characters")
+        if not isinstance(self.table, dict):
+            self.fail(None, f"must be a table: [attributes.{self.name}]")
+        kind = self.table.get("kind")
+        if not isinstance(kind, str) or kind not in OWN_KEYS:
+            self.fail("kind", 'must be "integer", "category" or "bins"')
+        allowed = (*COMMON_KEYS, *OWN_KEYS[kind])
+        for key in self.table:
+            if key not in allowed:
+                self.fail(key, f"unknown key; {kind} allows {', '.join(allowed)}")
+        source = self.table.get("source")
+        if not isinstance(source, str) or not source.strip():
+            self.fail(
+                "source",
+                "required: the public document that the values come from (values read off the data leak it)",
+            )
+        null = self.table.get("null", False)
+        if not isinstance(null, bool):
+            self.fail("null", "must be true or false")
+        common = _Common(self.name, source, self.outside(kind), null)
+        match kind:
+            case "integer":
+                return self.integer(common)
+            case "category":
+                return self.category(common)
+            case _:
+                return self.bins(common)
+
+    def outside(self, kind: str) -> Outside:
+        allowed: tuple[Outside, ...] = ("drop", "other") if kind == "category" else ("drop", "clamp", "other")
+        outside: Outside = self.table.get("outside", "drop")
+        if outside not in allowed:
+            self.fail("outside", f"must be one of {', '.join(allowed)} for a {kind} attribute")
+        return outside
+
+    def integer(self, common: "_Common") -> Integer:
+        for key in ("low", "high"):
+            value = self.table.get(key)
+            if not isinstance(value, int) or isinstance(value, bool) or abs(value) > LARGEST_INTEGER:
+                self.fail(key, "required: a whole number within ±2^53")
+        low, high = self.table["low"], self.table["high"]
+        if low > high:
+            self.fail("low", f"low = {low} is above high = {high}")
+        return Integer(**vars(common), low=low, high=high)
+
+    def category(self, common: "_Common") -> Category:
+        tree = self.table.get("hierarchy")
+        if tree is not None and not isinstance(tree, dict):
+            self.fail("hierarchy", "must be a table of groups: each a list of values, or a table of groups")
+        hierarchy = None if tree is None else self.hierarchy(tree)
+        values = self.table.get("values")
+        if values is None and hierarchy is None:
+            self.fail("values", "required: the list of categories, in order")
+        listed = leaves(hierarchy or ())
+        if values is not None:
+            if not isinstance(values, list):
+                self.fail("values", "must be a list of strings, whole numbers or true/false")
+            declared = tuple(self.category_text("values", value) for value in values)
+            if hierarchy is not None and sorted(declared) != sorted(listed):
+                self.fail("hierarchy", "its leaves must be exactly the values")
+            listed = listed or declared
+        key = "values" if hierarchy is None else "hierarchy"
+        if not listed:
+            self.fail(key, "at least one category is needed")
+        twice = next((value for value, times in Counter(listed).items() if times > 1), None)
+        if twice is not None:
+            self.fail(key, f"{twice!r} is listed twice")
+        return Category(**vars(common), values=listed, hierarchy=hierarchy)
+
+    def hierarchy(self, tree: Mapping[str, Any]) -> Hierarchy:
+        nodes: list[str | tuple[str, Hierarchy]] = []
+        for group, children in tree.items():
+            if isinstance(children, dict) and children:
+                nodes.append((group, self.hierarchy(children)))
+            elif isinstance(children, list) and children:
+                nodes.append((group, tuple(self.category_text("hierarchy", value) for value in children)))
+            else:
+                self.fail("hierarchy", f"group {group!r} must be a non-empty list of values or a table of groups")
+        return tuple(nodes)
+
+    def category_text(self, key: str, value: object) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if not isinstance(value, str | int):
+            self.fail(key, "a category is a string, a whole number or true/false")
+        return str(value)
+
+    def bins(self, common: "_Common") -> Bins:
+        edges = self.table.get("edges")
+        if not isinstance(edges, list) or len(edges) < 2:
+            self.fail("edges", "required: at least two numbers, ascending; -inf or inf at an end opens it")
+        exact = [self.number("edges", edge) for edge in edges]
+        for low, high in pairwise(exact):
+            if not low < high:
+                self.fail("edges", f"must ascend, but {_written(low)} is followed by {_written(high)}")
+        grain = self.table.get("grain")
+        exact_grain = None if grain is None else self.number("grain", grain)
+        if exact_grain is not None and not 0 < exact_grain < math.inf:
+            self.fail("grain", "must be a positive number: the unit that a row is rounded to before it is summed")
+        finite = [abs(edge) for edge in exact if isinstance(edge, Fraction)]
+        if max(finite, default=Fraction(0)) > LARGEST_INTEGER * (exact_grain or 1):
+            self.fail("edges", "must stay within ±2^53 grains (±2^53 without a grain), so that sums stay exact")
+        closed = tuple(edge if isinstance(edge, Fraction) else None for edge in exact)
+        if closed == (None, None):
+            self.fail("edges", "one edge must be finite")
+        return Bins(**vars(common), edges=closed, grain=exact_grain if isinstance(exact_grain, Fraction) else None)
+
+    def number(self, key: str, value: object) -> Fraction | float:
+        if isinstance(value, bool) or not isinstance(value, int | Decimal) or value != value:
+            self.fail(key, "must hold numbers")
+        if value in (math.inf, -math.inf):
+            return float(value)
+        bound = 10**MOST_DIGITS
+        exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
+        if not isinstance(exponent, int) or exponent < -MOST_DIGITS or not -bound < value < bound:
+            self.fail(key, f"must hold numbers below 10^{MOST_DIGITS}, with at most {MOST_DIGITS} decimals")
+        return Fraction(value)
+
+
+@dataclass(frozen=True)
+class _Common:
+    name: str
+    source: str
+    outside: Outside
+    null: bool
+
+
+def _written(edge: Fraction | float) -> str:
+    return number_text(edge) if isinstance(edge, Fraction) else str(edge)
+
+
+def leaves(hierarchy: Hierarchy) -> tuple[str, ...]:
+    """The values under a hierarchy's nodes, from left to right."""
+    return tuple(leaf for node in hierarchy for leaf in ((node,) if isinstance(node, str) else leaves(node[1])))
