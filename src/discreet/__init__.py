@@ -1,0 +1,12 @@
+"""Discreet: a private statistical database.
+
+The rooms, from the ground up; each may import those before it:
+errors · domain (what is public about the table) · noise (exact samplers) · ledger (budget and journal) · query (what
+can be measured) · sql, table (how it is asked; the sensitive rows) · release (THE GATE) · facts · cube · answer ·
+vault · cli.
+"""
+
+from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.vault import Vault
+
+__all__ = ["BudgetExceeded", "DiscreetError", "Vault"]

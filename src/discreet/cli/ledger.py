@@ -1,0 +1,65 @@
+"""discreet ledger show | complete | check"""
+
+from typing import Annotated
+
+import typer
+
+from discreet.cli.present import Json, VaultPath, command, out, print_json, table, waiting
+
+app = typer.Typer(help="The journal: everything that was charged and released, in order.", no_args_is_help=True)
+
+
+@app.command()
+@command
+def show(
+    vault: VaultPath,
+    after: Annotated[int, typer.Option(help="only entries after this one")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Show the journal, entry by entry."""
+    from discreet.vault import Vault
+
+    opened = Vault.open(vault)
+    lines = opened.entries(after)
+    if as_json:
+        print_json({"entries": list(lines), "receipt": str(opened.ledger.head)})
+        return
+    rows = [(line["seq"], line["at"], line["kind"], line["what"], line["hash"][:12]) for line in lines]
+    table(f"journal of {vault}", ("entry", "at", "kind", "what", "hash"), rows, right=("entry",))
+    out.print(f"[dim]receipt[/] {opened.ledger.head}", soft_wrap=True)
+
+
+@app.command()
+@command
+def complete(vault: VaultPath, as_json: Json = False) -> None:
+    """Finish charges whose answers were never recorded, because of a crash or a failure. Spends nothing more."""
+    from discreet.vault import Vault
+
+    opened = Vault.open(vault)
+    with waiting("finishing"):
+        finished = opened.complete()
+    if as_json:
+        print_json({"completed": finished})
+        return
+    for release in finished:
+        out.print(f"charge {release.charge} is complete; receipt {release.receipt}", soft_wrap=True)
+    if not finished:
+        out.print("Nothing was left unfinished.")
+
+
+@app.command()
+@command
+def check(
+    vault: VaultPath,
+    receipt: Annotated[str, typer.Option(help="a receipt that was kept elsewhere, as in 17:ab12…")],
+    as_json: Json = False,
+) -> None:
+    """Check that the journal is whole and goes on from a receipt: that no old copy was put back."""
+    from discreet.vault import Vault
+
+    opened = Vault.open(vault)
+    opened.check_receipt(receipt)
+    if as_json:
+        print_json({"receipt": str(opened.ledger.head)})
+        return
+    out.print(f"The journal is whole and goes on from that receipt. Now: {opened.ledger.head}", soft_wrap=True)

@@ -1,0 +1,106 @@
+"""discreet init | describe | budget | refresh"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.present import Json, VaultPath, bar, command, exact, out, pairs, print_json, table, waiting
+from discreet.errors import InvalidBudget
+
+
+def register(app: typer.Typer) -> None:
+    """Commands that are verbs of a vault stand at the top level."""
+    for run in (init, describe, budget, refresh):
+        app.command()(run)
+
+
+@command
+def init(
+    vault: VaultPath,
+    source: Annotated[str, typer.Option("--table", help="a Parquet, CSV or DuckDB file (people.duckdb?table=people)")],
+    domain: Annotated[Path, typer.Option(help="the table's public description, in TOML")],
+    epsilon: Annotated[str, typer.Option(help="the budget for everything ever released: 1, 0.5, 1/3")],
+    neighbours: Annotated[str, typer.Option(help="whom it protects: add-remove or replace; a required choice")],
+    as_json: Json = False,
+) -> None:
+    """Make a vault over a table. Nothing is released and nothing is spent."""
+    from discreet.vault import Vault
+
+    if neighbours not in ("add-remove", "replace"):
+        raise InvalidBudget(
+            "--neighbours is add-remove (someone may be in the table or not) or replace (someone's row may be another)"
+        )
+    with waiting("reading the table once, to recognise it later"):
+        made = Vault.init(
+            vault,
+            table=source,
+            domain=domain,
+            epsilon=epsilon,
+            neighbours="replace" if neighbours == "replace" else "add-remove",
+        )
+    if as_json:
+        print_json(made.describe())
+        return
+    out.print(f"[bold]{vault}[/] is ready: {made.ledger.budget.guarantee}.")
+    out.print(f"[dim]Next:[/] discreet describe {vault}", highlight=False)
+
+
+@command
+def describe(vault: VaultPath, as_json: Json = False) -> None:
+    """Show what may be asked: the table's name, its attributes and codes, the promise."""
+    from discreet.vault import Vault
+
+    description = Vault.open(vault).describe()
+    if as_json:
+        print_json(description)
+        return
+    pairs(description["name"], [(key, description[key]) for key in ("vault", "table", "guarantee")])
+    rows = [
+        (a["name"], a["kind"], f"{a['codes']:,}", a["values"], a["outside"], a["source"])
+        for a in description["attributes"]
+    ]
+    out.print()
+    table("", ("attribute", "kind", "codes", "values", "outside", "source"), rows, right=("codes",))
+    out.print(f"[dim]{description['points']:,} points in the domain[/]")
+
+
+@command
+def budget(vault: VaultPath, as_json: Json = False) -> None:
+    """Show what is spent and what is left, as ε for one person."""
+    from discreet.vault import Vault
+
+    report = Vault.open(vault).budget()
+    if as_json:
+        print_json(report)
+        return
+    share = float(report.spent / report.guarantee.epsilon)
+    rows: list[tuple[str, object]] = [
+        ("promise", report.guarantee),
+        ("spent", f"ε = {exact(report.spent)} where most is spent"),
+        ("left", f"ε = {exact(report.left)} everywhere"),
+        ("", f"{bar(share)} {share:.1%}"),
+        ("charges", f"{report.charges:,}"),
+    ]
+    if report.pending:
+        waiting_for = ", ".join(map(str, report.pending))
+        rows.append(("unfinished", f"{waiting_for}; finish them with `discreet ledger complete {vault}`"))
+    pairs("budget", rows)
+
+
+@command
+def refresh(
+    vault: VaultPath,
+    source: Annotated[str | None, typer.Option("--table", help="another table with the same columns")] = None,
+    as_json: Json = False,
+) -> None:
+    """Accept a table that has changed. All spending is kept."""
+    from discreet.vault import Vault
+
+    opened = Vault.open(vault)
+    with waiting("reading the table once, to recognise it later"):
+        receipt = opened.refresh(source)
+    if as_json:
+        print_json({"receipt": str(receipt), "table": opened.location})
+        return
+    out.print(f"The vault now reads {opened.location}; all spending is kept. Receipt {receipt}", soft_wrap=True)

@@ -1,0 +1,104 @@
+"""THE GATE: the one place where sensitive rows are read: charge → read → noise → record → return."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from discreet.domain.domain import Domain
+from discreet.errors import EngineError, UnsupportedQuery
+from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.noise.bits import Bits, require_production
+from discreet.noise.laplace import require_scale, sample_laplace
+from discreet.query.plan import Measurement, Plan
+from discreet.query.query import Count, Quantile, Query, Sum, answer_shape
+from discreet.release.archive import Archive, Array
+from discreet.release.quantile import candidate_codes, draw_quantiles, histogram_of
+from discreet.release.release import Noisy, Release, grain_in
+from discreet.table.table import Table
+
+RELEASE_CELLS = 1 << 29
+"""A plan with more numbers than this is refused before anything is spent."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Binds table, ledger, bits and archive. `measure` is the reader; nothing else in Discreet reads rows."""
+
+    domain: Domain
+    table: Callable[[], Table]
+    """Opens the table and checks that it is the vault's own; called before anything is charged."""
+    ledger: Ledger
+    archive: Archive
+    bits: Bits
+
+    def measure(self, plan: Plan) -> Release:
+        """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
+
+        Whether it is refused depends on the domain, the plan and the ledger only.
+        """
+        require_production(self.bits)
+        self._require_measurable(plan)
+        table = self.table()
+        charge = self.ledger.charge(plan.cost(self.domain), plan.to_json())
+        return self._answer(charge, plan, table)
+
+    def complete(self, charge: Charge) -> Release:
+        """Finish a charge whose answer was never recorded, with the same plan and no further charge."""
+        require_production(self.bits)
+        return self._answer(charge, Plan.from_json(charge.plan), self.table())
+
+    def recall(self, charge: Charge, record: Record) -> Release:
+        """A release as it was recorded. Reads no rows."""
+        plan = Plan.from_json(charge.plan)
+        units = self.archive.load(record.body, [answer_shape(m.query, self.domain) for m in plan.measurements])
+        answers = [
+            Noisy(measurement, grain_in(measurement, self.domain), array)
+            for measurement, array in zip(plan.measurements, units, strict=True)
+        ]
+        return Release(plan, tuple(answers), self.ledger.budget.promise(charge.cost.peak), charge.id, record.receipt)
+
+    def _answer(self, charge: Charge, plan: Plan, table: Table) -> Release:
+        values = self._draw(plan, table, charge)
+        mine = self.archive.save(charge.id, values)
+        record = self.ledger.record(charge.id, mine)
+        if record.body != mine:
+            self.archive.discard(mine)
+        return self.recall(charge, record)
+
+    def _draw(self, plan: Plan, table: Table, charge: Charge) -> list[Array]:
+        """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
+        try:
+            queries = [_read_for(measurement.query) for measurement in plan.measurements]
+            exact = table.evaluate(queries)
+            return [self._noisy(m, array) for m, array in zip(plan.measurements, exact, strict=True)]
+        except Exception:
+            raise EngineError(
+                f"the answer could not be computed; charge {charge.id} stands, and `discreet ledger complete` "
+                "finishes it without a further charge"
+            ) from None
+
+    def _noisy(self, measurement: Measurement, exact: Array) -> Array:
+        if isinstance(measurement.query, Quantile):
+            return draw_quantiles(measurement.query, measurement.scale, exact, self.domain, self.bits)
+        scale = measurement.scale / grain_in(measurement, self.domain)
+        noise = sample_laplace(scale, exact.size, self.bits)
+        return np.add(exact, noise.reshape(exact.shape), out=noise.reshape(exact.shape))
+
+    def _require_measurable(self, plan: Plan) -> None:
+        """Refuse, before anything is charged, what could only fail later."""
+        if not plan.measurements:
+            raise UnsupportedQuery("a plan needs at least one query")
+        for measurement in plan.measurements:
+            require_scale(measurement.scale / grain_in(measurement, self.domain))
+            if isinstance(measurement.query, Quantile) and not candidate_codes(measurement.query, self.domain):
+                raise UnsupportedQuery(f"no value of {measurement.query.of} lies in that region")
+        cells = sum(prod(answer_shape(m.query, self.domain)) for m in plan.measurements)
+        if cells > RELEASE_CELLS:
+            raise UnsupportedQuery(f"the answer would have {cells:,} cells; at most {RELEASE_CELLS:,} are released")
+
+
+def _read_for(query: Query) -> Count | Sum:
+    """What is read exactly, in order to answer a query."""
+    return histogram_of(query) if isinstance(query, Quantile) else query

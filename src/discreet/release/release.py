@@ -1,0 +1,129 @@
+"""Releases: noisy values that are public from here on, with what they promise and how far off they may be."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery
+from discreet.ledger.guarantee import Guarantee
+from discreet.ledger.receipt import Receipt
+from discreet.noise.laplace import laplace_halfwidth, laplace_variance
+from discreet.query.plan import Measurement, Plan
+from discreet.query.query import Quantile, Sum, grain_of
+
+Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """One measurement's answer: whole grains with discrete Laplace noise in every cell (codes, for a Quantile)."""
+
+    measurement: Measurement
+    grain: Fraction
+    units: NDArray[np.int64]
+
+    @property
+    def values(self) -> Numbers:
+        """The noisy answer, an array over the codes of the query's `by` (0-dimensional without one)."""
+        if self.grain.denominator == 1:
+            return self.units * int(self.grain)
+        return self.units * float(self.grain)
+
+    @property
+    def variance(self) -> float:
+        """The exact variance of the noise in each cell: the discrete one."""
+        self._require_laplace()
+        return float(self.grain) ** 2 * laplace_variance(self.measurement.scale / self.grain)
+
+    def halfwidth(self, confidence: float = 0.95) -> Fraction:
+        """The least w such that the noise stays within ±w with at least this probability."""
+        self._require_laplace()
+        return self.grain * laplace_halfwidth(self.measurement.scale / self.grain, Fraction(str(confidence)))
+
+    def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
+        """Bounds that hold the true answer with at least this probability, cell by cell."""
+        half = self.halfwidth(confidence)
+        width = int(half) if half.denominator == 1 else float(half)
+        low, high = self.values - width, self.values + width
+        return (low.item(), high.item()) if low.ndim == 0 else (low, high)
+
+    def _require_laplace(self) -> None:
+        if isinstance(self.measurement.query, Quantile):
+            raise UnsupportedQuery("a quantile's error depends on the data; its rank error is public, see rank_error")
+
+    def rows(self, domain: Domain, confidence: float = 0.95) -> Iterator["Row"]:
+        """One row for each cell: the labels of its group, the value, and an interval where there is one."""
+        query = self.measurement.query
+        attributes = [domain[name] for name in query.by]
+        values = self.values
+        half = None if isinstance(query, Quantile) else float(self.halfwidth(confidence))
+        for cell in np.ndindex(values.shape):
+            labels = tuple(attribute.label(code) for attribute, code in zip(attributes, cell, strict=True))
+            value = values[cell].item()
+            yield Row(labels, value, None if half is None else value - half, None if half is None else value + half)
+
+
+class Row(NamedTuple):
+    """A cell as people read it."""
+
+    labels: tuple[str, ...]
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Release:
+    """What the gate returned for a plan. Anything computed from it alone is free."""
+
+    plan: Plan
+    answers: tuple[Noisy, ...]
+    guarantee: Guarantee
+    charge: int
+    receipt: Receipt
+
+    @property
+    def only(self) -> Noisy:
+        """The answer of a plan with one measurement."""
+        if len(self.answers) != 1:
+            raise UnsupportedQuery(f"this release has {len(self.answers)} answers; look at .answers")
+        return self.answers[0]
+
+    @property
+    def value(self) -> Any:
+        """The one number, or the one array."""
+        values = self.only.values
+        return values.item() if values.ndim == 0 else values
+
+    @property
+    def variance(self) -> float:
+        return self.only.variance
+
+    def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
+        return self.only.interval(confidence)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "answers": [
+                {
+                    **measurement,
+                    "value": noisy.values.tolist(),
+                    "variance": None if isinstance(noisy.measurement.query, Quantile) else noisy.variance,
+                }
+                for noisy, measurement in zip(self.answers, self.plan.to_json(), strict=True)
+            ],
+            "guarantee": self.guarantee.to_json(),
+            "charge": self.charge,
+            "receipt": str(self.receipt),
+        }
+
+
+def grain_in(measurement: Measurement, domain: Domain) -> Fraction:
+    """The unit of a measurement's answer: 1, or for a Sum its attribute's grain."""
+    query = measurement.query
+    return grain_of(domain[query.of]) if isinstance(query, Sum) else Fraction(1)

@@ -1,0 +1,21 @@
+"""A query as the SQL that asks it: how journals, releases and answers name what was measured."""
+
+from discreet.domain.attribute import number_text
+from discreet.domain.domain import Domain
+from discreet.query.query import Count, Quantile, Query, Sum
+from discreet.sql.word import identifier, where_text
+
+
+def query_text(query: Query, domain: Domain) -> str:
+    """The SQL of a query: SELECT sex, COUNT(*) FROM people WHERE age >= 50 GROUP BY sex."""
+    groups = [identifier(name) for name in query.by]
+    match query:
+        case Count():
+            aggregate = "COUNT(*)"
+        case Sum():
+            aggregate = f"SUM({identifier(query.of)})"
+        case Quantile():
+            aggregate = f"QUANTILE({identifier(query.of)}, {number_text(query.level)})"
+    where = "" if query.where == domain.everything else f" WHERE {where_text(query.where, domain)}"
+    group_by = f" GROUP BY {', '.join(groups)}" if groups else ""
+    return f"SELECT {', '.join([*groups, aggregate])} FROM {identifier(domain.name)}{where}{group_by}"

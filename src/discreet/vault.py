@@ -1,0 +1,305 @@
+"""The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
+
+import os
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.domain.attribute import number_text
+from discreet.domain.conditions import region_where
+from discreet.domain.domain import Domain
+from discreet.domain.read import parse_domain
+from discreet.errors import DomainError, TableError, VaultError
+from discreet.ledger.guarantee import Budget, Guarantee, Neighbours, exact_epsilon
+from discreet.ledger.journal import Entry
+from discreet.ledger.ledger import Ledger, header_of
+from discreet.ledger.receipt import Receipt
+from discreet.noise.bits import Bits
+from discreet.query.plan import Measurement, Plan, exact_scale
+from discreet.query.query import Count, Query, Sum
+from discreet.release.archive import Archive
+from discreet.release.gate import Gate
+from discreet.release.release import Release
+from discreet.sql.describe import query_text
+from discreet.table.open import FRAME, locate
+from discreet.table.propose import propose
+from discreet.table.table import Table, open_table
+
+SETTINGS, JOURNAL, KEY, RELEASES = "vault.toml", "journal.sqlite", "key", "releases"
+KEY_WORDS = 4  # 256 bits
+
+Number = Fraction | int | float | str
+
+
+@dataclass(frozen=True)
+class BudgetReport:
+    """What a vault may spend, the most that anyone's row has spent, and what is left where most is spent."""
+
+    guarantee: Guarantee
+    spent: Fraction
+    left: Fraction
+    charges: int
+    pending: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "guarantee": self.guarantee.to_json(), "pending": list(self.pending)}
+
+
+@dataclass
+class Vault:
+    """A private statistical database in one directory. Make one with `Vault.init`, come back with `Vault.open`."""
+
+    path: Path
+    domain: Domain
+    ledger: Ledger
+    gate: Gate = field(repr=False)
+    location: str
+
+    @classmethod
+    def init(
+        cls,
+        path: str | Path,
+        *,
+        table: object,
+        domain: str | Path,
+        epsilon: Number,
+        neighbours: Neighbours,
+    ) -> "Vault":
+        """Make a vault over a table: nothing of it is released, and nothing is spent.
+
+        `epsilon` bounds everything that the vault will ever release, together; `neighbours` says whom it protects:
+        "add-remove", a person who may be in the table or not; "replace", a person whose row may be another.
+        """
+        home = Path(path)
+        if home.exists():
+            raise VaultError(f"{home} is already there; open it, or choose another place")
+        budget = Budget(exact_epsilon(epsilon), neighbours)
+        text = _domain_text(domain)
+        opened = open_table(table, parse_domain(text))
+        key = Bits().words(KEY_WORDS).tobytes()
+        header = {
+            "vault_id": Bits().words(2).tobytes().hex(),
+            "budget": budget.to_json(),
+            "domain": text,
+            "fingerprint": opened.source.fingerprint(key),
+        }
+        _make(home, header, key, locate(table))
+        return cls.open(home, table=None if isinstance(table, str | Path) else table)
+
+    @classmethod
+    def open(cls, path: str | Path, *, table: object = None, accept_rollback: bool = False) -> "Vault":
+        """Open a vault. A table that was handed over as a data frame has to be handed over again.
+
+        `accept_rollback` accepts a journal that is older than the last receipt seen: see the docs before you do.
+        """
+        home = Path(path)
+        if not (home / JOURNAL).is_file() or not (home / SETTINGS).is_file():
+            raise VaultError(f"{home} is not a vault; make one with `discreet init`")
+        location = _location(home)
+        header = header_of(home / JOURNAL)
+        domain, budget = parse_domain(header["domain"]), Budget.from_json(header["budget"])
+        ledger = Ledger.open(home / JOURNAL, domain, budget, accept_rollback=accept_rollback)
+        opener = _Opener(home, domain, ledger, location if table is None else table)
+        gate = Gate(domain, opener.verified, ledger, Archive(home / RELEASES), Bits())
+        return cls(home, domain, ledger, gate, location)
+
+    def count(self, *, by: tuple[str, ...] = (), **conditions: object) -> Count:
+        """The query for how many rows meet the conditions: `vault.count(age=(20, 50), sex="F")`. Free to make."""
+        return Count(region_where(self.domain, conditions), self._known(by))
+
+    def sum(self, of: str, *, by: tuple[str, ...] = (), **conditions: object) -> Sum:
+        """The query for the sum of a numeric attribute over the rows that meet the conditions."""
+        return Sum(of, region_where(self.domain, conditions), self._known(by))
+
+    def measure(self, query: Query | Plan, scale: Number | None = None) -> Release:
+        """Measure a query with noise of this scale, or a whole plan: charge → read → noise → record → return."""
+        if isinstance(query, Plan):
+            return self.gate.measure(query)
+        if scale is None:
+            raise VaultError("say how much noise: measure(query, scale=100)")
+        return self.gate.measure(Plan((Measurement(query, exact_scale(scale)),)))
+
+    def budget(self) -> BudgetReport:
+        """What is spent and what is left, as ε for one person."""
+        budget, spent = self.ledger.budget, self.ledger.spent_max
+        charges = sum(entry.kind == "charge" for entry in self.ledger.entries())
+        return BudgetReport(
+            guarantee=budget.guarantee,
+            spent=budget.epsilon_of(spent),
+            left=budget.epsilon_of(max(budget.limit - spent, 0)),
+            charges=charges,
+            pending=tuple(charge.id for charge in self.ledger.pending()),
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """The vault in public terms: its domain, its promise, its place."""
+        return {
+            "vault": str(self.path),
+            "vault_id": self.ledger.vault_id,
+            "name": self.domain.name,
+            "table": self.location,
+            "guarantee": str(self.ledger.budget.guarantee),
+            "points": self.domain.points,
+            "attributes": [
+                {
+                    "name": attribute.name,
+                    "kind": attribute.kind,
+                    "codes": attribute.size,
+                    "values": _values_in_words(attribute.labels),
+                    "outside": attribute.outside,
+                    "null": attribute.null,
+                    "source": attribute.source,
+                }
+                for attribute in self.domain.attributes
+            ],
+        }
+
+    def entries(self, after: int = 0) -> Iterator[dict[str, Any]]:
+        """The journal, entry by entry, with what each one says in words."""
+        for entry in self.ledger.entries(after):
+            body = entry.parsed()
+            yield {
+                "seq": entry.seq,
+                "at": body["at"],
+                "kind": entry.kind,
+                "what": self._in_words(entry, body["content"]),
+                "hash": entry.hash.hex(),
+                "body": body,
+            }
+
+    def releases(self) -> Iterator[Release]:
+        """Everything that was released, in order. Public, and free."""
+        return (self.gate.recall(charge, record) for charge, record in self.ledger.answered())
+
+    def release(self, charge: int) -> Release:
+        """One release, by the number of its charge."""
+        found = next((pair for pair in self.ledger.answered() if pair[0].id == charge), None)
+        if found is None:
+            raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
+        return self.gate.recall(*found)
+
+    def plan_text(self, plan: Plan) -> list[str]:
+        """Each measurement of a plan, as SQL with its noise."""
+        return [f"{query_text(m.query, self.domain)}, scale {number_text(m.scale)}" for m in plan.measurements]
+
+    def complete(self) -> list[Release]:
+        """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent."""
+        return [self.gate.complete(charge) for charge in self.ledger.pending()]
+
+    def check_receipt(self, receipt: str | Receipt) -> None:
+        """Raise unless the journal went on from where it was when the receipt was given."""
+        try:
+            self.ledger.check_receipt(Receipt.parse(receipt) if isinstance(receipt, str) else receipt)
+        except ValueError as error:
+            raise VaultError(str(error)) from None
+
+    def refresh(self, table: object = None) -> Receipt:
+        """Accept a changed table (or another one with the same columns). All spending is kept.
+
+        People who are in both versions are protected by the one budget for both; it is not spent anew.
+        """
+        accepted = self.location if table is None else table
+        opened = open_table(accepted, self.domain)
+        fingerprint = opened.source.fingerprint((self.path / KEY).read_bytes())
+        if table is not None:
+            self.location = locate(table)
+            (self.path / SETTINGS).write_text(_settings(self.location), encoding="utf-8")
+        receipt = self.ledger.note("refresh", {"fingerprint": fingerprint})
+        opener = _Opener(self.path, self.domain, self.ledger, accepted)
+        self.gate = Gate(self.domain, opener.verified, self.ledger, self.gate.archive, self.gate.bits)
+        return receipt
+
+    def _in_words(self, entry: Entry, content: Any) -> str:
+        match entry.kind:
+            case "init":
+                return f"a vault over {self.domain.name}: {self.ledger.budget.guarantee}"
+            case "charge":
+                first, *more = self.plan_text(Plan.from_json(content))
+                return f"{first}; and {len(more)} more" if more else first
+            case "record":
+                return f"the answer of {entry.charge}"
+            case "refresh":
+                return "a changed table was accepted"
+        return entry.kind.replace("-", " ")
+
+    def _known(self, by: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(by)) < len(by):
+            raise DomainError("an attribute groups an answer once")
+        return tuple(self.domain[name].name for name in by)
+
+
+def propose_domain(table: object, name: str | None = None) -> str:
+    """A domain to fill in: names and types from the schema, never a value."""
+    stem = Path(table.partition("?")[0]).name.partition(".")[0] if isinstance(table, str) else "people"
+    default = re.sub(r"\W", "_", stem, flags=re.ASCII)
+    return propose(table, name or (default if default[:1].isalpha() else f"t_{default}"))
+
+
+@dataclass
+class _Opener:
+    """Opens the table when it is first needed, and checks each time that it is still the vault's own."""
+
+    home: Path
+    domain: Domain
+    ledger: Ledger
+    table: object
+    _opened: Table | None = None
+
+    def verified(self) -> Table:
+        if self._opened is None:
+            if self.table == FRAME:
+                raise TableError("this vault's table is a data frame; hand it over: Vault.open(path, table=frame)")
+            self._opened = open_table(self.table, self.domain)
+        self._opened.verify(self._fingerprint(), (self.home / KEY).read_bytes())
+        return self._opened
+
+    def _fingerprint(self) -> str:
+        latest = self.ledger.latest("refresh") or self.ledger.header
+        return str(latest["fingerprint"])
+
+
+def _domain_text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise DomainError(f"cannot read {path}; write one with `discreet domain propose`") from None
+
+
+def _make(home: Path, header: dict[str, Any], key: bytes, location: str) -> None:
+    """Write the directory aside and rename it: a vault that is there is whole."""
+    aside = home.with_name(f".{home.name}.{os.getpid()}.part")
+    try:
+        aside.mkdir(parents=True)
+        (aside / SETTINGS).write_text(_settings(location), encoding="utf-8")
+        (aside / KEY).touch(mode=0o600)
+        (aside / KEY).write_bytes(key)
+        Ledger.create(aside / JOURNAL, header)
+        aside.rename(home)
+    except OSError:
+        raise VaultError(f"{home} cannot be written; is there space, and may you write there?") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _settings(location: str) -> str:
+    escaped = location.replace("\\", "\\\\").replace('"', '\\"')
+    return (
+        "# A vault of Discreet. The budget, the neighbours and the domain are in the journal and cannot be changed.\n"
+        f'[table]\nlocation = "{escaped}"\n'
+    )
+
+
+def _location(home: Path) -> str:
+    try:
+        return str(tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"))["table"]["location"])
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError):
+        raise VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …") from None
+
+
+def _values_in_words(labels: tuple[str, ...]) -> str:
+    return ", ".join(labels if len(labels) <= 8 else (*labels[:3], "…", *labels[-3:]))
