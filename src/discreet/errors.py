@@ -51,3 +51,7 @@ class InvalidBudget(DiscreetError):
 
 class ArchiveError(DiscreetError):
     """A released array on disk cannot be written, is missing or is damaged."""
+
+
+class PictureError(DiscreetError):
+    """A picture cannot be written."""

@@ -7,10 +7,19 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from discreet.domain.attribute import number_text
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.answer.answer import Desk
+from discreet.answer.ask import ask, explain
+from discreet.answer.known import Known
+from discreet.answer.policy import Policy, Wish
+from discreet.answer.reply import Answer, Explanation
+from discreet.domain.attribute import equals_text, number_text
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
@@ -20,12 +29,15 @@ from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Ledger, header_of
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
+from discreet.picture.heat import heat_map
+from discreet.picture.save import save_picture
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Query, Sum
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
 from discreet.release.release import Release
 from discreet.sql.describe import query_text
+from discreet.sql.parse import parse
 from discreet.table.open import FRAME, locate
 from discreet.table.propose import propose
 from discreet.table.table import Table, open_table
@@ -59,6 +71,7 @@ class Vault:
     ledger: Ledger
     gate: Gate = field(repr=False)
     location: str
+    policy: Policy
 
     @classmethod
     def init(
@@ -100,21 +113,21 @@ class Vault:
         home = Path(path)
         if not (home / JOURNAL).is_file() or not (home / SETTINGS).is_file():
             raise VaultError(f"{home} is not a vault; make one with `discreet init`")
-        location = _location(home)
+        location, policy = _read_settings(home)
         header = header_of(home / JOURNAL)
         domain, budget = parse_domain(header["domain"]), Budget.from_json(header["budget"])
         ledger = Ledger.open(home / JOURNAL, domain, budget, accept_rollback=accept_rollback)
         opener = _Opener(home, domain, ledger, location if table is None else table)
         gate = Gate(domain, opener.verified, ledger, Archive(home / RELEASES), Bits())
-        return cls(home, domain, ledger, gate, location)
+        return cls(home, domain, ledger, gate, location, policy)
 
     def count(self, *, by: tuple[str, ...] = (), **conditions: object) -> Count:
         """The query for how many rows meet the conditions: `vault.count(age=(20, 50), sex="F")`. Free to make."""
-        return Count(region_where(self.domain, conditions), self._known(by))
+        return Count(region_where(self.domain, conditions), self._groups(by))
 
     def sum(self, of: str, *, by: tuple[str, ...] = (), **conditions: object) -> Sum:
         """The query for the sum of a numeric attribute over the rows that meet the conditions."""
-        return Sum(of, region_where(self.domain, conditions), self._known(by))
+        return Sum(of, region_where(self.domain, conditions), self._groups(by))
 
     def measure(self, query: Query | Plan, scale: Number | None = None) -> Release:
         """Measure a query with noise of this scale, or a whole plan: charge → read → noise → record → return."""
@@ -123,6 +136,40 @@ class Vault:
         if scale is None:
             raise VaultError("say how much noise: measure(query, scale=100)")
         return self.gate.measure(Plan((Measurement(query, exact_scale(scale)),)))
+
+    def ask(
+        self,
+        sql: str,
+        *,
+        scale: Number | None = None,
+        within: Number | None = None,
+        confidence: Number | None = None,
+    ) -> Answer:
+        """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
+
+        `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
+        vault's policy does.
+        """
+        return ask(parse(sql, self.domain), Wish.of(self.policy, scale, within, confidence), self._desk)
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        scale: Number | None = None,
+        within: Number | None = None,
+        confidence: Number | None = None,
+    ) -> Explanation:
+        """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
+        return explain(parse(sql, self.domain), Wish.of(self.policy, scale, within, confidence), self._desk)
+
+    @cached_property
+    def _known(self) -> Known:
+        return Known(self.domain, self.ledger, self.gate.recall)
+
+    @property
+    def _desk(self) -> Desk:
+        return Desk(self.domain, self.ledger, self._known, self.policy, self.gate.measure)
 
     def budget(self) -> BudgetReport:
         """What is spent and what is left, as ε for one person."""
@@ -135,6 +182,28 @@ class Vault:
             charges=charges,
             pending=tuple(charge.id for charge in self.ledger.pending()),
         )
+
+    def budget_map(self, rows: str, columns: str) -> NDArray[np.float64]:
+        """The least ε left for each pair of codes of two attributes, over all codes of the others."""
+        if rows == columns:
+            raise DomainError("a map needs two different attributes")
+        units = self.ledger.left_by([self.domain.axis(rows), self.domain.axis(columns)])
+        return units.astype(np.float64) * float(self.ledger.budget.epsilon_of(1))
+
+    def plot_budget(self, *attributes: str, path: str | Path) -> None:
+        """Draw what is left, by region: a heat map over two attributes."""
+        if len(attributes) != 2:
+            raise DomainError("a map is drawn over two attributes, as in age,income")
+        rows, columns = (self.domain[name.strip()] for name in attributes)
+        picture = heat_map(
+            self.budget_map(rows.name, columns.name),
+            (rows.name, rows.labels),
+            (columns.name, columns.labels),
+            f"What is left of ε {equals_text(self.ledger.budget.epsilon)} in {self.domain.name}",
+            "ε left, at least",
+            limits=(0.0, float(self.ledger.budget.epsilon)),
+        )
+        save_picture(picture, path)
 
     def describe(self) -> dict[str, Any]:
         """The vault in public terms: its domain, its promise, its place."""
@@ -207,12 +276,19 @@ class Vault:
         opened = open_table(accepted, self.domain)
         fingerprint = opened.source.fingerprint((self.path / KEY).read_bytes())
         if table is not None:
-            self.location = locate(table)
-            (self.path / SETTINGS).write_text(_settings(self.location), encoding="utf-8")
+            self._relocate(locate(table))
         receipt = self.ledger.note("refresh", {"fingerprint": fingerprint})
         opener = _Opener(self.path, self.domain, self.ledger, accepted)
         self.gate = Gate(self.domain, opener.verified, self.ledger, self.gate.archive, self.gate.bits)
         return receipt
+
+    def _relocate(self, location: str) -> None:
+        """Change the table's location in vault.toml, and nothing else there."""
+        path = self.path / SETTINGS
+        text = path.read_text(encoding="utf-8")
+        line = _settings(location).splitlines()[2]
+        path.write_text(re.sub(r"(?m)^location\s*=.*$", lambda _: line, text, count=1), encoding="utf-8")
+        self.location = location
 
     def _in_words(self, entry: Entry, content: Any) -> str:
         match entry.kind:
@@ -227,7 +303,7 @@ class Vault:
                 return "a changed table was accepted"
         return entry.kind.replace("-", " ")
 
-    def _known(self, by: tuple[str, ...]) -> tuple[str, ...]:
+    def _groups(self, by: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(by)) < len(by):
             raise DomainError("an attribute groups an answer once")
         return tuple(self.domain[name].name for name in by)
@@ -288,16 +364,25 @@ def _make(home: Path, header: dict[str, Any], key: bytes, location: str) -> None
 
 def _settings(location: str) -> str:
     escaped = location.replace("\\", "\\\\").replace('"', '\\"')
-    return (
-        "# A vault of Discreet. The budget, the neighbours and the domain are in the journal and cannot be changed.\n"
-        f'[table]\nlocation = "{escaped}"\n'
-    )
+    return f"""\
+# A vault of Discreet. The budget, the neighbours and the domain are in the journal and cannot be changed.
+[table]
+location = "{escaped}"
+
+[policy]  # what `ask` does when nothing is said, and what it never does
+confidence = 0.95
+# default_within = 300   # aim for ± this; without it a question spends a hundredth of its region's budget
+# min_scale = 10         # never less noise than this on a count
+# max_per_query = 0.1    # never more ε than this on one question
+# compound_size = 3      # a relaxed answer is made of at most this many released ones
+"""
 
 
-def _location(home: Path) -> str:
+def _read_settings(home: Path) -> tuple[str, Policy]:
     try:
-        return str(tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"))["table"]["location"])
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError):
+        settings = tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"), parse_float=str)
+        return str(settings["table"]["location"]), Policy.parse(settings.get("policy", {}))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
         raise VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …") from None
 
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from discreet.cli import domain, ledger, release, vault
+from discreet.cli import ask, domain, ledger, release, vault
 
 app = typer.Typer(
     name="discreet",
@@ -12,7 +12,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-vault.register(app)
+for verb in (vault.init, vault.describe, ask.ask, vault.budget, vault.refresh):
+    app.command()(verb)
 app.add_typer(domain.app, name="domain")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(release.app, name="release")

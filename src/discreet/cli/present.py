@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, ParamSpec
 
 import typer
 from rich.console import Console
@@ -57,11 +57,19 @@ def _plain(value: object) -> object:
     return str(value)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()) -> None:
-    """Print a table; columns named in `right` are numbers."""
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    right: Sequence[str] = (),
+    tight: Sequence[str] = (),
+) -> None:
+    """Print a table; columns named in `right` are numbers, and those in `tight` are never wrapped."""
     shown = Table(title=title or None, title_justify="left", title_style="bold", header_style="dim", box=None)
     for column in columns:
-        shown.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        shown.add_column(
+            column, justify="right" if column in right else "left", overflow="fold", no_wrap=column in tight
+        )
     for row in rows:
         shown.add_row(*(escape(str(cell)) for cell in row))
     out.print(shown)
@@ -93,15 +101,3 @@ def bar(share: float, width: int = 24) -> str:
     """A bar of a share between 0 and 1."""
     full = round(width * min(max(share, 0.0), 1.0))
     return "█" * full + "░" * (width - full)
-
-
-def exact(value: Fraction) -> Any:
-    """An exact number, short: as a decimal where that is exact, else as a fraction."""
-    return number_text(value)
-
-
-def number(value: float | None) -> str:
-    """A number with its thousands apart, without decimals that say nothing."""
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.4g}"

@@ -4,7 +4,9 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.present import Json, VaultPath, command, exact, number, out, pairs, print_json, table
+from discreet.answer.reply import number
+from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table
+from discreet.domain.attribute import equals_text
 from discreet.release.release import Release
 
 COLUMNS = ("value", "95% low", "95% high")
@@ -24,7 +26,12 @@ def list_releases(vault: VaultPath, as_json: Json = False) -> None:
         print_json({"releases": releases})
         return
     rows = [
-        (release.charge, "\n".join(opened.plan_text(release.plan)), _numbers(release), exact(release.guarantee.epsilon))
+        (
+            release.charge,
+            "\n".join(opened.plan_text(release.plan)),
+            _numbers(release),
+            equals_text(release.guarantee.epsilon)[2:],
+        )
         for release in releases
     ]
     table("releases", ("charge", "what", "answer", "ε"), rows, right=("charge", "answer", "ε"))
@@ -53,3 +60,7 @@ def show_release(
 def _numbers(release: Release) -> str:
     cells = sum(noisy.units.size for noisy in release.answers)
     return f"{release.value:,}" if cells == 1 else f"{cells:,} numbers"
+
+
+def _epsilon(release: Release) -> str:
+    return equals_text(release.guarantee.epsilon).removeprefix("= ")

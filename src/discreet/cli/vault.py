@@ -5,14 +5,9 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.present import Json, VaultPath, bar, command, exact, out, pairs, print_json, table, waiting
+from discreet.cli.present import Json, VaultPath, bar, command, out, pairs, print_json, table, waiting
+from discreet.domain.attribute import equals_text
 from discreet.errors import InvalidBudget
-
-
-def register(app: typer.Typer) -> None:
-    """Commands that are verbs of a vault stand at the top level."""
-    for run in (init, describe, budget, refresh):
-        app.command()(run)
 
 
 @command
@@ -66,19 +61,29 @@ def describe(vault: VaultPath, as_json: Json = False) -> None:
 
 
 @command
-def budget(vault: VaultPath, as_json: Json = False) -> None:
+def budget(
+    vault: VaultPath,
+    plot: Annotated[
+        tuple[str, Path] | None,
+        typer.Option(metavar="A,B FILE", help="draw what is left over two attributes: --plot age,income budget.png"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Show what is spent and what is left, as ε for one person."""
     from discreet.vault import Vault
 
-    report = Vault.open(vault).budget()
+    opened = Vault.open(vault)
+    if plot is not None:
+        opened.plot_budget(*plot[0].split(","), path=plot[1])
+    report = opened.budget()
     if as_json:
         print_json(report)
         return
     share = float(report.spent / report.guarantee.epsilon)
     rows: list[tuple[str, object]] = [
         ("promise", report.guarantee),
-        ("spent", f"ε = {exact(report.spent)} where most is spent"),
-        ("left", f"ε = {exact(report.left)} everywhere"),
+        ("spent", f"ε {equals_text(report.spent)} where most is spent"),
+        ("left", f"ε {equals_text(report.left)} everywhere"),
         ("", f"{bar(share)} {share:.1%}"),
         ("charges", f"{report.charges:,}"),
     ]

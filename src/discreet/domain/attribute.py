@@ -153,3 +153,9 @@ def number_text(value: Fraction) -> str:
         scaled, places = scaled * 10, places + 1
     digits = str(abs(scaled.numerator)).rjust(places + 1, "0")
     return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+
+
+def equals_text(value: Fraction) -> str:
+    """A rational for people, after its name: "= 0.01" or "= 1/3" where that is short, else "≈ 0.01337"."""
+    exact = number_text(value)
+    return f"= {exact}" if len(exact) <= 8 else f"≈ {float(value):.4g}"

@@ -105,7 +105,7 @@ class _Reader:
         allowed: tuple[Outside, ...] = ("drop", "other") if kind == "category" else ("drop", "clamp", "other")
         outside: Outside = self.table.get("outside", "drop")
         if outside not in allowed:
-            self.fail("outside", f"must be one of {', '.join(allowed)} for a {kind} attribute")
+            self.fail("outside", f"must be one of {', '.join(allowed)} where kind is {kind}")
         return outside
 
     def integer(self, common: "_Common") -> Integer:

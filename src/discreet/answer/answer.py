@@ -1,0 +1,231 @@
+"""What to do with a question, decided from public things only.
+
+For every group of every elementary quantity (a count, a sum, a quantile), in this order: the same one was measured
+before, sharply enough → repeated; it follows from released answers, sharply enough → derived; there is budget left in
+its region → measured; else → relaxed: an answer for the nearest region that released answers can make.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import combinations
+
+from discreet.answer.compound import Metric
+from discreet.answer.derive import derive
+from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing
+from discreet.answer.known import Known, groups_of
+from discreet.answer.past import PastAnswer
+from discreet.answer.policy import Policy
+from discreet.answer.relax import relax
+from discreet.domain.domain import Domain
+from discreet.domain.region import Box, Region
+from discreet.errors import BudgetExceeded
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.spend import Cost
+from discreet.ledger.words import refused
+from discreet.noise.laplace import laplace_variance
+from discreet.query.plan import Measurement, Plan
+from discreet.query.query import Count, Quantile, Query, Sum, grain_of
+from discreet.release.release import Release
+
+Codes = tuple[int, ...]
+Cell = tuple[Query, Codes]
+"""One number: an elementary quantity, of one group."""
+MOST_RELAXED_BOXES = 8
+"""A region of more boxes than this is relaxed as one."""
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A quantile's code."""
+
+    code: int
+    scale: Fraction
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What answers are made with: what is public, and the way to buy more of it."""
+
+    domain: Domain
+    ledger: Ledger
+    known: Known
+    policy: Policy
+    measure: Callable[[Plan], Release]
+
+    def grain(self, query: Query) -> Fraction:
+        return grain_of(self.domain[query.of]) if isinstance(query, Sum) else Fraction(1)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How each number of a question is to be had. Public: it depends on the journal and the domain."""
+
+    free: dict[Cell, Estimate | Picked]
+    buy: dict[Cell, Region]
+    relax: dict[Cell, Region]
+    scales: dict[Query, Fraction]
+
+    def plan(self) -> Plan:
+        """What to measure: each quantity once, over the groups that need it."""
+        wanted: dict[Query, list[Box]] = {}
+        for (query, _), region in self.buy.items():
+            wanted.setdefault(query, []).extend(region.boxes)
+        return Plan(
+            tuple(
+                Measurement(replace(query, where=_union(query, boxes)), self.scales[query])
+                for query, boxes in wanted.items()
+            )
+        )
+
+
+def _union(query: Query, boxes: list[Box]) -> Region:
+    """The boxes of some groups as a region; the query's own where all of them are there."""
+    volume = sum(box.volume for box in boxes)
+    return query.where if volume == query.where.volume else Region.of(boxes)
+
+
+def decide(scales: dict[Query, Fraction], desk: Desk) -> Decision:
+    """Sort the numbers of a question into free ones, ones to buy, and ones to relax. Spends nothing."""
+    desk.known.refresh()
+    free: dict[Cell, Estimate | Picked] = {}
+    needed: dict[Cell, Region] = {}
+    for query, scale in scales.items():
+        for codes, region in groups_of(query.by, query.where, desk.domain):
+            found = _free(query, region, scale, desk)
+            if found is None:
+                needed[query, codes] = region
+            else:
+                free[query, codes] = found
+    buy, relaxed = _affordable(needed, scales, desk)
+    return Decision(free, buy, relaxed, scales)
+
+
+def _free(query: Query, region: Region, scale: Fraction, desk: Desk) -> Estimate | Picked | None:
+    if isinstance(query, Quantile):
+        found = desk.known.quantile(replace(query, where=region, by=()))
+        return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= scale else None
+    if not region:
+        return nothing(region)
+    grain = desk.grain(query)
+    enough = laplace_variance(scale / grain)
+    same = desk.known.same(query, region)
+    if same is not None and same.variance <= enough:
+        scale_then = desk.known.scale(same.source)
+        return in_grains(Estimate(same.value, same.variance, "repeated", region, scale_then), grain)
+    derived = derive(region, desk.known.of(query))
+    if derived is not None and derived.variance <= enough:
+        return in_grains(Estimate(derived.value, derived.variance, "derived", region), grain)
+    return None
+
+
+def _affordable(
+    needed: dict[Cell, Region], scales: dict[Query, Fraction], desk: Desk
+) -> tuple[dict[Cell, Region], dict[Cell, Region]]:
+    """All of them where they fit together; else group by group, since groups do not share a point."""
+    whole = Decision({}, needed, {}, scales).plan()
+    if not needed or desk.ledger.refusal(whole.cost(desk.domain)) is None:
+        return needed, {}
+    buy: dict[Cell, Region] = {}
+    relaxed: dict[Cell, Region] = {}
+    for codes in dict.fromkeys(codes for _, codes in needed):
+        cells = {cell: region for cell, region in needed.items() if cell[1] == codes}
+        cost = Decision({}, cells, {}, scales).plan().cost(desk.domain)
+        (buy if desk.ledger.refusal(cost) is None else relaxed).update(cells)
+    return buy, relaxed
+
+
+@dataclass
+class Settled:
+    """The numbers of a question, and what they cost."""
+
+    numbers: dict[Cell, Estimate | Picked | None] = field(default_factory=dict)
+    releases: list[Release] = field(default_factory=list)
+    spent: Cost = field(default_factory=Cost)
+
+
+def settle(decision: Decision, desk: Desk) -> Settled:
+    """Carry out a decision: measure what is to be bought, relax the rest."""
+    settled = Settled(dict(decision.free))
+    to_relax = dict(decision.relax)
+    if decision.buy:
+        try:
+            _measure(decision, desk, settled)
+        except BudgetExceeded:
+            # Somebody else spent it since the decision.
+            to_relax.update(decision.buy)
+    for (query, codes), region in to_relax.items():
+        scale = decision.scales[query]
+        found = None if isinstance(query, Quantile) else _relaxed(query, region, scale, desk, settled)
+        settled.numbers[query, codes] = found
+    if to_relax and not any(number is not None for number in settled.numbers.values()):
+        _refuse(Decision({}, to_relax, {}, decision.scales).plan(), desk)
+    return settled
+
+
+def _refuse(plan: Plan, desk: Desk) -> None:
+    """Say what is left: nothing was ever released that an answer could be made of."""
+    refusal = desk.ledger.refusal(plan.cost(desk.domain))
+    if refusal is not None:
+        raise refused(desk.domain, desk.ledger.budget, refusal)
+
+
+def _measure(decision: Decision, desk: Desk, settled: Settled) -> None:
+    plan = decision.plan()
+    release = desk.measure(plan)
+    settled.releases.append(release)
+    settled.spent += plan.cost(desk.domain)
+    answers = dict(zip(dict.fromkeys(query for query, _ in decision.buy), release.answers, strict=True))
+    for (query, codes), region in decision.buy.items():
+        noisy = answers[query]
+        unit = int(noisy.units[codes])
+        if isinstance(query, Quantile):
+            settled.numbers[query, codes] = Picked(unit, noisy.measurement.scale, "measured")
+            continue
+        scale = noisy.measurement.scale
+        estimate = Estimate(unit, laplace_variance(scale / noisy.grain), "measured", region, scale)
+        settled.numbers[query, codes] = in_grains(estimate, noisy.grain)
+
+
+def _relaxed(query: Count | Sum, region: Region, scale: Fraction, desk: Desk, settled: Settled) -> Estimate | None:
+    """The nearest answer for each box of a region, added up; where those overlap, for the box that bounds them all."""
+    if 1 < len(region.boxes) <= MOST_RELAXED_BOXES:
+        parts = [_relaxed_box(query, box, scale, desk, settled) for box in region.boxes]
+        answered = [part.answered for part in parts if part is not None]
+        if len(answered) == len(parts) and not any(a.intersect(b) for a, b in combinations(answered, 2)):
+            return combined([(1, part) for part in parts if part is not None])
+    return _relaxed_box(query, _bounding_box(region), scale, desk, settled)
+
+
+def _relaxed_box(query: Count | Sum, asked: Box, scale: Fraction, desk: Desk, settled: Settled) -> Estimate | None:
+    past = desk.known.of(query)
+
+    def plan_for(box: Box) -> Plan:
+        return Plan((Measurement(replace(query, where=Region((box,)), by=()), scale),))
+
+    def can_measure(box: Box) -> bool:
+        return desk.ledger.refusal(plan_for(box).cost(desk.domain)) is None
+
+    def measure(box: Box) -> PastAnswer:
+        settled.releases.append(desk.measure(plan_for(box)))
+        settled.spent += plan_for(box).cost(desk.domain)
+        desk.known.refresh()
+        return past.same(Region((box,)))[0]
+
+    metric = Metric.even(desk.domain.shape)
+    relaxed = relax(asked, past, metric, desk.policy.compound_size, can_measure, measure)
+    if relaxed is None:
+        return None
+    compound = relaxed.compound
+    answered = Region((compound.difference,))
+    # The compound is one unbiased combination; the best one has no more variance, and often much less.
+    best = derive(answered, past, known=[*compound.plus, *compound.minus]) or compound
+    estimate = Estimate(best.value, best.variance, "relaxed", answered, None, Fraction(1), relaxed.error, compound)
+    return in_grains(estimate, desk.grain(query))
+
+
+def _bounding_box(region: Region) -> Box:
+    lows = zip(*(box.low for box in region.boxes), strict=True)
+    highs = zip(*(box.high for box in region.boxes), strict=True)
+    return Box(tuple(map(min, lows)), tuple(map(max, highs)))

@@ -1,0 +1,100 @@
+"""Released GROUP BYs in columns, so that all of them are looked at in a few array operations."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.answer.past import Block
+from discreet.domain.region import Box
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Row n is block n; only the first `count` rows are filled."""
+
+    low: Ints
+    high: Ints
+    grouped: NDArray[np.bool_]
+    count: int
+
+    @classmethod
+    def empty(cls, capacity: int, axes: int) -> "_Columns":
+        shape = (capacity, axes)
+        return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.bool_), 0)
+
+
+class Groups:
+    """Blocks in the order in which they were added. Adding needs a lock around it; reading needs none."""
+
+    def __init__(self, axes: int) -> None:
+        self._blocks: list[Block] = []
+        self._columns = _Columns.empty(16, axes)
+
+    def add(self, block: Block) -> None:
+        old = self._columns
+        if old.count == len(old.low):
+            columns = _Columns.empty(2 * old.count, old.low.shape[1])
+            columns.low[: old.count], columns.high[: old.count] = old.low, old.high
+            columns.grouped[: old.count] = old.grouped
+        else:
+            columns = old
+        columns.low[old.count], columns.high[old.count] = block.where.low, block.where.high
+        columns.grouped[old.count, list(block.by)] = True
+        self._blocks.append(block)
+        self._columns = _Columns(columns.low, columns.high, columns.grouped, old.count + 1)
+
+    def aligned(self, box: Box) -> list[Block]:
+        """The blocks of whose groups a box is a union."""
+        if not self._columns.count:
+            return []
+        return [self._blocks[row] for row in np.flatnonzero(self._fits(box).all(axis=1))]
+
+    def within(self, box: Box) -> Iterator[tuple[Block, Box]]:
+        """Each block whose groups inside a box make up a box, and that one."""
+        columns = self._columns
+        if not columns.count:
+            return
+        low, high, grouped = (column[: columns.count] for column in (columns.low, columns.high, columns.grouped))
+        first, last = np.maximum(low, box.low), np.minimum(high, box.high)
+        boxes = np.where(grouped, first <= last, (first == low) & (last == high)).all(axis=1)
+        for row in np.flatnonzero(boxes):
+            yield self._blocks[row], Box(tuple(first[row].tolist()), tuple(last[row].tolist()))
+
+    def nearest(self, asked: Box, step: tuple[float, ...]) -> Iterator[tuple[Block, Box]]:
+        """Of each block that comes nearest to a box, the aligned box that does so: all ties."""
+        columns = self._columns
+        if not columns.count:
+            return
+        low, high, grouped = (column[: columns.count] for column in (columns.low, columns.high, columns.grouped))
+        near_low = np.where(grouped, np.clip(asked.low, low, high), low)
+        near_high = np.where(grouped, np.clip(asked.high, low, high), high)
+        errors = (np.abs(near_low - asked.low) + np.abs(near_high - asked.high)) @ np.array(step)
+        for row in np.flatnonzero(errors <= errors.min() * (1 + 1e-9)):
+            yield self._blocks[row], Box(tuple(near_low[row].tolist()), tuple(near_high[row].tolist()))
+
+    def beside(self, box: Box) -> Iterator[tuple[Block, int]]:
+        """The blocks, and an axis each, that fit a box on every other axis: on that one they may grow or shrink it."""
+        if not self._columns.count:
+            return
+        fits = self._fits(box)
+        misfits = (~fits).sum(axis=1)
+        for row in np.flatnonzero(misfits == 1):
+            yield self._blocks[row], int(np.argmin(fits[row]))
+        for row in np.flatnonzero(misfits == 0):
+            for axis in self._blocks[row].by:
+                yield self._blocks[row], axis
+
+    def _fits(self, box: Box) -> NDArray[np.bool_]:
+        """Block by axis: whether the box has the block's own interval there, or lies inside it where it is grouped."""
+        columns = self._columns
+        low, high, grouped = (column[: columns.count] for column in (columns.low, columns.high, columns.grouped))
+        fits: NDArray[np.bool_] = np.where(
+            grouped,
+            (low <= box.low) & (high >= box.high),
+            (low == box.low) & (high == box.high),
+        )
+        return fits

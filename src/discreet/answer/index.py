@@ -1,0 +1,167 @@
+"""The public, growing set of released answers, with an index for each way in which they are looked for."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from threading import Lock
+
+from discreet.answer.groups import Groups
+from discreet.answer.nearest import NearestBoxes
+from discreet.answer.past import Block, PastAnswer
+from discreet.domain.region import Box, Region
+
+Corner = tuple[int, ...]
+
+MOST_CORNERS = 64
+"""A region with more corners than this is found as a whole, not as a part of another one."""
+
+
+def corners(region: Region, shape: tuple[int, ...]) -> dict[Corner, int] | None:
+    """A region's indicator, differenced once along every axis: where it is not 0, and what it is there.
+
+    Differencing can be undone, so regions combine into another one exactly where their corners do. An interval
+    low … high of an axis has +1 at low and −1 at high+1, which falls off the end where high is the last code: so a box
+    has at most 2^k corners, k the number of axes that restrict it. None where its boxes have more than MOST_CORNERS.
+    """
+    boxes = [
+        [
+            ((low, 1), (high + 1, -1)) if high + 1 < size else ((low, 1),)
+            for low, high, size in zip(box.low, box.high, shape, strict=True)
+        ]
+        for box in region.boxes
+    ]
+    if sum(prod(map(len, ends)) for ends in boxes) > MOST_CORNERS:
+        return None
+    found: dict[Corner, int] = defaultdict(int)
+    for ends in boxes:
+        for corner in product(*ends):
+            found[tuple(at for at, _ in corner)] += prod(turn for _, turn in corner)
+    return {corner: amount for corner, amount in found.items() if amount}
+
+
+@dataclass(eq=False, slots=True)
+class Answered:
+    """A region with its corners and all independent answers to it, least variance first; they act as their average."""
+
+    where: Region
+    corners: Mapping[Corner, int]
+    answers: tuple[PastAnswer, ...]
+
+    @property
+    def variance(self) -> float:
+        """Of the average by precision."""
+        return 1 / sum(1 / answer.variance for answer in self.answers)
+
+
+class Answers:
+    """Released answers over a domain of this shape. They are added one at a time, and found without a scan.
+
+    Every index only ever grows, and an answer enters it complete: readers need no lock, and see each answer whole or
+    not at all.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.groups = Groups(len(shape))
+        self._writing = Lock()
+        self._answered: dict[Region, Answered] = {}
+        self._boxes: list[Box] = []
+        self._starting: dict[tuple[int, ...], list[Box]] = defaultdict(list)
+        self._ending: dict[tuple[int, ...], list[Box]] = defaultdict(list)
+        self._at_corner: dict[Corner, list[Answered]] = defaultdict(list)
+        self._nearest: dict[tuple[float, ...], NearestBoxes] = {}
+
+    def add(self, released: PastAnswer | Block) -> None:
+        """Requires an answer that was released: from here on it may be shown to anybody."""
+        with self._writing:
+            if isinstance(released, Block):
+                self.groups.add(released)
+            elif (known := self._answered.get(released.where)) is not None:
+                known.answers = tuple(sorted((*known.answers, released), key=lambda answer: answer.variance))
+            else:
+                self._index(released)
+
+    def _index(self, answer: PastAnswer) -> None:
+        where = answer.where
+        answered = Answered(where, corners(where, self.shape) or {}, (answer,))
+        self._answered[where] = answered
+        for corner in answered.corners:
+            self._at_corner[corner].append(answered)
+        if len(where.boxes) == 1:
+            self._index_box(where.boxes[0])
+
+    def _index_box(self, box: Box) -> None:
+        for axis, size in enumerate(self.shape):
+            # As wide as the domain on this axis, it lies neither beside another box there nor strictly inside.
+            if box.high[axis] - box.low[axis] + 1 < size:
+                self._starting[_line(box, axis, box.low[axis])].append(box)
+                self._ending[_line(box, axis, box.high[axis])].append(box)
+        self._boxes.append(box)
+        for nearest in self._nearest.values():
+            nearest.add(box)
+
+    def answered(self, where: Region) -> Answered | None:
+        return self._answered.get(where)
+
+    def same(self, where: Region) -> tuple[PastAnswer, ...]:
+        """The answers to this very region, least variance first."""
+        known = self._answered.get(where)
+        return () if known is None else known.answers
+
+    def at(self, corner: Corner) -> tuple[Answered, ...]:
+        """The answered regions with a corner here."""
+        return tuple(self._at_corner.get(corner, ()))
+
+    def nearest(self, asked: Box, step: tuple[float, ...], count: int = 1) -> list[PastAnswer]:
+        """The answers whose boxes are nearest: |low − low'| + |high − high'| times the axis's step, over all axes.
+
+        Nearest first, one for each box; ties go to the lower variance. Sums of a GROUP BY's groups count as answers.
+        """
+        found = list(self.same(Region((asked,)))[:1])
+        if not found:
+            found = [self._best(self._boxes[number]) for number in self._nearest_by(step).closest(asked, count)]
+        found += [block.total(box) for block, box in self.groups.nearest(asked, step)]
+        return sorted(found, key=lambda answer: (distance(asked, answer.box, step), answer.variance))[:count]
+
+    def beside(self, box: Box) -> Iterator[PastAnswer]:
+        """Counts that share a whole face with a box, from outside or from inside: the only ones that can patch it.
+
+        On every axis but one they have the box's own interval, so that the face is a key: at most as many answers are
+        seen for a face as its axis has codes.
+        """
+        for axis, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
+            for lines, end in (
+                (self._starting, high + 1),
+                (self._ending, low - 1),
+                (self._starting, low),
+                (self._ending, high),
+            ):
+                for neighbour in lines.get(_line(box, axis, end), ()):
+                    yield self._best(neighbour)
+
+    def _best(self, box: Box) -> PastAnswer:
+        return self._answered[Region((box,))].answers[0]
+
+    def _nearest_by(self, step: tuple[float, ...]) -> NearestBoxes:
+        if step not in self._nearest:
+            with self._writing:
+                nearest = NearestBoxes(step)
+                for box in self._boxes:
+                    nearest.add(box)
+                self._nearest.setdefault(step, nearest)
+        return self._nearest[step]
+
+
+def distance(one: Box, two: Box, step: tuple[float, ...]) -> float:
+    """How far apart the faces of two boxes are, each axis times its step."""
+    return sum(
+        unit * (abs(a - c) + abs(b - d))
+        for unit, a, b, c, d in zip(step, one.low, one.high, two.low, two.high, strict=True)
+    )
+
+
+def _line(box: Box, axis: int, end: int) -> tuple[int, ...]:
+    """An end on one axis, and the box's intervals on all others."""
+    return (axis, end, *box.low[:axis], *box.low[axis + 1 :], *box.high[:axis], *box.high[axis + 1 :])

@@ -1,0 +1,98 @@
+"""Everything that was released, ready to answer from: the journal's records, indexed by what they measured."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from threading import Lock
+
+from discreet.answer.index import Answers
+from discreet.answer.past import PastAnswer, Source, past_answers
+from discreet.domain.domain import Domain
+from discreet.domain.region import Region
+from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.noise.laplace import laplace_variance
+from discreet.query.query import Count, Quantile, Sum
+from discreet.release.release import Release
+
+
+@dataclass
+class Known:
+    """Released answers by quantity: counts, and sums of each attribute in whole grains. Grows with the journal."""
+
+    domain: Domain
+    ledger: Ledger
+    recall: Callable[[Charge, Record], Release]
+    _by_quantity: dict[str | None, Answers] = field(default_factory=dict)
+    _scales: dict[Source, Fraction] = field(default_factory=dict)
+    _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
+    _upto: int = 0
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def refresh(self) -> None:
+        """Take in what was released since the last look, by whoever it was."""
+        with self._lock:
+            for charge, record in self.ledger.answered(self._upto):
+                self._add(self.recall(charge, record))
+                self._upto = record.receipt.seq
+
+    def of(self, query: Count | Sum) -> Answers:
+        """The released answers to queries of this quantity."""
+        quantity = query.of if isinstance(query, Sum) else None
+        return self._by_quantity.setdefault(quantity, Answers(self.domain.shape))
+
+    def scale(self, source: Source) -> Fraction:
+        """The scale of the noise in each number of a released measurement."""
+        return self._scales[source]
+
+    def quantile(self, query: Quantile) -> tuple[Fraction, int] | None:
+        """The scale and code of a released quantile without groups; the sharpest one."""
+        return self._quantiles.get(query)
+
+    def same(self, query: Count | Sum, region: Region) -> PastAnswer | None:
+        """The sharpest single measurement of exactly this region."""
+        answers = self.of(query)
+        found = list(answers.same(region)[:1])
+        if len(region.boxes) == 1:
+            box = region.boxes[0]
+            found += [
+                block.total(box)
+                for block in answers.groups.aligned(box)
+                if all(box.low[axis] == box.high[axis] for axis in block.by)
+            ]
+        return min(found, key=lambda answer: answer.variance, default=None)
+
+    def _add(self, release: Release) -> None:
+        for place, noisy in enumerate(release.answers):
+            query, scale = noisy.measurement.query, noisy.measurement.scale
+            if isinstance(query, Quantile):
+                for one, code in _single_quantiles(query, noisy.units.reshape(-1).tolist(), self.domain):
+                    if one not in self._quantiles or scale < self._quantiles[one][0]:
+                        self._quantiles[one] = (scale, code)
+                continue
+            variance = laplace_variance(scale / noisy.grain)
+            answers, source = self.of(query), (release.charge, place)
+            self._scales[source] = scale
+            for answer in past_answers(query, noisy.units, variance, source, self.domain):
+                answers.add(answer)
+
+
+def _single_quantiles(query: Quantile, codes: list[int], domain: Domain) -> Iterator[tuple[Quantile, int]]:
+    """The quantile of each group, as a question of its own."""
+    for (_, region), code in zip(groups_of(query.by, query.where, domain, everyone=True), codes, strict=True):
+        if region:
+            yield Quantile(query.of, query.level, region), code
+
+
+def groups_of(
+    by: tuple[str, ...], where: Region, domain: Domain, everyone: bool = False
+) -> Iterator[tuple[tuple[int, ...], Region]]:
+    """The codes of each group with its region, in order; groups without a point are left out unless asked for."""
+    if not by:
+        yield (), where
+        return
+    first, *rest = by
+    for code in range(domain[first].size):
+        part = where.intersect(domain.slab(first, code, code))
+        if part or everyone:
+            for codes, region in groups_of(tuple(rest), part, domain, everyone):
+                yield (code, *codes), region

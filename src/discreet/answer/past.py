@@ -1,0 +1,116 @@
+"""What was released: noisy counts of regions, and whole GROUP BYs. Public, so that whatever is made of it is free.
+
+The same nouns hold sums of an attribute, in grains: one collection for each quantity that is measured.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain.domain import Domain
+from discreet.domain.region import Box, Region
+from discreet.query.query import Count, Sum
+
+Source = tuple[int, int]
+"""A measurement: the id of its charge, and its place in the charge's plan. Different ones have independent noises."""
+
+PIECEMEAL_CELLS = 4096
+"""A GROUP BY whose groups are no boxes is kept group by group, up to this many; beyond, it is not used."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastAnswer:
+    """A released number: the count of `where` plus noise with this variance and no bias."""
+
+    where: Region
+    value: int
+    variance: float
+    source: Source
+
+    @property
+    def box(self) -> Box:
+        """The region, where it is one box; only such answers take part in relaxation."""
+        [box] = self.where.boxes
+        return box
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A released GROUP BY: a noisy count of every group within `where`, independent, each with this variance.
+
+    `by` holds the axes that it is grouped by, ascending, and `values` has one axis for each, over where's own codes.
+    """
+
+    where: Box
+    by: tuple[int, ...]
+    values: NDArray[np.int64]
+    variance: float
+    source: Source
+
+    def __post_init__(self) -> None:
+        extents = tuple(self.where.high[axis] - self.where.low[axis] + 1 for axis in self.by)
+        if list(self.by) != sorted(set(self.by)) or self.values.shape != extents:
+            raise ValueError(f"groups of shape {self.values.shape} by axes {self.by} do not fit {self.where}")
+
+    def aligned(self, box: Box) -> bool:
+        """Whether a box is a union of groups: inside `where`, and as wide as it on every axis that has no groups."""
+        grouped = set(self.by)
+        return self.where.covers(box) and all(
+            axis in grouped or (low, high) == (self.where.low[axis], self.where.high[axis])
+            for axis, (low, high) in enumerate(zip(box.low, box.high, strict=True))
+        )
+
+    def total(self, box: Box) -> PastAnswer:
+        """The sum of the groups that make up an aligned box."""
+        start = self.where.low
+        groups = self.values[tuple(slice(box.low[a] - start[a], box.high[a] - start[a] + 1) for a in self.by)]
+        return PastAnswer(Region((box,)), int(groups.sum()), groups.size * self.variance, self.source)
+
+
+def past_answers(
+    query: Count | Sum, units: NDArray[np.int64], variance: float, source: Source, domain: Domain
+) -> Iterator[PastAnswer | Block]:
+    """A measurement's answer as what later answers can be made of. `units` and `variance` are in the query's grain."""
+    if not query.by:
+        yield PastAnswer(query.where, int(units), variance, source)
+        return
+    axes = [domain.axis(name) for name in query.by]
+    by = tuple(sorted(axes))
+    values = np.transpose(units, [axes.index(axis) for axis in by])
+    views = [tuple(box.slices[axis] for axis in by) for box in query.where.boxes]
+    if _disjoint(views, values.shape):
+        for box, view in zip(query.where.boxes, views, strict=True):
+            yield Block(box, by, values[view], variance, source)
+    elif values.size <= PIECEMEAL_CELLS:
+        yield from _group_by_group(query.where, by, values, variance, source)
+
+
+def _disjoint(views: list[tuple[slice, ...]], shape: tuple[int, ...]) -> bool:
+    """Whether no group belongs to two boxes, so that every group is one box."""
+    if len(views) < 2:
+        return True
+    touched = np.zeros(shape, dtype=np.bool_)
+    for view in views:
+        if touched[view].any():
+            return False
+        touched[view] = True
+    return True
+
+
+def _group_by_group(
+    where: Region, by: tuple[int, ...], values: NDArray[np.int64], variance: float, source: Source
+) -> Iterator[PastAnswer]:
+    for codes in np.ndindex(*values.shape):
+        pinned = dict(zip(by, codes, strict=True))
+        pieces = [
+            Box(
+                tuple(pinned.get(axis, low) for axis, low in enumerate(box.low)),
+                tuple(pinned.get(axis, high) for axis, high in enumerate(box.high)),
+            )
+            for box in where.boxes
+            if all(box.low[axis] <= code <= box.high[axis] for axis, code in pinned.items())
+        ]
+        if pieces:
+            yield PastAnswer(Region.of(pieces), int(values[codes]), variance, source)

@@ -1,0 +1,181 @@
+"""Relaxation: when a region's budget is gone, an answer to a box as near to it as released counts can make one.
+
+It sees released answers only; where it asks for a further one, that is measured and charged like any query.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from discreet.answer.compound import Compound, Metric, Side, patch_check
+from discreet.answer.index import Answers
+from discreet.answer.past import Block, PastAnswer
+from discreet.domain.region import Box
+from discreet.errors import BudgetExceeded
+
+STARTS = 4
+"""How many released counts are tried as the first of a compound."""
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """A compound in place of the asked box. `measured` are the counts that were bought to make it."""
+
+    asked: Box
+    compound: Compound
+    error: float
+    measured: tuple[PastAnswer, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Patch:
+    """A count that would bring a compound nearer. `answer` is None where it would have to be measured first."""
+
+    box: Box
+    answer: PastAnswer | None
+    side: Side
+    difference: Box
+    error: float
+
+    @property
+    def rank(self) -> tuple[float, bool, float]:
+        """Least error first; of equals, a released count before one to be bought, and the one with less noise."""
+        return self.error, self.answer is None, 0.0 if self.answer is None else self.answer.variance
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A compound before anything is bought for it."""
+
+    start: PastAnswer
+    patches: tuple[_Patch, ...]
+    difference: Box
+    error: float
+
+    @property
+    def rank(self) -> tuple[float, int, float]:
+        """Least error first; of equals, the one with the least to be bought, then the one with the least noise."""
+        released = [self.start, *(patch.answer for patch in self.patches if patch.answer is not None)]
+        to_buy = 1 + len(self.patches) - len(released)
+        return self.error, to_buy, sum(answer.variance for answer in released)
+
+    def uses(self, answer: PastAnswer) -> bool:
+        return answer.source == self.start.source or any(
+            patch.answer is not None and answer.source == patch.answer.source for patch in self.patches
+        )
+
+
+def relax(
+    asked: Box,
+    past: Answers,
+    metric: Metric,
+    most_answers: int,
+    can_measure: Callable[[Box], bool],
+    measure: Callable[[Box], PastAnswer],
+    starts: int = STARTS,
+) -> Relaxed | None:
+    """The nearest released count, patched by the count that helps most until none helps [relaxation, Figure 9].
+
+    It starts from each of the `starts` nearest counts in turn and keeps the compound with the least error (with 1 it is
+    the paper's algorithm), so that the error is never above the nearest count's. No compound has more than
+    `most_answers` (ξ) counts; the sum of a GROUP BY's groups is one, with the variance of all of them. The value has no
+    bias for the compound's difference region.
+
+    `can_measure` tells from public things whether a box has budget left. Only what the kept compound needs is measured,
+    and `measure` has to add it to `past` too. None where nothing was ever released.
+    """
+    allowed = cache(can_measure)
+    drafts = []
+    for start in past.nearest(asked, metric.step, starts):
+        drafts.append(_draft(start, asked, past, metric, most_answers, allowed))
+        if drafts[-1].rank[:2] == (0.0, 0):
+            break
+    if not drafts:
+        return None
+    kept = min(drafts, key=lambda draft: draft.rank)
+    compound, measured = Compound.of(kept.start), []
+    for patch in kept.patches:
+        answer = patch.answer
+        if answer is None:
+            try:
+                answer = measure(patch.box)
+            except BudgetExceeded:
+                # Somebody else spent it since the look at the map; what stands so far is a compound as well.
+                break
+            measured.append(answer)
+        compound = compound.patched(answer, patch.side, patch.difference)
+    return Relaxed(asked, compound, metric.error(asked, compound.difference), tuple(measured))
+
+
+def _draft(
+    start: PastAnswer,
+    asked: Box,
+    past: Answers,
+    metric: Metric,
+    most_answers: int,
+    can_measure: Callable[[Box], bool],
+) -> _Draft:
+    draft = _Draft(start, (), start.box, metric.error(asked, start.box))
+    while 1 + len(draft.patches) < most_answers:
+        candidates = [*_released_patches(draft, asked, past, metric), *_artificial_patches(draft, asked, metric)]
+        for patch in sorted(candidates, key=lambda patch: patch.rank):
+            if patch.answer is not None or can_measure(patch.box):
+                draft = _Draft(start, (*draft.patches, patch), patch.difference, patch.error)
+                break
+        else:
+            break
+    return draft
+
+
+def _released_patches(draft: _Draft, asked: Box, past: Answers, metric: Metric) -> Iterator[_Patch]:
+    """Every released count that is a patch, once for each box."""
+    for answer in past.beside(draft.difference):
+        found = patch_check(draft.difference, answer.box, asked, metric)
+        if found is not None and not draft.uses(answer):
+            yield _Patch(answer.box, answer, *found, metric.error(asked, found[1]))
+    for block, axis in past.groups.beside(draft.difference):
+        for box in _block_patches(block, axis, draft.difference, asked):
+            found = patch_check(draft.difference, box, asked, metric)
+            if found is not None and not draft.uses(answer := block.total(box)):
+                yield _Patch(box, answer, *found, metric.error(asked, found[1]))
+
+
+def _artificial_patches(draft: _Draft, asked: Box, metric: Metric) -> Iterator[_Patch]:
+    """Counts that would move one face of the compound to where it was asked for [relaxation, Section 4.3]."""
+    for axis in range(len(asked.low)):
+        for box in missing_slabs(draft.difference, asked, axis):
+            found = patch_check(draft.difference, box, asked, metric)
+            if found is not None:
+                yield _Patch(box, None, *found, metric.error(asked, found[1]))
+
+
+def missing_slabs(difference: Box, asked: Box, axis: int) -> Iterator[Box]:
+    """The slabs between the faces of two boxes along an axis, with the first one's intervals on all others.
+
+    A face belongs to one side of its slab only: from low x to low x' > x the codes x … x'−1 have to go, and from high y
+    to high y' > y the codes y+1 … y' have to come. (The paper's intervals are closed at both ends: they would count a
+    slice twice.)
+    """
+    faces = (
+        sorted((difference.low[axis], asked.low[axis])),
+        sorted((difference.high[axis] + 1, asked.high[axis] + 1)),
+    )
+    for first, stop in faces:
+        if first < stop:
+            yield _with_interval(difference, axis, first, stop - 1)
+
+
+def _block_patches(block: Block, axis: int, difference: Box, asked: Box) -> Iterator[Box]:
+    """The aligned boxes of a block that may be patches along an axis on which alone it need not fit."""
+    first, last = block.where.low[axis], block.where.high[axis]
+    if axis not in block.by:
+        yield _with_interval(difference, axis, first, last)
+        return
+    for slab in missing_slabs(difference, asked, axis):
+        low, high = max(slab.low[axis], first), min(slab.high[axis], last)
+        if low <= high:
+            yield _with_interval(difference, axis, low, high)
+
+
+def _with_interval(box: Box, axis: int, low: int, high: int) -> Box:
+    return Box((*box.low[:axis], low, *box.low[axis + 1 :]), (*box.high[:axis], high, *box.high[axis + 1 :]))

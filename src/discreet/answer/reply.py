@@ -1,0 +1,264 @@
+"""What an analyst gets: an answer, or an explanation of what an answer would cost."""
+
+import csv
+import html
+import io
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.answer.compound import Compound
+from discreet.answer.estimate import Estimate, Kind, Ratio
+from discreet.domain.attribute import equals_text, number_text
+from discreet.domain.domain import Domain
+from discreet.domain.region import Region
+from discreet.errors import UnsupportedQuery, VaultError
+from discreet.ledger.guarantee import Guarantee
+from discreet.sql.word import where_text
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number: of a group (its labels) and an aggregate (its column)."""
+
+    labels: tuple[str, ...]
+    column: str
+    value: float | None
+    low: float | None
+    high: float | None
+    kind: Kind
+    asked: Region
+    answered: Region
+    relaxation_error: float = 0.0
+    source: Estimate | Ratio | None = None
+    """What the number was made of; None for quantiles."""
+
+    @property
+    def compound(self) -> Compound | None:
+        return self.source.compound if isinstance(self.source, Estimate) else None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to one SELECT, with an interval beside every number. Nothing in it is exact unless it says so."""
+
+    text: str
+    by: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    confidence: Fraction
+    cost: Fraction
+    """The ε that the answer spent where it spent most; 0 for an answer made of what was public."""
+    guarantee: Guarantee
+    notes: tuple[str, ...]
+    domain: Domain
+
+    @property
+    def only(self) -> Row:
+        if len(self.rows) != 1:
+            raise UnsupportedQuery(f"this answer has {len(self.rows)} numbers; look at .rows")
+        return self.rows[0]
+
+    @property
+    def value(self) -> float | None:
+        return self.only.value
+
+    def interval(self, confidence: float | None = None) -> tuple[float | None, float | None]:
+        """Bounds that hold the truth of the answered region with this probability (the one asked with by default)."""
+        row = self.only
+        if confidence is None or not isinstance(row.source, Estimate):
+            if confidence is not None and Fraction(str(confidence)) != self.confidence:
+                raise UnsupportedQuery(
+                    "ask with that confidence: this kind of number has the interval it was asked with"
+                )
+            return row.low, row.high
+        half = row.source.halfwidth(Fraction(str(confidence)))
+        return row.source.value - half, row.source.value + half
+
+    @property
+    def kind(self) -> str:
+        """Where the numbers come from; "mixed" where that differs by row."""
+        kinds = {row.kind for row in self.rows}
+        return kinds.pop() if len(kinds) == 1 else "mixed"
+
+    @property
+    def asked(self) -> str:
+        """The region asked for, as a WHERE clause."""
+        return where_text(self.only.asked, self.domain)
+
+    @property
+    def answered(self) -> str:
+        """The region answered, as a WHERE clause: another one than asked only where the answer is relaxed."""
+        return where_text(self.only.answered, self.domain)
+
+    @property
+    def relaxation_error(self) -> float:
+        return max((row.relaxation_error for row in self.rows), default=0.0)
+
+    @property
+    def compound(self) -> Compound | None:
+        """The released answers that a relaxed answer adds and subtracts."""
+        return self.only.compound
+
+    def to_json(self) -> dict[str, Any]:
+        single = len(self.rows) == 1
+        return {
+            "sql": self.text,
+            "value": self.value if single else None,
+            "interval": list(self.interval()) if single else None,
+            "confidence": float(self.confidence),
+            "kind": self.kind,
+            "asked": self.asked if single else None,
+            "answered": self.answered if single else None,
+            "relaxation_error": self.relaxation_error,
+            "compound": _compound_json(self.compound, self.domain) if single else None,
+            "cost": number_text(self.cost),
+            "guarantee": self.guarantee.to_json(),
+            "notes": list(self.notes),
+            "rows": [self._row_json(row) for row in self.rows],
+        }
+
+    def _row_json(self, row: Row) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "labels": dict(zip(self.by, row.labels, strict=True)),
+            "column": row.column,
+            "value": row.value,
+            "low": row.low,
+            "high": row.high,
+            "kind": row.kind,
+        }
+        if row.answered != row.asked:
+            found["answered"] = where_text(row.answered, self.domain)
+            found["relaxation_error"] = row.relaxation_error
+        return found
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and lines: a group a line, and for each aggregate its value with its interval."""
+        bounded = {row.column for row in self.rows if row.low is not None}
+        headers = [*self.by]
+        for column in self.columns:
+            headers += [column, f"{float(self.confidence):.0%}"][: 1 + (column in bounded)]
+        headers.append("kind")
+        lines: dict[tuple[str, ...], list[Row]] = {}
+        for row in self.rows:
+            lines.setdefault(row.labels, []).append(row)
+        return headers, [_line(labels, rows, bounded) for labels, rows in lines.items()]
+
+    def to_csv(self) -> str:
+        """A line for each group, each aggregate with its low and high."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*self.by, *(f"{c}{end}" for c in self.columns for end in ("", "_low", "_high")), "kind"])
+        lines: dict[tuple[str, ...], list[Row]] = {}
+        for row in self.rows:
+            lines.setdefault(row.labels, []).append(row)
+        for labels, rows in lines.items():
+            numbers = [number for row in rows for number in (row.value, row.low, row.high)]
+            writer.writerow([*labels, *numbers, "/".join(dict.fromkeys(row.kind for row in rows))])
+        return out.getvalue()
+
+    def save_csv(self, path: Path) -> None:
+        try:
+            path.write_text(self.to_csv(), encoding="utf-8")
+        except OSError:
+            raise VaultError(f"{path} cannot be written; the answer is recorded: ask again, it is free") from None
+
+    def __str__(self) -> str:
+        headers, lines = self.table()
+        widths = [max(map(len, column)) for column in zip(headers, *lines, strict=True)]
+        shown = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in (headers, *lines)
+        ]
+        return "\n".join([*shown, *self.footnotes()])
+
+    def footnotes(self) -> list[str]:
+        """What a reader must know beside the numbers."""
+        spent = f"spent ε {equals_text(self.cost)}" if self.cost else "spent nothing"
+        relaxed = [row for row in self.rows if row.answered != row.asked]
+        notes = [f"answered for {where_text(row.answered, self.domain)}" for row in relaxed[:3]]
+        if len(relaxed) > 3:
+            notes.append(f"and {len(relaxed) - 3} more rows for other regions than asked: see .rows")
+        return [*self.notes, *notes, spent]
+
+    def _repr_html_(self) -> str:
+        headers, lines = self.table()
+        head = "".join(f"<th>{html.escape(header)}</th>" for header in headers)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
+        notes = "<br>".join(html.escape(note) for note in self.footnotes())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{notes}</small>"
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What one aggregate of a question would be answered from, and how far off it would be."""
+
+    column: str
+    kinds: dict[str, int]
+    halfwidth: float | None
+    scale: Fraction | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What an answer would cost and be worth. Made of public things; spends nothing."""
+
+    text: str
+    forecasts: tuple[Forecast, ...]
+    confidence: Fraction
+    cost: Fraction
+    left: Fraction
+    more: int | None
+    """How many more such questions the region allows; None where they are free."""
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "sql": self.text,
+            "cost": number_text(self.cost),
+            "left": number_text(self.left),
+            "more": self.more,
+            "confidence": float(self.confidence),
+            "aggregates": [
+                {
+                    "column": f.column,
+                    "kinds": f.kinds,
+                    "halfwidth": f.halfwidth,
+                    "scale": None if f.scale is None else number_text(f.scale),
+                }
+                for f in self.forecasts
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def number(value: float | None) -> str:
+    """A number with its thousands apart, without decimals that say nothing."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:,.4g}"
+
+
+def _interval_text(row: Row) -> str:
+    """± where the interval is even around the value, else its ends."""
+    if row.low is None or row.high is None:
+        return "–"
+    if isinstance(row.source, Estimate):
+        return f"± {number((row.high - row.low) / 2)}"
+    return f"{number(row.low)} … {number(row.high)}"
+
+
+def _line(labels: tuple[str, ...], rows: list[Row], bounded: set[str]) -> list[str]:
+    cells = list(labels)
+    for row in rows:
+        cells += [number(row.value), _interval_text(row)][: 1 + (row.column in bounded)]
+    return [*cells, "/".join(dict.fromkeys(row.kind for row in rows))]
+
+
+def _compound_json(compound: Compound | None, domain: Domain) -> dict[str, Any] | None:
+    if compound is None:
+        return None
+    return {
+        side: [{"where": where_text(answer.where, domain), "value": answer.value} for answer in answers]
+        for side, answers in (("plus", compound.plus), ("minus", compound.minus))
+    }

@@ -1,0 +1,155 @@
+"""From settled numbers to the rows of an answer: a value, an interval and its kind for each group and aggregate."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.answer.answer import Codes, Desk, Picked, Settled
+from discreet.answer.estimate import Estimate, combined, nothing, ratio
+from discreet.answer.known import groups_of
+from discreet.answer.reply import Row
+from discreet.answer.scales import parts_of_mean, value_range
+from discreet.domain.attribute import Attribute, Bins, Integer
+from discreet.domain.region import Region
+from discreet.query.query import Combination, Mean, Quantile, Query
+from discreet.release.quantile import candidate_codes, rank_error
+from discreet.sql.question import AggregateColumn, GroupColumn, Question
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a row stands: its group, its column, and the region that was asked for."""
+
+    labels: tuple[str, ...]
+    column: str
+    asked: Region
+
+    def unanswered(self) -> Row:
+        return Row(self.labels, self.column, None, None, None, "relaxed", self.asked, self.asked)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Makes rows out of settled numbers; `notes` gathers what a reader must know beside them."""
+
+    settled: Settled
+    confidence: Fraction
+    desk: Desk
+    notes: list[str]
+
+    def of(self, question: Question) -> list[Row]:
+        """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
+        attributes = [self.desk.domain[name] for name in question.by]
+        lines = []
+        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+            labels = tuple(attribute.label(code) for attribute, code in zip(attributes, codes, strict=True))
+            lines.append([self._row(column, codes, labels, region) for column in question.aggregates])
+        for key in reversed(question.order_by):
+            lines = _sorted(lines, question, key.column, key.descending)
+        stop = None if question.limit is None else question.offset + question.limit
+        return [row for rows in lines[question.offset : stop] for row in rows]
+
+    def _row(self, column: AggregateColumn, codes: Codes, labels: tuple[str, ...], group: Region) -> Row:
+        place = _Place(labels, column.name, _asked(column, group))
+        match column.query:
+            case Quantile() as query:
+                return self._quantile(query, self.settled.numbers.get((query, codes)), place)
+            case Mean() as mean:
+                total, count = (self._number(query, codes, place) for query in parts_of_mean(mean, self.desk))
+                return self._mean(mean, total, count, place)
+            case Combination(terms=terms):
+                found = [(times, self._number(query, codes, place)) for times, query in terms]
+                parts = [(times, estimate) for times, estimate in found if estimate is not None]
+                return self._estimate(combined(parts) if len(parts) == len(found) else None, place)
+            case query:
+                return self._estimate(self._number(query, codes, place), place)
+
+    def _number(self, query: Query, codes: Codes, place: _Place) -> Estimate | None:
+        """The settled number; a group outside a FILTER has no points, hence 0."""
+        found = self.settled.numbers.get((query, codes), nothing(place.asked))
+        return found if isinstance(found, Estimate) else None
+
+    def _estimate(self, estimate: Estimate | None, place: _Place) -> Row:
+        if estimate is None:
+            return place.unanswered()
+        value, half = estimate.value, estimate.halfwidth(self.confidence)
+        answered = estimate.answered if estimate.kind == "relaxed" else place.asked
+        low, high = _whole(value - half), _whole(value + half)
+        return Row(
+            place.labels,
+            place.column,
+            _whole(value),
+            low,
+            high,
+            estimate.kind,
+            place.asked,
+            answered,
+            estimate.relaxation_error,
+            estimate,
+        )
+
+    def _mean(self, mean: Mean, total: Estimate | None, count: Estimate | None, place: _Place) -> Row:
+        if total is None or count is None or total.answered != count.answered:
+            return place.unanswered()
+        found = ratio(total, count, self.confidence, *map(float, value_range(self.desk.domain[mean.of])))
+        answered = total.answered if found.kind == "relaxed" else place.asked
+        error = max(total.relaxation_error, count.relaxation_error)
+        return Row(
+            place.labels,
+            place.column,
+            found.value,
+            found.low,
+            found.high,
+            found.kind,
+            place.asked,
+            answered,
+            error,
+            found,
+        )
+
+    def _quantile(self, query: Quantile, found: object, place: _Place) -> Row:
+        """An interval of values would tell about the data; how far the rank may be off does not."""
+        if not isinstance(found, Picked):
+            return place.unanswered()
+        attribute = self.desk.domain[query.of]
+        rank = rank_error(found.scale, len(candidate_codes(query, self.desk.domain)), float(self.confidence))
+        self.notes.append(
+            f"{place.column}: its rank is within {rank:,} people of the one asked for, at {float(self.confidence):.0%}"
+        )
+        value, low, high = _value_of(attribute, found.code)
+        return Row(place.labels, place.column, value, low, high, found.kind, place.asked, place.asked)
+
+
+def _asked(column: AggregateColumn, group: Region) -> Region:
+    """The region that one number is about: its aggregate's own, within the group."""
+    query = column.query
+    if not isinstance(query, Combination):
+        return group.intersect(query.where)
+    return group.intersect(Region.of(box for _, term in query.terms for box in term.where.boxes))
+
+
+def _sorted(lines: list[list[Row]], question: Question, place: int, descending: bool) -> list[list[Row]]:
+    """By the codes of a group column (the order they are in), or by noisy values, unanswered ones last."""
+    column = question.columns[place]
+    if isinstance(column, GroupColumn):
+        axis = question.by.index(column.attribute)
+        order = {label: i for i, label in enumerate(dict.fromkeys(rows[0].labels[axis] for rows in lines))}
+        return sorted(lines, key=lambda rows: order[rows[0].labels[axis]], reverse=descending)
+    aggregate = question.aggregates.index(column)
+    answered = [rows for rows in lines if rows[aggregate].value is not None]
+    rest = [rows for rows in lines if rows[aggregate].value is None]
+    return sorted(answered, key=lambda rows: rows[aggregate].value or 0, reverse=descending) + rest
+
+
+def _value_of(attribute: Attribute, code: int) -> tuple[float | None, float | None, float | None]:
+    """A code's value, and the ends of its bin."""
+    if isinstance(attribute, Integer):
+        return attribute.low + code, None, None
+    edges = attribute.edges[code : code + 2] if isinstance(attribute, Bins) else ()
+    ends = [None if edge is None else _whole(float(edge)) for edge in edges]
+    closed = [end for end in ends if end is not None]
+    return _whole(sum(closed) / len(closed)), ends[0], ends[1]
+
+
+def _whole(value: float) -> float:
+    """A whole number as one."""
+    return int(value) if value == int(value) else value

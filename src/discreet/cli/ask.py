@@ -1,0 +1,72 @@
+"""discreet ask"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.answer.reply import Answer, Explanation
+from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table
+from discreet.domain.attribute import equals_text
+
+
+@command
+def ask(
+    vault: VaultPath,
+    sql: Annotated[str, typer.Argument(help="a SELECT over the vault's table", show_default=False)],
+    scale: Annotated[str | None, typer.Option(help="the scale of the noise, in people")] = None,
+    within: Annotated[str | None, typer.Option(help="how far off each number may be, instead of a scale")] = None,
+    confidence: Annotated[str | None, typer.Option(help="how surely: 0.95 by default")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="show cost and expected error; spend nothing")] = False,
+    save: Annotated[Path | None, typer.Option("--out", help="write the answer to a CSV file as well")] = None,
+    as_json: Json = False,
+) -> None:
+    """Ask a question in SQL. It is answered from what is public where that is good enough, else measured with noise."""
+    from discreet.vault import Vault
+
+    opened = Vault.open(vault)
+    if explain:
+        explanation = opened.explain(sql, scale=scale, within=within, confidence=confidence)
+        if as_json:
+            print_json(explanation)
+        else:
+            _show_explanation(explanation)
+        return
+    answer = opened.ask(sql, scale=scale, within=within, confidence=confidence)
+    if save is not None:
+        answer.save_csv(save)
+    if as_json:
+        print_json(answer)
+    else:
+        _show_answer(answer)
+
+
+def _show_answer(answer: Answer) -> None:
+    headers, lines = answer.table()
+    table("", headers, lines, right=answer.columns, tight=headers)
+    for note in answer.footnotes():
+        out.print(f"[dim]{note}[/]", markup=True, soft_wrap=True)
+
+
+def _show_explanation(explanation: Explanation) -> None:
+    rows = [
+        (
+            forecast.column,
+            ", ".join(f"{kind} × {count}" if count > 1 else kind for kind, count in forecast.kinds.items()),
+            "–" if forecast.halfwidth is None else f"± {forecast.halfwidth:,.6g}",
+            "–" if forecast.scale is None else f"{float(forecast.scale):,.6g}",
+        )
+        for forecast in explanation.forecasts
+    ]
+    error = f"error at {float(explanation.confidence):.0%}"
+    table("", ("column", "answered by", error, "scale"), rows, right=(error, "scale"))
+    more = "any number: it is free" if explanation.more is None else f"{explanation.more:,}"
+    pairs(
+        "",
+        [
+            ("cost", f"ε {equals_text(explanation.cost)}"),
+            ("left", f"ε {equals_text(explanation.left)} in its region"),
+            ("such questions", more),
+            *(("note", note) for note in explanation.notes),
+        ],
+    )

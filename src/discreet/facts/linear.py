@@ -1,0 +1,86 @@
+"""Linear estimates: the combination of noisy measurements that has no bias and the least variance.
+
+A measurement is a row: how much each atom of the table counts in it. What is to be estimated is a row as well. If the
+noises are independent, the best coefficients a minimise Σ aⱼ²·varianceⱼ under Σ aⱼ·rowⱼ = target: the Gauss–Markov
+estimate, which weighted least squares on the atoms gives.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse.linalg import lsqr
+
+Floats = NDArray[np.float64]
+
+BIAS = 1e-9
+"""No atom's coefficient in an estimate is further than this from what it has to be."""
+
+DENSE_ENTRIES = 4_000_000
+"""Larger systems are solved by a sparse iteration."""
+
+RANK = 1e-10
+"""Pivots below this share of the largest are linear dependence."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What to multiply each measurement with, and the variance of the sum."""
+
+    coefficients: Floats
+    variance: float
+
+
+def best_estimate(measurements: sparse.csr_array, variances: Floats, target: Floats) -> Estimate | None:
+    """The unbiased combination of measurements (rows, over atoms) with the least variance; None where there is none.
+
+    Requires positive variances. Whatever the solver did, the result's bias is checked against BIAS, so that an answer
+    that could not be computed well is None, never wrong.
+    """
+    if not measurements.shape[0]:
+        return None if np.any(target) else Estimate(np.zeros(0), 0.0)
+    # Only the ratios of the variances matter to the coefficients, and ratios near 1 are kind to the arithmetic.
+    spread = np.sqrt(variances / variances.max())
+    dense = measurements.shape[0] * measurements.shape[1] <= DENSE_ENTRIES
+    atoms = measurements.toarray().T if dense else measurements.T.tocsr()
+    solve = _independent_equations(atoms, spread) if dense else _Iterated(atoms, spread)
+    coefficients = solve(target)
+    # One step of refinement takes the rounding of the first one out.
+    coefficients = coefficients + solve(target - atoms @ coefficients)
+    if not np.all(np.abs(atoms @ coefficients - target) <= BIAS):
+        return None
+    return Estimate(coefficients, float(np.sum(coefficients**2 * variances)))
+
+
+class _Solved:
+    """Least Σ (aⱼ/spreadⱼ)² among the a that meet a full-rank choice of equations."""
+
+    def __init__(self, equations: NDArray[np.intp], orthogonal: Floats, upper: Floats, spread: Floats) -> None:
+        self._equations, self._orthogonal, self._upper, self._spread = equations, orthogonal, upper, spread
+
+    def __call__(self, target: Floats) -> Floats:
+        within = linalg.solve_triangular(self._upper, target[self._equations], trans="T", check_finite=False)
+        found: Floats = self._spread * (self._orthogonal @ within)
+        return found
+
+
+def _independent_equations(atoms: Floats, spread: Floats) -> _Solved:
+    """Choose equations by their coefficients alone, so that no ratio of variances is taken for a dependence."""
+    upper, chosen = linalg.qr(atoms.T, mode="r", pivoting=True, check_finite=False)
+    pivots = np.abs(np.diagonal(upper))
+    equations = chosen[: np.count_nonzero(pivots > RANK * pivots.max(initial=0.0))]
+    orthogonal, triangle = linalg.qr((atoms[equations] * spread).T, mode="economic", check_finite=False)
+    return _Solved(equations, orthogonal, triangle, spread)
+
+
+class _Iterated:
+    """The same by LSQR, which finds the solution of least norm."""
+
+    def __init__(self, atoms: sparse.csr_array, spread: Floats) -> None:
+        self._scaled, self._spread = atoms @ sparse.diags_array(spread), spread
+
+    def __call__(self, target: Floats) -> Floats:
+        steps = 20 * min(self._scaled.shape)
+        found: Floats = self._spread * lsqr(self._scaled, target, atol=1e-15, btol=1e-15, iter_lim=steps)[0]
+        return found
