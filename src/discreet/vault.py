@@ -29,8 +29,6 @@ from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Ledger, header_of
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
-from discreet.picture.heat import heat_map
-from discreet.picture.save import save_picture
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Query, Sum
 from discreet.release.archive import Archive
@@ -192,6 +190,9 @@ class Vault:
 
     def plot_budget(self, *attributes: str, path: str | Path) -> None:
         """Draw what is left, by region: a heat map over two attributes."""
+        from discreet.picture.heat import heat_map  # matplotlib takes longer to import than all the rest
+        from discreet.picture.save import save_picture
+
         if len(attributes) != 2:
             raise DomainError("a map is drawn over two attributes, as in age,income")
         rows, columns = (self.domain[name.strip()] for name in attributes)
@@ -328,7 +329,7 @@ class _Opener:
 
     def verified(self) -> Table:
         if self._opened is None:
-            if self.table == FRAME:
+            if isinstance(self.table, str) and self.table == FRAME:
                 raise TableError("this vault's table is a data frame; hand it over: Vault.open(path, table=frame)")
             self._opened = open_table(self.table, self.domain)
         self._opened.verify(self._fingerprint(), (self.home / KEY).read_bytes())

@@ -38,10 +38,11 @@ def ask(
     if as_json:
         print_json(answer)
     else:
-        _show_answer(answer)
+        show_answer(answer)
 
 
-def _show_answer(answer: Answer) -> None:
+def show_answer(answer: Answer) -> None:
+    """Print an answer as a table, with what a reader must know under it."""
     headers, lines = answer.table()
     table("", headers, lines, right=answer.columns, tight=headers)
     for note in answer.footnotes():

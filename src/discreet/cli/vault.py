@@ -1,13 +1,16 @@
 """discreet init | describe | budget | refresh"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.present import Json, VaultPath, bar, command, out, pairs, print_json, table, waiting
 from discreet.domain.attribute import equals_text
 from discreet.errors import InvalidBudget
+
+if TYPE_CHECKING:
+    from discreet.vault import Vault
 
 
 @command
@@ -75,21 +78,26 @@ def budget(
     opened = Vault.open(vault)
     if plot is not None:
         opened.plot_budget(*plot[0].split(","), path=plot[1])
-    report = opened.budget()
     if as_json:
-        print_json(report)
-        return
+        print_json(opened.budget())
+    else:
+        show_budget(opened)
+
+
+def show_budget(vault: "Vault") -> None:
+    """Print what is spent and what is left."""
+    report = vault.budget()
     share = float(report.spent / report.guarantee.epsilon)
     rows: list[tuple[str, object]] = [
         ("promise", report.guarantee),
         ("spent", f"ε {equals_text(report.spent)} where most is spent"),
-        ("left", f"ε {equals_text(report.left)} everywhere"),
+        ("left", f"ε {equals_text(report.left)} there, more elsewhere"),
         ("", f"{bar(share)} {share:.1%}"),
         ("charges", f"{report.charges:,}"),
     ]
     if report.pending:
-        waiting_for = ", ".join(map(str, report.pending))
-        rows.append(("unfinished", f"{waiting_for}; finish them with `discreet ledger complete {vault}`"))
+        unfinished = ", ".join(map(str, report.pending))
+        rows.append(("unfinished", f"{unfinished}; finish them with `discreet ledger complete {vault.path}`"))
     pairs("budget", rows)
 
 

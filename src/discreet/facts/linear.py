@@ -40,11 +40,11 @@ def best_estimate(measurements: sparse.csr_array, variances: Floats, target: Flo
     """
     if not measurements.shape[0]:
         return None if np.any(target) else Estimate(np.zeros(0), 0.0)
-    # Only the ratios of the variances matter to the coefficients, and ratios near 1 are kind to the arithmetic.
-    spread = np.sqrt(variances / variances.max())
+    # With a = sharpness·y, the least Σ a²·variance is the least norm of y; only ratios of variances matter.
+    sharpness = np.sqrt(variances.min() / variances)
     dense = measurements.shape[0] * measurements.shape[1] <= DENSE_ENTRIES
     atoms = measurements.toarray().T if dense else measurements.T.tocsr()
-    solve = _independent_equations(atoms, spread) if dense else _Iterated(atoms, spread)
+    solve = _independent_equations(atoms, sharpness) if dense else _Iterated(atoms, sharpness)
     coefficients = solve(target)
     # One step of refinement takes the rounding of the first one out.
     coefficients = coefficients + solve(target - atoms @ coefficients)
@@ -54,33 +54,33 @@ def best_estimate(measurements: sparse.csr_array, variances: Floats, target: Flo
 
 
 class _Solved:
-    """Least Σ (aⱼ/spreadⱼ)² among the a that meet a full-rank choice of equations."""
+    """The least Σ (aⱼ/sharpnessⱼ)² among the a that meet a full-rank choice of equations."""
 
-    def __init__(self, equations: NDArray[np.intp], orthogonal: Floats, upper: Floats, spread: Floats) -> None:
-        self._equations, self._orthogonal, self._upper, self._spread = equations, orthogonal, upper, spread
+    def __init__(self, equations: NDArray[np.intp], orthogonal: Floats, upper: Floats, sharpness: Floats) -> None:
+        self._equations, self._orthogonal, self._upper, self._sharpness = equations, orthogonal, upper, sharpness
 
     def __call__(self, target: Floats) -> Floats:
         within = linalg.solve_triangular(self._upper, target[self._equations], trans="T", check_finite=False)
-        found: Floats = self._spread * (self._orthogonal @ within)
+        found: Floats = self._sharpness * (self._orthogonal @ within)
         return found
 
 
-def _independent_equations(atoms: Floats, spread: Floats) -> _Solved:
+def _independent_equations(atoms: Floats, sharpness: Floats) -> _Solved:
     """Choose equations by their coefficients alone, so that no ratio of variances is taken for a dependence."""
     upper, chosen = linalg.qr(atoms.T, mode="r", pivoting=True, check_finite=False)
     pivots = np.abs(np.diagonal(upper))
     equations = chosen[: np.count_nonzero(pivots > RANK * pivots.max(initial=0.0))]
-    orthogonal, triangle = linalg.qr((atoms[equations] * spread).T, mode="economic", check_finite=False)
-    return _Solved(equations, orthogonal, triangle, spread)
+    orthogonal, triangle = linalg.qr((atoms[equations] * sharpness).T, mode="economic", check_finite=False)
+    return _Solved(equations, orthogonal, triangle, sharpness)
 
 
 class _Iterated:
     """The same by LSQR, which finds the solution of least norm."""
 
-    def __init__(self, atoms: sparse.csr_array, spread: Floats) -> None:
-        self._scaled, self._spread = atoms @ sparse.diags_array(spread), spread
+    def __init__(self, atoms: sparse.csr_array, sharpness: Floats) -> None:
+        self._scaled, self._sharpness = atoms @ sparse.diags_array(sharpness), sharpness
 
     def __call__(self, target: Floats) -> Floats:
         steps = 20 * min(self._scaled.shape)
-        found: Floats = self._spread * lsqr(self._scaled, target, atol=1e-15, btol=1e-15, iter_lim=steps)[0]
+        found: Floats = self._sharpness * lsqr(self._scaled, target, atol=1e-15, btol=1e-15, iter_lim=steps)[0]
         return found

@@ -1,0 +1,121 @@
+"""What a share of the budget buys: the noise on each cell of a source, one class a currency.
+
+Every law is unit / share^power: Laplace noise has the variance 2λ² with λ = factor/(ε·b), Gaussian noise has
+σ² = factor/(2ρ·b). Planners see no more of a currency than that. Plans state the variance of the noise that is drawn.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Self, get_args
+
+from discreet.errors import InvalidBudget
+from discreet.ledger.guarantee import SENSES, Neighbours
+from discreet.ledger.spend import UNITS, units_down
+from discreet.noise.laplace import laplace_variance
+
+
+@dataclass(frozen=True)
+class NoiseModel(ABC):
+    """A budget for a whole cube, for people with at most `max_rows` rows each.
+
+    `continuous` states the variance of the continuous distribution instead of the discrete one, as papers do.
+    """
+
+    power: ClassVar[int]
+    budget: Fraction
+    neighbours: Neighbours
+    max_rows: int = 1
+    continuous: bool = False
+
+    def __post_init__(self) -> None:
+        if self.neighbours not in get_args(Neighbours):
+            raise InvalidBudget(f"neighbours is one of {', '.join(get_args(Neighbours))}; it has to be chosen")
+        if self.max_rows < 1:
+            raise InvalidBudget("a person has at least one row: max_rows is 1 or more")
+        if self.limit < 1:
+            raise InvalidBudget("the budget must be above 0, and not below what the ledger counts")
+
+    @property
+    @abstractmethod
+    def factor(self) -> int:
+        """What one person costs, as a multiple of what one row costs that is added or removed."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> Fraction:
+        """The continuous variance on a cell of the one source that gets the whole budget."""
+
+    @abstractmethod
+    def variance(self, share: Fraction) -> float:
+        """The variance on each cell of a source with this share."""
+
+    @property
+    def limit(self) -> int:
+        """What a row may cost, in the ledger's units, rounded down."""
+        return units_down(self.budget / self.factor)
+
+    def exact_share(self, share: float | Fraction) -> Fraction:
+        """A share rounded down to whole units of the ledger: rounding never makes a sum of shares overspend."""
+        return Fraction(int(Fraction(share) * self.limit), UNITS) * self.factor / self.budget
+
+    def as_continuous(self) -> Self:
+        return replace(self, continuous=True)
+
+
+@dataclass(frozen=True)
+class LaplaceNoise(NoiseModel):
+    """Pure differential privacy: the budget is ε, and shares of it add up."""
+
+    power: ClassVar[int] = 2
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self.budget
+
+    @property
+    def factor(self) -> int:
+        return self.max_rows * SENSES[self.neighbours]
+
+    @property
+    def unit(self) -> Fraction:
+        return 2 * self.scale(Fraction(1)) ** 2
+
+    def scale(self, share: Fraction) -> Fraction:
+        """λ, exactly."""
+        return self.factor / (self.budget * share)
+
+    def variance(self, share: Fraction) -> float:
+        scale = self.scale(share)
+        return float(2 * scale**2) if self.continuous else laplace_variance(scale)
+
+
+@dataclass(frozen=True)
+class GaussianNoise(NoiseModel):
+    """Zero-concentrated differential privacy: the budget is ρ, and shares of it add up.
+
+    The discrete Gaussian's variance is below σ², and at σ ≥ 1 by less than 10^-6 of it: σ² is stated.
+    """
+
+    power: ClassVar[int] = 1
+
+    @property
+    def rho(self) -> Fraction:
+        return self.budget
+
+    @property
+    def factor(self) -> int:
+        # A row that is replaced leaves one cell of a cuboid and enters another: k rows move it by a squared
+        # length of at most k² + k², where adding or removing them makes k².
+        return self.max_rows**2 * SENSES[self.neighbours]
+
+    @property
+    def unit(self) -> Fraction:
+        return self.squared_scale(Fraction(1))
+
+    def squared_scale(self, share: Fraction) -> Fraction:
+        """σ², exactly."""
+        return self.factor / (2 * self.budget * share)
+
+    def variance(self, share: Fraction) -> float:
+        return float(self.squared_scale(share))

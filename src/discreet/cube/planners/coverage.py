@@ -1,0 +1,119 @@
+"""Which published cuboids each possible source computes, at what magnification, and greedy covers of them.
+
+All the greedy planners are set covers: a set is a source C' with a first part of what it can compute, cheapest first
+[cubes, 3.10]; they differ in what a set costs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from discreet.cube.planners.task import Task
+from discreet.errors import UnsupportedQuery
+
+MAX_PAIRS = 2**24
+"""Pairs of a source and a cuboid that it computes: 3^d for a whole lattice, 200 MB at this limit."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Row r lists, for source `sources[r]`, the positions of published cuboids by rising magnification.
+
+    Rows lie end to end: row r is cuboids[starts[r]:starts[r+1]], and magnifications beside it.
+    """
+
+    sources: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    cuboids: NDArray[np.int32]
+    magnifications: NDArray[np.float64]
+
+    def row(self, source: int) -> slice:
+        """Where a source's row lies."""
+        row = int(np.searchsorted(self.sources, source))
+        return slice(int(self.starts[row]), int(self.starts[row + 1]))
+
+
+def count_pairs(task: Task) -> int:
+    """The size of a task's coverage."""
+    dimensions = task.top.bit_count()
+    return sum(1 << (dimensions - mask.bit_count()) for mask in task.published)
+
+
+def cover_of(task: Task, weighted: bool) -> Coverage:
+    """Everything that each source can compute. `weighted` multiplies a cuboid's magnification by its weight, so that a
+    bound on the magnification bounds weight × variance. Raises UnsupportedQuery where that is too much to list."""
+    if count_pairs(task) > MAX_PAIRS:
+        raise UnsupportedQuery(
+            f"{len(task.published)} cuboids of {task.top.bit_count()} dimensions are too many for a greedy planner; "
+            "plan with optimal, all or base"
+        )
+    published = np.array(task.published, np.int64)
+    weights = np.array(task.weights) if weighted else np.ones(len(published))
+    cells = task.lattice.cell_counts
+    sources, cuboids, magnifications = [], [], []
+    for source in range(task.top + 1):
+        within = np.flatnonzero(published & ~source == 0) if source & ~task.top == 0 else ()
+        if len(within):
+            magnification = cells[source] / cells[published[within]] * weights[within]
+            order = np.argsort(magnification, kind="stable")
+            sources.append(source)
+            cuboids.append(within[order].astype(np.int32))
+            magnifications.append(magnification[order])
+    starts = np.cumsum([0, *map(len, cuboids)])
+    return Coverage(np.array(sources), starts, np.concatenate(cuboids), np.concatenate(magnifications))
+
+
+def greedy_cover(
+    coverage: Coverage,
+    costs: NDArray[np.float64],
+    worth: NDArray[np.float64],
+    most: int | None = None,
+    finest_first: bool = False,
+) -> list[tuple[int, int]]:
+    """The sets that cover the most uncovered worth for their cost, best first, as (source, position).
+
+    A set is everything in a source's row up to a position; `costs` stands beside `coverage.cuboids`, rises along each
+    row, and is inf for sets that may not be used. Each row is used once. Ends after `most` sets, or when no set covers
+    anything more. Ties go to the source with the smaller mask, or with `finest_first` to the larger.
+    """
+    most = len(coverage.sources) if most is None else min(most, len(coverage.sources))
+    rows, positions = _greedy_cover(coverage.starts, coverage.cuboids, costs, worth.copy(), most, finest_first)
+    return list(zip(coverage.sources[rows].tolist(), positions.tolist(), strict=True))
+
+
+@njit(cache=True, nogil=True)
+def _greedy_cover(
+    starts: NDArray[np.int64],
+    cuboids: NDArray[np.int32],
+    costs: NDArray[np.float64],
+    uncovered: NDArray[np.float64],
+    most: int,
+    finest_first: bool,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rows, positions = np.empty(most, np.int64), np.empty(most, np.int64)
+    bounds = np.full(starts.size - 1, np.inf)
+    count = 0
+    while count < most:
+        # A set's gain only shrinks as others are taken, so an old gain is a bound: only the best is looked at again.
+        best = 0
+        for row in range(bounds.size):
+            if bounds[row] > bounds[best] or (finest_first and bounds[row] == bounds[best]):
+                best = row
+        if bounds[best] <= 0:
+            break
+        gain, position, gathered = 0.0, 0, 0.0
+        for at in range(starts[best], starts[best + 1]):
+            gathered += uncovered[cuboids[at]]
+            if gathered > gain * costs[at]:
+                gain, position = gathered / costs[at], at
+        if gain < bounds[best]:
+            bounds[best] = gain
+            continue
+        bounds[best] = -1.0
+        rows[count], positions[count] = best, position
+        count += 1
+        for at in range(starts[best], position + 1):
+            uncovered[cuboids[at]] = 0.0
+    return rows[:count], positions[:count]

@@ -1,0 +1,86 @@
+"""Descent in a landscape of shares: L-BFGS with backtracking. [Nocedal, Wright, Numerical Optimization, Algorithm 7.5]
+
+A search takes thousands of short descents on a few hundred variables, where a general library spends its time on calls
+between them; this is the same method beside the function that it descends.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from discreet.cube.kronecker import Masks
+from discreet.cube.planners.landscape import Landscape, Terrain, evaluate
+
+Points = NDArray[np.float64]
+"""Shape (points, 2^d): rows of logits."""
+
+MEMORY = 8
+SUFFICIENT = 1e-4
+SHRINK = 0.35
+LONGEST_STEP = 4.0
+MOST_TRIALS = 12
+
+
+def descend(
+    landscape: Landscape, points: Points, r: float, steps: int, tolerance: float = 1e-7
+) -> tuple[Points, NDArray[np.float64]]:
+    """Lower points, and the logarithm of the power mean with exponent r there, after at most so many steps each.
+
+    No point ever rises; one stops early when a step gains less than the tolerance.
+    """
+    lower = points.copy()
+    terrain = landscape.terrain_at(r)
+    return lower, np.array([_descend(terrain, r, point, steps, tolerance) for point in lower])
+
+
+@njit(cache=True, nogil=True)
+def _descend(terrain: Terrain, r: float, point: Masks, steps: int, tolerance: float) -> float:
+    """Move a point downhill, in place, and return its value."""
+    moves, turns, inverses = np.empty((MEMORY, point.size)), np.empty((MEMORY, point.size)), np.zeros(MEMORY)
+    gradient, lower_gradient = np.empty_like(point), np.empty_like(point)
+    value = evaluate(terrain, r, point, gradient)
+    kept = 0
+    for _ in range(steps):
+        direction = _direction(gradient, moves, turns, inverses, kept)
+        slope = np.sum(gradient * direction)
+        length, trials = 1.0, 0
+        lower = point + direction
+        lower_value = evaluate(terrain, r, lower, lower_gradient)
+        while not lower_value <= value + SUFFICIENT * length * slope and trials < MOST_TRIALS:
+            length, trials = length * SHRINK, trials + 1
+            lower = point + length * direction
+            lower_value = evaluate(terrain, r, lower, lower_gradient)
+        if not lower_value < value:
+            break
+        place = kept % MEMORY
+        moves[place], turns[place] = lower - point, lower_gradient - gradient
+        curvature = np.sum(moves[place] * turns[place])
+        if curvature > 1e-12:
+            inverses[place] = 1 / curvature
+            kept += 1
+        gain = value - lower_value
+        point[:], gradient[:], value = lower, lower_gradient, lower_value
+        if gain < tolerance:
+            break
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _direction(gradient: Masks, moves: Points, turns: Points, inverses: Masks, kept: int) -> Masks:
+    """The two-loop recursion: an approximate Newton step, downhill and not too long."""
+    step = gradient.copy()
+    factors = np.empty(MEMORY)
+    oldest = max(0, kept - MEMORY)
+    for k in range(kept - 1, oldest - 1, -1):
+        place = k % MEMORY
+        factors[place] = inverses[place] * np.sum(moves[place] * step)
+        step -= factors[place] * turns[place]
+    if kept:
+        place = (kept - 1) % MEMORY
+        step /= inverses[place] * np.sum(turns[place] * turns[place])
+    for k in range(oldest, kept):
+        place = k % MEMORY
+        step += (factors[place] - inverses[place] * np.sum(turns[place] * step)) * moves[place]
+    if np.sum(step * gradient) <= 0:
+        step[:] = gradient
+    return -step * min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300))

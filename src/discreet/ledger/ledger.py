@@ -1,0 +1,324 @@
+"""The ledger: the journal joined with the spend map that is rebuilt from it.
+
+A charge is one turn of the journal: apply the entries since the last one seen, decide, append, commit and sync. The map
+in memory changes only for what is durably in the journal. A charge without a record, after a crash in between, stays
+charged; it may be completed with the same plan, and the first record that is synced is its answer for ever.
+"""
+
+import os
+import re
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain.domain import Domain
+from discreet.domain.region import Region
+from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
+from discreet.ledger.grid import Grid
+from discreet.ledger.guarantee import Budget
+from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
+from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt, receipt_path
+from discreet.ledger.spend import Cost, Refusal, SpendMap
+from discreet.ledger.sqlite import SQLiteJournal
+from discreet.ledger.words import refused
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What was spent, durably, and the public plan that it was spent for."""
+
+    id: int
+    receipt: Receipt
+    cost: Cost
+    plan: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The one answer of a charge, durably: the first that was recorded, whoever drew it."""
+
+    charge_id: int
+    receipt: Receipt
+    body: Any
+
+
+class Ledger:
+    """The account of one vault. Any number of threads and processes may hold it."""
+
+    _map: SpendMap
+    _notes: dict[str, Any]
+    _pending: set[int]
+    _head: Receipt
+
+    def __init__(self, journal: Journal, domain: Domain, budget: Budget) -> None:
+        """Verify the whole chain and replay it."""
+        self.domain, self.budget = domain, budget
+        self.header: dict[str, Any] = {}
+        self._journal = journal
+        self._lock = threading.RLock()
+        self._last = ORIGIN
+        self._forget()
+        with self._current():
+            if "vault_id" not in self.header:
+                raise JournalCorrupt("the journal has no first entry: its vault was never finished; make it again")
+        _ledgers.add(self)
+
+    @staticmethod
+    def create(path: Path, header: Mapping[str, Any]) -> None:
+        """A new journal whose first entry is the header, with a `vault_id` that no other vault has."""
+        if not re.fullmatch(r"[A-Za-z0-9-]{8,64}", str(header.get("vault_id"))):
+            raise ValueError("the header needs a vault_id of 8 to 64 letters, digits and dashes")
+        body = _body(dict(header))
+        journal = SQLiteJournal.create(path)
+        with closing(journal), journal.turn():
+            journal.append(chained(ORIGIN, "init", None, body))
+
+    @classmethod
+    def open(cls, path: Path, domain: Domain, budget: Budget, *, accept_rollback: bool = False) -> "Ledger":
+        """The ledger of an existing journal.
+
+        Raises JournalRolledBack where the journal is behind the last receipt that this user saw of its vault.
+        `accept_rollback` goes on with such a journal, and notes so in it: what was spent in the lost entries is then
+        outside the guarantee. It is the custodian's to decide, when the newer journal is lost for good.
+        """
+        journal = SQLiteJournal(path)
+        try:
+            ledger = cls(journal, domain, budget)
+            ledger._check_last_receipt(accept_rollback)
+        except BaseException:
+            journal.close()
+            raise
+        return ledger
+
+    @property
+    def vault_id(self) -> str:
+        return str(self.header["vault_id"])
+
+    @property
+    def head(self) -> Receipt:
+        """The receipt of the last entry."""
+        with self._current():
+            return self._head
+
+    def charge(self, cost: Cost, plan: Any) -> Charge:
+        """Spend, durably, for a plan that is JSON. Raises BudgetExceeded and records nothing where it does not fit."""
+        body = _body(plan, cost=cost.to_json())
+        with self._turn():
+            refusal = self._map.refusal(cost)
+            if refusal is not None:
+                raise refused(self.domain, self.budget, refusal)
+            entry = self._append("charge", None, body)
+        self._give(entry.receipt)
+        return Charge(entry.seq, entry.receipt, cost, plan)
+
+    def record(self, charge_id: int, body: Any) -> Record:
+        """Complete a charge with its answer, durably. If it has one already, that one is returned and this one lost."""
+        text = _body(body)
+        with self._turn():
+            pending = charge_id in self._pending
+            stored = self._append("record", charge_id, text) if pending else self._journal.record_of(charge_id)
+            if stored is None:
+                raise JournalError(f"entry {charge_id} is not a charge; nothing was recorded")
+        self._give(stored.receipt)
+        return _record(charge_id, stored)
+
+    def note(self, kind: str, body: Any) -> Receipt:
+        """Any other entry: it is kept in order with the charges."""
+        if kind in ("init", "charge", "record"):
+            raise ValueError(f"{kind} has a method of its own")
+        text = _body(body)
+        with self._turn():
+            receipt = self._append(kind, None, text).receipt
+        self._give(receipt)
+        return receipt
+
+    def pending(self) -> list[Charge]:
+        """Charges without a record: each waits for its answer in some process, or was cut off by a crash."""
+        with self._current():
+            entries = [self._journal.entry(seq) for seq in sorted(self._pending)]
+        return [_charge(entry) for entry in entries if entry is not None]
+
+    def recorded(self, charge_id: int) -> Record | None:
+        """The answer of a charge, if it has one."""
+        stored = self._journal.record_of(charge_id)
+        return None if stored is None else _record(charge_id, stored)
+
+    def answered(self, after: int = 0) -> Iterator[tuple[Charge, Record]]:
+        """Every charge with its record, in the order of the records; only records after an entry where one is given."""
+        waiting: dict[int, Entry] = {}
+        for entry in self._journal.entries(after):
+            if entry.kind == "charge":
+                waiting[entry.seq] = entry
+            elif entry.kind == "record" and entry.charge is not None:
+                charge = waiting.pop(entry.charge, None) or self._journal.entry(entry.charge)
+                if charge is None:
+                    raise JournalCorrupt(f"entry {entry.seq} records a charge that is not there; restore a backup")
+                yield _charge(charge), _record(entry.charge, entry)
+
+    def latest(self, kind: str) -> Any:
+        """The content of the last note of a kind; None where there is none."""
+        with self._current():
+            return self._notes.get(kind)
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """All entries in order, as they are in the journal."""
+        return self._journal.entries(after)
+
+    def check_receipt(self, receipt: Receipt) -> None:
+        """Raise JournalRolledBack unless this journal went on from where it was when the receipt was given."""
+        with self._current():
+            if self._journal.receipt_at(receipt.seq) != receipt:
+                raise _rolled_back(receipt, self.vault_id)
+
+    def refusal(self, cost: Cost) -> Refusal | None:
+        """What a charge would be refused for now; None where it would fit."""
+        with self._current():
+            return self._map.refusal(cost)
+
+    def left(self, region: Region) -> int:
+        """The least units left at any point of a region."""
+        with self._current():
+            return self._map.left(region)
+
+    def left_by(self, axes: Sequence[int]) -> NDArray[np.int64]:
+        """The least units left for each combination of codes on some axes, over all codes of the others."""
+        with self._current():
+            return self._map.left_by(axes)
+
+    @property
+    def spent_max(self) -> int:
+        """The most units spent at any point."""
+        with self._current():
+            return self._map.spent_max
+
+    def close(self) -> None:
+        with self._lock:
+            self._journal.close()
+
+    def _check_last_receipt(self, accept_rollback: bool) -> None:
+        seen = last_receipt(self.vault_id)
+        try:
+            if seen is not None:
+                self.check_receipt(seen)
+        except JournalRolledBack:
+            if not accept_rollback:
+                raise
+            self.note("rollback-accepted", {"seen": str(seen)})
+            keep_receipt(self.vault_id, self.head, even_if_older=True)
+        keep_receipt(self.vault_id, self.head)
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """Hold the lock, with everything counted that is in the journal."""
+        with self._lock:
+            if self._last != ORIGIN and self._journal.receipt_at(self._last.seq) != self._last:
+                raise _rolled_back(self._last, self.vault_id)
+            self._absorb()
+            self._last = self._head
+            yield
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Be the only writer, with everything counted. What is appended is counted when it is next read back."""
+        with self._lock, self._journal.turn(), self._current():
+            yield
+
+    def _give(self, receipt: Receipt) -> None:
+        """Remember, here and beyond this process, that the journal came so far."""
+        with self._lock:
+            self._last = max(self._last, receipt, key=lambda given: given.seq)
+        keep_receipt(self.vault_id, receipt)
+
+    def _append(self, kind: str, charge: int | None, body: str) -> Entry:
+        entry = chained(self._head, kind, charge, body)
+        self._journal.append(entry)
+        return entry
+
+    def _absorb(self) -> None:
+        """Count the entries after the last one seen. On any failure the map stays as it was."""
+        costs, last = [], None
+        for entry in verified(self._journal.entries(self._head.seq), self._head):
+            match entry.kind:
+                case "init":
+                    self.header = entry.parsed()["content"]
+                case "charge":
+                    costs.append(_charge(entry).cost)
+                    self._pending.add(entry.seq)
+                case "record" if entry.charge is not None:
+                    self._pending.discard(entry.charge)
+                case note:
+                    self._notes[note] = entry.parsed()["content"]
+            last = entry
+        if last is None:
+            return
+        try:
+            self._map.replay(costs)
+        except (ValueError, OverflowError):
+            raise JournalCorrupt("the journal has charges that its domain cannot have; restore a backup") from None
+        self._head = last.receipt
+
+    def _forget(self) -> None:
+        """Trust nothing in memory: the next look at the journal starts from its first entry."""
+        self._map = Grid(self.domain, self.budget.limit)
+        self._notes = {}
+        self._pending = set()
+        self._head = ORIGIN
+
+    def after_fork(self) -> None:
+        """Called in a forked child, where another thread of the parent may have been at work in here."""
+        self._lock = threading.RLock()
+        self._journal.after_fork()
+        self._forget()
+
+
+_ledgers: "weakref.WeakSet[Ledger]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for ledger in list(_ledgers):
+        ledger.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def header_of(path: Path) -> dict[str, Any]:
+    """The header that a journal was created with: it holds what is needed to open the ledger."""
+    with closing(SQLiteJournal(path)) as journal:
+        first = journal.entry(1)
+    if first is None or first.kind != "init":
+        raise JournalCorrupt("the journal has no first entry: its vault was never finished; make it again")
+    return dict(next(verified([first], ORIGIN)).parsed()["content"])
+
+
+def _body(content: Any, **more: Any) -> str:
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    return canonical({"v": VERSION, "at": at, "content": content, **more})
+
+
+def _charge(entry: Entry) -> Charge:
+    body = entry.parsed()
+    try:
+        return Charge(entry.seq, entry.receipt, Cost.from_json(body["cost"]), body["content"])
+    except (LookupError, TypeError, ValueError):
+        raise JournalCorrupt(f"entry {entry.seq} of the journal is no charge; restore it from a backup") from None
+
+
+def _record(charge_id: int, entry: Entry) -> Record:
+    return Record(charge_id, entry.receipt, entry.parsed()["content"])
+
+
+def _rolled_back(receipt: Receipt, vault_id: str) -> JournalRolledBack:
+    return JournalRolledBack(
+        f"the journal no longer has entry {receipt.seq} as it was seen: an older copy was put back, and what was spent "
+        f"since is not in it. Put the newer journal back. If it is lost, a custodian may go on with --accept-rollback, "
+        f"which is noted in the journal. (The last receipt seen is kept in {receipt_path(vault_id)})"
+    )

@@ -1,0 +1,89 @@
+"""Receipts: proof of how far a journal had come, and the last one seen for each vault, kept outside the vault.
+
+A copy of a vault put back from a backup forgets what was spent since. The receipt in the user's state directory does
+not: a journal that is behind it is refused. It is kept as well as the home directory allows: a home that cannot be
+written loses this check, never an answer.
+"""
+
+import os
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The journal held entry `seq`, and its chain up to there has this hash."""
+
+    seq: int
+    hash: bytes
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.hash.hex()}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Receipt":
+        """The inverse of str(); raises ValueError where the text is no receipt."""
+        match = re.fullmatch(r"([1-9][0-9]{0,17}):([0-9a-f]{64})", text.strip())
+        if match is None:
+            raise ValueError("a receipt looks like 17:ab12…, a number and 64 hexadecimal digits")
+        return cls(int(match[1]), bytes.fromhex(match[2]))
+
+
+def receipt_path(vault_id: str) -> Path:
+    """Where the last receipt of a vault is kept: under XDG_STATE_HOME, or else ~/.local/state."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(state) / "discreet" / "receipts" / vault_id
+
+
+def last_receipt(vault_id: str) -> Receipt | None:
+    """The last receipt seen for a vault by this user on this machine, if one can be read."""
+    try:
+        file = os.open(receipt_path(vault_id), os.O_RDONLY)
+    except OSError:
+        return None
+    with os.fdopen(file, "rb") as stream:
+        return _unsealed(stream.read(SEALED))
+
+
+def keep_receipt(vault_id: str, receipt: Receipt, *, even_if_older: bool = False) -> None:
+    """Replace the last receipt by a later one. Not synced, and silent where it cannot be written."""
+    try:
+        file = _opened(receipt_path(vault_id))
+    except OSError:
+        return
+    try:
+        seen = _unsealed(os.pread(file, SEALED, 0))
+        if seen is None or seen.seq < receipt.seq or even_if_older:
+            os.pwrite(file, _sealed(receipt), 0)
+    except OSError:
+        return
+    finally:
+        os.close(file)
+
+
+SEALED = 96
+"""The bytes of a receipt file. They are overwritten in place: a rename would cost each answer as much as a sync."""
+
+
+def _sealed(receipt: Receipt) -> bytes:
+    text = f"{receipt} "
+    return f"{text}{zlib.crc32(text.encode()):08x}".ljust(SEALED - 1).encode("ascii") + b"\n"
+
+
+def _unsealed(line: bytes) -> Receipt | None:
+    """None unless the line is whole: a reader may meet a writer half-way."""
+    try:
+        receipt = Receipt.parse(line.decode("ascii").split(" ")[0])
+    except ValueError:
+        return None
+    return receipt if line == _sealed(receipt) else None
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,0 +1,130 @@
+"""Spending as a field over the domain: what a charge is, and what keeps account of it.
+
+Amounts are whole units, so that sums and comparisons are exact. One unit is 1/UNITS of what a mechanism may multiply
+the odds of one row by, on the log scale: a Laplace count of scale λ spends 1/λ at the points of its region.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain.region import Box, Region
+
+UNITS = 720_720_000_000
+"""Units in 1. Divisible by 1 … 16 and by a million: thirds, sevenths, sixteenths and millionths are exact."""
+
+MAX_UNITS = 2**62 - 1
+"""No limit is above this, so that what fits a limit, twice, is within 64 bits."""
+
+
+def units_up(amount: Fraction) -> int:
+    """The least whole number of units that is at least the amount: for what is spent."""
+    return -(-amount.numerator * UNITS // amount.denominator)
+
+
+def units_down(amount: Fraction) -> int:
+    """The greatest whole number of units that is at most the amount: for what may be spent."""
+    return amount.numerator * UNITS // amount.denominator
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Units spent at every point, and units spent in boxes; where boxes overlap, they add up."""
+
+    everywhere: int = 0
+    regional: tuple[tuple[Box, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.everywhere < 0 or any(units < 0 for _, units in self.regional):
+            raise ValueError("a cost is never negative")
+
+    def __add__(self, other: "Cost") -> "Cost":
+        merged: dict[Box, int] = {}
+        for box, units in (*self.regional, *other.regional):
+            merged[box] = merged.get(box, 0) + units
+        return Cost(self.everywhere + other.everywhere, tuple(merged.items()))
+
+    def at(self, point: Sequence[int]) -> int:
+        """The units spent at one point."""
+        return self.everywhere + sum(units for box, units in self.regional if point in box)
+
+    @property
+    def peak(self) -> int:
+        """The most units spent at any one point."""
+        return self.everywhere + _peak(list(self.regional), 0)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "everywhere": self.everywhere,
+            "regional": [[list(box.low), list(box.high), units] for box, units in self.regional],
+        }
+
+    @classmethod
+    def from_json(cls, cost: Mapping[str, Any]) -> "Cost":
+        pieces = tuple((Box(tuple(low), tuple(high)), units) for low, high, units in cost["regional"])
+        return cls(cost["everywhere"], pieces)
+
+
+def _peak(pieces: list[tuple[Box, int]], axis: int) -> int:
+    """The largest sum of units over boxes with a common point, by a sweep along one axis after the other."""
+    total = sum(units for _, units in pieces)
+    if len(pieces) < 2 or axis == len(pieces[0][0].low):
+        return total
+    # A largest sum is reached where some box begins.
+    active = [
+        [piece for piece in pieces if piece[0].low[axis] <= start <= piece[0].high[axis]]
+        for start in {box.low[axis] for box, _ in pieces}
+    ]
+    best = 0
+    for section in sorted(active, key=lambda s: -sum(units for _, units in s)):
+        if sum(units for _, units in section) <= best:
+            break
+        best = max(best, _peak(section, axis + 1))
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a cost does not fit: `where` is a box in which at most `left` units are left and `needed` are asked for."""
+
+    left: int
+    needed: int
+    where: Box
+
+
+class SpendMap(Protocol):
+    """The spend of every point of a domain, never undercounted, and a limit that no point may pass.
+
+    Equal sequences of `add` make equal maps, so that every process that replays a journal decides alike.
+    """
+
+    limit: int
+
+    @property
+    def spent_max(self) -> int:
+        """The most units spent at any point."""
+        ...
+
+    def left(self, region: Region) -> int:
+        """The least units left at any point of a region; an empty region has the whole limit."""
+        ...
+
+    def refusal(self, cost: Cost) -> Refusal | None:
+        """None where a cost fits at every point, else the worst place. Changes nothing."""
+        ...
+
+    def add(self, cost: Cost) -> None:
+        """Count a cost, whether it fits or not: it is already in the journal. What cannot be is an OverflowError."""
+        ...
+
+    def replay(self, costs: Iterable[Cost]) -> None:
+        """The same as adding the costs in order, in bulk."""
+        ...
+
+    def left_by(self, axes: Sequence[int]) -> NDArray[np.int64]:
+        """An array over the codes of some axes: the least units left over all codes of the other axes."""
+        ...

@@ -1,0 +1,59 @@
+"""Amounts and boxes in the words of error messages."""
+
+import math
+from decimal import ROUND_DOWN, ROUND_UP, Context
+from fractions import Fraction
+
+from discreet.domain.domain import Domain
+from discreet.domain.region import Box
+from discreet.errors import BudgetExceeded
+from discreet.ledger.guarantee import Budget
+from discreet.ledger.spend import Refusal
+
+
+def box_words(domain: Domain, box: Box) -> str:
+    """A box by the labels of its codes, without the attributes that it does not restrict: "age 20 to 50, sex F"."""
+    words = []
+    for attribute, low, high in zip(domain.attributes, box.low, box.high, strict=True):
+        if (low, high) == (0, attribute.size - 1):
+            continue
+        if low == high:
+            words.append(f"{attribute.name} {attribute.label(low)}")
+        else:
+            words.append(f"{attribute.name} {attribute.label(low)} to {attribute.label(high)}")
+    return ", ".join(words) or "everywhere"
+
+
+def left_words(budget: Budget, units: int) -> str:
+    """The ε that so many units are, never more: "3/10", or six digits where there is no simple fraction."""
+    return _words(budget, units, ROUND_DOWN)
+
+
+def needed_words(budget: Budget, units: int) -> str:
+    """The ε that was rounded up to so many units: "1/17", or six digits, never less, where there is no simple one."""
+    return _words(budget, units, ROUND_UP)
+
+
+def refused(domain: Domain, budget: Budget, refusal: Refusal) -> BudgetExceeded:
+    where = box_words(domain, refusal.where)
+    left, needed = left_words(budget, refusal.left), needed_words(budget, refusal.needed)
+    advice = "with more noise, or for a region that avoids it" if refusal.left else "for a region that avoids it"
+    return BudgetExceeded(f"this region has ε = {left} left ({where}) and the query needs {needed}; ask {advice}")
+
+
+def _words(budget: Budget, units: int, rounding: str) -> str:
+    if units == 0:
+        return "0"
+    exact = budget.epsilon_of(units)
+    simple = _simplest(exact - budget.epsilon_of(1) / 2, exact)
+    if simple.denominator <= 10_000:
+        return str(simple)
+    return f"{Context(prec=6, rounding=rounding).divide(exact.numerator, exact.denominator).normalize():f}"
+
+
+def _simplest(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction with the least denominator in [low, high], down the Stern–Brocot tree. Requires 0 < low ≤ high."""
+    if math.ceil(low) <= high:
+        return Fraction(math.ceil(low))
+    whole = math.floor(low)
+    return whole + 1 / _simplest(1 / (high - whole), 1 / (low - whole))

@@ -1,0 +1,163 @@
+"""The discrete Laplace distribution, exactly: its draws, its variance, its half-widths. Proof: laplace.md."""
+
+import math
+from bisect import bisect_left
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidNoise
+from discreet.noise.bernoulli import WORDS_PER_FLIP, Coins, Words, expand, flip
+from discreet.noise.bits import Bits
+from discreet.noise.blocks import FINISHED, OUT_OF_WORDS, fill_by_blocks
+from discreet.noise.enclosure import Enclosure, enclose_exp
+from discreet.noise.geometric import add_high_digits, digit_biases, draw_low_digits, low_digits
+from discreet.noise.lanes import SQUARE, gather_lanes
+
+MAX_SCALE = 2**50
+
+SIGN, NONZERO, FIRST_DIGIT = 0, 1, 2  # rows of a block's planes
+
+
+def sample_laplace(
+    scale: Fraction | int, size: int, bits: Bits, out: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Draw `size` independent integers k with Pr[k] ∝ exp(-|k| / scale), exactly.
+
+    Requires 0 < scale <= 2**50, exact. Fills `out` where one is given, contiguous and of that size.
+    A draw beyond 60 bits is InvalidNoise, not a wrap; its probability is below exp(-512).
+    """
+    scale = require_scale(scale)
+    if size < 0:
+        raise InvalidNoise(f"the number of draws must not be negative, not {size}")
+    if out is None:
+        out = np.empty(size, np.int64)
+    elif out.shape != (size,) or out.dtype != np.int64 or not out.flags.c_contiguous:
+        raise InvalidNoise(f"out must be {size} contiguous numbers of type int64")
+    planes = low_digits(scale) + FIRST_DIGIT
+    words_per_lane_word = WORDS_PER_FLIP * planes + 1
+    fill_by_blocks(out, _draw_laplace, lambda further: laplace_coins(scale, further), words_per_lane_word, bits)
+    return out
+
+
+def require_scale(scale: Fraction | int) -> Fraction:
+    """The scale as a Fraction, if it is exact and in range; otherwise InvalidNoise."""
+    if type(scale) not in (Fraction, int):
+        raise InvalidNoise(f"a scale must be exact: a Fraction or an int, not {type(scale).__name__}")
+    if not 0 < scale <= MAX_SCALE:
+        raise InvalidNoise(f"a scale must be above 0 and at most 2**50, not {scale}")
+    return Fraction(scale)
+
+
+@lru_cache(maxsize=256)
+def laplace_coins(scale: Fraction, further_words: int) -> Coins:
+    def biases(precision: int) -> list[Enclosure]:
+        digits = digit_biases(scale, precision)
+        first = digits[0] if len(digits) > 1 else digits[0].logistic()
+        return [*digits, first.doubled()]
+
+    return expand(biases, further_words)
+
+
+class Block(NamedTuple):
+    """What one block of lanes needs while it is drawn. `values` holds the draws at the end, 64 for a lane word."""
+
+    planes: Words
+    square: Words
+    undecided: Words
+    values: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def make_block(coins: Coins, lane_words: int) -> Block:
+    digits = coins.shared.shape[0] - 2
+    return Block(
+        np.empty((FIRST_DIGIT + digits, lane_words), np.uint64),
+        np.empty((SQUARE, lane_words), np.uint64),
+        np.empty(lane_words, np.uint64),
+        np.empty(64 * lane_words, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def draw_block(words: Words, position: int, coins: Coins, block: Block) -> int:
+    """Draw the Laplace numbers of one block into its values. Returns as `flip` does."""
+    planes, values = block.planes, block.values
+    tail_coin, nonzero_coin = coins.shared.shape[0] - 2, coins.shared.shape[0] - 1
+    if position + planes.shape[1] > words.size:
+        return OUT_OF_WORDS
+    for j in range(planes.shape[1]):
+        planes[SIGN, j] = words[position + j]
+    position += planes.shape[1]
+    position = flip(words, position, coins, nonzero_coin, block.undecided, planes[NONZERO])
+    if position >= 0:
+        position = draw_low_digits(words, position, coins, planes[FIRST_DIGIT:], block.undecided)
+    if position >= 0:
+        gather_lanes(planes, block.square, values)
+        unit = np.int64(1) << np.int64(planes.shape[0])
+        position = add_high_digits(words, position, coins, tail_coin, unit, values, block.undecided)
+    for lane in range(values.size):
+        negative, nonzero = values[lane] & 1, (values[lane] >> 1) & 1
+        magnitude = ((values[lane] >> FIRST_DIGIT) + 1) & -nonzero
+        values[lane] = (magnitude ^ -negative) + negative
+    return position
+
+
+@njit(cache=True, nogil=True)
+def _draw_laplace(words: Words, coins: Coins, lane_words: int, out: NDArray[np.int64]) -> tuple[int, int, int]:
+    block = make_block(coins, lane_words)
+    done = used = 0
+    while done < out.size:
+        position = draw_block(words, used, coins, block)
+        if position < 0:
+            return done, used, position
+        used = position
+        count = min(block.values.size, out.size - done)
+        for lane in range(count):
+            out[done + lane] = block.values[lane]
+        done += count
+    return done, used, FINISHED
+
+
+def laplace_variance(scale: Fraction | int) -> float:
+    """The discrete variance, 2q / (1-q)**2 with q = exp(-1/scale), to float precision."""
+    # It equals 1 / (2 sinh(1/(2 scale))**2), which cancels nowhere; sinh overflows where the variance is 2q.
+    half_rate = float(min(1 / (2 * require_scale(scale)), Fraction(500)))
+    return 2 * math.exp(-2 * half_rate) if half_rate > 300 else 0.5 / math.sinh(half_rate) ** 2
+
+
+@lru_cache(maxsize=256)
+def laplace_halfwidth(scale: Fraction | int, confidence: Fraction | float) -> int:
+    """The smallest integer w >= 0 with Pr[|K| <= w] >= confidence, exactly. Requires 0 <= confidence < 1."""
+    scale = require_scale(scale)
+    if not 0 <= confidence < 1:
+        raise InvalidNoise(f"a confidence must be at least 0 and below 1, not {confidence}")
+    allowed = 1 - Fraction(confidence)
+    # Pr[|K| > w] = 2 q**(w+1) / (1+q); floats give the neighbourhood, certified comparisons the integer.
+    q = math.exp(-float(min(1 / scale, Fraction(1000))))
+    logarithm = math.log(2 / (1 + q)) + math.log(allowed.denominator) - math.log(allowed.numerator)
+    low = high = max(0, int(scale * Fraction(logarithm)) - 1)
+    reach = 1
+    while low > 0 and _exceeds_rarely(scale, low, allowed):
+        low, reach = max(0, low - reach), 2 * reach
+    reach = 1
+    while not _exceeds_rarely(scale, high, allowed):
+        high, reach = high + reach, 2 * reach
+    return low + bisect_left(range(low, high), True, key=lambda w: _exceeds_rarely(scale, w, allowed))
+
+
+def _exceeds_rarely(scale: Fraction, width: int, allowed: Fraction) -> bool:
+    """Whether Pr[|K| > width] <= allowed. Equality cannot be: q is transcendental and `allowed` rational."""
+    precision = 128
+    while True:
+        power, q = enclose_exp((width + 1) / scale, precision), enclose_exp(1 / scale, precision)
+        one = 1 << precision
+        if 2 * power.high <= allowed * (one + q.low):
+            return True
+        if 2 * power.low > allowed * (one + q.high):
+            return False
+        precision *= 2

@@ -1,0 +1,177 @@
+"""The lattice of cuboids: every set of dimensions, as a bit mask, and which of them to publish. [cubes, Section 2.1.1]
+
+Bit i of a mask is dimension i. Mask A is an ancestor of mask B, A ⪯ B, where A's dimensions are among B's: A's cells are
+sums of B's. An array over all masks is indexed by them, so that dimension i is the axis of stride 2^i.
+"""
+
+import difflib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DomainError, UnsupportedQuery
+
+Label = str | int
+"""What a dimension is called: its attribute's name, or its index where there are only sizes."""
+
+Cuboids = Literal["all"] | int | Iterable[Label | Iterable[Label]]
+"""Which cuboids: all of them, those of at most so many dimensions, or a list, each with its dimensions."""
+
+MAX_DIMENSIONS = 20
+"""Plans keep a few numbers for each of the 2^d cuboids."""
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Dimensions with their numbers of values; without names they go by their index. Raises DomainError."""
+
+    sizes: tuple[int, ...]
+    names: tuple[Label, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", tuple(self.sizes))
+        object.__setattr__(self, "names", tuple(self.names) or tuple(range(len(self.sizes))))
+        if not self.sizes:
+            raise DomainError("a cube needs at least one dimension")
+        if len(self.names) != len(self.sizes):
+            raise DomainError(f"there are {len(self.sizes)} sizes and {len(self.names)} names: one name a dimension")
+        if len(self.sizes) > MAX_DIMENSIONS:
+            raise DomainError(
+                f"a cube of {len(self.sizes)} dimensions has {2.0 ** len(self.sizes):.1e} cuboids; "
+                f"choose at most {MAX_DIMENSIONS} dimensions"
+            )
+        for name, size in zip(self.names, self.sizes, strict=True):
+            if size < 2:
+                raise DomainError(
+                    f"dimension {name} has {size} value{'s' if size != 1 else ''}; it needs at least 2: leave it out"
+                )
+        repeated = sorted({str(name) for name in self.names if self.names.count(name) > 1})
+        if repeated:
+            raise DomainError(f"dimension {', '.join(repeated)} is named twice")
+
+    @property
+    def dimensions(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def base(self) -> int:
+        """The cuboid of all dimensions."""
+        return (1 << self.dimensions) - 1
+
+    def axes(self, mask: int) -> tuple[int, ...]:
+        return tuple(axis for axis in range(self.dimensions) if mask >> axis & 1)
+
+    def mask(self, *names: Label) -> int:
+        """The cuboid with these dimensions, in any order; an unknown one raises with the near ones."""
+        mask = 0
+        for name in names:
+            bit = 1 << self._axis(name)
+            if mask & bit:
+                raise UnsupportedQuery(f"dimension {name} is given twice in one cuboid")
+            mask |= bit
+        return mask
+
+    def _axis(self, name: Label) -> int:
+        if name in self.names:
+            return self.names.index(name)
+        known = [str(known) for known in self.names]
+        near = difflib.get_close_matches(str(name), known, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
+        raise UnsupportedQuery(f"the cube has no dimension {name!r}; {hint}")
+
+    def names_of(self, mask: int) -> tuple[Label, ...]:
+        return tuple(self.names[axis] for axis in self.axes(mask))
+
+    def shape(self, mask: int) -> tuple[int, ...]:
+        """The shape of a cuboid: one axis for each of its dimensions."""
+        return tuple(self.sizes[axis] for axis in self.axes(mask))
+
+    def cells(self, mask: int) -> int:
+        return math.prod(self.shape(mask))
+
+    def magnification(self, ancestor: int, source: int) -> int:
+        """mag(C, C'): how many cells of the source make one cell of its ancestor. [cubes, 3.1]"""
+        if ancestor & ~source:
+            raise UnsupportedQuery(f"cuboid {self.names_of(ancestor)} cannot be computed from {self.names_of(source)}")
+        return self.cells(source & ~ancestor)
+
+    def degree(self, mask: int) -> int:
+        """deg(C): how many base cells make one cell of a cuboid. [cubes, 4.8]"""
+        return self.magnification(mask, self.base)
+
+    def ancestors(self, mask: int) -> Iterator[int]:
+        """Every cuboid that can be computed from this one, itself first."""
+        ancestor = mask
+        while True:
+            yield ancestor
+            if not ancestor:
+                return
+            ancestor = (ancestor - 1) & mask
+
+    @cached_property
+    def cell_counts(self) -> NDArray[np.float64]:
+        """The number of cells of every cuboid, indexed by its mask."""
+        counts = np.ones(1)
+        for size in self.sizes:
+            counts = np.concatenate([counts, counts * size])
+        return counts
+
+    def choose(self, cuboids: Cuboids) -> tuple[int, ...]:
+        """The masks to publish, in ascending order. Raises UnsupportedQuery where the choice is empty or repeats."""
+        if cuboids == "all":
+            return tuple(range(1 << self.dimensions))
+        if isinstance(cuboids, int) and not isinstance(cuboids, bool):
+            return self._up_to(cuboids)
+        if isinstance(cuboids, str | bool):
+            raise UnsupportedQuery(f"cuboids are 'all', a number of dimensions, or a list; not {cuboids!r}")
+        masks: set[int] = set()
+        for names in cuboids:
+            mask = self.mask(*((names,) if isinstance(names, str | int) else names))
+            if mask in masks:
+                raise UnsupportedQuery(f"cuboid {self.names_of(mask)} is given twice")
+            masks.add(mask)
+        if not masks:
+            raise UnsupportedQuery("no cuboid to publish: name at least one, or say 'all'")
+        return tuple(sorted(masks))
+
+    def _up_to(self, most: int) -> tuple[int, ...]:
+        if not 0 <= most <= self.dimensions:
+            raise UnsupportedQuery(f"cuboids of at most {most} dimensions; give a number from 0 to {self.dimensions}")
+        axes = range(self.dimensions)
+        return tuple(
+            sorted(
+                sum(1 << axis for axis in chosen) for count in range(most + 1) for chosen in combinations(axes, count)
+            )
+        )
+
+    def weigh(self, published: Sequence[int], weights: Mapping[tuple[Label, ...], float] | None) -> tuple[float, ...]:
+        """A weight for each published cuboid: 1 where none is given. Weights are finite and above 0."""
+        by_mask = {self.mask(*names): weight for names, weight in (weights or {}).items()}
+        unpublished = by_mask.keys() - published
+        for mask, weight in by_mask.items():
+            if mask in unpublished:
+                raise UnsupportedQuery(f"cuboid {self.names_of(mask)} has a weight, but is not published")
+            if not 0 < weight < math.inf:
+                raise UnsupportedQuery(f"the weight of {self.names_of(mask)} must be above 0 and finite")
+        return tuple(float(by_mask.get(mask, 1)) for mask in published)
+
+    @property
+    def cube_shape(self) -> tuple[int, ...]:
+        """The one array that holds every cuboid: slot 0 of an axis is `*`, slots 1 … n are its values."""
+        return tuple(size + 1 for size in self.sizes)
+
+    @property
+    def cube_bytes(self) -> int:
+        """The size of that array in float64, known before anything is spent."""
+        return 8 * math.prod(self.cube_shape)
+
+    def cuboid_of(self, cube: NDArray[np.float64], mask: int) -> NDArray[np.float64]:
+        """A cuboid as a view of the one array."""
+        index = tuple(slice(1, None) if mask >> axis & 1 else 0 for axis in range(self.dimensions))
+        return cube[index]

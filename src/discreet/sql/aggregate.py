@@ -1,0 +1,210 @@
+"""Aggregates of the SELECT list: syntax tree → the query that measures it, by an allow-list."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.domain.attribute import Attribute, Category, number_text
+from discreet.domain.region import Region
+from discreet.errors import UnsupportedQuery
+from discreet.query.query import Combination, Count, Mean, Quantile, Sum, grain_of
+from discreet.sql.condition import AllOf, Atom, Condition, atoms, region_of
+from discreet.sql.question import Measure
+from discreet.sql.scope import Scope
+from discreet.sql.syntax import exact_number, literal, only, refused
+from discreet.sql.where import read_condition
+
+AGGREGATES = (
+    "COUNT, SUM, AVG, MIN, MAX, MEDIAN and QUANTILE(column, level), each with FILTER (WHERE …); "
+    "sums, differences and whole multiples of counts, or of sums of one column; columns of GROUP BY"
+)
+LEVELS = {exp.Min: Fraction(0), exp.Median: Fraction(1, 2), exp.Max: Fraction(1)}
+LARGEST_FACTOR = 10**6
+PERCENTILE = "PERCENTILE_CONT(level) WITHIN GROUP (ORDER BY column)"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What every aggregate of a statement shares: its WHERE, that WHERE's region, and its GROUP BY."""
+
+    scope: Scope
+    where: Condition
+    region: Region
+    by: tuple[str, ...]
+    most_cells: int
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A query with the name that its column has unless the statement gives one."""
+
+    query: Measure
+    name: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Term:
+    """One aggregate call, times a whole number."""
+
+    factor: int
+    call: exp.Expression
+
+
+def read_terms(node: exp.Expression) -> list[Term]:
+    """An output expression as a sum of aggregate calls, each times a whole number."""
+    return list(_terms(node))
+
+
+def _terms(node: exp.Expression) -> Iterator[Term]:
+    # A stack, not recursion: a long sum is a deep tree.
+    waiting = [Term(1, node)]
+    while waiting:
+        term = waiting.pop()
+        factor, call = term.factor, term.call.unnest()
+        match call:
+            case exp.Add():
+                waiting += [Term(factor, call.expression), Term(factor, call.this)]
+            case exp.Sub():
+                waiting += [Term(-factor, call.expression), Term(factor, call.this)]
+            case exp.Neg():
+                waiting.append(Term(-factor, call.this))
+            case (
+                exp.Mul(this=exp.Literal() as number, expression=other)
+                | exp.Mul(this=other, expression=exp.Literal() as number)
+            ):
+                waiting.append(Term(factor * _whole(number), other))
+            case _:
+                yield Term(factor, call)
+
+
+def _whole(number: exp.Literal) -> int:
+    value = None if number.is_string else exact_number(number.this)
+    if value is None or value.denominator != 1 or value > LARGEST_FACTOR:
+        raise UnsupportedQuery(f"an aggregate can be multiplied by a whole number up to {LARGEST_FACTOR} only")
+    return int(value)
+
+
+def read_aggregate(terms: list[Term], groups: Groups) -> Aggregate:
+    """The query of a sum of aggregate calls."""
+    read = [(term.factor, _read_call(term.call, groups)) for term in terms]
+    if len(read) == 1 and read[0][0] == 1:
+        return read[0][1]
+    total: dict[Count | Sum, int] = {}
+    for factor, aggregate in read:
+        if not isinstance(aggregate.query, Count | Sum):
+            raise UnsupportedQuery(f"{aggregate.name} cannot be added or multiplied; only counts and sums can")
+        total[aggregate.query] = total.get(aggregate.query, 0) + factor
+    if len({query.of if isinstance(query, Sum) else None for query in total}) > 1:
+        raise UnsupportedQuery(
+            "counts add to counts, and sums to sums of the same column; ask for the others on their own"
+        )
+    combined = tuple((factor, query) for query, factor in total.items() if factor)
+    if not combined:
+        raise UnsupportedQuery("the terms of an expression cancel out; its answer is 0 on every table")
+    notes = tuple(note for _, aggregate in read for note in aggregate.notes)
+    if len(combined) == 1 and combined[0][0] == 1:
+        return Aggregate(combined[0][1], "total", notes)
+    return Aggregate(Combination(combined), "total", notes)
+
+
+def _read_call(node: exp.Expression, groups: Groups) -> Aggregate:
+    filters: tuple[Condition, ...] = ()
+    if isinstance(node, exp.Filter):
+        filters = (read_condition(node.expression.this, groups.scope),)
+        node = node.this.unnest()
+    notes = tuple(note for condition in filters for atom in atoms(condition) for note in atom.notes)
+    aggregate = _read_function(node, groups, filters)
+    return replace(aggregate, notes=notes + aggregate.notes)
+
+
+def _read_function(node: exp.Expression, groups: Groups, filters: tuple[Condition, ...]) -> Aggregate:
+    match node:
+        case exp.Count():
+            return _count(node, groups, filters)
+        case exp.Sum() | exp.Avg():
+            only(node, ("this",), f"{node.key.upper()} of a column")
+            attribute, where, notes = _numbers(node, node.this, groups, filters)
+            grain_of(attribute)
+            if isinstance(node, exp.Sum):
+                return Aggregate(Sum(attribute.name, where, groups.by), f"sum_{attribute.name}", notes)
+            return Aggregate(Mean(attribute.name, where, groups.by), f"avg_{attribute.name}", notes)
+        case exp.Min() | exp.Max() | exp.Median():
+            only(node, ("this",), f"{node.key.upper()} of a column")
+            attribute, where, notes = _numbers(node, node.this, groups, filters)
+            name = f"{node.key}_{attribute.name}"
+            return Aggregate(Quantile(attribute.name, LEVELS[type(node)], where, groups.by), name, notes)
+        case exp.Quantile() | exp.ApproxQuantile() | exp.PercentileCont() | exp.WithinGroup():
+            column, level = _quantile_parts(node)
+            attribute, where, notes = _numbers(node, column, groups, filters)
+            name = f"quantile_{attribute.name}_{number_text(level)}"
+            return Aggregate(Quantile(attribute.name, level, where, groups.by), name, notes)
+    raise refused(node, AGGREGATES)
+
+
+def _count(node: exp.Count, groups: Groups, filters: tuple[Condition, ...]) -> Aggregate:
+    only(node, ("this", "big_int"), "COUNT(*) and COUNT(column)")
+    counted = node.this.unnest() if node.this is not None else None
+    if isinstance(counted, exp.Star | exp.Literal):
+        only(counted, ("this", "is_string"), "COUNT(*) and COUNT(column)")
+        return Aggregate(Count(_region(groups, filters), groups.by), "count")
+    if not isinstance(counted, exp.Column):
+        raise refused(counted, "COUNT(*) and COUNT(column)")
+    axis = groups.scope.axis(counted)
+    attribute = groups.scope.domain.attributes[axis]
+    if not attribute.null:
+        return Aggregate(Count(_region(groups, filters), groups.by), f"count_{attribute.name}")
+    present = Atom(axis, ((0, attribute.size - 2),))
+    return Aggregate(Count(_region(groups, (*filters, present)), groups.by), f"count_{attribute.name}")
+
+
+def _quantile_parts(node: exp.Expression) -> tuple[exp.Expression, Fraction]:
+    """The column and the level of QUANTILE(column, level) and its other spellings."""
+    if isinstance(node, exp.WithinGroup):
+        only(node, ("this", "expression"), PERCENTILE)
+        if not isinstance(node.this, exp.PercentileCont):
+            raise refused(node.this, AGGREGATES)
+        only(node.this, ("this",), PERCENTILE)
+        [ordered, *more] = node.expression.expressions
+        if more or ordered.args.get("desc"):
+            raise UnsupportedQuery(f"only {PERCENTILE} is supported, ascending and of one column")
+        return ordered.this, _level(node.this.this)
+    only(node, ("this", "quantile", "expression"), "QUANTILE(column, level)")
+    level = node.args.get("quantile") or node.args.get("expression")
+    if level is None:
+        raise refused(node, "QUANTILE(column, level)")
+    return node.this, _level(level)
+
+
+def _level(node: exp.Expression) -> Fraction:
+    level = literal(node, "a level from 0 to 1")
+    if not isinstance(level, Fraction) or not 0 <= level <= 1:
+        raise UnsupportedQuery("a quantile's level is a number from 0 to 1")
+    return level
+
+
+def _numbers(
+    node: exp.Expression, column: exp.Expression | None, groups: Groups, filters: tuple[Condition, ...]
+) -> tuple[Attribute, Region, tuple[str, ...]]:
+    """A numeric attribute and the region in which it has a declared value: what SQL's aggregates look at, but for
+    values outside the declared ones, which no sum can hold."""
+    column = column.unnest() if column is not None else None
+    if not isinstance(column, exp.Column):
+        raise refused(column, f"{node.key.upper()} of a column")
+    axis = groups.scope.axis(column)
+    attribute = groups.scope.domain.attributes[axis]
+    if isinstance(attribute, Category):
+        raise UnsupportedQuery(f"{attribute.name} is a category: it can be counted and grouped by, not calculated with")
+    if attribute.size == attribute.cells:
+        return attribute, _region(groups, filters), ()
+    note = f"values of {attribute.name} outside the declared ones are left out of {node.key.upper()}"
+    declared = Atom(axis, ((0, attribute.cells - 1),))
+    return attribute, _region(groups, (*filters, declared)), (note,) if attribute.outside == "other" else ()
+
+
+def _region(groups: Groups, further: tuple[Condition, ...]) -> Region:
+    if not further:
+        return groups.region
+    return region_of(AllOf((groups.where, *further)), groups.scope.domain, groups.most_cells)

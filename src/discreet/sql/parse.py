@@ -1,0 +1,177 @@
+"""SQL text → Question, by an allow-list: what is not named here or in the rooms below is refused by name.
+
+Conditions that the codes cannot tell exactly are answered nearly, with a note: see `compare.py`.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from math import prod
+
+from sqlglot import exp
+
+from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery
+from discreet.sql.aggregate import AGGREGATES, Groups, Term, read_aggregate, read_terms
+from discreet.sql.condition import MOST_CELLS, AllOf, Condition, atoms, region_of
+from discreet.sql.question import AggregateColumn, Column, GroupColumn, OrderKey, Question
+from discreet.sql.scope import Scope
+from discreet.sql.syntax import exact_number, only, read_select, refused, shown
+from discreet.sql.where import read_condition
+
+MOST_AGGREGATES = 50
+MOST_GROUPS = 1_000_000
+MOST_ROWS = 2**53
+CLAUSES = "SELECT … FROM … WHERE … GROUP BY … ORDER BY … LIMIT … OFFSET …, of one table"
+
+
+def parse(text: str, domain: Domain) -> Question:
+    """The question that one SELECT over the domain asks. Anything else raises UnsupportedQuery, and an unknown column
+    DomainError, in bounded time and with words that depend on the text and the domain alone."""
+    select = read_select(text)
+    only(select, ("expressions", "from_", "where", "group", "order", "limit", "offset"), CLAUSES)
+    scope = Scope.of(select, domain)
+    by = _group_by(select, scope)
+    outputs = [(output, read_terms(output.unalias())) for output in select.expressions]
+    calls = sum(len(terms) for output, terms in outputs if not isinstance(output.unalias(), exp.Column))
+    if calls > MOST_AGGREGATES:
+        raise UnsupportedQuery(
+            f"the statement has {calls} aggregates, and at most {MOST_AGGREGATES} are answered at once"
+        )
+    clause = select.args.get("where")
+    where: Condition = AllOf(()) if clause is None else read_condition(clause.this, scope)
+    most_cells = MOST_CELLS // max(calls, 1)
+    groups = Groups(scope, where, region_of(where, domain, most_cells), by, most_cells)
+    columns, column_notes = _columns(outputs, groups)
+    notes = [note for atom in atoms(where) for note in atom.notes] + column_notes
+    if not groups.region:
+        notes.append("no point of the domain satisfies the WHERE: the region is empty on every table")
+    return Question(
+        text=text,
+        by=by,
+        where=groups.region,
+        columns=columns,
+        order_by=_order_by(select, columns, groups),
+        limit=_row_number(select, "limit"),
+        offset=_row_number(select, "offset") or 0,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _group_by(select: exp.Select, scope: Scope) -> tuple[str, ...]:
+    """The attributes of GROUP BY: columns, their aliases, or their places in the SELECT list."""
+    clause = select.args.get("group")
+    if clause is None:
+        return ()
+    only(clause, ("expressions",), "GROUP BY of columns")
+    aliases = {output.alias.lower(): output.this for output in select.expressions if isinstance(output, exp.Alias)}
+    by: dict[str, None] = {}
+    for node in clause.expressions:
+        column = node.unnest()
+        if isinstance(column, exp.Literal):
+            column = select.expressions[_place(column, len(select.expressions))].unalias().unnest()
+        elif isinstance(column, exp.Column) and not column.table and column.name.lower() not in scope.axes:
+            column = aliases.get(column.name.lower(), column).unnest()
+        if not isinstance(column, exp.Column):
+            raise refused(column, "GROUP BY of columns")
+        by[scope.attribute(column).name] = None
+    groups = prod(scope.domain[name].size for name in by)
+    if groups > MOST_GROUPS:
+        raise UnsupportedQuery(
+            f"GROUP BY makes {groups} groups, and at most {MOST_GROUPS} are answered; group by fewer columns"
+        )
+    return tuple(by)
+
+
+def _columns(
+    outputs: Sequence[tuple[exp.Expression, list[Term]]], groups: Groups
+) -> tuple[tuple[Column, ...], list[str]]:
+    columns: list[Column] = []
+    notes: list[str] = []
+    taken = Counter(output.alias.lower() for output, _ in outputs if isinstance(output, exp.Alias))
+    if taken and max(taken.values()) > 1:
+        raise UnsupportedQuery(f"two output columns are called {shown(taken.most_common(1)[0][0])}")
+    for output, terms in outputs:
+        node = output.unalias().unnest()
+        if isinstance(node, exp.Column):
+            attribute = _grouped(node, groups)
+            columns.append(GroupColumn(output.alias or _free_name(attribute, taken), attribute))
+        else:
+            aggregate = read_aggregate(terms, groups)
+            columns.append(AggregateColumn(output.alias or _free_name(aggregate.name, taken), aggregate.query))
+            notes += aggregate.notes
+    if not any(isinstance(column, AggregateColumn) for column in columns):
+        raise UnsupportedQuery("the statement has no aggregate; ask for COUNT(*), or for another of its groups")
+    return tuple(columns), notes
+
+
+def _grouped(column: exp.Column, groups: Groups) -> str:
+    if isinstance(column.this, exp.Star):
+        raise refused(column.this, AGGREGATES)
+    attribute = groups.scope.attribute(column).name
+    if attribute not in groups.by:
+        raise UnsupportedQuery(f"{attribute} is neither in GROUP BY nor in an aggregate; single rows are never shown")
+    return attribute
+
+
+def _free_name(name: str, taken: Counter[str]) -> str:
+    """The name, or the name with the first number from 2 that makes it unlike the others; it is taken from then on."""
+    free, number = name, 1
+    while taken[free.lower()]:
+        number += 1
+        free = f"{name}_{number}"
+    taken[free.lower()] += 1
+    return free
+
+
+def _order_by(select: exp.Select, columns: Sequence[Column], groups: Groups) -> tuple[OrderKey, ...]:
+    clause = select.args.get("order")
+    if clause is None:
+        return ()
+    only(clause, ("expressions",), "ORDER BY of output columns")
+    keys = []
+    for ordered in clause.expressions:
+        only(ordered, ("this", "desc", "nulls_first"), "ORDER BY of output columns")
+        keys.append(OrderKey(_ordered_column(ordered.this.unnest(), columns, groups), bool(ordered.args.get("desc"))))
+    return tuple(keys)
+
+
+def _ordered_column(node: exp.Expression, columns: Sequence[Column], groups: Groups) -> int:
+    """The output column that ORDER BY means: by its place, its name, or the same expression again."""
+    if isinstance(node, exp.Literal):
+        return _place(node, len(columns))
+    if isinstance(node, exp.Column):
+        for place, column in enumerate(columns):
+            if not node.table and column.name.lower() == node.name.lower():
+                return place
+        attribute = groups.scope.attribute(node).name
+        found = [place for place, column in enumerate(columns) if getattr(column, "attribute", None) == attribute]
+    else:
+        query = read_aggregate(read_terms(node), groups).query
+        found = [place for place, column in enumerate(columns) if getattr(column, "query", None) == query]
+    if not found:
+        names = ", ".join(column.name for column in columns)
+        raise UnsupportedQuery(f"ORDER BY takes output columns; there are {names}")
+    return found[0]
+
+
+def _place(node: exp.Literal, columns: int) -> int:
+    """The place, from 0, that a number in GROUP BY or ORDER BY means."""
+    value = None if node.is_string else exact_number(node.this)
+    if value is None or value.denominator != 1 or not 1 <= value <= columns:
+        raise UnsupportedQuery(f"{shown(node.this)} is not the place of an output column; they are 1 to {columns}")
+    return int(value) - 1
+
+
+def _row_number(select: exp.Select, part: str) -> int | None:
+    clause = select.args.get(part)
+    if clause is None:
+        return None
+    if not isinstance(clause, exp.Limit | exp.Offset):
+        raise refused(clause, "LIMIT and OFFSET with whole numbers")
+    only(clause, ("expression",), "LIMIT and OFFSET with whole numbers")
+    node = clause.expression.unnest()
+    value = exact_number(node.this) if isinstance(node, exp.Literal) and not node.is_string else Fraction(1, 2)
+    if value.denominator != 1 or value > MOST_ROWS:
+        raise UnsupportedQuery(f"{part.upper()} takes a whole number of rows")
+    return int(value)

@@ -1,0 +1,55 @@
+"""What a SQL statement asks, in the domain's terms."""
+
+from dataclasses import dataclass
+
+from discreet.domain.region import Region
+from discreet.query.query import Combination, Count, Mean, Quantile, Sum
+
+Measure = Count | Sum | Mean | Quantile | Combination
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """An output column that holds the labels of a GROUP BY attribute."""
+
+    name: str
+    attribute: str
+
+
+@dataclass(frozen=True)
+class AggregateColumn:
+    """An output column that holds noisy numbers. `query` carries its own region (WHERE and FILTER) and groups."""
+
+    name: str
+    query: Measure
+
+
+Column = GroupColumn | AggregateColumn
+
+
+@dataclass(frozen=True)
+class OrderKey:
+    """The place of an output column among `Question.columns`. Group columns are in the order of their codes."""
+
+    column: int
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """One SELECT. `by` names the GROUP BY attributes, which every aggregate has in this order; `where` is the WHERE's
+    region, empty where no point of the domain satisfies it. Order, limit and offset are for the noisy rows. `notes`
+    say where the answer will differ from what was asked."""
+
+    text: str
+    by: tuple[str, ...]
+    where: Region
+    columns: tuple[Column, ...]
+    order_by: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def aggregates(self) -> tuple[AggregateColumn, ...]:
+        return tuple(column for column in self.columns if isinstance(column, AggregateColumn))

@@ -1,0 +1,211 @@
+"""SQL text → one SELECT's syntax tree, or a refusal in bounded time and in our own words.
+
+The bounds hold before the parser sees the text: its length, its number of tokens and its nesting. Parsing is linear in
+the tokens; the few deep recursions that the bounds leave (a row of NOTs) end in RecursionError, which is refused too.
+"""
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from itertools import zip_longest
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.parser import Parser
+from sqlglot.tokens import Token, Tokenizer, TokenType
+
+from discreet.errors import UnsupportedQuery
+
+MOST_CHARACTERS = 65_536
+MOST_TOKENS = 8_000
+DEEPEST_NESTING = 16
+MOST_DIGITS = 38
+SHOWN_CHARACTERS = 40
+NULL_ORDERS = (("NULLS", "FIRST"), ("NULLS", "LAST"))
+CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+NAMES = {
+    "with_": "WITH (a sub-query)",
+    "joins": "a join",
+    "laterals": "LATERAL",
+    "distinct": "DISTINCT",
+    "having": "HAVING",
+    "windows": "WINDOW",
+    "qualify": "QUALIFY",
+    "into": "INTO",
+    "locks": "a lock such as FOR UPDATE",
+    "sample": "a sample",
+    "pivots": "PIVOT",
+    "hint": "a hint",
+    "db": "a schema before the table's name",
+    "rollup": "ROLLUP",
+    "cube": "CUBE",
+    "grouping_sets": "GROUPING SETS",
+    "all": "GROUP BY ALL",
+    "symmetric": "BETWEEN SYMMETRIC",
+    "query": "a sub-query",
+    "expressions": "more than one argument",
+    "limit_options": "PERCENT or WITH TIES",
+}
+"""Parts of a statement that the parser keeps under names of its own."""
+
+KINDS: tuple[tuple[type[exp.Expression], str], ...] = (
+    (exp.SetOperation, "UNION, INTERSECT or EXCEPT"),
+    (exp.Query, "a sub-query"),
+    (exp.Exists, "a sub-query"),
+    (exp.SubqueryPredicate, "ANY or ALL"),
+    (exp.Window, "a window (OVER)"),
+    (exp.Star, "*"),
+    (exp.Distinct, "DISTINCT"),
+    (exp.Case, "CASE"),
+    (exp.Cast, "CAST"),
+    (exp.Null, "NULL (use IS NULL)"),
+    (exp.NullSafeEQ, "IS DISTINCT FROM"),
+    (exp.NullSafeNEQ, "IS DISTINCT FROM"),
+    (exp.Placeholder, "a placeholder"),
+    (exp.Parameter, "a placeholder"),
+    (exp.Div, "division"),
+    (exp.Add, "arithmetic"),
+    (exp.Sub, "arithmetic"),
+    (exp.Mul, "arithmetic"),
+    (exp.Mod, "arithmetic"),
+    (exp.Tuple, "a tuple"),
+    (exp.Fetch, "FETCH (use LIMIT)"),
+)
+
+
+def read_select(text: str) -> exp.Select:
+    """The syntax tree of the one SELECT that the text holds."""
+    tokens = _tokens(_checked(text))
+    first = tokens[0]
+    if first.token_type != TokenType.SELECT:
+        what = {TokenType.WITH: "WITH (a sub-query)", TokenType.L_PAREN: "a sub-query"}
+        raise UnsupportedQuery(
+            f"{what.get(first.token_type, f'a statement that begins with {shown(first.text)}')} is not supported; "
+            "ask with one SELECT"
+        )
+    try:
+        [tree] = Parser().parse(tokens, text)
+    except ParseError as error:
+        raise UnsupportedQuery(_syntax_message(error)) from None
+    except RecursionError:
+        raise UnsupportedQuery("the statement is nested too deeply; write it flatter") from None
+    except (SqlglotError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        # The parser's own slips on odd input: its words say nothing to an analyst.
+        raise UnsupportedQuery("this SQL was not understood; ask with one plain SELECT") from None
+    if not isinstance(tree, exp.Select):
+        raise refused(tree, "one SELECT")
+    return tree
+
+
+def _checked(text: str) -> str:
+    if len(text) > MOST_CHARACTERS:
+        raise UnsupportedQuery(f"the SQL is longer than {MOST_CHARACTERS} characters; ask something shorter")
+    odd = CONTROL_CHARACTER.search(text)
+    if odd:
+        raise UnsupportedQuery(f"the SQL holds the control character {odd[0]!a}; leave it out")
+    return text
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        tokens: list[Token] = Tokenizer().tokenize(text)
+    except TokenError:
+        raise UnsupportedQuery("the SQL ends within quotes or a comment") from None
+    if tokens and tokens[-1].token_type == TokenType.SEMICOLON and not tokens[-1].comments:
+        tokens.pop()
+    if not tokens:
+        raise UnsupportedQuery("there is no statement; ask with one SELECT")
+    if len(tokens) > MOST_TOKENS:
+        raise UnsupportedQuery(
+            f"the SQL has more than {MOST_TOKENS} words and signs; use ranges (BETWEEN), or ask in parts"
+        )
+    depth = 0
+    for token, following in zip_longest(tokens, tokens[1:]):
+        match token.token_type:
+            case TokenType.L_PAREN:
+                depth += 1
+                if depth > DEEPEST_NESTING:
+                    raise UnsupportedQuery(f"parentheses are nested more than {DEEPEST_NESTING} deep; write it flatter")
+            case TokenType.R_PAREN:
+                depth -= 1
+            case TokenType.SEMICOLON:
+                raise UnsupportedQuery("there is more than one statement; ask one SELECT at a time")
+            case TokenType.VAR if following and (token.text.upper(), following.text.upper()) in NULL_ORDERS:
+                raise UnsupportedQuery("NULLS FIRST and NULLS LAST are not supported; groups are in the domain's order")
+            case TokenType.HINT:
+                raise UnsupportedQuery("comments are not supported; leave them out")
+        if token.comments:
+            raise UnsupportedQuery("comments are not supported; leave them out")
+    return tokens
+
+
+def _syntax_message(error: ParseError) -> str:
+    for place in error.errors:
+        word, line, end = place.get("highlight"), place.get("line"), place.get("col")
+        if word and line and end:
+            return f"the SQL was not understood at {shown(word)}, line {line}, column {max(end - len(word) + 1, 1)}"
+    return "the SQL was not understood; ask with one plain SELECT"
+
+
+def only(node: exp.Expression, parts: tuple[str, ...], supported: str) -> None:
+    """Refuse a node that has other parts than these, and say what is supported."""
+    for part, value in node.args.items():
+        if part not in parts and value:
+            name = NAMES.get(part, part.strip("_").replace("_", " ").upper())
+            raise UnsupportedQuery(f"{name} is not supported here; supported: {supported}")
+
+
+def refused(node: exp.Expression | None, supported: str) -> UnsupportedQuery:
+    """The refusal of a node by its name, with what may stand there."""
+    return UnsupportedQuery(f"{_name(node)} is not supported here; supported: {supported}")
+
+
+def _name(node: exp.Expression | None) -> str:
+    for kind, name in KINDS:
+        if isinstance(node, kind):
+            return name
+    match node:
+        case None:
+            return "an empty argument"
+        case exp.Anonymous():
+            return f"the function {shown(str(node.this))}"
+        case exp.Column():
+            return f"the column {shown(node.name)}"
+        case exp.Literal() | exp.Boolean():
+            return f"the value {shown(str(node.this))}"
+        case exp.Func():
+            return f"the function {node.sql_name()}"
+    return str(node.key).upper()
+
+
+def shown(text: str) -> str:
+    """A piece of the analyst's text as a message quotes it: short, and without control characters."""
+    return repr(text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…")
+
+
+def literal(node: exp.Expression, instead: str) -> Fraction | str | bool:
+    """The value of a literal, numbers exactly. `instead` says what may stand here."""
+    inner, sign = node.unnest(), 1
+    while isinstance(inner, exp.Neg):
+        inner, sign = inner.this.unnest(), -sign
+    match inner:
+        case exp.Literal(is_string=False):
+            return sign * exact_number(inner.this)
+        case exp.Literal() if inner is node.unnest():
+            return str(inner.this)
+        case exp.Boolean() if inner is node.unnest():
+            return bool(inner.this)
+    raise refused(inner, instead)
+
+
+def exact_number(text: str) -> Fraction:
+    """A number as written, exactly. One of more than MOST_DIGITS digits is refused before it can take time or space."""
+    if len(text) < MOST_DIGITS and text.isascii() and text.isdigit():
+        return Fraction(int(text))
+    if len(text) <= 2 * MOST_DIGITS and NUMBER.fullmatch(text):
+        value = Decimal(text)
+        if abs(value.adjusted()) < MOST_DIGITS:
+            return Fraction(value)
+    raise UnsupportedQuery(f"{shown(text)} is not a decimal number of at most {MOST_DIGITS} digits")
