@@ -342,7 +342,7 @@ class _Opener:
 
 def _domain_text(path: str | Path) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise DomainError(f"cannot read {path}; write one with `discreet domain propose`") from None
 

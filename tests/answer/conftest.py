@@ -39,9 +39,8 @@ def people():
 
 
 @pytest.fixture
-def make_vault(tmp_path, monkeypatch, people):
+def make_vault(tmp_path, people):
     """Makes a vault over the people, with a budget."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "people.toml").write_text(DOMAIN)
 
     def make(epsilon, neighbours="add-remove"):

@@ -5,7 +5,7 @@ up the region has its share, so that the variance is never above the compound's.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,12 +57,12 @@ def derive(
     turns = corners(target, past.shape)
     if turns is None:
         return _average(_answers_to(target, past))
-    given = [_part_with(answer, past) for answer in known]
+    given = [_part_with(answer, past) for answer in (*past.same(target)[:1], *known)]
     if not all(part.corners for part in given):
         return None
     given += _from_groups(target, past, known, most_regions)
     reached = {corner for part in given for corner in part.corners}
-    if not all(corner in reached or past.at(corner) for corner in turns):
+    if not all(corner in reached or past.crowd(corner) for corner in turns):
         return None
     linked = _linked(reached.union(turns), past, most_regions)
     useful = _peeled([*dict.fromkeys([*given, *linked])], turns)
@@ -90,13 +90,13 @@ def _from_groups(target: Region, past: Answers, known: Sequence[PastAnswer], mos
     Sums with groups in common are not independent: whatever overlaps a known sum of the same measurement stays out.
     """
     found = [
-        (inside.volume, block.total(inside))
+        (block, inside)
         for box in target.boxes
         for block, inside in past.groups.within(box)
         if not any(answer.source == block.source and inside.intersect(answer.box) for answer in known)
     ]
-    found.sort(key=lambda sized: -sized[0])
-    return [_single(answer, past) for _, answer in found[:most]]
+    found.sort(key=lambda pair: -pair[1].volume)
+    return [_single(block.total(inside), past) for block, inside in found[:most]]
 
 
 def _part_with(answer: PastAnswer, past: Answers) -> Answered:
@@ -109,35 +109,49 @@ def _single(answer: PastAnswer, past: Answers) -> Answered:
     return Answered(answer.where, corners(answer.where, past.shape) or {}, (answer,))
 
 
-def _linked(start: Iterable[Corner], past: Answers, most: int) -> list[Answered]:
-    """Answered regions that have corners in common with the start, or with one another, nearest first."""
-    found: dict[Answered, None] = {}
-    seen = frontier = set(start)
+def _linked(start: set[Corner], past: Answers, most: int) -> list[Answered]:
+    """Answered regions that have corners in common with the start, or with one another, nearest first.
+
+    Of many at the same distance, those on the corners with the fewest regions come first: there is the least choice. A
+    region with a corner that nothing else has is left out: nothing could cancel it.
+    """
+    found: list[Answered] = []
+    met: set[Answered] = set()
+    seen, frontier = set(start), start
     while frontier and len(found) < most:
-        links = Counter(part for corner in frontier for part in past.at(corner) if part not in found)
-        nearest = [part for part, _ in links.most_common(most - len(found))]
-        found.update(dict.fromkeys(nearest))
-        frontier = {corner for part in nearest for corner in part.corners} - seen
-        seen = seen | frontier
-    return list(found)
+        links = Counter[Answered]()
+        for corner in sorted(frontier, key=past.crowd):
+            links.update(part for part in past.at(corner, most) if part not in met)
+            if len(links) >= most:
+                break
+        met.update(links)
+        before = len(found)
+        for part, _ in links.most_common():
+            if len(found) < most and all(corner in start or past.crowd(corner) > 1 for corner in part.corners):
+                found.append(part)
+        frontier = {corner for part in found[before:] for corner in part.corners} - seen
+        seen |= frontier
+    return found
 
 
 def _peeled(parts: Sequence[Answered], turns: Mapping[Corner, int]) -> list[Answered]:
-    """The parts that can have a share: a corner that nothing else has cannot be cancelled.
+    """The parts that can have a share: again and again without those with a corner that no other part has.
 
     None at all where the target itself has such a corner.
     """
-    owners = Counter(turns.keys())
+    owners = dict.fromkeys(turns, 1)
     for part in parts:
-        owners.update(part.corners.keys())
+        for corner in part.corners:
+            owners[corner] = owners.get(corner, 0) + 1
     left = list(parts)
     while True:
-        kept = [part for part in left if all(owners[corner] > 1 for corner in part.corners)]
-        if len(kept) == len(left):
-            return kept if all(owners[corner] > 1 for corner in turns) else []
-        for part in set(left).difference(kept):
-            owners.subtract(part.corners.keys())
-        left = kept
+        lonely = {part for part in left if any(owners[corner] == 1 for corner in part.corners)}
+        if not lonely:
+            return left if all(owners[corner] > 1 for corner in turns) else []
+        for part in lonely:
+            for corner in part.corners:
+                owners[corner] -= 1
+        left = [part for part in left if part not in lonely]
 
 
 def _average(answers: Sequence[PastAnswer]) -> Derived | None:

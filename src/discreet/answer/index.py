@@ -110,9 +110,13 @@ class Answers:
         known = self._answered.get(where)
         return () if known is None else known.answers
 
-    def at(self, corner: Corner) -> tuple[Answered, ...]:
-        """The answered regions with a corner here."""
-        return tuple(self._at_corner.get(corner, ()))
+    def crowd(self, corner: Corner) -> int:
+        """How many answered regions have a corner here."""
+        return len(self._at_corner.get(corner, ()))
+
+    def at(self, corner: Corner, most: int) -> list[Answered]:
+        """Answered regions with a corner here, the earliest ones, at most so many."""
+        return self._at_corner.get(corner, [])[:most]
 
     def nearest(self, asked: Box, step: tuple[float, ...], count: int = 1) -> list[PastAnswer]:
         """The answers whose boxes are nearest: |low − low'| + |high − high'| times the axis's step, over all axes.

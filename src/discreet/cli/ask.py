@@ -46,7 +46,7 @@ def show_answer(answer: Answer) -> None:
     headers, lines = answer.table()
     table("", headers, lines, right=answer.columns, tight=headers)
     for note in answer.footnotes():
-        out.print(f"[dim]{note}[/]", markup=True, soft_wrap=True)
+        out.print(note, style="dim", markup=False, soft_wrap=True)
 
 
 def _show_explanation(explanation: Explanation) -> None:

@@ -24,8 +24,9 @@ def show(
     if as_json:
         print_json({"entries": list(lines), "receipt": str(opened.ledger.head)})
         return
-    rows = [(line["seq"], line["at"], line["kind"], line["what"], line["hash"][:12]) for line in lines]
-    table(f"journal of {vault}", ("entry", "at", "kind", "what", "hash"), rows, right=("entry",))
+    rows = [(line["seq"], _clock(line["at"]), line["kind"], line["what"], line["hash"][:12]) for line in lines]
+    columns = ("entry", "at (UTC)", "kind", "what", "hash")
+    table(f"journal of {vault}", columns, rows, right=("entry",), tight=("at (UTC)", "kind", "hash"))
     out.print(f"[dim]receipt[/] {opened.ledger.head}", soft_wrap=True)
 
 
@@ -51,15 +52,27 @@ def complete(vault: VaultPath, as_json: Json = False) -> None:
 @command
 def check(
     vault: VaultPath,
-    receipt: Annotated[str, typer.Option(help="a receipt that was kept elsewhere, as in 17:ab12…")],
+    receipt: Annotated[
+        str | None, typer.Option(help="a receipt that was kept elsewhere, as in 17:ab12…; else the last one seen here")
+    ] = None,
+    accept_rollback: Annotated[
+        bool, typer.Option("--accept-rollback", help="go on with an older journal, if the newer one is lost for good")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check that the journal is whole and goes on from a receipt: that no old copy was put back."""
     from discreet.vault import Vault
 
-    opened = Vault.open(vault)
-    opened.check_receipt(receipt)
+    opened = Vault.open(vault, accept_rollback=accept_rollback)
+    if receipt is not None:
+        opened.check_receipt(receipt)
     if as_json:
         print_json({"receipt": str(opened.ledger.head)})
         return
-    out.print(f"The journal is whole and goes on from that receipt. Now: {opened.ledger.head}", soft_wrap=True)
+    since = "the last receipt seen" if receipt is None else "that receipt"
+    out.print(f"The journal is whole and goes on from {since}. Now: {opened.ledger.head}", soft_wrap=True)
+
+
+def _clock(at: str) -> str:
+    """A time of the journal, which is in UTC, without what every line would repeat."""
+    return at.removesuffix("+00:00").replace("T", " ")

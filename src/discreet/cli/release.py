@@ -7,7 +7,9 @@ import typer
 from discreet.answer.reply import number
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table
 from discreet.domain.attribute import equals_text
-from discreet.release.release import Release
+from discreet.domain.domain import Domain
+from discreet.query.query import Quantile
+from discreet.release.release import Noisy, Release, Row
 
 COLUMNS = ("value", "95% low", "95% high")
 
@@ -29,8 +31,8 @@ def list_releases(vault: VaultPath, as_json: Json = False) -> None:
         (
             release.charge,
             "\n".join(opened.plan_text(release.plan)),
-            _numbers(release),
-            equals_text(release.guarantee.epsilon)[2:],
+            _numbers(release, opened.domain),
+            equals_text(release.guarantee.epsilon).removeprefix("= "),
         )
         for release in releases
     ]
@@ -52,15 +54,21 @@ def show_release(
         return
     pairs(f"release {charge}", [("guarantee", release.guarantee), ("receipt", release.receipt)])
     for what, noisy in zip(opened.plan_text(release.plan), release.answers, strict=True):
-        rows = [(*row.labels, *map(number, row[1:])) for row in noisy.rows(opened.domain)]
-        out.print()
-        table(what, (*noisy.measurement.query.by, *COLUMNS), rows, right=COLUMNS)
+        rows = [_cells(row, noisy, opened.domain) for row in noisy.rows(opened.domain)]
+        out.print(f"\n{what}", markup=False, soft_wrap=True)
+        table("", (*noisy.measurement.query.by, *COLUMNS), rows, right=COLUMNS)
 
 
-def _numbers(release: Release) -> str:
+def _cells(row: Row, noisy: Noisy, domain: Domain) -> tuple[str, ...]:
+    """A quantile is recorded as a code: people read its label."""
+    query = noisy.measurement.query
+    value = domain[query.of].label(int(row.value)) if isinstance(query, Quantile) else number(row.value)
+    return (*row.labels, value, number(row.low), number(row.high))
+
+
+def _numbers(release: Release, domain: Domain) -> str:
     cells = sum(noisy.units.size for noisy in release.answers)
-    return f"{release.value:,}" if cells == 1 else f"{cells:,} numbers"
-
-
-def _epsilon(release: Release) -> str:
-    return equals_text(release.guarantee.epsilon).removeprefix("= ")
+    if cells != 1:
+        return f"{cells:,} numbers"
+    noisy = release.only
+    return _cells(next(noisy.rows(domain)), noisy, domain)[-3]

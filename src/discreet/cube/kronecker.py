@@ -34,7 +34,8 @@ def variance_matrices(sizes: Sequence[int]) -> Matrices:
 def sweep(values: Masks, matrices: Matrices) -> None:
     """Apply ⊗ of the matrices, in place."""
     for axis in range(matrices.shape[0]):
-        to_coarse, lend, borrow, to_fine = matrices[axis].ravel()
+        to_coarse, lend = matrices[axis, 0, 0], matrices[axis, 0, 1]
+        borrow, to_fine = matrices[axis, 1, 0], matrices[axis, 1, 1]
         bit = 1 << axis
         for block in range(0, values.size, 2 * bit):
             for without in range(block, block + bit):

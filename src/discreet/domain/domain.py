@@ -1,8 +1,6 @@
 """A domain: the public description of a table, a finite box of points."""
 
 import difflib
-import hashlib
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,12 +60,3 @@ class Domain:
                 ),
             )
         )
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A SHA-256 of everything that decides what a code means: a change of it changes every answer."""
-        described = [
-            [type(a).__name__, {key: str(value) for key, value in vars(a).items() if key[0] != "_"}]
-            for a in self.attributes
-        ]
-        return hashlib.sha256(json.dumps([self.name, described], sort_keys=True).encode()).hexdigest()

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
+from discreet.ledger.boxes import Ints, corners, overlap, runs, units_of
 from discreet.ledger.spend import MAX_UNITS, Cost, Refusal
 
 MAX_POINTS = 2**25
@@ -19,8 +19,6 @@ MAX_POINTS = 2**25
 
 FEW = 100
 """Fewer boxes than these are replayed one by one."""
-
-Ints = NDArray[np.int64]
 
 
 class Grid:
@@ -48,7 +46,7 @@ class Grid:
 
     def refusal(self, cost: Cost) -> Refusal | None:
         pieces = [piece for piece in cost.regional if piece[1]]
-        lows, highs = self._corners(pieces)
+        lows, highs = corners(self._shape, pieces)
         room = self.limit - self._everywhere - cost.everywhere
         if cost.everywhere and self._regional_max > room:
             return self._refused(cost, self._worst(self._whole))
@@ -57,7 +55,7 @@ class Grid:
         largest, units = max(pieces, key=lambda piece: piece[1])
         if units > room:
             return self._refused(cost, largest.low)
-        worst = _first_crowded(self._made(), self._shape, lows, highs, _units(pieces), room)
+        worst = _first_crowded(self._made(), self._shape, lows, highs, units_of(pieces), room)
         return None if worst < 0 else self._refused(cost, self._point(worst))
 
     def _refused(self, cost: Cost, point: tuple[int, ...]) -> Refusal:
@@ -69,17 +67,17 @@ class Grid:
         if self._regional is None:
             return Refusal(max(self.limit - self._everywhere, 0), needed, around)
         crowded = max(self.limit - self._everywhere - needed, -1)
-        lows, highs = self._corners([(around, 0)])
+        lows, highs = corners(self._shape, [(around, 0)])
         low, high = _grown(self._regional, self._shape, lows[0], highs[0], np.array(point, dtype=np.int64), crowded)
         where = Box(tuple(low.tolist()), tuple(high.tolist()))
         return Refusal(max(self.limit - self._everywhere - self._most(where), 0), needed, where)
 
     def add(self, cost: Cost) -> None:
         if cost.regional:
-            lows, highs = self._corners(cost.regional)
+            lows, highs = corners(self._shape, cost.regional)
             if self._regional_max + max(units for _, units in cost.regional) > 2 * MAX_UNITS:
                 raise OverflowError("more was spent than any limit allows")
-            most = _count_all(self._made(), self._shape, lows, highs, _units(cost.regional))
+            most = _count_all(self._made(), self._shape, lows, highs, units_of(cost.regional))
             self._regional_max = max(self._regional_max, most)
         self._everywhere += cost.everywhere
 
@@ -93,7 +91,7 @@ class Grid:
                 self.add(cost)
             return
         differences = np.zeros(self._shape, dtype=np.int64)
-        _corner_differences(differences.reshape(-1), self._shape, *self._corners(pieces), _units(pieces))
+        _corner_differences(differences.reshape(-1), self._shape, *corners(self._shape, pieces), units_of(pieces))
         for axis in range(differences.ndim):
             np.cumsum(differences, axis=axis, out=differences)
         regional = self._made()
@@ -111,69 +109,23 @@ class Grid:
             spent = self._everywhere + most.transpose(np.argsort(np.argsort(axes)))
         return np.maximum(self.limit - spent, 0)
 
-    def _corners(self, pieces: Sequence[tuple[Box, int]]) -> tuple[Ints, Ints]:
-        """Low and high corners, a row for each piece. The kernels write where they are told to, so they are checked."""
-        shape = (len(pieces), len(self._shape))
-        lows = np.array([box.low for box, _ in pieces], dtype=np.int64).reshape(shape)
-        highs = np.array([box.high for box, _ in pieces], dtype=np.int64).reshape(shape)
-        if not _within(self._shape, lows, highs):
-            raise ValueError("a box reaches out of the domain")
-        return lows, highs
-
     def _made(self) -> Ints:
         if self._regional is None:
             self._regional = np.zeros(int(self._shape.prod()), dtype=np.int64)
         return self._regional
 
     def _most(self, box: Box) -> int:
-        lows, highs = self._corners([(box, 0)])
+        lows, highs = corners(self._shape, [(box, 0)])
         return 0 if self._regional is None else int(_most(self._regional, self._shape, lows[0], highs[0]))
 
     def _worst(self, box: Box) -> tuple[int, ...]:
         if self._regional is None:
             return box.low
-        lows, highs = self._corners([(box, 0)])
+        lows, highs = corners(self._shape, [(box, 0)])
         return self._point(_index_of(self._regional, self._shape, lows[0], highs[0], self._most(box)))
 
     def _point(self, index: int) -> tuple[int, ...]:
         return tuple(int(code) for code in np.unravel_index(index, tuple(self._shape)))
-
-
-def _units(pieces: Sequence[tuple[Box, int]]) -> Ints:
-    return np.array([units for _, units in pieces], dtype=np.int64)
-
-
-@njit(cache=True)
-def _within(shape: Ints, lows: Ints, highs: Ints) -> bool:
-    for piece in range(len(lows)):
-        for axis in range(len(shape)):
-            if not 0 <= lows[piece, axis] <= highs[piece, axis] < shape[axis]:
-                return False
-    return True
-
-
-@njit(cache=True)
-def _runs(shape: Ints, low: Ints, high: Ints) -> tuple[Ints, int]:
-    """A box as contiguous runs of the flat array: where each begins, and their common length."""
-    axes = len(shape)
-    last, run, stride = axes - 1, high[axes - 1] - low[axes - 1] + 1, 1
-    # Axes that the box covers whole lie in one run with the axis before them.
-    while last > 0 and run == stride * shape[last]:
-        stride *= shape[last]
-        last -= 1
-        run = (high[last] - low[last] + 1) * stride
-    starts = np.empty(1, dtype=np.int64)
-    starts[0] = 0
-    for axis in range(last):
-        extent = high[axis] - low[axis] + 1
-        longer = np.empty(len(starts) * extent, dtype=np.int64)
-        for i in range(len(starts)):
-            for j in range(extent):
-                longer[i * extent + j] = starts[i] * shape[axis] + low[axis] + j
-        starts = longer
-    for i in range(len(starts)):
-        starts[i] = (starts[i] * shape[last] + low[last]) * stride
-    return starts, run
 
 
 # The kernels take each run as a slice: indices that are known not to be negative let LLVM vectorise the inner loop.
@@ -181,7 +133,7 @@ def _runs(shape: Ints, low: Ints, high: Ints) -> tuple[Ints, int]:
 
 @njit(cache=True)
 def _most(counts: Ints, shape: Ints, low: Ints, high: Ints) -> int:
-    starts, run = _runs(shape, low, high)
+    starts, run = runs(shape, low, high)
     most: int = counts[starts[0]]
     for start in starts:
         row = counts[start : start + run]
@@ -192,7 +144,7 @@ def _most(counts: Ints, shape: Ints, low: Ints, high: Ints) -> int:
 
 @njit(cache=True)
 def _least(counts: Ints, shape: Ints, low: Ints, high: Ints) -> int:
-    starts, run = _runs(shape, low, high)
+    starts, run = runs(shape, low, high)
     least: int = counts[starts[0]]
     for start in starts:
         row = counts[start : start + run]
@@ -204,7 +156,7 @@ def _least(counts: Ints, shape: Ints, low: Ints, high: Ints) -> int:
 @njit(cache=True)
 def _count(counts: Ints, shape: Ints, low: Ints, high: Ints, units: int) -> int:
     """Add units at every point of the box; the new maximum in it."""
-    starts, run = _runs(shape, low, high)
+    starts, run = runs(shape, low, high)
     most: int = counts[starts[0]] + units
     for start in starts:
         row = counts[start : start + run]
@@ -218,7 +170,7 @@ def _count(counts: Ints, shape: Ints, low: Ints, high: Ints, units: int) -> int:
 @njit(cache=True)
 def _index_of(counts: Ints, shape: Ints, low: Ints, high: Ints, wanted: int) -> int:
     """Where a count that is known to be in the box is first met."""
-    starts, run = _runs(shape, low, high)
+    starts, run = runs(shape, low, high)
     for start in starts:
         for i in range(start, start + run):
             if counts[i] == wanted:
@@ -237,7 +189,7 @@ def _count_all(counts: Ints, shape: Ints, lows: Ints, highs: Ints, units: Ints) 
 @njit(cache=True)
 def _first_crowded(counts: Ints, shape: Ints, lows: Ints, highs: Ints, units: Ints, room: int) -> int:
     """A point where pieces, which may overlap, add up to more than the room; −1 where there is none."""
-    overlap = _overlap(lows, highs)
+    overlapping = overlap(lows, highs)
     crowded, counted = -1, 0
     while counted < len(units):
         low, high = lows[counted], highs[counted]
@@ -245,27 +197,13 @@ def _first_crowded(counts: Ints, shape: Ints, lows: Ints, highs: Ints, units: In
         if most + units[counted] > room:
             crowded = _index_of(counts, shape, low, high, most)
             break
-        if overlap:
+        if overlapping:
             _count(counts, shape, low, high, units[counted])
         counted += 1
-    if overlap:
+    if overlapping:
         for piece in range(counted):
             _count(counts, shape, lows[piece], highs[piece], -units[piece])
     return crowded
-
-
-@njit(cache=True)
-def _overlap(lows: Ints, highs: Ints) -> bool:
-    for one in range(len(lows)):
-        for two in range(one):
-            apart = False
-            for axis in range(lows.shape[1]):
-                if highs[one, axis] < lows[two, axis] or highs[two, axis] < lows[one, axis]:
-                    apart = True
-                    break
-            if not apart:
-                return True
-    return False
 
 
 @njit(cache=True)

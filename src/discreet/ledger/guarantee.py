@@ -108,7 +108,7 @@ class Budget:
 def exact_epsilon(value: Fraction | Decimal | int | float | str) -> Fraction:
     """The number that a person means: 0.1 and "0.1" are 1/10. Raises InvalidBudget where it is no finite number > 0."""
     try:
-        epsilon = value if isinstance(value, Fraction) else _parsed(str(value))
+        epsilon = value if isinstance(value, Fraction) else parse_exact(str(value))
     except (ArithmeticError, ValueError):
         raise InvalidBudget("ε must be a finite number above 0, as in 1, 0.5 or 1/3") from None
     if epsilon <= 0:
@@ -116,7 +116,8 @@ def exact_epsilon(value: Fraction | Decimal | int | float | str) -> Fraction:
     return epsilon
 
 
-def _parsed(text: str) -> Fraction:
+def parse_exact(text: str) -> Fraction:
+    """A number as people write it, exactly. Raises ValueError or ArithmeticError where it is none that is finite."""
     if "/" in text:
         return Fraction(text)
     decimal = Decimal(text)

@@ -319,6 +319,7 @@ def _record(charge_id: int, entry: Entry) -> Record:
 def _rolled_back(receipt: Receipt, vault_id: str) -> JournalRolledBack:
     return JournalRolledBack(
         f"the journal no longer has entry {receipt.seq} as it was seen: an older copy was put back, and what was spent "
-        f"since is not in it. Put the newer journal back. If it is lost, a custodian may go on with --accept-rollback, "
-        f"which is noted in the journal. (The last receipt seen is kept in {receipt_path(vault_id)})"
+        "since is not in it. Put the newer journal back. If it is lost, a custodian may go on with `discreet ledger "
+        "check --accept-rollback`, which is noted in the journal. (The last receipt seen is kept in "
+        f"{receipt_path(vault_id)})"
     )

@@ -43,7 +43,7 @@ def sample_gaussian(sigma_squared: Fraction | int, size: int, bits: Bits) -> NDA
         raise InvalidNoise(f"the number of draws must not be negative, not {size}")
     out = np.empty(size, np.int64)
     # A Laplace number takes about log2(16 sigma) + 3 coins, its distance has about twice as many digits.
-    coins = 3 * max(2.0, math.log2(16 * math.sqrt(sigma_squared)))
+    coins = 3 * math.log2(16 * math.sqrt(max(float(sigma_squared), 1)))
     words_per_lane_word = WORDS_PER_FLIP * coins / ACCEPTED
     fill_by_blocks(out, _draw_gaussian, lambda further: _coins(sigma_squared, further), words_per_lane_word, bits)
     return out

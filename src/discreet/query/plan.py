@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise
+from discreet.ledger.guarantee import parse_exact
 from discreet.ledger.spend import Cost
 from discreet.query.query import Json, Query, query_from_json, query_to_json
 from discreet.query.sensitivity import spends
@@ -48,8 +49,8 @@ class Plan:
 def exact_scale(value: Fraction | int | float | str, name: str = "scale") -> Fraction:
     """A positive, finite number, exactly: 0.1 as people write it is 1/10, not the double next to it."""
     try:
-        scale = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
-    except (ValueError, ZeroDivisionError, OverflowError, TypeError):
+        scale = value if isinstance(value, Fraction) else parse_exact(str(value))
+    except (ArithmeticError, ValueError):
         raise InvalidNoise(f"{name} must be a positive number such as 100 or 1/10") from None
     if scale <= 0:
         raise InvalidNoise(f"{name} must be above 0; the larger, the more noise and the less it spends")

@@ -9,13 +9,16 @@ from discreet.sql.word import identifier, where_text
 def query_text(query: Query, domain: Domain) -> str:
     """The SQL of a query: SELECT sex, COUNT(*) FROM people WHERE age >= 50 GROUP BY sex."""
     groups = [identifier(name) for name in query.by]
-    match query:
-        case Count():
-            aggregate = "COUNT(*)"
-        case Sum():
-            aggregate = f"SUM({identifier(query.of)})"
-        case Quantile():
-            aggregate = f"QUANTILE({identifier(query.of)}, {number_text(query.level)})"
     where = "" if query.where == domain.everything else f" WHERE {where_text(query.where, domain)}"
     group_by = f" GROUP BY {', '.join(groups)}" if groups else ""
-    return f"SELECT {', '.join([*groups, aggregate])} FROM {identifier(domain.name)}{where}{group_by}"
+    return f"SELECT {', '.join([*groups, _aggregate(query)])} FROM {identifier(domain.name)}{where}{group_by}"
+
+
+def _aggregate(query: Query) -> str:
+    match query:
+        case Count():
+            return "COUNT(*)"
+        case Sum():
+            return f"SUM({identifier(query.of)})"
+        case Quantile():
+            return f"QUANTILE({identifier(query.of)}, {number_text(query.level)})"

@@ -1,7 +1,7 @@
 """SQL text → one SELECT's syntax tree, or a refusal in bounded time and in our own words.
 
-The bounds hold before the parser sees the text: its length, its number of tokens and its nesting. Parsing is linear in
-the tokens; the few deep recursions that the bounds leave (a row of NOTs) end in RecursionError, which is refused too.
+The text's length, its number of tokens and its nesting are bounded before the parser sees it, and the parser's steps
+while it runs. The few deep recursions that these bounds leave (a row of NOTs) end in RecursionError, refused as well.
 """
 
 import re
@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import zip_longest
 
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.errors import ParseError, TokenError
 from sqlglot.parser import Parser
 from sqlglot.tokens import Token, Tokenizer, TokenType
 
@@ -21,6 +21,8 @@ MOST_TOKENS = 8_000
 DEEPEST_NESTING = 16
 MOST_DIGITS = 38
 SHOWN_CHARACTERS = 40
+STEPS_PER_TOKEN = 20
+NOT_UNDERSTOOD = "the SQL was not understood; ask with one plain SELECT"
 NULL_ORDERS = (("NULLS", "FIRST"), ("NULLS", "LAST"))
 CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -86,17 +88,36 @@ def read_select(text: str) -> exp.Select:
             "ask with one SELECT"
         )
     try:
-        [tree] = Parser().parse(tokens, text)
+        [tree] = _BoundedParser(len(tokens)).parse(tokens, text)
     except ParseError as error:
         raise UnsupportedQuery(_syntax_message(error)) from None
     except RecursionError:
         raise UnsupportedQuery("the statement is nested too deeply; write it flatter") from None
-    except (SqlglotError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        # The parser's own slips on odd input: its words say nothing to an analyst.
-        raise UnsupportedQuery("this SQL was not understood; ask with one plain SELECT") from None
+    except Exception:
+        # The parser's own slips on broken input, of any kind: its words say nothing to an analyst.
+        raise UnsupportedQuery(NOT_UNDERSTOOD) from None
     if not isinstance(tree, exp.Select):
         raise refused(tree, "one SELECT")
     return tree
+
+
+class _Endless(Exception):
+    """The parser took more steps than any statement needs."""
+
+
+class _BoundedParser(Parser):  # type: ignore[misc]
+    """The parser, stopped after a number of steps that grows with the tokens alone: on some broken statements, such as
+    `FROM people x (a, NOT`, it would go back and forth for ever. Whole statements take less than 2 steps a token."""
+
+    def __init__(self, tokens: int) -> None:
+        self.steps_left = STEPS_PER_TOKEN * tokens
+        super().__init__()
+
+    def _advance(self, times: int = 1) -> None:
+        self.steps_left -= 1
+        if self.steps_left < 0:
+            raise _Endless
+        super()._advance(times)
 
 
 def _checked(text: str) -> str:
@@ -146,7 +167,7 @@ def _syntax_message(error: ParseError) -> str:
         word, line, end = place.get("highlight"), place.get("line"), place.get("col")
         if word and line and end:
             return f"the SQL was not understood at {shown(word)}, line {line}, column {max(end - len(word) + 1, 1)}"
-    return "the SQL was not understood; ask with one plain SELECT"
+    return NOT_UNDERSTOOD
 
 
 def only(node: exp.Expression, parts: tuple[str, ...], supported: str) -> None:

@@ -45,15 +45,20 @@ def _value(table: Any, attribute: Attribute) -> Any:
     column = table[attribute.name]
     kind = column.type()
     if isinstance(attribute, Category):
-        if not (kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date()):
+        if not is_categorical(kind):
             raise DomainError(_mismatch(attribute, kind, "text, whole numbers, booleans or dates"))
         return column.cast("string")
     if kind.is_integer() and isinstance(attribute, Integer):
-        return column.cast("int64") if kind.nbytes <= 8 and kind != dt.uint64 else column.try_cast("int64")
+        return column
     if not (kind.is_numeric() and not kind.is_boolean()) and not kind.is_string():
         raise DomainError(_mismatch(attribute, kind, "numbers, or text that holds numbers"))
     number = column.try_cast("float64")
     return number.isnan().ifelse(ibis.null("float64"), number)
+
+
+def is_categorical(kind: Any) -> bool:
+    """Whether a column of this type can be a category: its values have one spelling each."""
+    return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date())
 
 
 def _mismatch(attribute: Attribute, kind: Any, wanted: str) -> str:
@@ -61,41 +66,60 @@ def _mismatch(attribute: Attribute, kind: Any, wanted: str) -> str:
 
 
 def _code(value: Any, attribute: Attribute) -> Any:
-    missing = attribute.null_code if attribute.null else attribute.other_code
+    missing = _constant(attribute.null_code if attribute.null else attribute.other_code)
     match attribute:
         case Category():
-            position = value.find_in_set(list(attribute.values))
-            return ibis.cases((value.isnull(), missing), (position < 0, attribute.other_code), else_=position)
+            position = value.find_in_set(list(attribute.values)).nullif(-1)
+            code = position if attribute.other_code is None else position.fill_null(attribute.other_code)
+            return ibis.cases((value.isnull(), missing), else_=code)
         case Integer(low=low, high=high):
             return _numeric_code(value, attribute, missing, value < low, value > high, _steps(value, attribute))
         case Bins(edges=edges):
-            inner = [(value < float(edge), code) for code, edge in enumerate(edges[1:-1]) if edge is not None]
-            inside = ibis.cases(*inner, else_=attribute.cells - 1) if inner else ibis.literal(0)
             below = ibis.literal(False) if edges[0] is None else value < float(edges[0])
             above = ibis.literal(False) if edges[-1] is None else value >= float(edges[-1])
-            return _numeric_code(value, attribute, missing, below, above, inside)
+            return _numeric_code(value, attribute, missing, below, above, _bin(value, attribute))
     raise DomainError(f"{attribute.name}: a kind that this version does not know")
 
 
-def _numeric_code(value: Any, attribute: Attribute, missing: int | None, below: Any, above: Any, inside: Any) -> Any:
+def _constant(code: int | None) -> Any:
+    """A code that an engine reads as 64 bits; None is no code."""
+    return ibis.null("int64") if code is None else ibis.literal(code, "int64")
+
+
+def _numeric_code(value: Any, attribute: Attribute, missing: Any, below: Any, above: Any, inside: Any) -> Any:
     first, last = (0, attribute.cells - 1) if attribute.outside == "clamp" else (attribute.other_code,) * 2
-    return ibis.cases((value.isnull(), missing), (below, first), (above, last), else_=inside)
+    return ibis.cases((value.isnull(), missing), (below, _constant(first)), (above, _constant(last)), else_=inside)
 
 
 def _steps(value: Any, attribute: Integer) -> Any:
     """Whole steps above `low`. A number between two whole ones is outside; clamped, it goes to the lower."""
-    steps = value - attribute.low
+    # Within the range first: the steps then fit their type, whether or not an engine computes them for every row.
+    inside = ibis.greatest(ibis.least(value, attribute.high), attribute.low)
     if value.type().is_integer():
-        return steps
-    whole = steps.floor()
+        return inside.cast("int64") - attribute.low
+    whole = inside.floor()
+    steps = whole.cast("int64") - attribute.low
     if attribute.outside == "clamp":
-        return whole
-    return ibis.cases((steps != whole, attribute.other_code), else_=whole)
+        return steps
+    return ibis.cases((inside != whole, _constant(attribute.other_code)), else_=steps)
 
 
-def _code_type(attribute: Attribute) -> str:
+def _bin(value: Any, attribute: Bins) -> Any:
+    ends = enumerate(attribute.edges[1:-1])
+    inner = [(value < float(edge), _constant(code)) for code, edge in ends if edge is not None]
+    last = _constant(attribute.cells - 1)
+    return ibis.cases(*inner, else_=last) if inner else last
+
+
+def _code_type(attribute: Attribute) -> Any:
     """The narrowest type that every engine has and that holds the attribute's codes."""
-    return "int8" if attribute.size <= 2**7 else "int16" if attribute.size <= 2**15 else "int64"
+    return dt.int8 if attribute.size <= 2**7 else dt.int16 if attribute.size <= 2**15 else dt.int64
+
+
+def row_bytes(domain: Domain) -> int:
+    """What a row takes in the coded table."""
+    codes = sum(int(_code_type(attribute).nbytes) for attribute in domain.attributes)
+    return codes + 8 * sum(isinstance(a, Bins) and _summable(a) for a in domain.attributes)
 
 
 def _summable(attribute: Bins) -> bool:
@@ -111,4 +135,4 @@ def _units(value: Any, attribute: Bins) -> Any:
     clamped = ibis.cases((value < low, low), (value > high, high), else_=value)
     units = (clamped / float(grain_of(attribute))).round().cast("int64")
     outside = ((value < low) | (value >= high)) & ibis.literal(attribute.outside == "other")
-    return ibis.cases((value.isnull() | outside, 0), else_=units)
+    return ibis.cases((value.isnull() | outside, _constant(0)), else_=units)

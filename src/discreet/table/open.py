@@ -1,8 +1,9 @@
 """Where the rows live → something that can be read: files, DuckDB databases, and data frames in memory."""
 
-import csv
-import gzip
 import hashlib
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from glob import glob, has_magic
@@ -15,10 +16,19 @@ import ibis
 import pyarrow as pa
 
 from discreet.errors import TableError
+from discreet.table.csv import read_csv_text
+from discreet.table.frame import hash_arrow, to_arrow
+from discreet.table.literal import quoted, quoted_name, quoted_paths
 
 SOURCE = "source"
 FRAME = "memory:"
 """The location of a table that was handed over as a data frame: it must be handed over again on each open."""
+
+KINDS = {
+    "parquet": (".parquet",),
+    "csv": (".csv", ".csv.gz", ".tsv", ".tsv.gz"),
+    "duckdb": (".duckdb", ".db"),
+}
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ def open_source(table: object) -> Source:
     """Open a path (Parquet, CSV, or a DuckDB file as `people.duckdb?table=people`) or a pandas/polars/Arrow frame."""
     if isinstance(table, str | Path):
         return _open_file(str(table))
-    return _open_frame(table)
+    return _open_frame(to_arrow(table))
 
 
 def locate(table: object) -> str:
@@ -53,73 +63,94 @@ def _open_file(uri: str) -> Source:
     if "://" in path:
         raise TableError(f"{path.partition('://')[0]} tables are not supported; use a Parquet, CSV or DuckDB file")
     files = _files(path)
-    suffix = "".join(Path(files[0]).suffixes[-2:]).lower()
-    backend = ibis.duckdb.connect()
+    kind = _kind_of_all(files)
+    backend = _connect()
     connection: duckdb.DuckDBPyConnection = backend.con
     try:
-        if suffix.endswith(".parquet"):
-            connection.execute(f"CREATE VIEW {SOURCE} AS SELECT * FROM read_parquet({_strings(files)})")
-        elif suffix.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
-            connection.execute(f"CREATE VIEW {SOURCE} AS SELECT * FROM {_csv(files)}")
-        elif suffix.endswith((".duckdb", ".db")):
-            _attach(connection, files[0], query)
-        else:
-            raise TableError(f"{path}: not a kind of file that is read here; use .parquet, .csv, .csv.gz or .duckdb")
+        match kind:
+            case "parquet":
+                connection.execute(f"CREATE VIEW {SOURCE} AS SELECT * FROM {_read_parquet(connection, files)}")
+            case "csv":
+                connection.execute(f"CREATE VIEW {SOURCE} AS SELECT * FROM {read_csv_text(files)}")
+            case _:
+                _attach(connection, files, query)
         rows = backend.table(SOURCE)
     except duckdb.Error:
-        raise TableError(f"{path} cannot be read as a table; is it a whole {suffix} file?") from None
+        raise TableError(f"{path} cannot be read as a table; is it a whole {kind} file?") from None
     return Source(
         location=uri,
         rows=rows,
         connection=connection,
-        fingerprint=lambda key: _hash_files(_files(path), key),
-        stamp=lambda: [_stat(file) for file in _files(path)],
+        fingerprint=lambda key: _hash_files(_contents(path), key),
+        stamp=lambda: [(file, *_stat(file)) for file in _contents(path)],
     )
 
 
+def _connect() -> Any:
+    """An engine of its own for each table. What does not fit its memory goes where only this user can read it."""
+    aside = tempfile.mkdtemp(prefix="discreet-")
+    backend = ibis.duckdb.connect(temp_directory=aside, autoinstall_known_extensions=False)
+    weakref.finalize(backend, shutil.rmtree, aside, ignore_errors=True)
+    return backend
+
+
 def _files(path: str) -> list[str]:
-    files = sorted(glob(path)) if has_magic(path) else [path] if Path(path).is_file() else []
+    """The files that a path or a pattern names, in order. A file whose name looks like a pattern is that file."""
+    files = [path] if Path(path).is_file() else sorted(filter(_is_file, glob(path))) if has_magic(path) else []
     if not files:
         raise TableError(f"there is no file {path}; put it there, or name another")
     return files
 
 
-def _strings(values: list[str]) -> str:
-    return "[" + ", ".join(_quoted(value) for value in values) + "]"
+def _is_file(path: str) -> bool:
+    return Path(path).is_file()
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _kind(file: str) -> str:
+    for kind, ends in KINDS.items():
+        if file.lower().endswith(ends):
+            return kind
+    raise TableError(f"{file}: not a kind of file that is read here; use .parquet, .csv, .csv.gz or .duckdb")
 
 
-def _csv(files: list[str]) -> str:
-    """A reader that takes names from the header and every value as text: nothing is guessed from the rows."""
-    opener = gzip.open if files[0].endswith(".gz") else open
-    try:
-        with opener(files[0], "rt", encoding="utf-8-sig", newline="") as file:
-            header = file.readline(1 << 20)
-    except (OSError, UnicodeDecodeError, EOFError):
-        raise TableError(f"{files[0]} cannot be read as a CSV file in UTF-8") from None
-    separator = max(",;\t|", key=header.count)
-    names = next(csv.reader([header], delimiter=separator), [])
-    if not names or len(set(names)) < len(names):
-        raise TableError(f"{files[0]}: the first line must name the columns, each once")
-    columns = "{" + ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names) + "}"
-    return (
-        f"read_csv({_strings(files)}, columns = {columns}, header = true, auto_detect = false, delim = '{separator}', "
-        "quote = '\"', escape = '\"', ignore_errors = true, null_padding = true, strict_mode = false, parallel = false)"
-    )
+def _kind_of_all(files: list[str]) -> str:
+    kinds = {_kind(file) for file in files}
+    if len(kinds) > 1 or (kinds == {"duckdb"} and len(files) > 1):
+        raise TableError(f"{files[0]} and {files[1]} cannot be one table; name files of one kind, Parquet or CSV")
+    return kinds.pop()
 
 
-def _attach(connection: duckdb.DuckDBPyConnection, file: str, query: str) -> None:
-    connection.execute(f"ATTACH {_quoted(file)} AS attached (READ_ONLY)")
-    found = connection.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'attached'").fetchall()
+def _contents(path: str) -> list[str]:
+    """Every file that decides what the table holds: a DuckDB file's last changes may be in a log beside it."""
+    files = _files(path)
+    return files + [log for file in files if _kind(file) == "duckdb" and _is_file(log := f"{file}.wal")]
+
+
+def _read_parquet(connection: duckdb.DuckDBPyConnection, files: list[str]) -> str:
+    """A reader of files with equal columns. Unequal ones would be cast row by row, and a cast can fail."""
+    first, *others = (_parquet_columns(connection, file) for file in files)
+    for file, columns in zip(files[1:], others, strict=True):
+        if columns != first:
+            raise TableError(f"{file} has other columns, or other types, than {files[0]}")
+    return f"read_parquet({quoted_paths(files)})"
+
+
+def _parquet_columns(connection: duckdb.DuckDBPyConnection, file: str) -> object:
+    return connection.execute(f"DESCRIBE SELECT * FROM read_parquet({quoted_paths([file])})").fetchall()
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, files: list[str], query: str) -> None:
+    [file] = files
+    connection.execute(f"ATTACH {quoted(file)} AS attached (READ_ONLY)")
+    found = connection.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'attached' AND schema_name = 'main'"
+    ).fetchall()
     tables = sorted(name for (name,) in found)
     asked = parse_qs(query).get("table", tables if len(tables) == 1 else [])
     if len(asked) != 1 or asked[0] not in tables:
-        raise TableError(f"{file} has tables {', '.join(tables)}; say which: {file}?table=NAME")
-    name = asked[0].replace('"', '""')
-    connection.execute(f'CREATE VIEW {SOURCE} AS SELECT * FROM attached."{name}"')
+        has = f"has tables {', '.join(tables)}; say which" if tables else "has no tables; name a file that has one"
+        raise TableError(f"{file} {has}: {file}?table=NAME")
+    connection.execute(f"CREATE VIEW {SOURCE} AS SELECT * FROM attached.main.{quoted_name(asked[0])}")
 
 
 def _stat(file: str) -> tuple[int, int, int]:
@@ -132,8 +163,12 @@ def _stat(file: str) -> tuple[int, int, int]:
 
 def _hash_files(files: list[str], key: bytes) -> str:
     digest = hashlib.blake2b(key=key, digest_size=32)
-    for chunk in (chunk for file in files for chunk in _chunks(file)):
-        digest.update(chunk)
+    for file in files:
+        length = 0
+        for chunk in _chunks(file):
+            digest.update(chunk)
+            length += len(chunk)
+        digest.update(length.to_bytes(8, "big"))  # where one file ends matters, not its name
     return digest.hexdigest()
 
 
@@ -146,56 +181,22 @@ def _chunks(file: str) -> Iterator[bytes]:
         raise TableError(f"{file} cannot be read; is it still there?") from None
 
 
-def _open_frame(frame: object) -> Source:
-    rows = _arrow(frame)
-    backend = ibis.duckdb.connect()
+def _open_frame(rows: pa.Table) -> Source:
+    backend = _connect()
     connection: duckdb.DuckDBPyConnection = backend.con
-    connection.register("handed_over", rows)
-    connection.execute(f"CREATE TABLE {SOURCE} AS SELECT * FROM handed_over")  # cursors don't see registered frames
-    connection.unregister("handed_over")
+    try:
+        connection.register("handed_over", rows)
+        connection.execute(f"CREATE TABLE {SOURCE} AS SELECT * FROM handed_over")  # cursors don't see registered frames
+        connection.unregister("handed_over")
+    except duckdb.Error:
+        raise TableError(
+            "the frame has a column whose type the engine does not read, or none; leave it out or convert it"
+        ) from None
     fingerprints: dict[bytes, str] = {}
 
     def fingerprint(key: bytes) -> str:
         if key not in fingerprints:
-            fingerprints[key] = _hash_arrow(rows, key)
+            fingerprints[key] = hash_arrow(rows, key)
         return fingerprints[key]
 
     return Source(FRAME, backend.table(SOURCE), connection, fingerprint, lambda: None)
-
-
-def _arrow(frame: object) -> pa.Table:
-    try:
-        if isinstance(frame, pa.Table):
-            table = frame
-        elif hasattr(frame, "to_arrow"):  # polars
-            table = frame.to_arrow()
-        else:
-            table = pa.Table.from_pandas(frame, preserve_index=False)
-    except (AttributeError, TypeError, pa.ArrowException):
-        raise TableError("a table is a path, or a pandas, polars or Arrow frame") from None
-    return table.replace_schema_metadata(None).combine_chunks()
-
-
-def _hash_arrow(rows: pa.Table, key: bytes) -> str:
-    digest = hashlib.blake2b(key=key, digest_size=32)
-    with pa.PythonFile(_Hashing(digest), mode="w") as sink, pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows, max_chunksize=1 << 20)
-    return digest.hexdigest()
-
-
-@dataclass
-class _Hashing:
-    """A file that hashes what is written to it."""
-
-    digest: Any
-    closed: bool = False
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is buffered."""
-
-    def close(self) -> None:
-        self.closed = True

@@ -5,7 +5,8 @@ The engine does the work: it codes, filters, groups and sums; what comes back is
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -20,13 +21,16 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import EngineError, TableError
 from discreet.query.query import Count, Sum, answer_shape
-from discreet.table.coding import code_column, coded, units_column
+from discreet.table.coding import code_column, coded, row_bytes, units_column
+from discreet.table.literal import quoted_name
 from discreet.table.open import SOURCE, Source, open_source
 
 COPY_LIMIT = 1 << 30
 """Codes are kept in memory, from the second read on, where they take at most this many bytes."""
 SHARED_SCAN_CELLS = 1 << 26
 """Several marginals come from one GROUP BY over all their attributes where that has at most this many cells."""
+FEW_BOXES = 32
+"""A region of more boxes is summed up from a finer grouping: an engine plans long conditions in quadratic time."""
 SATURATION = 1 << 62
 """Sums are clamped to ±2^62. Clamping moves no two tables further apart, so the sensitivity stays what it was."""
 
@@ -64,31 +68,62 @@ class Table:
 
     def evaluate(self, queries: Sequence[Measured]) -> list[Array]:
         """The exact answers: one engine query for each distinct grouping, or one for all where they share a scan."""
-        relation = self._relation()
-        marginals = {query.by for query in queries if self._is_marginal(query)}
-        shared = tuple(name for name in self.domain.names if any(name in by for by in marginals))
-        if len(marginals) > 1 and prod(self.domain[name].size for name in shared) <= SHARED_SCAN_CELLS:
-            return self._evaluate_shared(queries, shared, relation)
-        answers: dict[int, Array] = {}
-        for by in dict.fromkeys(query.by for query in queries):
-            positions = [i for i, query in enumerate(queries) if query.by == by]
-            arrays = self._grouped([queries[i] for i in positions], by, relation)
-            answers.update(zip(positions, arrays, strict=True))
-        return [answers[i] for i in range(len(queries))]
+        read = [self._finer(query) for query in queries]
+        exact = self._read(read, self._relation())
+        return [
+            array if finer == query else self._rolled_up(query, finer, array)
+            for query, finer, array in zip(queries, read, exact, strict=True)
+        ]
 
     def codes(self, batch_rows: int = 1 << 20) -> Iterator[pa.RecordBatch]:
         """The codes of every row, a column an attribute, in batches of bounded size: for counting natively."""
-        columns = ", ".join(f"{_name(code_column(name))} AS {_name(name)}" for name in self.domain.names)
+        columns = ", ".join(f"{quoted_name(code_column(name))} AS {quoted_name(name)}" for name in self.domain.names)
         try:
             with self.source.connection.cursor() as cursor:
                 yield from cursor.sql(f"SELECT {columns} FROM {self._relation()}").to_arrow_reader(batch_rows)
-        except duckdb.Error:
+        except (duckdb.Error, pa.ArrowException):
             raise _failed() from None
+
+    def _read(self, queries: Sequence[Measured], relation: str) -> list[Array]:
+        marginals = {query.by for query in queries if self._is_marginal(query)}
+        shared = tuple(name for name in self.domain.names if any(name in by for by in marginals))
+        if len(marginals) > 1 and prod(self.domain[name].size for name in shared) <= SHARED_SCAN_CELLS:
+            return self._read_shared(queries, shared, relation)
+        answers: dict[Measured, Array] = {}
+        for by in dict.fromkeys(query.by for query in queries):
+            alike = list(dict.fromkeys(query for query in queries if query.by == by))
+            answers.update(zip(alike, self._grouped(alike, by, relation), strict=True))
+        return [answers[query] for query in queries]
+
+    def _finer(self, query: Measured) -> Measured:
+        """The query itself, or for a region of many boxes the same of everything, by every attribute it restricts."""
+        if len(query.where.boxes) <= FEW_BOXES:
+            return query
+        restricted = [
+            attribute.name
+            for axis, attribute in enumerate(self.domain.attributes)
+            if any((box.low[axis], box.high[axis]) != (0, attribute.size - 1) for box in query.where.boxes)
+        ]
+        by = (*query.by, *(name for name in restricted if name not in query.by))
+        finer = replace(query, where=self.domain.everything, by=by)
+        return finer if prod(answer_shape(finer, self.domain)) <= SHARED_SCAN_CELLS else query
+
+    def _rolled_up(self, query: Measured, finer: Measured, exact: Array) -> Array:
+        axes = [self.domain.axis(name) for name in finer.by]
+        kept, gone = len(query.by), tuple(range(len(query.by), len(finer.by)))
+        # Sums of saturated sums may pass 64 bits on the way.
+        safe = int(np.abs(exact).max(initial=0)) * exact.size < SATURATION
+        cells = exact if safe else exact.astype(object)
+        answer = np.zeros(exact.shape[:kept], cells.dtype)
+        for box in query.where.boxes:
+            inside = tuple(slice(box.low[axis], box.high[axis] + 1) for axis in axes)
+            answer[inside[:kept]] += cells[inside].sum(axis=gone)
+        return np.clip(answer, -SATURATION, SATURATION).astype(np.int64)
 
     def _is_marginal(self, query: Measured) -> bool:
         return isinstance(query, Count) and bool(query.by) and query.where == self.domain.everything
 
-    def _evaluate_shared(self, queries: Sequence[Measured], shared: tuple[str, ...], relation: str) -> list[Array]:
+    def _read_shared(self, queries: Sequence[Measured], shared: tuple[str, ...], relation: str) -> list[Array]:
         """Marginals rolled up from the finest one, each from the smallest that is already there."""
         [base] = self._grouped([Count(self.domain.everything, shared)], shared, relation)
         made = {shared: base}
@@ -100,7 +135,7 @@ class Table:
                 gone = tuple(axis for axis, name in enumerate(finer) if name not in ordered)
                 made[ordered] = made[finer].sum(axis=gone)
         others = [query for query in queries if not self._is_marginal(query)]
-        rest = iter(self.evaluate(others) if others else [])
+        rest = iter(self._read(others, relation) if others else [])
         return [_reorder(made, query.by) if self._is_marginal(query) else next(rest) for query in queries]
 
     def _grouped(self, queries: Sequence[Measured], by: tuple[str, ...], relation: str) -> list[Array]:
@@ -108,11 +143,13 @@ class Table:
         shape = answer_shape(queries[0], self.domain)
         alike = all(query.where == queries[0].where for query in queries)
         common = f" WHERE {self._condition(queries[0].where)}" if alike else ""
-        aggregates = ", ".join(self._aggregate(query, filtered=not alike) for query in queries)
+        aggregates = ", ".join(f"{self._aggregate(query, not alike)} AS answer{i}" for i, query in enumerate(queries))
         if not by:
             rows = self._run(f"SELECT {aggregates} FROM {relation}{common}")
             return [column.astype(np.int64).reshape(()) for column in rows]
-        key = " + ".join(f"{prod(shape[i + 1 :])}::BIGINT * {_name(code_column(name))}" for i, name in enumerate(by))
+        key = " + ".join(
+            f"{prod(shape[i + 1 :])}::BIGINT * {quoted_name(code_column(name))}" for i, name in enumerate(by)
+        )
         rows = self._run(f"SELECT {key} AS key, {aggregates} FROM {relation}{common} GROUP BY key")
         cells, *columns = rows
         answers = []
@@ -135,8 +172,8 @@ class Table:
         """What a row adds to a sum, in whole grains."""
         attribute = self.domain[name]
         if not isinstance(attribute, Integer):
-            return _name(units_column(name))
-        code = f"{_name(code_column(name))}::BIGINT"
+            return quoted_name(units_column(name))
+        code = f"{quoted_name(code_column(name))}::BIGINT"
         value = f"{code} + {attribute.low}"
         return (
             value
@@ -152,7 +189,7 @@ class Table:
     def _inside(self, box: Box) -> str:
         """The rows of a box; axes that it covers whole are not mentioned, so their columns are not read."""
         bounds = [
-            f"{_name(code_column(attribute.name))} BETWEEN {low} AND {high}"
+            f"{quoted_name(code_column(attribute.name))} BETWEEN {low} AND {high}"
             for attribute, low, high in zip(self.domain.attributes, box.low, box.high, strict=True)
             if (low, high) != (0, attribute.size - 1)
         ]
@@ -162,18 +199,17 @@ class Table:
         """Where to read codes from: computed on the fly the first time, kept in memory from the second read on."""
         with self._lock:
             self._reads += 1
-            if self._reads == 2 and self._rows() * self._row_bytes() <= COPY_LIMIT:
-                self._run(f"CREATE TABLE codes AS SELECT * FROM {self._coded} AS computed")
-                self._coded = "codes"
+            if self._reads == 2:
+                self._copy()
         return self._coded if self._coded == "codes" else f"{self._coded} AS computed"
 
-    def _rows(self) -> int:
-        [[rows]] = self._run(f"SELECT COUNT(*) FROM {SOURCE}")
-        return int(rows)
-
-    def _row_bytes(self) -> int:
-        widths = (1 if a.size <= 2**7 else 2 if a.size <= 2**15 else 8 for a in self.domain.attributes)
-        return sum(widths) + 8 * sum(not isinstance(a, Integer) for a in self.domain.attributes)
+    def _copy(self) -> None:
+        """Keep the codes in memory where they fit. Where they don't, they are computed each time: the same, slower."""
+        with suppress(EngineError):
+            [[rows]] = self._run(f"SELECT COUNT(*) FROM {SOURCE}")
+            if int(rows) * row_bytes(self.domain) <= COPY_LIMIT:
+                self._run(f"CREATE TABLE codes AS SELECT * FROM {self._coded} AS computed")
+                self._coded = "codes"
 
     def _run(self, sql: str) -> list[NDArray[Any]]:
         """Run one statement to its end. The engine's own words never leave: they may quote a row."""
@@ -182,11 +218,6 @@ class Table:
                 return [np.asarray(column) for column in cursor.execute(sql).fetchnumpy().values()]
         except duckdb.Error:
             raise _failed() from None
-
-
-def _name(column: str) -> str:
-    escaped = column.replace('"', '""')
-    return f'"{escaped}"'
 
 
 def _failed() -> EngineError:

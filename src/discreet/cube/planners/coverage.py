@@ -16,6 +16,8 @@ from discreet.errors import UnsupportedQuery
 MAX_PAIRS = 2**24
 """Pairs of a source and a cuboid that it computes: 3^d for a whole lattice, 200 MB at this limit."""
 
+BLOCK = 64
+
 
 @dataclass(frozen=True)
 class Coverage:
@@ -93,27 +95,54 @@ def _greedy_cover(
     finest_first: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     rows, positions = np.empty(most, np.int64), np.empty(most, np.int64)
-    bounds = np.full(starts.size - 1, np.inf)
-    count = 0
-    while count < most:
-        # A set's gain only shrinks as others are taken, so an old gain is a bound: only the best is looked at again.
-        best = 0
-        for row in range(bounds.size):
-            if bounds[row] > bounds[best] or (finest_first and bounds[row] == bounds[best]):
-                best = row
+    # A set's gain only shrinks as others are taken, so an old gain is a bound: only the best is looked at again. It is
+    # the best of the best blocks of rows, so that a look at every row is rare.
+    bounds = np.empty(starts.size - 1)
+    for row in range(bounds.size):
+        bounds[row], _ = _best_set(starts, cuboids, costs, uncovered, row)
+    tops = np.array([bounds[first : first + BLOCK].max() for first in range(0, bounds.size, BLOCK)])
+    count, left = 0, uncovered.size
+    while count < most and left > 0:
+        block = _place_of_largest(tops, finest_first)
+        within = bounds[block * BLOCK : (block + 1) * BLOCK]
+        best = block * BLOCK + _place_of_largest(within, finest_first)
         if bounds[best] <= 0:
             break
-        gain, position, gathered = 0.0, 0, 0.0
-        for at in range(starts[best], starts[best + 1]):
-            gathered += uncovered[cuboids[at]]
-            if gathered > gain * costs[at]:
-                gain, position = gathered / costs[at], at
-        if gain < bounds[best]:
-            bounds[best] = gain
-            continue
-        bounds[best] = -1.0
-        rows[count], positions[count] = best, position
-        count += 1
-        for at in range(starts[best], position + 1):
-            uncovered[cuboids[at]] = 0.0
+        gain, position = _best_set(starts, cuboids, costs, uncovered, best)
+        taken = gain == bounds[best]
+        bounds[best] = 0.0 if taken else gain
+        tops[block] = within.max()
+        if taken:
+            rows[count], positions[count] = best, position
+            count += 1
+            for at in range(starts[best], position + 1):
+                left -= uncovered[cuboids[at]] > 0
+                uncovered[cuboids[at]] = 0.0
     return rows[:count], positions[:count]
+
+
+@njit(cache=True, nogil=True)
+def _place_of_largest(values: NDArray[np.float64], last: bool) -> int:
+    """The first or the last place of the largest value."""
+    place = 0
+    for k in range(values.size):
+        if values[k] > values[place] or (last and values[k] == values[place]):
+            place = k
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _best_set(
+    starts: NDArray[np.int64],
+    cuboids: NDArray[np.int32],
+    costs: NDArray[np.float64],
+    uncovered: NDArray[np.float64],
+    row: int,
+) -> tuple[float, int]:
+    """The most uncovered worth for its cost in a row, and the position up to which it is."""
+    gain, position, gathered = 0.0, 0, 0.0
+    for at in range(starts[row], starts[row + 1]):
+        gathered += uncovered[cuboids[at]]
+        if gathered > gain * costs[at]:
+            gain, position = gathered / costs[at], at
+    return gain, position

@@ -37,28 +37,30 @@ def descend(
 def _descend(terrain: Terrain, r: float, point: Masks, steps: int, tolerance: float) -> float:
     """Move a point downhill, in place, and return its value."""
     moves, turns, inverses = np.empty((MEMORY, point.size)), np.empty((MEMORY, point.size)), np.zeros(MEMORY)
-    gradient, lower_gradient = np.empty_like(point), np.empty_like(point)
+    gradient, lower, lower_gradient = np.empty_like(point), np.empty_like(point), np.empty_like(point)
+    direction = np.empty_like(point)
     value = evaluate(terrain, r, point, gradient)
     kept = 0
     for _ in range(steps):
-        direction = _direction(gradient, moves, turns, inverses, kept)
-        slope = np.sum(gradient * direction)
-        length, trials = 1.0, 0
-        lower = point + direction
-        lower_value = evaluate(terrain, r, lower, lower_gradient)
+        _point_downhill(gradient, moves, turns, inverses, kept, direction)
+        slope = _dot(gradient, direction)
+        length, trials, lower_value = 1.0, 0, np.inf
         while not lower_value <= value + SUFFICIENT * length * slope and trials < MOST_TRIALS:
-            length, trials = length * SHRINK, trials + 1
-            lower = point + length * direction
+            length, trials = 1.0 if trials == 0 else length * SHRINK, trials + 1
+            lower[:] = point
+            _add(lower, length, direction)
             lower_value = evaluate(terrain, r, lower, lower_gradient)
-        if not lower_value < value:
+        gain = value - lower_value
+        if not gain > 0:
             break
         place = kept % MEMORY
-        moves[place], turns[place] = lower - point, lower_gradient - gradient
-        curvature = np.sum(moves[place] * turns[place])
+        moves[place], turns[place] = lower, lower_gradient
+        _add(moves[place], -1.0, point)
+        _add(turns[place], -1.0, gradient)
+        curvature = _dot(moves[place], turns[place])
         if curvature > 1e-12:
             inverses[place] = 1 / curvature
             kept += 1
-        gain = value - lower_value
         point[:], gradient[:], value = lower, lower_gradient, lower_value
         if gain < tolerance:
             break
@@ -66,21 +68,44 @@ def _descend(terrain: Terrain, r: float, point: Masks, steps: int, tolerance: fl
 
 
 @njit(cache=True, nogil=True)
-def _direction(gradient: Masks, moves: Points, turns: Points, inverses: Masks, kept: int) -> Masks:
+def _point_downhill(
+    gradient: Masks, moves: Points, turns: Points, inverses: Masks, kept: int, direction: Masks
+) -> None:
     """The two-loop recursion: an approximate Newton step, downhill and not too long."""
-    step = gradient.copy()
+    direction[:] = gradient
     factors = np.empty(MEMORY)
     oldest = max(0, kept - MEMORY)
     for k in range(kept - 1, oldest - 1, -1):
         place = k % MEMORY
-        factors[place] = inverses[place] * np.sum(moves[place] * step)
-        step -= factors[place] * turns[place]
+        factors[place] = inverses[place] * _dot(moves[place], direction)
+        _add(direction, -factors[place], turns[place])
     if kept:
         place = (kept - 1) % MEMORY
-        step /= inverses[place] * np.sum(turns[place] * turns[place])
+        _scale(direction, 1 / (inverses[place] * _dot(turns[place], turns[place])))
     for k in range(oldest, kept):
         place = k % MEMORY
-        step += (factors[place] - inverses[place] * np.sum(turns[place] * step)) * moves[place]
-    if np.sum(step * gradient) <= 0:
-        step[:] = gradient
-    return -step * min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300))
+        _add(direction, factors[place] - inverses[place] * _dot(turns[place], direction), moves[place])
+    if _dot(direction, gradient) <= 0:
+        direction[:] = gradient
+    longest = max(direction.max(), -direction.min())
+    _scale(direction, -min(1.0, LONGEST_STEP / max(longest, 1e-300)))
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _dot(left: Masks, right: Masks) -> float:
+    total = 0.0
+    for k in range(left.size):
+        total += left[k] * right[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _add(target: Masks, factor: float, values: Masks) -> None:
+    for k in range(target.size):
+        target[k] += factor * values[k]
+
+
+@njit(cache=True, nogil=True)
+def _scale(values: Masks, factor: float) -> None:
+    for k in range(values.size):
+        values[k] *= factor

@@ -22,10 +22,15 @@ ABSENT = -36.0
 
 
 class Terrain(NamedTuple):
-    """A landscape as the kernels take it. `log_weights` is -inf for cuboids that are not published."""
+    """A landscape as the kernels take it: the two sweeps, their transposes for the gradient, and what is published.
+
+    `log_weights` is -inf for cuboids that are not.
+    """
 
     to_residuals: Matrices
     to_variances: Matrices
+    from_residuals: Matrices
+    from_variances: Matrices
     log_weights: Masks
     noise_power: int
 
@@ -43,8 +48,9 @@ class Landscape:
         log_weights = np.full(1 << len(sizes), -np.inf)
         log_weights[list(task.published)] = np.log(task.weights)
         exponent = {"max": None, "mean": 1.0, "weighted": 1.0, "mean-std": 0.5}[task.objective]
-        terrain = Terrain(residual_matrices(sizes), variance_matrices(sizes), log_weights, task.noise.power)
-        return cls(terrain, exponent)
+        sweeps = residual_matrices(sizes), variance_matrices(sizes)
+        transposes = (np.ascontiguousarray(matrices.transpose(0, 2, 1)) for matrices in sweeps)
+        return cls(Terrain(*sweeps, *transposes, log_weights, task.noise.power), exponent)
 
     def terrain_at(self, r: float) -> Terrain:
         """The terrain with weights to stand beside Var^r: the largest of weight × variance has them inside the power."""
@@ -62,32 +68,44 @@ class Landscape:
 @njit(cache=True, nogil=True)
 def evaluate(terrain: Terrain, r: float, logits: Masks, gradient: Masks) -> float:
     """log f at a point; fills in its gradient."""
-    parts = np.exp(np.maximum(logits - logits.max(), ABSENT))
-    precisions = parts**terrain.noise_power
-    residuals = precisions.copy()
+    masks, power = logits.size, terrain.noise_power
+    highest = logits.max()
+    parts, residuals, variances = np.empty(masks), np.empty(masks), np.empty(masks)
+    for mask in range(masks):
+        parts[mask] = np.exp(max(logits[mask] - highest, ABSENT))
+        residuals[mask] = parts[mask] if power == 1 else parts[mask] ** 2
     sweep(residuals, terrain.to_residuals)
-    residuals = 1 / residuals
-    variances = residuals.copy()
+    for mask in range(masks):
+        residuals[mask] = variances[mask] = 1 / residuals[mask]
     sweep(variances, terrain.to_variances)
-    largest = -np.inf
-    for mask in range(logits.size):
-        gradient[mask] = terrain.log_weights[mask]
-        if gradient[mask] > -np.inf:
-            gradient[mask] += r * np.log(variances[mask])
-            largest = max(largest, gradient[mask])
-    norm = 0.0
-    for mask in range(logits.size):
-        # Below e^-200 a term counts for nothing, and denormal numbers would be slow.
-        term = np.exp(gradient[mask] - largest) if gradient[mask] > largest - 200 else 0.0
-        norm += term
-        gradient[mask] = term / variances[mask]
-    sweep(gradient, terrain.to_variances.transpose(0, 2, 1))
-    gradient *= residuals * residuals / norm
-    sweep(gradient, terrain.to_residuals.transpose(0, 2, 1))
+    value, norm = _terms(terrain.log_weights, r, variances, gradient)
+    sweep(gradient, terrain.from_variances)
+    for mask in range(masks):
+        gradient[mask] *= residuals[mask] ** 2 / norm
+    sweep(gradient, terrain.from_residuals)
     total = parts.sum()
-    for mask in range(logits.size):
-        gradient[mask] = terrain.noise_power * (parts[mask] / total - gradient[mask] * precisions[mask])
-    return (largest + np.log(norm)) / r + terrain.noise_power * np.log(total)
+    for mask in range(masks):
+        precision = parts[mask] if power == 1 else parts[mask] ** 2
+        gradient[mask] = power * (parts[mask] / total - gradient[mask] * precision)
+    return value + power * np.log(total)
+
+
+@njit(cache=True, nogil=True)
+def _terms(log_weights: Masks, r: float, variances: Masks, terms: Masks) -> tuple[float, float]:
+    """The power mean's logarithm; its terms over the variances, all times one number, and that number."""
+    largest = -np.inf
+    for mask in range(variances.size):
+        terms[mask] = log_weights[mask]
+        if terms[mask] > -np.inf:
+            terms[mask] += r * np.log(variances[mask])
+            largest = max(largest, terms[mask])
+    norm = 0.0
+    for mask in range(variances.size):
+        # Below e^-200 a term counts for nothing, and denormal numbers would be slow.
+        term = np.exp(terms[mask] - largest) if terms[mask] > largest - 200 else 0.0
+        norm += term
+        terms[mask] = term / variances[mask]
+    return (largest + np.log(norm)) / r, norm
 
 
 def shares_of(logits: Masks) -> Masks:

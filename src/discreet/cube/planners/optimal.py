@@ -26,10 +26,7 @@ SHARPENING = (128.0, 1024.0, 8192.0)
 SMALLEST = 1e-5
 """A smaller share is no source."""
 
-MOST_ROUNDS = 6
-CROWD = 128
-STARTS = 96
-LINES = 2
+VALLEYS = 4
 STEPS_TO_SETTLE = 50
 LEAST_GAIN = 1e-5
 
@@ -61,15 +58,18 @@ def _spread(mask: int, axes: Sequence[int]) -> int:
 
 def _search(task: Task, landscape: Landscape) -> Points:
     """The bottoms of a few valleys, each the best that single changes of its sources lead to."""
-    crowd = max(8, min(CROWD, 2**16 >> task.lattice.dimensions))
-    starts = start_points(task, min(crowd, STARTS))
-    points, values = _narrow(landscape, starts, ((12, 16), (25, LINES)))
-    return np.array([_improve(landscape, point, value, crowd) for point, value in zip(points, values, strict=True)])
+    # The more cuboids, the longer a step, and the more neighbours there are: fewer are tried, and in the end none.
+    dimensions = task.lattice.dimensions
+    crowd = max(32, min(256, 2**15 >> dimensions))
+    rounds = 6 if dimensions <= 12 else 0
+    points, values = _narrow(landscape, start_points(task, min(64, crowd)), ((12, 16), (25, VALLEYS)))
+    lines = zip(points, values, strict=True)
+    return np.array([_improve(landscape, point, value, crowd, rounds) for point, value in lines])
 
 
-def _improve(landscape: Landscape, point: Masks, value: float, crowd: int) -> Masks:
+def _improve(landscape: Landscape, point: Masks, value: float, crowd: int, rounds: int) -> Masks:
     """The best neighbour, its best neighbour, and so on while that gains anything."""
-    for _ in range(MOST_ROUNDS):
+    for _ in range(rounds):
         stages = ((0, crowd), (3, max(4, crowd // 8)), (12, 1))
         (neighbour,), (lower,) = _narrow(landscape, _neighbours(point, 4 * crowd), stages)
         if lower > value - LEAST_GAIN:

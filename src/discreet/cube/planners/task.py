@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 
 from discreet.cube.noise_model import NoiseModel
@@ -22,7 +22,7 @@ class Task:
     objective: Objective = "max"
     bound: float | None = None
 
-    @property
+    @cached_property
     def top(self) -> int:
         """The smallest cuboid from which every published one can be computed: the base cuboid where all are."""
         return reduce(or_, self.published)

@@ -1,0 +1,1 @@
+"""Benchmarks: the figures of the issues, each a ratio to a peer measured in the same run."""

@@ -1,0 +1,75 @@
+"""Run benchmark modules and print their figures: `python -m bench [MODULE …]`; all of them when none is named."""
+
+import importlib
+import json
+import platform
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bench.figure import Figure
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "out" / "figures.json"
+NOT_BENCHMARKS = {"__init__", "__main__", "figure"}
+
+
+def modules() -> list[str]:
+    return sorted({path.stem for path in HERE.glob("*.py")} - NOT_BENCHMARKS)
+
+
+def measure(names: list[str], console: Console) -> dict[str, list[Figure]]:
+    """Every module's figures, with a line of progress that names what is being measured."""
+    measured: dict[str, list[Figure]] = {}
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        for name in names:
+            task = progress.add_task(name)
+            measured[name] = []
+            for figure in importlib.import_module(f"bench.{name}").figures():
+                measured[name].append(figure)
+                progress.update(task, description=f"{name}: after {figure.name}")
+            progress.remove_task(task)
+    return measured
+
+
+def report(measured: dict[str, list[Figure]]) -> Table:
+    table = Table("module", "figure", "measured", "bar", "", "note", title="Figures")
+    for name, figures in measured.items():
+        for figure in figures:
+            sign = "≥" if figure.better == "higher" else "≤"
+            verdict = "[green]pass" if figure.passed else "[bold red]FAIL"
+            measured_value, bar = f"{figure.value:.4g} {figure.unit}", f"{sign} {figure.bar:.4g} {figure.unit}"
+            table.add_row(name, figure.name, measured_value, bar, verdict, figure.note)
+    return table
+
+
+def save(measured: dict[str, list[Figure]]) -> None:
+    """Write the figures as JSON; those of modules that were not run this time stay as they were."""
+    kept = json.loads(RESULTS.read_text())["figures"] if RESULTS.exists() else {}
+    for name, figures in measured.items():
+        kept[name] = [asdict(figure) | {"passed": figure.passed} for figure in figures]
+    document = {"date": datetime.now(UTC).date().isoformat(), "machine": platform.machine(), "figures": kept}
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def main() -> int:
+    console = Console()
+    names = sys.argv[1:] or modules()
+    if unknown := sorted(set(names) - set(modules())):
+        console.print(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(modules())}")
+        return 2
+    measured = measure(names, console)
+    save(measured)
+    console.print(report(measured))
+    return 0 if all(figure.passed for figures in measured.values() for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Figure 11: queries answered without relaxation, as they come in."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.ledger.buckets import Buckets
+from discreet.ledger.capacity import most_queries_of_volume
+from discreet.ledger.grid import Grid
+from discreet.ledger.spend import SpendMap
+from experiments.relaxation.database import accepted
+from experiments.relaxation.plot import label, panels, save, write_rows
+from experiments.relaxation.setting import BUCKETS, DISTRIBUTIONS, Setting, domain, for_each
+from experiments.relaxation.workload import NOISE_SCALE, QUERIES
+
+Answered = dict[str, NDArray[np.int64]]
+EVERY = 200
+"""Points of a curve are so many queries apart."""
+
+MAPS: dict[str, Callable[[int], SpendMap]] = {
+    # Disjoint answers a query if and only if it overlaps none before it: every point may be in one count.
+    "Disjoint": lambda _: Grid(domain(), 1),
+    **{f"Histogram, θ = {most:,}": lambda limit, most=most: Buckets(domain(), limit, most) for most in BUCKETS},
+    "Histogram, θ = 100,000, the paper's cuts": lambda limit: Buckets(domain(), limit, 10**5, "sum"),
+    "Grid (exact)": lambda limit: Grid(domain(), limit),
+}
+
+
+def answered(setting: Setting) -> Answered:
+    """For each way to keep account, how many of the first queries were answered."""
+    queries = setting.queries()
+    return {name: np.cumsum(accepted(make(setting.limit), queries))[EVERY - 1 :: EVERY] for name, make in MAPS.items()}
+
+
+def draw() -> None:
+    settings = [Setting(distribution) for distribution in DISTRIBUTIONS]
+    found = for_each(settings, answered)
+    submitted = np.arange(EVERY, QUERIES + 1, EVERY)
+    columns = [(setting.distribution, name) for setting in settings for name in MAPS]
+    counts = zip(submitted, *(found[setting][name] for setting in settings for name in MAPS), strict=True)
+    write_rows("fig11", ("submitted", *(f"{distribution}: {name}" for distribution, name in columns)), counts)
+    figure, axes = panels(2, width=5.2, height=4.2)
+    for panel, letter, setting in zip(axes, "ab", settings, strict=True):
+        for name, curve in found[setting].items():
+            style = {"Disjoint": ":", "Grid (exact)": "-"}.get(name, "--" if "cuts" in name else "-")
+            width = 3.5 if name == "Grid (exact)" else 1.4
+            panel.plot(submitted, curve, ls=style, lw=width, alpha=0.4 if width > 2 else 1, label=name)
+        bound = most_queries_of_volume(setting.epsilon, NOISE_SCALE, setting.volume)
+        panel.axhline(float(bound), color="black", lw=1, label="upper bound (Lemma 3)")
+        label(panel, f"({letter}) {setting.distribution.title()} workload", "queries submitted", "queries answered")
+    save(figure, "fig11")

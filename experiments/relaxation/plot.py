@@ -1,0 +1,42 @@
+"""Numbers next to the docs: a CSV file and a picture for each figure."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+OUT = Path(__file__).parents[2] / "docs" / "experiments" / "relaxation"
+
+COLOURS = {"data": "#b5482a", "uniform": "#2a6fb5"}
+SYMBOLS = {"data": "o", "uniform": "s"}
+
+
+def panels(count: int, width: float = 4.6, height: float = 3.4) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(width * count, height), layout="constrained")
+    axes = list(figure.subplots(1, count, squeeze=False)[0])
+    for panel in axes:
+        panel.grid(alpha=0.3)
+        panel.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def label(panel: Axes, title: str, x: str, y: str) -> None:
+    panel.set_title(title, fontsize=10, loc="left")
+    panel.set_xlabel(x)
+    panel.set_ylabel(y)
+    panel.legend(fontsize=8, frameon=False)
+
+
+def save(figure: Figure, name: str) -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    figure.savefig(OUT / f"{name}.png", dpi=110)
+
+
+def write_rows(name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    with (OUT / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)

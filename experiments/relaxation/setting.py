@@ -1,0 +1,107 @@
+"""The parameters of the relaxation seed's experiments, and runs with them."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from statistics import fmean
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.answer.relax import STARTS
+from discreet.demo.relaxation import relaxation_census, relaxation_domain_path
+from discreet.domain.attribute import Integer
+from discreet.domain.domain import Domain
+from discreet.domain.read import read_domain
+from discreet.domain.region import Box
+from discreet.ledger.buckets import Buckets
+from experiments.relaxation.database import Database, run
+from experiments.relaxation.workload import NOISE_SCALE, Distribution, workload
+
+# relaxation, Table 2
+EPSILONS = (Fraction(1, 10), Fraction(2, 10), Fraction(3, 10), Fraction(4, 10), Fraction(5, 10))
+VOLUMES = (0.01, 0.02, 0.04, 0.08, 0.16)
+COMPOUND_SIZES = (1, 2, 3, 4, 5)
+BUCKETS = (10**2, 10**3, 10**4, 10**5, 10**6)
+
+DISTRIBUTIONS: tuple[Distribution, ...] = ("data", "uniform")
+PROCESSES = 2
+THE_PAPERS_START = 1
+
+Measured = TypeVar("Measured")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where nothing is said, the bold values of Table 2, and this system's number of starts."""
+
+    distribution: Distribution
+    epsilon: Fraction = Fraction(3, 10)
+    volume: float = 0.04
+    most_answers: int = 3
+    most_buckets: int = 10**5
+    starts: int = STARTS
+
+    @property
+    def limit(self) -> int:
+        """How many counts a point may be in: ελ/2 [relaxation, Lemma 2]."""
+        return int(self.epsilon * NOISE_SCALE / 2)
+
+    def queries(self) -> list[Box]:
+        return workload(self.distribution, self.volume, people() if self.distribution == "data" else None)
+
+    def database(self) -> Database:
+        return Database(Buckets(domain(), self.limit, self.most_buckets))
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Means over the relaxed queries; the time is a mean over all queries, spend map and bought patches included."""
+
+    accepted: int
+    relaxed: int
+    bought: int
+    mean_error: float
+    mean_size: float
+    milliseconds: float
+
+
+def quality(setting: Setting) -> Quality:
+    """Ask the whole workload, and relax what is denied."""
+    outcomes = run(setting.database(), setting.queries(), setting.most_answers, setting.starts)
+    relaxed = [one.relaxed for one in outcomes if one.relaxed is not None]
+    return Quality(
+        accepted=len(outcomes) - len(relaxed),
+        relaxed=len(relaxed),
+        bought=sum(len(one.measured) for one in relaxed),
+        mean_error=fmean(one.error for one in relaxed),
+        mean_size=fmean(one.compound.size for one in relaxed),
+        milliseconds=1e3 * fmean(one.seconds for one in outcomes),
+    )
+
+
+def for_each(settings: Sequence[Setting], measure: Callable[[Setting], Measured]) -> dict[Setting, Measured]:
+    """Run settings side by side, a core each."""
+    people()  # made once, and inherited by the processes
+    distinct = list(dict.fromkeys(settings))
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        return dict(zip(distinct, pool.map(measure, distinct), strict=True))
+
+
+@cache
+def domain() -> Domain:
+    return read_domain(relaxation_domain_path())
+
+
+@cache
+def people() -> NDArray[np.int64]:
+    """The census as codes, a row a person."""
+    table = relaxation_census()
+    columns = []
+    for attribute in domain().attributes:
+        assert isinstance(attribute, Integer)
+        columns.append(table[attribute.name].to_numpy().astype(np.int64) - attribute.low)
+    return np.stack(columns, axis=1)

@@ -1,0 +1,108 @@
+"""Boxes as arrays of their corners, for the native loops of the spend maps."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from discreet.domain.region import Box
+
+Ints = NDArray[np.int64]
+
+
+def corners(shape: Ints, pieces: Sequence[tuple[Box, int]]) -> tuple[Ints, Ints]:
+    """Low and high corners, a row for each piece. Raises ValueError where a box is not one of a domain's.
+
+    The native loops write where they are told to: this is their door.
+    """
+    rows = (len(pieces), len(shape))
+    lows = np.array([box.low for box, _ in pieces], dtype=np.int64).reshape(rows)
+    highs = np.array([box.high for box, _ in pieces], dtype=np.int64).reshape(rows)
+    if not _within(shape, lows, highs):
+        raise ValueError("a box reaches out of the domain")
+    return lows, highs
+
+
+def units_of(pieces: Sequence[tuple[Box, int]]) -> Ints:
+    return np.array([units for _, units in pieces], dtype=np.int64)
+
+
+@njit(cache=True)
+def _within(shape: Ints, lows: Ints, highs: Ints) -> bool:
+    for piece in range(len(lows)):
+        for axis in range(len(shape)):
+            if not 0 <= lows[piece, axis] <= highs[piece, axis] < shape[axis]:
+                return False
+    return True
+
+
+@njit(cache=True)
+def meet(low: Ints, high: Ints, other_low: Ints, other_high: Ints) -> bool:
+    """Whether two boxes have a point in common."""
+    common = True
+    for axis in range(len(low)):
+        common &= low[axis] <= other_high[axis] and other_low[axis] <= high[axis]
+    return common
+
+
+@njit(cache=True)
+def overlap(lows: Ints, highs: Ints) -> bool:
+    """Whether any two of many boxes have a point in common."""
+    for one in range(len(lows)):
+        for two in range(one):
+            if meet(lows[one], highs[one], lows[two], highs[two]):
+                return True
+    return False
+
+
+@njit(cache=True)
+def layers(lows: Ints, highs: Ints) -> Ints:
+    """A number for each box, such that boxes with the same number are disjoint: the least that is free, in order."""
+    layer = np.zeros(len(lows), dtype=np.int64)
+    for one in range(len(lows)):
+        taken = np.zeros(one + 1, dtype=np.bool_)
+        for two in range(one):
+            if not taken[layer[two]] and meet(lows[one], highs[one], lows[two], highs[two]):
+                taken[layer[two]] = True
+        while taken[layer[one]]:
+            layer[one] += 1
+    return layer
+
+
+@njit(cache=True)
+def meeting_units(lows: Ints, highs: Ints, units: Ints, most: int) -> Ints:
+    """For each box the units of all boxes that it meets, itself among them: no point of it is charged more.
+
+    Sums stop at `most`, which is beyond any limit.
+    """
+    total = np.zeros_like(units)
+    for one in range(len(lows)):
+        for two in range(len(lows)):
+            if meet(lows[one], highs[one], lows[two], highs[two]):
+                total[one] = min(total[one] + units[two], most)
+    return total
+
+
+@njit(cache=True)
+def runs(shape: Ints, low: Ints, high: Ints) -> tuple[Ints, int]:
+    """A box as contiguous runs of the flat array: where each begins, and their common length."""
+    axes = len(shape)
+    last, run, stride = axes - 1, high[axes - 1] - low[axes - 1] + 1, 1
+    # Axes that the box covers whole lie in one run with the axis before them.
+    while last > 0 and run == stride * shape[last]:
+        stride *= shape[last]
+        last -= 1
+        run = (high[last] - low[last] + 1) * stride
+    starts = np.empty(1, dtype=np.int64)
+    starts[0] = 0
+    for axis in range(last):
+        extent = high[axis] - low[axis] + 1
+        longer = np.empty(len(starts) * extent, dtype=np.int64)
+        for i in range(len(starts)):
+            for j in range(extent):
+                longer[i * extent + j] = starts[i] * shape[axis] + low[axis] + j
+        starts = longer
+    for i in range(len(starts)):
+        starts[i] = (starts[i] * shape[last] + low[last]) * stride
+    return starts, run

@@ -1,0 +1,201 @@
+"""The spend map for domains of any size: the histogram of the relaxation paper, kept as a tree.
+
+The domain is parted into at most θ boxes, the buckets, each with an upper bound on the spend of its points: the sum of
+all charges that meet it. A bucket without room for another charge like the last one is split, so that its parts count
+only the charges that meet them. [relaxation, Section 3.2, Figures 2 and 4]
+
+Beyond the paper: charges have amounts of their own; a charge may be many disjoint boxes, and counts once where several
+of them meet one bucket; and a bucket is split until its parts have room or are known exactly, not once.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain.domain import Domain
+from discreet.domain.region import Box, Region
+from discreet.ledger import bucket_tree
+from discreet.ledger.boxes import Ints, corners, layers, meeting_units, units_of
+from discreet.ledger.bucket_tree import Tree
+from discreet.ledger.spend import MAX_UNITS, Cost, Refusal
+
+MOST_BUCKETS = 100_000
+"""θ, where nothing else is said: beyond it the paper saw no gain."""
+
+MOST_PAGES = 2**21
+"""When notes of charges that cross buckets fill so many pages (128 MiB), splitting ends as if θ were reached."""
+
+Whole = TypeVar("Whole", np.int32, np.int64)
+CutRule = Literal["larger", "sum"]
+
+
+class Buckets:
+    """A SpendMap that never undercounts, in bounded memory. `cut_by="sum"` chooses cuts as the paper does."""
+
+    def __init__(
+        self, domain: Domain, limit: int, most_buckets: int = MOST_BUCKETS, cut_by: CutRule = "larger"
+    ) -> None:
+        self.limit = limit
+        self._whole = domain.everything.boxes[0]
+        self._everywhere = 0
+        self._charges = 0
+        self._tree = _one_bucket(domain.shape, most_buckets, cut_by)
+
+    @property
+    def spent_max(self) -> int:
+        return self._everywhere + self._regional_max
+
+    @property
+    def buckets(self) -> Iterator[tuple[Box, int]]:
+        """Each bucket with its counter: no point of it has more units spent."""
+        for node in range(self._tree.state[bucket_tree.NODES]):
+            if self._tree.nodes[node, bucket_tree.LEFT] == 0:
+                yield self._box(node), self._everywhere + self._counter(node)
+
+    def left(self, region: Region) -> int:
+        if not region:
+            return self.limit
+        lows, highs = corners(self._tree.shape, [(box, 0) for box in region.boxes])
+        most = -1
+        for low, high in zip(lows, highs, strict=True):
+            most, _ = bucket_tree.fullest(self._tree, low, high, most)
+        return max(self.limit - self._everywhere - most, 0)
+
+    def refusal(self, cost: Cost) -> Refusal | None:
+        pieces = [piece for piece in cost.regional if piece[1]]
+        lows, highs = corners(self._tree.shape, pieces)
+        room = self.limit - self._everywhere - cost.everywhere
+        if cost.everywhere and self._regional_max > room:
+            return self._refused(self._whole, cost.everywhere)
+        if self._regional_max + sum(units for _, units in pieces) <= room:
+            return None
+        largest, units = max(pieces, key=lambda piece: piece[1])
+        if units > room:
+            return self._refused(largest, cost.everywhere + units)
+        for i, needed in enumerate(meeting_units(lows, highs, units_of(pieces), 2 * MAX_UNITS).tolist()):
+            _, found = bucket_tree.fullest(self._tree, lows[i], highs[i], room - needed)
+            if found >= 0:
+                return self._refused(pieces[i][0], cost.everywhere + needed)
+        return None
+
+    def _refused(self, piece: Box, needed: int) -> Refusal:
+        lows, highs = corners(self._tree.shape, [(piece, 0)])
+        counter, bucket = bucket_tree.fullest(self._tree, lows[0], highs[0], -1)
+        where = self._box(bucket).intersect(piece)
+        assert where is not None, "the fullest bucket of a box meets it"
+        return Refusal(max(self.limit - self._everywhere - counter, 0), needed, where)
+
+    def add(self, cost: Cost) -> None:
+        """Count a cost layer by layer of disjoint boxes, then split what has no room for such a charge again."""
+        lows, highs = corners(self._tree.shape, cost.regional)
+        if self._regional_max + sum(units for _, units in cost.regional) > 2 * MAX_UNITS:
+            raise OverflowError("more was spent than any limit allows")
+        self._everywhere += cost.everywhere
+        # By units, the most first: where boxes of a layer meet one bucket, it counts the first.
+        order = sorted(range(len(cost.regional)), key=lambda i: -cost.regional[i][1])
+        lows, highs, units = lows[order], highs[order], units_of(cost.regional)[order]
+        layer = layers(lows, highs)
+        for number in range(layer.max(initial=-1) + 1):
+            self._count(lows[layer == number], highs[layer == number], units[layer == number])
+        room = self.limit - self._everywhere - cost.everywhere
+        if cost.everywhere:
+            self._split(np.zeros_like(self._tree.shape), self._tree.shape - 1, room)
+        for low, high, amount in zip(lows, highs, units.tolist(), strict=True):
+            self._split(low, high, room - amount)
+
+    def replay(self, costs: Iterable[Cost]) -> None:
+        for cost in costs:
+            self.add(cost)
+
+    def left_by(self, axes: Sequence[int]) -> Ints:
+        chosen = np.array(axes, dtype=np.int64)
+        most = np.zeros(self._tree.shape[chosen], dtype=np.int64)
+        bucket_tree.project(self._tree, chosen, most.reshape(-1))
+        return np.maximum(self.limit - self._everywhere - most, 0)
+
+    @property
+    def _regional_max(self) -> int:
+        return int(self._tree.nodes[0, bucket_tree.FULLEST])
+
+    def _counter(self, bucket: int) -> int:
+        return int(bucket_tree.covers_above(self._tree, bucket) + self._tree.nodes[bucket, bucket_tree.FULLEST])
+
+    def _box(self, bucket: int) -> Box:
+        low, high = bucket_tree.box_of(self._tree, bucket)
+        return Box(tuple(low.tolist()), tuple(high.tolist()))
+
+    def _count(self, lows: Ints, highs: Ints, units: Ints) -> None:
+        """Count disjoint boxes as one charge, and keep them as long as a bucket may be split."""
+        if not self._settled:
+            self._keep(lows, highs, units)
+        bucket_tree.count(self._tree, self._charges, lows, highs, units)
+        self._charges += 1
+
+    def _keep(self, lows: Ints, highs: Ints, units: Ints) -> None:
+        tree = self._tree
+        start = tree.first[self._charges]
+        stop = start + len(units)
+        tree = tree._replace(
+            first=_roomy(tree.first, self._charges + 2),
+            lows=_roomy(tree.lows, stop),
+            highs=_roomy(tree.highs, stop),
+            units=_roomy(tree.units, stop),
+            notes=_roomy(tree.notes, tree.state[bucket_tree.PAGES] + tree.state[bucket_tree.BUCKETS]),
+        )
+        tree.first[self._charges + 1] = stop
+        tree.lows[start:stop], tree.highs[start:stop], tree.units[start:stop] = lows, highs, units
+        self._tree = tree
+
+    def _split(self, low: Ints, high: Ints, room: int) -> None:
+        while (wanting := bucket_tree.split_full(self._tree, low, high, room)) != bucket_tree.NOTHING:
+            tree = self._tree
+            if wanting == bucket_tree.NODES_WANTING:
+                tree = tree._replace(
+                    nodes=_roomy(tree.nodes, 2 * len(tree.nodes)), stack=_roomy(tree.stack, 2 * len(tree.stack))
+                )
+            elif len(tree.notes) < MOST_PAGES:
+                tree = tree._replace(notes=_roomy(tree.notes, 2 * len(tree.notes)))
+            else:
+                tree.state[bucket_tree.MOST_BUCKETS] = tree.state[bucket_tree.BUCKETS]
+            self._tree = tree
+        if self._settled and len(self._tree.notes):
+            self._forget_notes()
+
+    @property
+    def _settled(self) -> bool:
+        """Whether no bucket will be split any more."""
+        return bool(self._tree.state[bucket_tree.BUCKETS] >= self._tree.state[bucket_tree.MOST_BUCKETS])
+
+    def _forget_notes(self) -> None:
+        tree = self._tree
+        tree.nodes[:, bucket_tree.SPLITTABLE] = bucket_tree.NONE
+        tree.nodes[:, bucket_tree.NOTES], tree.nodes[:, bucket_tree.NOTED] = -1, 0
+        self._tree = tree._replace(notes=tree.notes[:0], lows=tree.lows[:0], highs=tree.highs[:0], units=tree.units[:0])
+
+
+def _one_bucket(shape: tuple[int, ...], most_buckets: int, cut_by: CutRule) -> Tree:
+    nodes = np.zeros((64, bucket_tree.COLUMNS), dtype=np.int64)
+    nodes[0, [bucket_tree.NOTES, bucket_tree.LAST]] = -1
+    nodes[0, bucket_tree.SPLITTABLE] = bucket_tree.NONE
+    return Tree(
+        shape=np.array(shape, dtype=np.int64),
+        state=np.array([1, 1, most_buckets, 0, -1, cut_by == "sum"], dtype=np.int64),
+        nodes=nodes,
+        notes=np.zeros((64, bucket_tree.PAGE + 1), dtype=np.int32),
+        first=np.zeros(64, dtype=np.int64),
+        lows=np.zeros((64, len(shape)), dtype=np.int64),
+        highs=np.zeros((64, len(shape)), dtype=np.int64),
+        units=np.zeros(64, dtype=np.int64),
+        stack=np.zeros((64, 4), dtype=np.int64),
+    )
+
+
+def _roomy(array: NDArray[Whole], rows: int) -> NDArray[Whole]:
+    """An array with at least so many rows: the same one, or a copy of twice its size or more."""
+    if rows <= len(array):
+        return array
+    longer = np.zeros((max(rows, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer

@@ -1,0 +1,107 @@
+"""Best linear unbiased estimates, against closed forms and against another formula."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from discreet.facts import linear
+from discreet.facts.linear import BIAS, best_estimate
+
+SOLVERS = pytest.mark.parametrize("dense_entries", [linear.DENSE_ENTRIES, 0], ids=["dense", "iterated"])
+
+
+def estimate(rows, variances, target):
+    return best_estimate(
+        sparse.csr_array(np.array(rows, dtype=float)), np.array(variances, float), np.array(target, float)
+    )
+
+
+@SOLVERS
+@pytest.mark.parametrize(
+    ("rows", "variances", "target", "coefficients", "variance"),
+    [
+        # The same thing measured twice: by precision.
+        ([[1], [1]], [1, 3], [1], [0.75, 0.25], 0.75),
+        # A sum of two, and the same sum measured at once.
+        ([[1, 0], [0, 1], [1, 1]], [1, 1, 1], [1, 1], [1 / 3, 1 / 3, 2 / 3], 2 / 3),
+        # A difference.
+        ([[1, 1], [0, 1]], [2, 5], [1, 0], [1, -1], 7),
+        # What does not help has no share.
+        ([[1, 0, 0], [0, 1, 1]], [2, 1], [1, 0, 0], [1, 0], 2),
+        # Nothing asked, nothing needed.
+        ([[1, 0]], [2], [0, 0], [0], 0),
+    ],
+)
+def test_closed_forms(monkeypatch, dense_entries, rows, variances, target, coefficients, variance):
+    monkeypatch.setattr(linear, "DENSE_ENTRIES", dense_entries)
+    found = estimate(rows, variances, target)
+    assert found is not None
+    assert np.allclose(found.coefficients, coefficients, atol=1e-12)
+    assert found.variance == pytest.approx(variance, abs=1e-12)
+
+
+@SOLVERS
+def test_a_target_that_no_combination_makes_has_no_estimate(monkeypatch, dense_entries):
+    monkeypatch.setattr(linear, "DENSE_ENTRIES", dense_entries)
+    assert estimate([[1, 1, 0], [0, 0, 1]], [1, 1], [1, 0, 1]) is None
+
+
+def test_no_measurements_estimate_nothing_but_0():
+    assert best_estimate(sparse.csr_array((0, 2)), np.zeros(0), np.array([1.0, 0.0])) is None
+    assert best_estimate(sparse.csr_array((0, 2)), np.zeros(0), np.zeros(2)).variance == 0
+
+
+@pytest.mark.parametrize("ratio", [1e6, 1e12, 1e18])
+def test_variances_of_very_different_sizes_are_no_dependence(ratio):
+    # Two exact parts, and a noisy whole that must not count.
+    found = estimate([[1, 0], [0, 1], [1, 1]], [1, 1, ratio], [1, 1])
+    assert found.variance == pytest.approx(2 * ratio / (2 + ratio), rel=1e-9)
+    # A very exact whole, less a noisy part.
+    found = estimate([[1, 1], [0, 1]], [1 / ratio, 1], [1, 0])
+    assert found.variance == pytest.approx(1 + 1 / ratio, rel=1e-9)
+
+
+systems = st.integers(1, 7).flatmap(
+    lambda atoms: st.tuples(
+        st.lists(st.lists(st.integers(-1, 1), min_size=atoms, max_size=atoms), min_size=1, max_size=9),
+        st.lists(st.sampled_from([0.5, 1.0, 2.0, 8.0]), min_size=9, max_size=9),
+        st.lists(st.integers(-2, 2), min_size=9, max_size=9),
+    )
+)
+
+
+@given(systems)
+def test_no_combination_has_less_variance(system):
+    # Another formula: V⁻¹M(MᵀV⁻¹M)⁺t, with a target that some combination makes.
+    rows, variances, mix = system
+    matrix, noise = np.array(rows, float), np.array(variances[: len(rows)])
+    target = np.array(mix[: len(rows)], float) @ matrix
+    weighted = matrix / noise[:, None]
+    expected = weighted @ np.linalg.pinv(matrix.T @ weighted, hermitian=True) @ target
+    found = best_estimate(sparse.csr_array(matrix), noise, target)
+    assert found is not None
+    assert np.abs(found.coefficients @ matrix - target).max() <= BIAS
+    assert np.allclose(found.coefficients, expected, atol=1e-8)
+
+
+@given(systems, st.lists(st.integers(-1, 1), min_size=7, max_size=7))
+def test_an_estimate_is_found_exactly_where_the_ranks_say_there_is_one(system, wanted):
+    rows, variances, _ = system
+    matrix = np.array(rows, float)
+    target = np.array(wanted[: matrix.shape[1]], float)
+    spanned = np.linalg.matrix_rank(np.vstack((matrix, target))) == np.linalg.matrix_rank(matrix)
+    found = best_estimate(sparse.csr_array(matrix), np.array(variances[: len(rows)]), target)
+    assert (found is not None) == spanned
+
+
+def test_dense_and_iterated_solutions_agree_on_a_larger_system(monkeypatch):
+    generator = np.random.default_rng(5)
+    matrix = sparse.random_array((120, 80), density=0.1, rng=generator, data_sampler=lambda size: np.ones(size)).tocsr()
+    noise = generator.choice([1.0, 4.0], 120)
+    target = generator.integers(-1, 2, 120) @ matrix
+    dense = best_estimate(matrix, noise, target)
+    monkeypatch.setattr(linear, "DENSE_ENTRIES", 0)
+    iterated = best_estimate(matrix, noise, target)
+    assert iterated.variance == pytest.approx(dense.variance, rel=1e-9)

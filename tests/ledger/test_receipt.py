@@ -1,0 +1,63 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt, receipt_path
+
+EARLY, LATE = Receipt(7, bytes(32)), Receipt(17, bytes(range(32)))
+
+
+def test_a_receipt_is_a_number_and_a_hash_in_one_text() -> None:
+    assert str(LATE).startswith("17:000102")
+    assert Receipt.parse(f" {LATE}\n") == LATE
+
+
+@pytest.mark.parametrize("text", ["", "17", "17:ab", "x:" + "0" * 64, "0:" + "0" * 64, "-1:" + "0" * 64])
+def test_a_text_that_is_no_receipt_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="looks like"):
+        Receipt.parse(text)
+
+
+def test_the_last_receipt_only_moves_forward_unless_told_to() -> None:
+    keep_receipt("vault-one", LATE)
+    keep_receipt("vault-one", EARLY)
+    assert last_receipt("vault-one") == LATE
+    assert last_receipt("vault-two") is None
+    keep_receipt("vault-one", EARLY, even_if_older=True)
+    assert last_receipt("vault-one") == EARLY
+
+
+def test_receipts_are_kept_under_the_state_home_for_their_owner_only(state_home: Path) -> None:
+    keep_receipt("vault-one", EARLY)
+    path = receipt_path("vault-one")
+    assert path == state_home / "discreet" / "receipts" / "vault-one"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("damage", [b"", b"17", b"17:" + b"0" * 64, b"\xff" * 96])
+def test_a_half_written_receipt_counts_as_none_and_is_replaced(damage: bytes) -> None:
+    keep_receipt("vault-one", LATE)
+    receipt_path("vault-one").write_bytes(damage)
+    assert last_receipt("vault-one") is None
+    keep_receipt("vault-one", EARLY)
+    assert last_receipt("vault-one") == EARLY
+
+
+def test_a_receipt_of_the_right_form_with_another_hash_is_not_taken_for_whole() -> None:
+    keep_receipt("vault-one", LATE)
+    path = receipt_path("vault-one")
+    path.write_bytes(path.read_bytes().replace(b"0001", b"0002"))
+    assert last_receipt("vault-one") is None
+
+
+def test_a_state_home_that_cannot_be_written_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", os.devnull)
+    keep_receipt("vault-one", LATE)
+    assert last_receipt("vault-one") is None
+
+
+def test_without_a_state_home_receipts_are_kept_in_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert receipt_path("v") == tmp_path / ".local" / "state" / "discreet" / "receipts" / "v"

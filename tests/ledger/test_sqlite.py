@@ -1,0 +1,220 @@
+"""What can happen to the file: each accident gives a clear error, and spends nothing."""
+
+import os
+import resource
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from discreet.domain.domain import Domain
+from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
+from discreet.ledger import sqlite
+from discreet.ledger.guarantee import Budget
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.receipt import keep_receipt, last_receipt
+from discreet.ledger.spend import UNITS, Cost
+
+TENTH = Cost(UNITS // 10)
+
+
+def edit(path: Path, *statements: str) -> None:
+    """Change the file behind the journal's back."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_only_the_owner_can_read_the_journal(path: Path, ledger: Ledger) -> None:
+    ledger.charge(TENTH, {})
+    files = [path, path.with_name("journal.db-wal"), path.with_name("journal.db-shm")]
+    assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 3
+
+
+def test_every_commit_is_synced_in_full(path: Path) -> None:
+    with closing(sqlite._opened(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("statement", ["UPDATE entries SET body = '{}'", "DELETE FROM entries"])
+def test_entries_can_be_neither_changed_nor_removed(path: Path, statement: str) -> None:
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        edit(path, statement)
+
+
+def test_a_journal_is_never_made_over_another_file(path: Path) -> None:
+    with pytest.raises(JournalError, match="already"):
+        Ledger.create(path, {"vault_id": "other-vault"})
+    with pytest.raises(JournalError, match="No such file"):
+        Ledger.create(path.parent / "missing" / "journal.db", {"vault_id": "other-vault"})
+
+
+def test_a_missing_journal_is_not_made_up(tmp_path: Path, domain: Domain, budget: Budget) -> None:
+    with pytest.raises(JournalError, match="there is no journal at"):
+        Ledger.open(tmp_path / "journal.db", domain, budget)
+    assert list(tmp_path.iterdir()) == []
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "emptied": lambda path: os.truncate(path, 0),
+    "cut short": lambda path: os.truncate(path, 5000),
+    "cut to a header": lambda path: os.truncate(path, 100),
+    "overwritten": lambda path: path.write_bytes(b"not a database at all" * 1000),
+    "another database": lambda path: (path.unlink(), edit(path, "CREATE TABLE t (x)")),
+    "zeroed in the middle": lambda path: path.write_bytes(path.read_bytes()[:4096] + bytes(path.stat().st_size - 4096)),
+    "table dropped": lambda path: edit(path, "DROP TABLE entries"),
+    "an entry edited": lambda path: edit(
+        path, "DROP TRIGGER entries_stay", "UPDATE entries SET body = replace(body, 'plan', 'plot') WHERE seq = 2"
+    ),
+    "an amount lowered": lambda path: edit(
+        path, "DROP TRIGGER entries_stay", "UPDATE entries SET body = replace(body, '7207', '0720') WHERE seq = 2"
+    ),
+    "an entry removed": lambda path: edit(path, "DROP TRIGGER entries_last", "DELETE FROM entries WHERE seq = 3"),
+    "the first entry removed": lambda path: edit(
+        path, "DROP TRIGGER entries_last", "DELETE FROM entries WHERE seq = 1"
+    ),
+    "all entries removed": lambda path: edit(path, "DROP TRIGGER entries_last", "DELETE FROM entries"),
+    "not UTF-8": lambda path: path.write_bytes(path.read_bytes().replace(b'"plan"', b'"pl\xff\xfe"')),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_or_edited_journal_is_refused_without_quoting_it(
+    path: Path, domain: Domain, budget: Budget, ledger: Ledger, damage: Callable[[Path], object]
+) -> None:
+    for _ in range(5):
+        ledger.charge(TENTH, "plan")
+    ledger.close()
+    damage(path)
+    with pytest.raises(JournalCorrupt) as refused:
+        Ledger.open(path, domain, budget)
+    assert "plan" not in str(refused.value)
+    assert any(advice in str(refused.value) for advice in ("restore", "make it again"))
+
+
+def test_an_edit_while_the_ledger_is_open_is_met_with_the_next_charge(path: Path, ledger: Ledger) -> None:
+    ledger.charge(TENTH, "plan")
+    edit(path, "INSERT INTO entries VALUES (3, 'charge', NULL, '{}', x'00')")
+    with pytest.raises(JournalCorrupt, match="entry 3"):
+        ledger.charge(TENTH, "plan")
+
+
+def test_an_older_copy_put_back_is_refused_until_a_custodian_accepts_it(
+    path: Path, domain: Domain, budget: Budget, ledger: Ledger
+) -> None:
+    ledger.charge(TENTH, {})
+    ledger.close()
+    old = shutil.copy(path, path.with_name("backup"))
+    ledger = Ledger.open(path, domain, budget)
+    lost = ledger.charge(TENTH, {})
+    ledger.close()
+    shutil.copy(old, path)
+    with pytest.raises(JournalRolledBack, match=r"entry 3 as it was seen.*--accept-rollback"):
+        Ledger.open(path, domain, budget)
+    accepted = Ledger.open(path, domain, budget, accept_rollback=True)
+    assert accepted.latest("rollback-accepted") == {"seen": str(lost.receipt)}
+    assert accepted.spent_max == UNITS // 10
+    Ledger.open(path, domain, budget)
+
+
+def test_a_journal_that_went_another_way_after_a_backup_is_refused(
+    path: Path, domain: Domain, budget: Budget, ledger: Ledger
+) -> None:
+    ledger.close()
+    twin = shutil.copy(path, path.with_name("twin"))
+    ledger = Ledger.open(path, domain, budget)
+    ledger.charge(TENTH, "here")
+    other = Ledger(sqlite.SQLiteJournal(Path(twin)), domain, budget)
+    other.charge(TENTH, "there")
+    other.charge(TENTH, "there")
+    other.close()
+    keep_receipt("test-vault", ledger.head, even_if_older=True)
+    with pytest.raises(JournalRolledBack, match="entry 2 as it was seen"):
+        Ledger.open(Path(twin), domain, budget)
+
+
+def test_a_journal_replaced_under_an_open_ledger_is_noticed_before_the_next_charge(path: Path, ledger: Ledger) -> None:
+    ledger.charge(TENTH, {})
+    path.with_name("copy").write_bytes(path.read_bytes())
+    os.replace(path.with_name("copy"), path)
+    with pytest.raises(JournalRolledBack, match="replaced or removed while it was open"):
+        ledger.charge(TENTH, {})
+
+
+def test_a_rollback_under_an_open_ledger_is_noticed_before_the_next_charge(path: Path, ledger: Ledger) -> None:
+    ledger.charge(TENTH, {})
+    ledger.charge(TENTH, {})
+    edit(path, "DROP TRIGGER entries_last", "DELETE FROM entries WHERE seq = 3")
+    with pytest.raises(JournalRolledBack, match="entry 3"):
+        ledger.charge(TENTH, {})
+
+
+def test_a_full_disk_spends_nothing_and_loses_nothing(ledger: Ledger) -> None:
+    ledger.charge(TENTH, {})
+    before = ledger.head
+    connection = ledger._journal._connection  # type: ignore[attr-defined]
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(JournalError, match=r"the disk is full; nothing was written: free some space"):
+        ledger.charge(TENTH, "x" * 100_000)
+    assert (ledger.head, ledger.spent_max) == (before, UNITS // 10)
+    connection.execute("PRAGMA max_page_count = 1000000")
+    ledger.charge(TENTH, "x" * 100_000)
+    assert ledger.spent_max == UNITS // 5
+
+
+def test_a_write_that_fails_half_way_spends_nothing(path: Path, domain: Domain, budget: Budget, ledger: Ledger) -> None:
+    ledger.charge(TENTH, {})
+    before = ledger.head
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.with_name("journal.db-wal").stat().st_size + 5000, limits[1]))
+    try:
+        with pytest.raises(JournalError, match="failed: the disk"):
+            ledger.charge(TENTH, "x" * 100_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (ledger.head, ledger.spent_max) == (before, UNITS // 10)
+    ledger.charge(TENTH, {})
+    assert Ledger.open(path, domain, budget).spent_max == UNITS // 5
+
+
+def test_a_journal_that_another_process_keeps_locked_is_an_error_after_a_while(
+    path: Path, domain: Domain, budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "PATIENCE", 0.05)
+    ledger = Ledger.open(path, domain, budget)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(JournalError, match=r"busy for .* seconds; nothing was written"):
+            ledger.charge(TENTH, {})
+        assert ledger.spent_max == 0
+    ledger.charge(TENTH, {})
+
+
+def test_a_journal_that_may_not_be_written_says_so(ledger: Ledger) -> None:
+    ledger._journal._connection.execute("PRAGMA query_only = ON")  # type: ignore[attr-defined]
+    with pytest.raises(JournalError, match="it is read-only; nothing was written: make the vault's directory writable"):
+        ledger.charge(TENTH, {})
+    assert ledger.spent_max == 0
+
+
+def test_a_home_that_cannot_be_written_costs_no_answer(
+    path: Path, domain: Domain, budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", os.devnull)
+    ledger = Ledger.open(path, domain, budget)
+    ledger.record(ledger.charge(TENTH, {}).id, {})
+    assert last_receipt("test-vault") is None
+
+
+def test_a_journal_without_its_first_entry_says_that_its_vault_was_never_finished(
+    tmp_path: Path, domain: Domain, budget: Budget
+) -> None:
+    sqlite.SQLiteJournal.create(tmp_path / "journal.db").close()
+    with pytest.raises(JournalCorrupt, match="never finished; make it again"):
+        Ledger.open(tmp_path / "journal.db", domain, budget)

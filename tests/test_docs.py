@@ -1,0 +1,250 @@
+"""The documentation runs: README.md, CONTRIBUTING.md, CHANGELOG.md and every page under docs/.
+
+A page runs from top to bottom in a folder of its own, which holds people.parquet (20,000 generated people), people.toml
+(their domain) and, unless the page makes its own with `discreet init`, a vault with ε = 10, replace.
+
+- ```console: `$ discreet …` runs in this process, a few harmless commands in a shell. Where the page shows what is
+  printed, that is what has to be printed: spaces do not count, `…` stands for anything, and a number that noise makes
+  for any number (the one before ±, and a value with its interval, as in `41.2  40.9 … 41.5`). A page that shows an
+  error expects exit code 1, else it is 0.
+- ```toml and ```python that begin with `# file: NAME` are saved under that name.
+- ```python runs, in one namespace a page; what stands after `# →` is the repr of the expression before it.
+"""
+
+import ast
+import contextlib
+import io
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from discreet import errors
+from discreet.answer.policy import Policy
+from discreet.answer.reply import Answer, Explanation
+from discreet.cli import app, present
+from discreet.demo.census import census_domain_path, write_census
+from discreet.domain.read import COMMON_KEYS, OWN_KEYS
+from discreet.release.release import Release
+from discreet.vault import Vault
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(DOCS.rglob("*.md"))
+SHELL = ("cp", "mv", "rm", "ls", "cat", "head", "chmod", "mkdir")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# file: (\S+)\n")
+NUMBER = r"(?:-?[\d,]+(?:\.\d+)?(?:e[-+]?\d+)?|–)"
+NOISY = re.compile(rf"(?<!\S)(?:{NUMBER}(?= ±)|{NUMBER} {NUMBER} … {NUMBER})(?!\S)")
+ERRORS = [name for name, found in vars(errors).items() if isinstance(found, type)]
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def code(page: Path, *kinds: str) -> Iterator[tuple[str, str]]:
+    return ((kind, body) for kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind in kinds)
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("census") / "people.parquet"
+    write_census(path, 20_000)
+    return path
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(code(page, "console", "python"))], ids=page_name)
+def test_a_page_does_what_it_shows(
+    page: Path, census: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for console in (present.out, present.err):
+        monkeypatch.setattr(console, "_width", 80)
+    shutil.copy(census, "people.parquet")
+    shutil.copy(census_domain_path(), "people.toml")
+    if "discreet init vault " not in page.read_text(encoding="utf-8"):
+        Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=10, neighbours="replace")
+    namespace: dict[str, Any] = {"__name__": "page"}
+    for kind, body in code(page, "console", "python", "toml"):
+        if named := FILE.match(body):
+            Path(named[1]).write_text(body[named.end() :], encoding="utf-8")
+        elif kind == "console":
+            for command, shown in commands(body):
+                check_command(command, shown)
+        elif kind == "python":
+            check_python(body, namespace)
+
+
+def commands(body: str) -> Iterator[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines that are shown after it."""
+    shown: list[str] = []
+    command = ""
+    for line in body.replace("\\\n", " ").splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield command, shown
+            command, shown = line[2:], []
+        elif command.count('"') % 2:
+            command += f" {line}"
+        elif line.strip():
+            shown.append(line)
+    yield command, shown
+
+
+def check_command(command: str, shown: list[str]) -> None:
+    words = shlex.split(command, comments=True)
+    file = Path(words.pop()) if ">" in words else None
+    if file is not None:
+        words.remove(">")
+    printed, exit_code = run_discreet(words[1:]) if words[0] == "discreet" else run_shell(command, words[0])
+    if file is not None:
+        file.write_text(printed, encoding="utf-8")
+        printed = ""
+    fails = any(line.partition(":")[0] in ERRORS for line in shown)
+    assert exit_code == fails, f"$ {command}\n{printed}"
+    if shown:
+        lines = [" ".join(line.split()) for line in printed.splitlines() if line.strip()]
+        assert pattern_of(shown).fullmatch("\n".join(lines) + "\n"), f"$ {command}\n{printed}"
+
+
+def run_discreet(arguments: list[str]) -> tuple[str, int]:
+    result = CliRunner().invoke(app, arguments)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output, result.exit_code
+
+
+def run_shell(command: str, program: str) -> tuple[str, int]:
+    assert program in SHELL, f"$ {command}: a page may run discreet and {', '.join(SHELL)}"
+    done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False)
+    return done.stdout + done.stderr, done.returncode
+
+
+def pattern_of(shown: list[str]) -> re.Pattern[str]:
+    parts = []
+    for line in (" ".join(line.split()) for line in shown):
+        if line == "…":
+            parts.append(r"(?:.*\n)*")
+        else:
+            parts.append(re.escape(NOISY.sub("…", line)).replace("…", ".*") + r"\n")
+    return re.compile("".join(parts))
+
+
+def check_python(body: str, namespace: dict[str, Any]) -> None:
+    lines = body.splitlines()
+    for statement in ast.parse(body).body:
+        before, arrow, shown = lines[(statement.end_lineno or 1) - 1].partition("# →")
+        if arrow and isinstance(statement, ast.Expr):
+            found = repr(eval(compile(ast.Expression(statement.value), "page", "eval"), namespace))
+            assert pattern_of([shown]).fullmatch(" ".join(found.split()) + "\n"), f"{before} is {found}"
+        else:
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(ast.Module([statement], []), "page", "exec"), namespace)
+
+
+# --- what is checked without running anything ---
+
+
+def prose(page: Path) -> str:
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(page))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        place, _, anchor = target.partition("#")
+        goal = page.parent / place if place else page
+        assert goal.exists(), f"{target} leads nowhere"
+        assert not anchor or anchor in headings(goal), f"{target}: there is no such heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_place_in_the_code_is_there(page: Path) -> None:
+    """`answer/relax.py:relax` means a file of the package, or of the repository, and a name that it defines."""
+    for place, name in re.findall(r"`([\w/.]+\.py):(\w+)`", prose(page)):
+        file = next((found for found in (ROOT / "src/discreet" / place, ROOT / place) if found.is_file()), None)
+        assert file is not None, f"there is no {place}"
+        defined = rf"^\s*(?:(?:def|class) {name}\b|{name}(?:: .*)? =)"
+        assert re.search(defined, file.read_text(encoding="utf-8"), re.MULTILINE), f"{place} has no {name}"
+
+
+def sections(page: Path) -> dict[str, str]:
+    """The text under each heading of a page, by the heading's words."""
+    parts = re.split(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    return {title.replace("`", ""): text for title, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def leaf_commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for name, found in command.commands.items():
+            yield from leaf_commands(found, f"{path} {name}")
+    else:
+        yield path, command
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), leaf_commands(typer.main.get_command(app), "discreet"), ids=lambda value: str(value)
+)
+def test_every_command_and_option_is_in_the_reference(path: str, command: click.Command) -> None:
+    section = sections(DOCS / "reference/cli.md").get(path)
+    assert section is not None, f"cli.md has no heading `{path}`"
+    for parameter in command.params:
+        for option in parameter.opts:
+            assert not option.startswith("-") or option == "--help" or f"`{option}" in section, f"{path} {option}"
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_every_error_is_in_the_reference(name: str) -> None:
+    assert name in sections(DOCS / "reference/errors.md")
+
+
+@pytest.mark.parametrize("key", ["name", "attributes", *COMMON_KEYS, *(key for keys in OWN_KEYS.values() for key in keys)])
+def test_every_key_of_a_domain_is_in_the_reference(key: str) -> None:
+    assert re.search(rf"`\[?{key}", prose(DOCS / "reference/domain.md"))
+
+
+@pytest.mark.parametrize("key", ["location", *Policy.__dataclass_fields__])
+def test_every_setting_is_in_the_reference(key: str) -> None:
+    assert f"`{key}`" in prose(DOCS / "reference/settings.md")
+
+
+@pytest.mark.parametrize("noun", [Vault, Answer, Explanation, Release], ids=lambda noun: noun.__name__)
+def test_every_public_name_is_in_the_python_reference(noun: type) -> None:
+    text = (DOCS / "reference/python.md").read_text(encoding="utf-8")
+    names = {*vars(noun), *getattr(noun, "__dataclass_fields__", ())}
+    missing = [name for name in sorted(names) if not name.startswith("_") and not re.search(rf"\b{name}\b", text)]
+    assert not missing
+
+
+def test_every_word_of_the_sql_that_is_accepted_is_in_the_reference() -> None:
+    fixture = (ROOT / "tests/fixtures/sql/accepted.sql").read_text(encoding="utf-8")
+    statements = re.sub(r"^--.*$|'[^']*'", "", fixture, flags=re.MULTILINE)
+    names = {name.upper() for name in re.findall(r"^\[attributes\.(\w+)\]", fixture_domain(), re.MULTILINE)}
+    words = set(re.findall(r"\b[A-Z_]{2,}\b", statements)) - names - {"PEOPLE"}
+    text = prose(DOCS / "reference/sql.md")
+    assert {"COUNT", "BETWEEN", "FILTER", "OFFSET"} <= words
+    assert not [word for word in sorted(words) if not re.search(rf"\b{word}\b", text)]
+
+
+def fixture_domain() -> str:
+    return (ROOT / "tests/fixtures/sql/people.toml").read_text(encoding="utf-8")
