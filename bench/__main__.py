@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import platform
 import sys
 from dataclasses import asdict
@@ -54,9 +55,17 @@ def save(measured: dict[str, list[Figure]]) -> None:
     kept = json.loads(RESULTS.read_text())["figures"] if RESULTS.exists() else {}
     for name, figures in measured.items():
         kept[name] = [asdict(figure) | {"passed": figure.passed} for figure in figures]
-    document = {"date": datetime.now(UTC).date().isoformat(), "machine": platform.machine(), "figures": kept}
+    document = {"date": datetime.now(UTC).date().isoformat(), "machine": machine(), "figures": kept}
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def machine() -> str:
+    """The processor and how many cores of it there are: figures mean nothing without."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{os.cpu_count()} cores, {models[0] if models else platform.processor() or platform.machine()}"
 
 
 def main() -> int:

@@ -22,11 +22,12 @@ class Figure:
         return self.value >= self.bar if self.better == "higher" else self.value <= self.bar
 
 
-def best_seconds(work: Callable[[], object], repeats: int) -> float:
-    """The shortest of several timings: the one that other work on the machine disturbed least."""
-    seconds = float("inf")
+def race(*works: Callable[[], object], repeats: int) -> list[float]:
+    """The shortest seconds of each work. They take turns, so that what else the machine does disturbs all alike."""
+    best = [float("inf")] * len(works)
     for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        seconds = min(seconds, time.perf_counter() - start)
-    return seconds
+        for i, work in enumerate(works):
+            start = time.perf_counter()
+            work()
+            best[i] = min(best[i], time.perf_counter() - start)
+    return best

@@ -1,12 +1,15 @@
 """Figure 11: queries answered without relaxation, as they come in."""
 
 from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.ledger.buckets import Buckets
-from discreet.ledger.capacity import most_queries_of_volume
+from discreet.ledger.capacity import capacity_at_volume
 from discreet.ledger.grid import Grid
 from discreet.ledger.spend import SpendMap
 from experiments.relaxation.database import accepted
@@ -18,12 +21,23 @@ Answered = dict[str, NDArray[np.int64]]
 EVERY = 200
 """Points of a curve are so many queries apart."""
 
+
+def _histogram(most_buckets: int, limit: int) -> SpendMap:
+    return Buckets(domain(), limit, most_buckets, cut_by="sum")
+
+
 MAPS: dict[str, Callable[[int], SpendMap]] = {
     # Disjoint answers a query if and only if it overlaps none before it: every point may be in one count.
     "Disjoint": lambda _: Grid(domain(), 1),
-    **{f"Histogram, θ = {most:,}": lambda limit, most=most: Buckets(domain(), limit, most) for most in BUCKETS},
-    "Histogram, θ = 100,000, the paper's cuts": lambda limit: Buckets(domain(), limit, 10**5, "sum"),
+    **{f"Histogram, θ = {most:,}": partial(_histogram, most) for most in BUCKETS},
+    "Histogram, θ = 100,000, our cuts": lambda limit: Buckets(domain(), limit, 10**5),
     "Grid (exact)": lambda limit: Grid(domain(), limit),
+}
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "Disjoint": {"ls": ":", "color": "black"},
+    "Histogram, θ = 100,000, our cuts": {"ls": "--", "color": "black", "lw": 1.2},
+    "Grid (exact)": {"lw": 5, "alpha": 0.3, "color": "grey", "zorder": 1},
 }
 
 
@@ -43,10 +57,8 @@ def draw() -> None:
     figure, axes = panels(2, width=5.2, height=4.2)
     for panel, letter, setting in zip(axes, "ab", settings, strict=True):
         for name, curve in found[setting].items():
-            style = {"Disjoint": ":", "Grid (exact)": "-"}.get(name, "--" if "cuts" in name else "-")
-            width = 3.5 if name == "Grid (exact)" else 1.4
-            panel.plot(submitted, curve, ls=style, lw=width, alpha=0.4 if width > 2 else 1, label=name)
-        bound = most_queries_of_volume(setting.epsilon, NOISE_SCALE, setting.volume)
+            panel.plot(submitted, curve, label=name, **LOOKS.get(name, {"lw": 1.4}))
+        bound = capacity_at_volume(setting.epsilon, Fraction(NOISE_SCALE), Fraction(str(setting.volume)))
         panel.axhline(float(bound), color="black", lw=1, label="upper bound (Lemma 3)")
         label(panel, f"({letter}) {setting.distribution.title()} workload", "queries submitted", "queries answered")
     save(figure, "fig11")

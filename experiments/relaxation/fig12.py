@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
-from discreet.ledger.capacity import most_queries_of_volume
+from discreet.ledger.capacity import capacity_at_volume
 from experiments.relaxation.database import accepted
 from experiments.relaxation.plot import COLOURS, SYMBOLS, label, panels, save, write_rows
 from experiments.relaxation.setting import DISTRIBUTIONS, EPSILONS, VOLUMES, Setting, for_each
@@ -17,16 +18,18 @@ PANELS: tuple[tuple[str, str, Sequence[Any], str], ...] = (
 
 
 def capacity(setting: Setting) -> int:
-    return sum(accepted(setting.database().spent, setting.queries()))
+    return sum(accepted(setting.spend_map(), setting.queries()))
 
 
 def bound(setting: Setting) -> float:
-    return float(most_queries_of_volume(setting.epsilon, NOISE_SCALE, setting.volume))
+    return float(capacity_at_volume(setting.epsilon, Fraction(NOISE_SCALE), Fraction(str(setting.volume))))
 
 
 def draw() -> None:
     runs = {
-        (parameter, distribution): [replace(Setting(distribution), **{parameter: value}) for value in values]
+        (parameter, distribution): [
+            replace(Setting.as_in_the_paper(distribution), **{parameter: value}) for value in values
+        ]
         for _, parameter, values, _ in PANELS
         for distribution in DISTRIBUTIONS
     }

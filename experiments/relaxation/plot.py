@@ -26,10 +26,16 @@ def label(panel: Axes, title: str, x: str, y: str) -> None:
     panel.set_title(title, fontsize=10, loc="left")
     panel.set_xlabel(x)
     panel.set_ylabel(y)
-    panel.legend(fontsize=8, frameon=False)
+
+
+def legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend for all panels, beside them: it hides no curve."""
+    entries = {name: handle for panel in axes for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    figure.legend(entries.values(), entries.keys(), loc="outside right center", fontsize=8, frameon=False)
 
 
 def save(figure: Figure, name: str) -> None:
+    legend(figure, figure.axes)
     OUT.mkdir(parents=True, exist_ok=True)
     figure.savefig(OUT / f"{name}.png", dpi=110)
 

@@ -2,37 +2,46 @@
 
 from collections.abc import Sequence
 from dataclasses import astuple, fields, replace
+from fractions import Fraction
 from typing import Any
 
 from experiments.relaxation.plot import COLOURS, SYMBOLS, label, panels, save, write_rows
-from experiments.relaxation.setting import DISTRIBUTIONS, THE_PAPERS_START, Quality, Setting, for_each, quality
+from experiments.relaxation.setting import DISTRIBUTIONS, Quality, Setting, for_each, quality
+from experiments.relaxation.workload import Distribution
 
-STYLES = {True: "-", False: "--"}
+STYLES = {"this system": "-", "as in the paper": "--"}
 
 
-def settings_of(parameter: str, values: Sequence[Any], starts: Sequence[int]) -> list[Setting]:
-    """Every value of a parameter, for both distributions and each number of starts."""
-    return [
-        replace(Setting(distribution), **{parameter: value, "starts": count})
+def sweep(parameter: str, values: Sequence[Any]) -> dict[tuple[Distribution, str], list[Setting]]:
+    """Every value of a parameter, for both distributions, as this system does it and as in the paper."""
+    return {
+        (distribution, whose): [replace(setting, **{parameter: value}) for value in values]
         for distribution in DISTRIBUTIONS
-        for count in starts
-        for value in values
-    ]
+        for whose, setting in zip(STYLES, (Setting(distribution), Setting.as_in_the_paper(distribution)), strict=True)
+    }
+
+
+def look_of(distribution: Distribution, whose: str) -> dict[str, Any]:
+    """How a curve looks, and what it is called."""
+    return {
+        "color": COLOURS[distribution],
+        "marker": SYMBOLS[distribution],
+        "ls": STYLES[whose],
+        "label": f"{distribution.title()}, {whose}",
+    }
 
 
 def quality_figure(name: str, parameter: str, values: Sequence[Any], axis: str) -> None:
     """The mean relaxation error and the mean compound size against a parameter."""
-    ours = Setting("data").starts
-    found = for_each(settings_of(parameter, values, (ours, THE_PAPERS_START)), quality)
+    curves = sweep(parameter, values)
+    found = for_each([setting for listed in curves.values() for setting in listed], quality)
     write_qualities(name, found)
     figure, (errors, sizes) = panels(2)
-    for distribution in DISTRIBUTIONS:
-        for starts in (ours, THE_PAPERS_START):
-            line = [found[one] for one in settings_of(parameter, values, (starts,)) if one.distribution == distribution]
-            named = f"{distribution.title()}, {starts} start{'s' * (starts > 1)}"
-            look = {"color": COLOURS[distribution], "marker": SYMBOLS[distribution], "ls": STYLES[starts == ours]}
-            errors.plot([float(value) for value in values], [one.mean_error for one in line], label=named, **look)
-            sizes.plot([float(value) for value in values], [one.mean_size for one in line], label=named, **look)
+    at = [float(value) for value in values]
+    for (distribution, whose), settings in curves.items():
+        look = look_of(distribution, whose)
+        errors.plot(at, [found[one].mean_error for one in settings], **look)
+        sizes.plot(at, [found[one].mean_size for one in settings], **look)
     errors.set_ylim(bottom=0)
     sizes.set_ylim(bottom=1)
     label(errors, "(a) relaxation error", axis, "mean relaxation error (Eq. 13)")
@@ -42,12 +51,14 @@ def quality_figure(name: str, parameter: str, values: Sequence[Any], axis: str) 
 
 def write_qualities(name: str, found: dict[Setting, Quality]) -> None:
     header = [field.name for noun in (Setting, Quality) for field in fields(noun)]
-    rows = [
-        [float(part) if index == 1 else part for index, part in enumerate(astuple(setting))] + _rounded(result)
-        for setting, result in found.items()
-    ]
+    rows = [[_written(part) for part in (*astuple(setting), *astuple(result))] for setting, result in found.items()]
     write_rows(name, header, rows)
 
 
-def _rounded(result: Quality) -> list[object]:
-    return [f"{part:.4g}" if isinstance(part, float) else part for part in astuple(result)]
+def _written(part: object) -> object:
+    match part:
+        case None:
+            return "exact"
+        case Fraction() | float():
+            return f"{float(part):.4g}"
+    return part

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from discreet.answer.derive import derive
 from discreet.domain.region import Region
@@ -50,7 +51,7 @@ def draw() -> None:
     figure, (panel,) = panels(1, width=6)
     for distribution in DISTRIBUTIONS:
         line = [found[one] for one in settings if one.distribution == distribution]
-        look = {"color": COLOURS[distribution], "marker": SYMBOLS[distribution]}
+        look: dict[str, Any] = {"color": COLOURS[distribution], "marker": SYMBOLS[distribution]}
         panel.plot(
             COMPOUND_SIZES, [one.compound for one in line], ls="--", label=f"{distribution.title()}, compound", **look
         )

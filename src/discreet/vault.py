@@ -4,12 +4,12 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,10 @@ from discreet.domain.read import parse_domain
 from discreet.errors import DomainError, TableError, VaultError
 from discreet.ledger.guarantee import Budget, Guarantee, Neighbours, exact_epsilon
 from discreet.ledger.journal import Entry
-from discreet.ledger.ledger import Ledger, header_of
+from discreet.ledger.ledger import Charge, Ledger, header_of
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
+from discreet.query.lattice import Cuboids, Label, Lattice
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Query, Sum
 from discreet.release.archive import Archive
@@ -39,6 +40,11 @@ from discreet.sql.parse import parse
 from discreet.table.open import FRAME, locate
 from discreet.table.propose import propose
 from discreet.table.table import Table, open_table
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
+    from discreet.cube.plan import CubePlan, Objective
+    from discreet.cube.progress import Progress
 
 SETTINGS, JOURNAL, KEY, RELEASES = "vault.toml", "journal.sqlite", "key", "releases"
 KEY_WORDS = 4  # 256 bits
@@ -261,6 +267,70 @@ class Vault:
         """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent."""
         return [self.gate.complete(charge) for charge in self.ledger.pending()]
 
+    def plan_cube(
+        self,
+        *,
+        epsilon: Number,
+        cuboids: Cuboids = "all",
+        planner: str = "optimal",
+        objective: "Objective" = "max",
+        dimensions: Sequence[str] | None = None,
+        weights: Mapping[tuple[Label, ...], float] | None = None,
+        bound: float | None = None,
+    ) -> "CubePlan":
+        """Which cuboids to measure, with what shares of ε, and how exact every cuboid will be. Spends nothing.
+
+        `cuboids` is "all", a number (all cuboids of at most so many dimensions), or a list of cuboids by their
+        dimensions. `dimensions` are all attributes where nothing is said.
+        """
+        from discreet.cube.noise_model import LaplaceNoise  # planning brings compiled code that asking does not need
+        from discreet.cube.planning import plan_cube
+
+        names = tuple(self.domain[name].name for name in dimensions or self.domain.names)
+        budget = self.ledger.budget
+        return plan_cube(
+            Lattice(tuple(self.domain[name].size for name in names), names),
+            LaplaceNoise(exact_epsilon(epsilon), budget.neighbours, budget.max_rows),
+            cuboids=cuboids,
+            planner=planner,
+            objective=objective,
+            weights=weights,
+            bound=bound,
+        )
+
+    def publish_cube(
+        self, plan: "CubePlan | int", *, consistent: bool = True, progress: "Progress | None" = None
+    ) -> "Cube":
+        """Measure a plan's sources in one release, and compute its cuboids from them.
+
+        With the number of a charge, the cube of a publish that was interrupted, or lost since: nothing more is spent.
+        Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit.
+        """
+        from discreet.cube.journal import note_plan, noted_plan, require_plan_for
+        from discreet.cube.memory import require_memory
+        from discreet.cube.progress import silent
+        from discreet.cube.publish import cube_of, publish_cube
+
+        told = progress or silent
+        if isinstance(plan, int):
+            charge = self._charge(plan)
+            planned = noted_plan(charge, self.domain, self.ledger)
+            require_memory(planned)
+            record = self.ledger.recorded(charge.id)
+            release = self.gate.complete(charge) if record is None else self.gate.recall(charge, record)
+            return cube_of(planned, self.domain, release, consistent=consistent, progress=told)
+        require_plan_for(plan, self.domain, self.ledger)
+        require_memory(plan)
+        note_plan(plan, self.domain, self.ledger)
+        return publish_cube(plan, self.domain, self.gate.measure, consistent=consistent, progress=told)
+
+    def _charge(self, number: int) -> Charge:
+        charges = (*self.ledger.pending(), *(charge for charge, _ in self.ledger.answered()))
+        found = next((charge for charge in charges if charge.id == number), None)
+        if found is None:
+            raise VaultError(f"there is no charge {number}; see `discreet ledger show {self.path}`")
+        return found
+
     def check_receipt(self, receipt: str | Receipt) -> None:
         """Raise unless the journal went on from where it was when the receipt was given."""
         try:
@@ -275,7 +345,7 @@ class Vault:
         """
         accepted = self.location if table is None else table
         opened = open_table(accepted, self.domain)
-        fingerprint = opened.source.fingerprint((self.path / KEY).read_bytes())
+        fingerprint = opened.source.fingerprint(_read_key(self.path))
         if table is not None:
             self._relocate(locate(table))
         receipt = self.ledger.note("refresh", {"fingerprint": fingerprint})
@@ -302,6 +372,8 @@ class Vault:
                 return f"the answer of {entry.charge}"
             case "refresh":
                 return "a changed table was accepted"
+            case "cube":
+                return f"the plan of a cube: {content['planner']}, {len(content['sources'])} cuboids to measure"
         return entry.kind.replace("-", " ")
 
     def _groups(self, by: tuple[str, ...]) -> tuple[str, ...]:
@@ -332,12 +404,21 @@ class _Opener:
             if isinstance(self.table, str) and self.table == FRAME:
                 raise TableError("this vault's table is a data frame; hand it over: Vault.open(path, table=frame)")
             self._opened = open_table(self.table, self.domain)
-        self._opened.verify(self._fingerprint(), (self.home / KEY).read_bytes())
+        self._opened.verify(self._fingerprint(), _read_key(self.home))
         return self._opened
 
     def _fingerprint(self) -> str:
         latest = self.ledger.latest("refresh") or self.ledger.header
         return str(latest["fingerprint"])
+
+
+def _read_key(home: Path) -> bytes:
+    try:
+        return (home / KEY).read_bytes()
+    except OSError:
+        raise VaultError(
+            f"{home / KEY} cannot be read, and without it the table cannot be recognised; restore it from a backup"
+        ) from None
 
 
 def _domain_text(path: str | Path) -> str:

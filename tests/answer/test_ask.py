@@ -142,6 +142,18 @@ def test_an_empty_region_is_zero_free_and_said_so(vault):
     assert any("empty" in note for note in answer.notes)
 
 
+@pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(age)", "COUNT(*) FILTER (WHERE sex = 'F') + COUNT(age)"])
+def test_every_sum_over_no_points_is_zero(vault, aggregate):
+    answer = vault.ask(f"SELECT {aggregate} FROM people WHERE age > 5 AND age < 3")
+    assert (answer.value, answer.cost, answer.kind) == (0, 0, "derived")
+
+
+@pytest.mark.parametrize("aggregate", ["AVG(age)", "MEDIAN(income)", "MAX(age)"])
+def test_no_points_have_no_mean_and_no_quantile(vault, aggregate):
+    answer = vault.ask(f"SELECT {aggregate} FROM people WHERE age > 5 AND age < 3")
+    assert (answer.value, answer.cost, answer.kind) == (None, 0, "derived")
+
+
 def test_explain_spends_nothing_and_foretells_the_answer(vault):
     explanation = vault.explain(FEMALES, scale=10)
     assert (explanation.cost, explanation.left, explanation.more) == (Fraction(1, 10), 10, 100)

@@ -135,3 +135,17 @@ def test_a_box_that_reaches_out_of_the_domain_is_refused_before_it_is_written(
 def test_a_domain_with_too_many_points_has_no_grid(domain_of: Callable[..., Domain]) -> None:
     with pytest.raises(ValueError, match="dense"):
         Grid(domain_of(MAX_POINTS, 2), LIMIT)
+
+
+def test_a_replay_on_many_small_axes_equals_adding_one_by_one(domain_of: Callable[..., Domain]) -> None:
+    """On twelve axes of two codes a small box has more corners than points, a large one fewer."""
+    random = np.random.default_rng(5)
+    costs = []
+    for _ in range(2 * FEW):
+        ends = np.sort(random.integers(0, 2, (2, 12)), axis=0)
+        costs.append(Cost(0, ((Box(tuple(ends[0].tolist()), tuple(ends[1].tolist())), int(random.integers(1, 9))),)))
+    one_by_one, bulk = Grid(domain_of(*[2] * 12), 10_000), Grid(domain_of(*[2] * 12), 10_000)
+    for cost in costs:
+        one_by_one.add(cost)
+    bulk.replay(costs)
+    assert np.array_equal(one_by_one.left_by(range(12)), bulk.left_by(range(12)))

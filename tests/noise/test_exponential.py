@@ -6,7 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -62,24 +62,21 @@ def test_a_single_candidate_is_always_drawn(scripted):
     assert sample_exponential([-(10**30)], Fraction(1, 3), scripted([0, 0])) == 0
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=30),
     st.fractions(Fraction(1, 10**6), 10),
     st.integers(0, 2**128 - 1),
 )
-def test_the_index_is_the_one_whose_share_holds_the_point(utilities, rate, point):
-    from_words = np.array(words_of(point, 2), np.uint64)
-
-    class Point(SeededBits):
-        def words(self, count: int) -> np.ndarray:
-            assert count == 2
-            return from_words
-
-    index = sample_exponential(utilities, rate, Point(0))
-    with mpmath.workprec(600):
+def test_the_index_is_the_one_whose_share_holds_the_point(scripted, utilities, rate, point):
+    first = words_of(point, 2)
+    bits = scripted(first + SeededBits(1).words(20).tolist())
+    index = sample_exponential(utilities, rate, bits)
+    read = first + SeededBits(1).words(20 - len(bits.left)).tolist()
+    with mpmath.workprec(3000):
+        drawn = mpmath.fsum(mpmath.ldexp(word, -64 * (i + 1)) for i, word in enumerate(read))
         ends = [mpmath.mpf(0), *shares(utilities, rate)]
-        assert ends[index] <= mpmath.ldexp(point, -128) <= ends[index + 1]
+        assert ends[index] <= drawn <= ends[index + 1]
 
 
 def test_five_thousand_candidates_of_any_skew_take_a_bounded_time_and_the_best_wins_when_far_ahead():

@@ -103,11 +103,11 @@ def decide(scales: dict[Query, Fraction], desk: Desk) -> Decision:
 
 
 def _free(query: Query, region: Region, scale: Fraction, desk: Desk) -> Estimate | Picked | None:
+    if not region:
+        return nothing(region)
     if isinstance(query, Quantile):
         found = desk.known.quantile(replace(query, where=region, by=()))
         return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= scale else None
-    if not region:
-        return nothing(region)
     grain = desk.grain(query)
     enough = laplace_variance(scale / grain)
     same = desk.known.same(query, region)

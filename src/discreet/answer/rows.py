@@ -1,6 +1,6 @@
 """From settled numbers to the rows of an answer: a value, an interval and its kind for each group and aggregate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.answer.answer import Codes, Desk, Picked, Settled
@@ -108,6 +108,8 @@ class Rows:
 
     def _quantile(self, query: Quantile, found: object, place: _Place) -> Row:
         """An interval of values would tell about the data; how far the rank may be off does not."""
+        if isinstance(found, Estimate):
+            return replace(place.unanswered(), kind=found.kind)  # of no points at all there is no quantile
         if not isinstance(found, Picked):
             return place.unanswered()
         attribute = self.desk.domain[query.of]

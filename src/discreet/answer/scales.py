@@ -14,7 +14,7 @@ from discreet.answer.policy import FINEST_STEP, Wish, default_scale, deviations,
 from discreet.domain.attribute import Attribute, Bins, Integer, number_text
 from discreet.errors import BudgetExceeded, InvalidNoise
 from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum
-from discreet.query.sensitivity import largest_values
+from discreet.query.sensitivity import largest_addend
 from discreet.sql.question import Measure, Question
 
 SMALL_GROUP = 10
@@ -134,7 +134,7 @@ def largest_value(query: Query, desk: Desk) -> Fraction:
     """The most that one row adds to a query."""
     if not isinstance(query, Sum):
         return Fraction(1)
-    return max(largest_values(desk.domain, query.of)) or Fraction(1)
+    return largest_addend(desk.domain[query.of]) or Fraction(1)
 
 
 def _within_policy(scales: Scales) -> None:

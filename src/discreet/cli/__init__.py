@@ -2,7 +2,7 @@
 
 import typer
 
-from discreet.cli import ask, domain, ledger, release, vault
+from discreet.cli import ask, cube, domain, ledger, release, vault
 
 app = typer.Typer(
     name="discreet",
@@ -14,6 +14,7 @@ app = typer.Typer(
 )
 for verb in (vault.init, vault.describe, ask.ask, vault.budget, vault.refresh):
     app.command()(verb)
+app.add_typer(cube.app, name="cube")
 app.add_typer(domain.app, name="domain")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(release.app, name="release")

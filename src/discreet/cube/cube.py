@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.consistency import best_source
-from discreet.cube.interval import require_confidence
+from discreet.cube.interval import halfwidth, require_confidence
 from discreet.cube.plan import CubePlan
-from discreet.cube.widths import halfwidth
+from discreet.cube.progress import Progress, silent
 from discreet.domain.attribute import Attribute
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
@@ -139,13 +138,13 @@ class Cube:
         """The cube without these dimensions: their values are summed up."""
         return replace(self, rolled_up=self.rolled_up | sum(1 << self._open_axis(name) for name in names))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, progress: Progress = silent) -> None:
         """Write the cube to a new folder: Parquet and a datapackage.json. What is there is whole."""
         from discreet.cube.folder import write_cube
 
         if self._slice or self.rolled_up:
             raise ArchiveError("a slice is saved with its cube: save that, and slice what you load")
-        write_cube(self, Path(path))
+        write_cube(self, Path(path), progress)
 
     @staticmethod
     def load(path: str | Path) -> "Cube":
@@ -158,7 +157,9 @@ class Cube:
         mask = self.plan.lattice.mask(name)
         axis = mask.bit_length() - 1
         if axis not in self._axes:
-            raise UnsupportedQuery(f"{name} is already sliced or rolled up; there are {', '.join(self.names) or 'none'}")
+            raise UnsupportedQuery(
+                f"{name} is already sliced or rolled up; there are {', '.join(self.names) or 'none'}"
+            )
         return axis
 
     def _mask(self, names: tuple[Label, ...]) -> int:
@@ -186,7 +187,7 @@ class Cube:
             finer = self._finer(mask)
             assert finer is not None
             return self._summed(self.cuboids[finer], finer, mask)
-        source = best_source(self.plan, mask)
+        source = self.plan.best_source(mask)
         return self._summed(self.sources[source].astype(np.float64), source, mask)
 
     def _summed(self, cells: Cells, finer: int, mask: int) -> Cells:

@@ -2,26 +2,23 @@
 
 `sources.parquet` holds what was measured, raw; `cuboids.parquet` what was made of it. Both look like the result of
 GROUP BY CUBE: a column for each dimension, null where a cuboid does not have it, then the count and the variance of
-its noise. Cuboids come in the order of their masks, the cells of each in row-major order, so that the counts alone
-are enough to read a cube back. The folder is written aside, synced and renamed: what is there is whole.
+its noise. The folder is written aside, synced and renamed: what is there is whole.
 """
 
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from discreet.cube.cube import Cube, Dimension, Origin
-from discreet.cube.plan import CubePlan
+from discreet.cube.parquet import read_cells, write_cells
+from discreet.cube.progress import Progress, silent
 from discreet.cube.record import plan_of, plan_record
 from discreet.errors import ArchiveError
 from discreet.ledger.guarantee import PureDP
@@ -29,10 +26,6 @@ from discreet.ledger.receipt import Receipt
 
 FORMAT = 1
 PACKAGE, SOURCES, CUBOIDS = "datapackage.json", "sources.parquet", "cuboids.parquet"
-GROUP_ROWS = 1 << 20
-"""About so many cells are in memory as a table at any one time, and in a row group on disk."""
-
-Numbers = NDArray[Any]
 Json = dict[str, Any]
 
 CONSTRAINTS = [
@@ -52,7 +45,7 @@ def require_new_folder(path: Path) -> None:
         raise ArchiveError(f"{path.absolute().parent} is not a folder that can be written to; choose another place")
 
 
-def write_cube(cube: Cube, path: Path) -> None:
+def write_cube(cube: Cube, path: Path, progress: Progress = silent) -> None:
     """Write the folder aside, sync it, and give it its name."""
     require_new_folder(path)
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -61,8 +54,8 @@ def write_cube(cube: Cube, path: Path) -> None:
         sources = {mask: cube.sources[mask] for mask in sorted(cube.sources)}
         cuboids = {mask: cube.cuboids[mask] for mask in sorted(cube.cuboids)}
         variances = dict(zip(cube.plan.published, cube.plan.variances(cube.consistent).tolist(), strict=True))
-        _write_table(aside / SOURCES, cube, sources, cube.plan.source_variances)
-        _write_table(aside / CUBOIDS, cube, cuboids, variances)
+        write_cells(aside / SOURCES, cube, sources, cube.plan.source_variances)
+        write_cells(aside / CUBOIDS, cube, cuboids, variances, progress)
         package = _package(cube, aside)
         text = json.dumps({**package, "sha256": _digest(package)}, indent=2, ensure_ascii=False)
         (aside / PACKAGE).write_text(text + "\n", encoding="utf-8")
@@ -72,7 +65,9 @@ def write_cube(cube: Cube, path: Path) -> None:
         aside.rename(path)
         _sync(path.absolute().parent)
     except (OSError, pa.ArrowException):
-        raise ArchiveError(f"the cube could not be written to {path}; is there space, and may you write there?") from None
+        raise ArchiveError(
+            f"the cube could not be written to {path}; is there space, and may you write there?"
+        ) from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -81,7 +76,9 @@ def read_cube(path: Path) -> Cube:
     """Read a folder back, after checking that each of its bytes is what was written."""
     if not (path / PACKAGE).is_file():
         raise ArchiveError(f"{path} is not a cube: it has no {PACKAGE}")
-    damaged = ArchiveError(f"the cube in {path} is damaged; restore it from a copy, or publish it again from its charge")
+    damaged = ArchiveError(
+        f"the cube in {path} is damaged; restore it from a copy, or publish it again from its charge"
+    )
     try:
         package = json.loads((path / PACKAGE).read_text(encoding="utf-8"))
         if package.pop("sha256") != _digest(package):
@@ -96,8 +93,8 @@ def read_cube(path: Path) -> Cube:
         return Cube(
             plan=plan,
             dimensions=tuple(Dimension(d["name"], tuple(d["codes"]), d["source"]) for d in about["dimensions"]),
-            sources=_read_counts(path / SOURCES, plan, tuple(sorted(plan.source_masks)), np.int64),
-            cuboids=_read_counts(path / CUBOIDS, plan, tuple(sorted(plan.published)), np.float64),
+            sources=read_cells(path / SOURCES, plan, tuple(sorted(plan.source_masks)), np.int64),
+            cuboids=read_cells(path / CUBOIDS, plan, tuple(sorted(plan.published)), np.float64),
             consistent=about["consistent"],
             origin=Origin(
                 about["table"],
@@ -155,87 +152,6 @@ def _resource(path: Path, cube: Cube, count: str, what: str) -> Json:
         "bytes": path.stat().st_size,
         "hash": _file_hash(path),
         "schema": {"fields": fields},
-    }
-
-
-def _write_table(path: Path, cube: Cube, cuboids: Mapping[int, Numbers], variances: Mapping[int, float]) -> None:
-    """Stream cuboids to one Parquet file, a row group at a time."""
-    names = pa.array([",".join(map(str, cube.plan.lattice.names_of(mask))) for mask in cuboids], pa.string())
-    labels = [pa.array(dimension.labels, pa.string()) for dimension in cube.dimensions]
-    kind = pa.from_numpy_dtype(next(iter(cuboids.values())).dtype)
-    coded = [pa.field(d.name, pa.dictionary(_code_type(len(d.labels)), pa.string())) for d in cube.dimensions]
-    schema = pa.schema(
-        [
-            pa.field("cuboid", pa.dictionary(pa.int32(), pa.string())),
-            *coded,
-            pa.field("count", kind),
-            pa.field("variance", pa.float64()),
-        ]
-    )
-    repetitive = ["cuboid", *(dimension.name for dimension in cube.dimensions), "variance"]
-    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repetitive) as writer:
-        gathered: list[pa.RecordBatch] = []
-        for place, (mask, cells) in enumerate(cuboids.items()):
-            for first, counts in _pieces(cells):
-                columns = [
-                    pa.DictionaryArray.from_arrays(pa.array(np.full(counts.size, place, np.int32)), names),
-                    *_code_columns(cube, mask, first, counts.size, labels),
-                    pa.array(counts),
-                    pa.array(np.full(counts.size, variances[mask])),
-                ]
-                gathered.append(pa.RecordBatch.from_arrays(columns, schema=schema))
-                if sum(batch.num_rows for batch in gathered) >= GROUP_ROWS:
-                    writer.write_table(pa.Table.from_batches(gathered))
-                    gathered = []
-        if gathered:
-            writer.write_table(pa.Table.from_batches(gathered))
-
-
-def _pieces(cells: Numbers) -> Iterator[tuple[int, Numbers]]:
-    """A cuboid's cells in row-major order, in pieces of whole leading rows: where each starts, and its cells."""
-    if cells.ndim == 0 or cells.size <= GROUP_ROWS:
-        yield 0, cells.reshape(-1)
-        return
-    row = cells.size // len(cells)
-    step = max(1, GROUP_ROWS // row)
-    for first in range(0, len(cells), step):
-        yield first * row, cells[first : first + step].reshape(-1)
-
-
-def _code_columns(cube: Cube, mask: int, first: int, rows: int, labels: list[pa.Array]) -> Iterator[pa.Array]:
-    """The dimensions' columns for consecutive cells of a cuboid."""
-    lattice, cell = cube.plan.lattice, np.arange(first, first + rows)
-    for axis, words in enumerate(labels):
-        size = lattice.sizes[axis]
-        if mask >> axis & 1:
-            stride = lattice.cells(mask >> axis + 1 << axis + 1)
-            # Two divisions by a constant are several times as fast as a remainder.
-            above = cell // stride
-            codes = pa.array((above - size * (above // size)).astype(_code_type(size).to_pandas_dtype()))
-        else:
-            codes = pa.nulls(rows, _code_type(size))
-        yield pa.DictionaryArray.from_arrays(codes, words)
-
-
-def _code_type(size: int) -> pa.DataType:
-    return pa.int8() if size <= 2**7 else pa.int16() if size <= 2**15 else pa.int32()
-
-
-def _read_counts(path: Path, plan: CubePlan, masks: tuple[int, ...], kind: type[Any]) -> dict[int, Numbers]:
-    """The counts of every cuboid, as read-only views of one array in the order of the file."""
-    sizes = [plan.lattice.cells(mask) for mask in masks]
-    counts, filled = np.empty(sum(sizes), kind), 0
-    with pq.ParquetFile(path) as file:
-        if file.metadata.num_rows != counts.size:
-            raise ValueError("the file does not hold these cuboids")
-        for batch in file.iter_batches(GROUP_ROWS, columns=["count"]):
-            counts[filled : filled + batch.num_rows] = batch.column(0)
-            filled += batch.num_rows
-    counts.flags.writeable = False
-    ends = np.cumsum(sizes).tolist()
-    return {
-        mask: counts[end - size : end].reshape(plan.lattice.shape(mask))
-        for mask, size, end in zip(masks, sizes, ends, strict=True)
     }
 
 

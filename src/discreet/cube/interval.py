@@ -7,11 +7,14 @@ combination of very many draws; its half-width holds for every combination with 
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfc
 
+from discreet.cube.plan import CubePlan
+from discreet.cube.record import laplace_of
 from discreet.errors import InvalidNoise
 from discreet.noise.laplace import laplace_halfwidth, laplace_variance
 
@@ -25,6 +28,17 @@ def require_confidence(confidence: float) -> float:
     if not 0 < confidence < 1 - 1e-12:
         raise InvalidNoise("confidence must lie between 0 and 1, as in 0.95")
     return float(confidence)
+
+
+def halfwidth(plan: CubePlan, mask: int, consistent: bool, confidence: float) -> float:
+    """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability."""
+    noise = laplace_of(plan)
+    shares = dict(zip(plan.source_masks, plan.shares, strict=True))
+    if not consistent or len(shares) == 1:
+        source = plan.best_source(mask)
+        return sum_halfwidth(noise.scale(shares[source]), plan.lattice.magnification(mask, source), confidence)
+    variance = plan.variance(*plan.lattice.names_of(mask))
+    return combination_halfwidth(variance, tuple(map(noise.scale, plan.shares)), confidence)
 
 
 @lru_cache(maxsize=1024)
@@ -48,9 +62,9 @@ def combination_halfwidth(variance: float, scales: tuple[Fraction, ...], confide
     """A width w such that any combination of independent discrete Laplace draws of these scales, with this variance,
     stays within ±w with at least this probability."""
     allowed = 1 - require_confidence(confidence)
-    variances = [laplace_variance(scale) for scale in scales]
-    widening = math.sqrt(max(2 * float(scale) ** 2 / v for scale, v in zip(scales, variances, strict=True)))
-    graininess = 1 / math.sqrt(6 * min(variances))
+    # Both are worst for the least scale.
+    least = laplace_variance(min(scales))
+    widening, graininess = math.sqrt(2 * float(min(scales)) ** 2 / least), 1 / math.sqrt(6 * least)
     # A draw is a continuous one less its fraction: allow κ standard deviations for all fractions together.
     widths = []
     for kappa in (1.5, 2.0, 2.5, 3.0, 3.5, 4.0):
@@ -78,8 +92,8 @@ def _tail_bound(t: float) -> float:
     step = (t * t + 40) / STEPS
     v = (np.arange(STEPS) + 0.5) * step
     weights = np.exp(-v) * step
-    touching = np.maximum(t * t / 3, 1e-6) * np.geomspace(1, 64, TANGENTS)
-    touching = np.append(touching, max(1.0, t * t / 3))
+    inflection = max(t * t / 3, 1e-6)
+    touching = np.append(inflection * np.geomspace(1, 64, TANGENTS), max(1.0, inflection))
     slopes = t * np.exp(-t * t / (2 * touching)) / np.sqrt(2 * np.pi * touching**3)
     heights = _beyond(t, touching) - slopes * touching
     lines = heights[:, None] + slopes[:, None] * v
@@ -88,6 +102,6 @@ def _tail_bound(t: float) -> float:
     return float((within + np.exp(-end) * (np.maximum(heights + slopes * end, 1) + slopes)).min())
 
 
-def _beyond(t: float, variances: NDArray[np.float64]) -> NDArray[np.float64]:
+def _beyond(t: float, variances: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     beyond: NDArray[np.float64] = erfc(t / np.sqrt(2 * variances))
     return beyond

@@ -14,9 +14,9 @@ NUMBER = 8
 def needed_bytes(plan: CubePlan) -> int:
     """An upper estimate of the most that publishing a plan keeps in memory at once."""
     cells = [plan.lattice.cells(mask) for mask in plan.source_masks]
-    # While measuring: the exact and the noisy sources. Then: the noisy sources, the one array, and a source transformed.
+    # While measuring: the exact and the noisy sources. Then: the noisy sources and the one array.
     measuring = 2 * sum(cells)
-    reconciling = sum(cells) + plan.lattice.cube_bytes // NUMBER + 2 * max(cells)
+    reconciling = sum(cells) + plan.lattice.cube_bytes // NUMBER
     return NUMBER * max(measuring, reconciling)
 
 
@@ -26,8 +26,8 @@ def require_memory(plan: CubePlan, available: int | None = None) -> None:
     there = available_bytes() if available is None else available
     if needed > there:
         raise UnsupportedQuery(
-            f"this cube needs about {_gigabytes(needed)} of memory and {_gigabytes(there)} are free; nothing was spent: "
-            "choose fewer dimensions, or fewer values in them"
+            f"this cube needs about {_gigabytes(needed)} of memory and {_gigabytes(there)} are free; "
+            "nothing was spent: choose fewer dimensions"
         )
 
 

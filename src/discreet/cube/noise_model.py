@@ -14,6 +14,9 @@ from discreet.ledger.guarantee import SENSES, Neighbours
 from discreet.ledger.spend import UNITS, units_down
 from discreet.noise.laplace import laplace_variance
 
+LEAST_VARIANCE = 1e-200
+"""Noise of a tiny scale is nearly always 0; its precision 1/variance is to stay a number."""
+
 
 @dataclass(frozen=True)
 class NoiseModel(ABC):
@@ -87,7 +90,7 @@ class LaplaceNoise(NoiseModel):
 
     def variance(self, share: Fraction) -> float:
         scale = self.scale(share)
-        return float(2 * scale**2) if self.continuous else laplace_variance(scale)
+        return float(2 * scale**2) if self.continuous else max(laplace_variance(scale), LEAST_VARIANCE)
 
 
 @dataclass(frozen=True)

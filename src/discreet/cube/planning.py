@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import get_args
 
 from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import CubePlan, Objective
@@ -44,6 +45,8 @@ def plan_cube(
     """
     if planner not in PLANNERS:
         raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join(PLANNERS)}")
+    if objective not in get_args(Objective):
+        raise UnsupportedQuery(f"no objective {objective!r}; there are {', '.join(get_args(Objective))}")
     if objective == "weighted" and not weights:
         raise UnsupportedQuery("the objective weighted needs a weight for at least one cuboid")
     if bound is not None and not bound > 0:
@@ -62,4 +65,7 @@ def _exact_shares(shares: Shares, noise: NoiseModel) -> tuple[tuple[int, ...], t
     exact = {mask: noise.exact_share(Fraction(share) / total) for mask, share in sorted(shares.items())}
     if not all(exact.values()):
         raise InvalidBudget(f"the budget is too small to be shared among {len(exact)} sources; give more, or plan base")
+    # What rounding left goes to the largest share, so that the whole budget is spent, to the last unit.
+    largest = max(exact, key=lambda mask: exact[mask])
+    exact[largest] += noise.exact_share(Fraction(1)) - sum(exact.values())
     return tuple(exact), tuple(exact.values())

@@ -1,26 +1,21 @@
 """From a cube plan to a cube: measured in one release, charged once and evenly everywhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.cube.consistency import reconcile, roll_up_best
+from discreet.cube.consistency import reconcile, roll_up
 from discreet.cube.cube import Cube, Dimension, Origin
 from discreet.cube.memory import require_memory
 from discreet.cube.plan import CubePlan
+from discreet.cube.progress import Progress, silent
 from discreet.cube.record import laplace_of
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count
 from discreet.release.release import Release
-
-Progress = Callable[[str, float], None]
-"""Told what is being done, and which share of it is."""
-
-
-def silent(_what: str, _done: float) -> None:
-    """No progress is shown."""
 
 
 def measurements_of(plan: CubePlan, domain: Domain) -> Plan:
@@ -50,3 +45,30 @@ def publish_cube(
     release = measure(measurements_of(plan, domain))
     progress("measuring", 1.0)
     return cube_of(plan, domain, release, consistent=consistent, progress=progress)
+
+
+def cube_of(
+    plan: CubePlan, domain: Domain, release: Release, *, consistent: bool = True, progress: Progress = silent
+) -> Cube:
+    """The cube of a release that measured a plan's sources: made from public numbers alone, and free."""
+    lattice = plan.lattice
+    sources = {mask: noisy.units for mask, noisy in zip(plan.source_masks, release.answers, strict=True)}
+    what = "making consistent" if consistent else "rolling up"
+
+    def one_by_one() -> Iterator[tuple[int, NDArray[np.int64]]]:
+        for place, source in enumerate(sources.items()):
+            progress(what, place / (len(sources) + 1))
+            yield source
+
+    compute = reconcile if consistent else roll_up
+    array = compute(lattice, one_by_one(), plan.source_variances)
+    array.flags.writeable = False
+    progress(what, 1.0)
+    return Cube(
+        plan=plan,
+        dimensions=tuple(Dimension.of(domain[str(name)]) for name in lattice.names),
+        sources=sources,
+        cuboids={mask: lattice.cuboid_of(array, mask) for mask in plan.published},
+        consistent=consistent,
+        origin=Origin(domain.name, release.guarantee, release.charge, release.receipt),
+    )

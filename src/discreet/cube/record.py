@@ -15,7 +15,9 @@ Json = dict[str, Any]
 def laplace_of(plan: CubePlan) -> LaplaceNoise:
     """The plan's noise, if it is the one that the gate draws."""
     if not isinstance(plan.noise, LaplaceNoise):
-        raise UnsupportedQuery("this plan is for Gaussian noise; a vault with a budget of ε publishes with Laplace noise")
+        raise UnsupportedQuery(
+            "this plan is for Gaussian noise; a vault with a budget of ε publishes with Laplace noise"
+        )
     return plan.noise
 
 
@@ -57,4 +59,6 @@ def plan_of(record: Mapping[str, Any]) -> CubePlan:
             shares=tuple(noise.factor / (noise.budget * scale) for scale in scales.values()),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, DiscreetError):
-        raise ArchiveError("the description of the cube's plan is damaged; restore it from a copy: it is public") from None
+        raise ArchiveError(
+            "the description of the cube's plan is damaged; restore it from a copy: it is public"
+        ) from None

@@ -3,6 +3,7 @@
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.rule import Rule
@@ -13,7 +14,7 @@ from discreet.cli.vault import show_budget
 from discreet.demo.census import census_domain_path, write_census
 from discreet.vault import Vault
 
-QUESTIONS = (
+QUESTIONS: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
     (
         "A count. Its answer comes with noise, and with how far off it may be.",
         "SELECT COUNT(*) FROM people WHERE age BETWEEN 20 AND 50 AND income >= 40000",
@@ -69,7 +70,7 @@ def main(folder: Path = Path("demo"), people: int = 1_000_000, epsilon: str = "1
         last = sql or last
         out.print(Rule(title, align="left", style="dim"))
         _say(f'discreet ask {folder}/vault "{last}"' + "".join(f" --{key} {value}" for key, value in wish.items()))
-        show_answer(vault.ask(last, **wish))  # type: ignore[arg-type]
+        show_answer(vault.ask(last, **wish))
         out.print()
     out.print(Rule("What it cost", align="left", style="dim"))
     show_budget(vault)

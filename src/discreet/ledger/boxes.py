@@ -1,4 +1,8 @@
-"""Boxes as arrays of their corners, for the native loops of the spend maps."""
+"""Boxes as arrays of their corners, for the native loops of the spend maps.
+
+Numba keeps compiled loops by the file that they are in, not by those they call: after a change here, remove the
+`__pycache__` of this folder.
+"""
 
 from collections.abc import Sequence
 

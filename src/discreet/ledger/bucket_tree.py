@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from discreet.ledger.boxes import Ints, runs
+from discreet.ledger.boxes import Ints, meet, runs
 
 COLUMNS = 13
 LEFT, PARENT, AXIS, CUT, LOW, HIGH, COVERED, CROSSED, FULLEST, SPLITTABLE, NOTES, NOTED, LAST = range(COLUMNS)
@@ -388,17 +388,17 @@ def _free_notes(tree: Tree, bucket: int) -> None:
 def _tell(tree: Tree, bucket: int, low: Ints, high: Ints, charge: int) -> None:
     """Count a charge in a new bucket whose box is given: as covering, as crossing, or not at all."""
     for box in range(tree.first[charge], tree.first[charge + 1]):
-        meets, covers = True, True
+        if not meet(low, high, tree.lows[box], tree.highs[box]):
+            continue
+        covers = True
         for axis in range(len(low)):
-            meets &= tree.lows[box, axis] <= high[axis] and low[axis] <= tree.highs[box, axis]
             covers &= tree.lows[box, axis] <= low[axis] and high[axis] <= tree.highs[box, axis]
         if covers:
             tree.nodes[bucket, COVERED] += tree.units[box]
-            return
-        if meets:
+        else:
             tree.nodes[bucket, CROSSED] += tree.units[box]
             _note(tree, bucket, charge)
-            return
+        return
 
 
 @njit(cache=True)

@@ -69,7 +69,7 @@ class Buckets:
         room = self.limit - self._everywhere - cost.everywhere
         if cost.everywhere and self._regional_max > room:
             return self._refused(self._whole, cost.everywhere)
-        if self._regional_max + sum(units for _, units in pieces) <= room:
+        if not pieces or self._regional_max + sum(units for _, units in pieces) <= room:
             return None
         largest, units = max(pieces, key=lambda piece: piece[1])
         if units > room:
@@ -128,7 +128,7 @@ class Buckets:
 
     def _count(self, lows: Ints, highs: Ints, units: Ints) -> None:
         """Count disjoint boxes as one charge, and keep them as long as a bucket may be split."""
-        if not self._settled:
+        if not self._settled and self._enlarge_notes(self._tree.state[bucket_tree.BUCKETS]):
             self._keep(lows, highs, units)
         bucket_tree.count(self._tree, self._charges, lows, highs, units)
         self._charges += 1
@@ -142,7 +142,6 @@ class Buckets:
             lows=_roomy(tree.lows, stop),
             highs=_roomy(tree.highs, stop),
             units=_roomy(tree.units, stop),
-            notes=_roomy(tree.notes, tree.state[bucket_tree.PAGES] + tree.state[bucket_tree.BUCKETS]),
         )
         tree.first[self._charges + 1] = stop
         tree.lows[start:stop], tree.highs[start:stop], tree.units[start:stop] = lows, highs, units
@@ -150,29 +149,38 @@ class Buckets:
 
     def _split(self, low: Ints, high: Ints, room: int) -> None:
         while (wanting := bucket_tree.split_full(self._tree, low, high, room)) != bucket_tree.NOTHING:
-            tree = self._tree
             if wanting == bucket_tree.NODES_WANTING:
-                tree = tree._replace(
-                    nodes=_roomy(tree.nodes, 2 * len(tree.nodes)), stack=_roomy(tree.stack, 2 * len(tree.stack))
-                )
-            elif len(tree.notes) < MOST_PAGES:
-                tree = tree._replace(notes=_roomy(tree.notes, 2 * len(tree.notes)))
-            else:
-                tree.state[bucket_tree.MOST_BUCKETS] = tree.state[bucket_tree.BUCKETS]
-            self._tree = tree
-        if self._settled and len(self._tree.notes):
-            self._forget_notes()
+                tree, twice = self._tree, 2 * len(self._tree.nodes)
+                self._tree = tree._replace(nodes=_roomy(tree.nodes, twice), stack=_roomy(tree.stack, twice))
+            elif not self._enlarge_notes(len(self._tree.notes)):
+                return
+        if self._settled:
+            self._settle()
+
+    def _enlarge_notes(self, pages: int) -> bool:
+        """Make room for more pages of notes; False where that is too much, and splitting has come to its end."""
+        wanted = self._tree.state[bucket_tree.PAGES] + pages
+        if wanted > MOST_PAGES:
+            self._settle()
+            return False
+        self._tree = self._tree._replace(notes=_roomy(self._tree.notes, wanted))
+        return True
 
     @property
     def _settled(self) -> bool:
         """Whether no bucket will be split any more."""
         return bool(self._tree.state[bucket_tree.BUCKETS] >= self._tree.state[bucket_tree.MOST_BUCKETS])
 
-    def _forget_notes(self) -> None:
+    def _settle(self) -> None:
+        """Keep the buckets as they are, and forget what only splitting needs."""
         tree = self._tree
+        tree.state[bucket_tree.MOST_BUCKETS] = tree.state[bucket_tree.BUCKETS]
         tree.nodes[:, bucket_tree.SPLITTABLE] = bucket_tree.NONE
         tree.nodes[:, bucket_tree.NOTES], tree.nodes[:, bucket_tree.NOTED] = -1, 0
-        self._tree = tree._replace(notes=tree.notes[:0], lows=tree.lows[:0], highs=tree.highs[:0], units=tree.units[:0])
+        nothing = np.zeros((0, len(tree.shape)), dtype=np.int64)
+        self._tree = tree._replace(
+            notes=np.zeros((0, bucket_tree.PAGE + 1), dtype=np.int32), lows=nothing, highs=nothing, units=nothing[:, 0]
+        )
 
 
 def _one_bucket(shape: tuple[int, ...], most_buckets: int, cut_by: CutRule) -> Tree:

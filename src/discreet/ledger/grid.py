@@ -50,7 +50,7 @@ class Grid:
         room = self.limit - self._everywhere - cost.everywhere
         if cost.everywhere and self._regional_max > room:
             return self._refused(cost, self._worst(self._whole))
-        if self._regional_max + sum(units for _, units in pieces) <= room:
+        if not pieces or self._regional_max + sum(units for _, units in pieces) <= room:
             return None
         largest, units = max(pieces, key=lambda piece: piece[1])
         if units > room:
@@ -90,11 +90,11 @@ class Grid:
             for cost in listed:
                 self.add(cost)
             return
-        differences = np.zeros(self._shape, dtype=np.int64)
-        _corner_differences(differences.reshape(-1), self._shape, *corners(self._shape, pieces), units_of(pieces))
+        lows, highs = corners(self._shape, pieces)
+        regional, differences = self._made(), np.zeros(self._shape, dtype=np.int64)
+        _count_or_difference(regional, differences.reshape(-1), self._shape, lows, highs, units_of(pieces))
         for axis in range(differences.ndim):
             np.cumsum(differences, axis=axis, out=differences)
-        regional = self._made()
         regional += differences.reshape(-1)
         self._regional_max = int(regional.max())
         self._everywhere += sum(cost.everywhere for cost in listed)
@@ -226,19 +226,28 @@ def _grown(counts: Ints, shape: Ints, low: Ints, high: Ints, point: Ints, above:
 
 
 @njit(cache=True)
-def _corner_differences(differences: Ints, shape: Ints, lows: Ints, highs: Ints, units: Ints) -> None:
-    axes = len(shape)
+def _count_or_difference(counts: Ints, differences: Ints, shape: Ints, lows: Ints, highs: Ints, units: Ints) -> None:
+    """Count each box at its points, or as differences at its corners, whichever are fewer."""
+    strides = np.ones_like(shape)
+    for axis in range(len(shape) - 1, 0, -1):
+        strides[axis - 1] = strides[axis] * shape[axis]
+    steps = np.empty_like(shape)
     for piece in range(len(units)):
-        for corner in range(1 << axes):
-            index, sign = 0, 1
-            for axis in range(axes):
-                code = lows[piece, axis]
-                if corner >> axis & 1:
-                    code, sign = highs[piece, axis] + 1, -sign
-                if code == shape[axis]:
-                    # Beyond the last code there is nothing left to take back.
-                    index = -1
-                    break
-                index = index * shape[axis] + code
-            if index >= 0:
-                differences[index] += sign * units[piece]
+        first, ending, points = 0, 0, 1
+        for axis in range(len(shape)):
+            extent = highs[piece, axis] - lows[piece, axis] + 1
+            first += lows[piece, axis] * strides[axis]
+            points *= extent
+            # A box that reaches the last code has no corner beyond it: there is nothing to take back.
+            if highs[piece, axis] + 1 < shape[axis]:
+                steps[ending] = extent * strides[axis]
+                ending += 1
+        if points < 1 << ending:
+            _count(counts, shape, lows[piece], highs[piece], units[piece])
+            continue
+        for corner in range(1 << ending):
+            index, amount = first, units[piece]
+            for i in range(ending):
+                if corner >> i & 1:
+                    index, amount = index + steps[i], -amount
+            differences[index] += amount

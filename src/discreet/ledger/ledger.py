@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
-from discreet.ledger.grid import Grid
 from discreet.ledger.guarantee import Budget
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
 from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt, receipt_path
 from discreet.ledger.spend import Cost, Refusal, SpendMap
+from discreet.ledger.spend_map import spend_map
 from discreet.ledger.sqlite import SQLiteJournal
 from discreet.ledger.words import refused
 
@@ -267,7 +267,7 @@ class Ledger:
 
     def _forget(self) -> None:
         """Trust nothing in memory: the next look at the journal starts from its first entry."""
-        self._map = Grid(self.domain, self.budget.limit)
+        self._map = spend_map(self.domain, self.budget.limit)
         self._notes = {}
         self._pending = set()
         self._head = ORIGIN

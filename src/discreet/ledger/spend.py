@@ -99,7 +99,8 @@ class Refusal:
 class SpendMap(Protocol):
     """The spend of every point of a domain, never undercounted, and a limit that no point may pass.
 
-    Equal sequences of `add` make equal maps, so that every process that replays a journal decides alike.
+    Equal sequences of `add` make equal maps, so that every process that replays a journal decides alike. One thread at
+    a time: the ledger sees to it.
     """
 
     limit: int

@@ -10,14 +10,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
-from discreet.noise.bits import Bits
+from discreet.noise.bits import Bits, Words
 from discreet.noise.blocks import FINISHED, OUT_OF_DIGITS, OUT_OF_WORDS, fill_by_blocks
 from discreet.noise.enclosure import Enclosure, enclose_exp
 
 SHARED_DIGITS = 8  # all lanes compare these; one lane in 256 goes on alone. Fewer cost time, more cost bits
 WORDS_PER_FLIP = SHARED_DIGITS + 64 / 2**SHARED_DIGITS  # expected, for 64 lanes
-
-Words = NDArray[np.uint64]
 
 
 class Coins(NamedTuple):

@@ -9,8 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
-from discreet.noise.bernoulli import Words
-from discreet.noise.bits import Bits
+from discreet.noise.bits import Bits, Words
 from discreet.noise.enclosure import enclose_exp
 from discreet.noise.gaussian import sample_gaussian
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
 
+Words = NDArray[np.uint64]
+
 WORD_BYTES = 8
 KEY_BYTES = 32
 REKEY_WORDS = 2**27  # 1 GiB: far below the 2^64 blocks where a counter stream begins to look unlike random bits
@@ -55,7 +57,7 @@ class Bits:
     def _key(self) -> bytes:
         return os.urandom(KEY_BYTES)
 
-    def fill(self, out: NDArray[np.uint64]) -> int:
+    def fill(self, out: Words) -> int:
         """Fill `out`, which must be contiguous, from its start; return how many words were written.
 
         Here that is all of them. A source with an end, as exact tests use, may write fewer, but never none.
@@ -69,7 +71,7 @@ class Bits:
             )
         return out.size
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def words(self, count: int) -> Words:
         """Exactly `count` fresh words of 64 uniform bits."""
         out = np.empty(count, np.uint64)
         filled = 0

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
-from discreet.noise.bits import Bits
+from discreet.noise.bits import Bits, Words
 
 LANE_WORDS = 32  # at most; 2,048 lanes keep the vector units busy and a block's state in the first-level cache
 POOL_WORDS = 2**15  # 256 KiB of random words stay in the second-level cache
 
 FINISHED, OUT_OF_WORDS, OUT_OF_DIGITS, OUT_OF_RANGE = 0, -1, -2, -3
 
-Draw = Callable[[NDArray[np.uint64], Any, int, NDArray[Any]], tuple[int, int, int]]
+Draw = Callable[[Words, Any, int, NDArray[Any]], tuple[int, int, int]]
 
 
 def fill_by_blocks(

@@ -11,16 +11,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
-from discreet.noise.bernoulli import WORDS_PER_FLIP, Coins, Words, expand, flip
-from discreet.noise.bits import Bits
+from discreet.noise.bernoulli import WORDS_PER_FLIP, Coins, expand, flip
+from discreet.noise.bits import Bits, Words
 from discreet.noise.blocks import FINISHED, fill_by_blocks
 from discreet.noise.enclosure import Enclosure, enclose_exp
 from discreet.noise.lanes import SQUARE, scatter_lanes
 from discreet.noise.laplace import Block, draw_block, laplace_coins, make_block
 
-MAX_SIGMA_SQUARED = 2**100
+MAX_SIGMA_SQUARED = 2**100  # the proposal's scale is then 2**50, or hardly more
 ACCEPTED = 0.75  # of the proposals, about; it sizes buffers only
-DISTANCE_DIGITS = 128
+DISTANCE_DIGITS = 128  # distances are kept in two words
 LARGE_SIGMA = 1000  # from here on sums over the law are integrals to float precision
 
 
@@ -162,7 +162,7 @@ def gaussian_variance(sigma_squared: Fraction | int) -> float:
     return 2 * math.fsum(squares * weights) / (1 + 2 * math.fsum(weights))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256, typed=True)
 def gaussian_halfwidth(sigma_squared: Fraction | int, confidence: Fraction | float) -> int:
     """The smallest integer w >= 0 with Pr[|K| <= w] >= confidence, to float precision. Requires 0 <= confidence < 1."""
     sigma_squared = require_sigma_squared(sigma_squared)

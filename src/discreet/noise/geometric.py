@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from discreet.noise.bernoulli import Coins, Words, flip
+from discreet.noise.bernoulli import Coins, flip
+from discreet.noise.bits import Words
 from discreet.noise.blocks import OUT_OF_RANGE
 from discreet.noise.enclosure import Enclosure, enclose_exp
 

@@ -4,9 +4,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-SQUARE = 32  # planes turned at a time
+from discreet.noise.bits import Words
 
-Words = NDArray[np.uint64]
+SQUARE = 32  # planes turned at a time
 
 
 @njit(cache=True, nogil=True)

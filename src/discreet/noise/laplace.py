@@ -11,14 +11,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
-from discreet.noise.bernoulli import WORDS_PER_FLIP, Coins, Words, expand, flip
-from discreet.noise.bits import Bits
+from discreet.noise.bernoulli import WORDS_PER_FLIP, Coins, expand, flip
+from discreet.noise.bits import Bits, Words
 from discreet.noise.blocks import FINISHED, OUT_OF_WORDS, fill_by_blocks
 from discreet.noise.enclosure import Enclosure, enclose_exp
 from discreet.noise.geometric import add_high_digits, digit_biases, draw_low_digits, low_digits
 from discreet.noise.lanes import SQUARE, gather_lanes
 
-MAX_SCALE = 2**50
+MAX_SCALE = 2**50  # leaves ten bits above the scale before a draw is out of range
 
 SIGN, NONZERO, FIRST_DIGIT = 0, 1, 2  # rows of a block's planes
 
@@ -55,6 +55,8 @@ def require_scale(scale: Fraction | int) -> Fraction:
 
 @lru_cache(maxsize=256)
 def laplace_coins(scale: Fraction, further_words: int) -> Coins:
+    """The coins of `digit_biases`, and last that of not being zero."""
+
     def biases(precision: int) -> list[Enclosure]:
         digits = digit_biases(scale, precision)
         first = digits[0] if len(digits) > 1 else digits[0].logistic()
@@ -130,7 +132,7 @@ def laplace_variance(scale: Fraction | int) -> float:
     return 2 * math.exp(-2 * half_rate) if half_rate > 300 else 0.5 / math.sinh(half_rate) ** 2
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256, typed=True)
 def laplace_halfwidth(scale: Fraction | int, confidence: Fraction | float) -> int:
     """The smallest integer w >= 0 with Pr[|K| <= w] >= confidence, exactly. Requires 0 <= confidence < 1."""
     scale = require_scale(scale)

@@ -1,5 +1,6 @@
 """The lattice of cuboids: which are measured, with what share of the budget, and how exact each will be."""
 
+import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -37,16 +38,17 @@ def lattice_picture(names: Sequence[str], nodes: Sequence[Node], title: str, sub
     sizes = [room * (0.35 if not node.share else 0.45 + 0.55 * node.share / largest) for node in nodes]
     widths = np.array([node.halfwidth for node in nodes])
     norm = LogNorm(widths.min() * 0.999, widths.max() * 1.001)
-    dots = axes.scatter(*xy.T, s=sizes, c=widths, cmap="viridis_r", norm=norm, linewidths=0, zorder=2)
+    dots = axes.scatter(xy[:, 0], xy[:, 1], s=sizes, c=widths, cmap="viridis_r", norm=norm, linewidths=0, zorder=2)
     measured = [place for place, node in enumerate(nodes) if node.share]
     axes.scatter(
-        *xy[measured].T,
+        xy[measured, 0],
+        xy[measured, 1],
         s=[sizes[place] for place in measured],
         facecolors="none",
         edgecolors="crimson",
         linewidths=min(2.0, 0.6 + room / 200),
         zorder=3,
-        label="measured; the larger, the larger its share",
+        label="measured: the larger, the more of the budget",
     )
     if len(nodes) <= MOST_NAMED:
         for node, (x, y) in zip(nodes, xy, strict=True):
@@ -66,15 +68,15 @@ def lattice_picture(names: Sequence[str], nodes: Sequence[Node], title: str, sub
     axes.margins(x=0.08, y=0.12 if len(nodes) <= MOST_NAMED else 0.07)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    axes.set_title(f"{title}\n", loc="left", weight="bold")
+    axes.set_title(f"{textwrap.fill(title, 95)}\n", loc="left", weight="bold", size=11)
     axes.text(0, 1.015, subtitle, transform=axes.transAxes, color="0.35", size=9)
-    key = axes.legend(loc="upper right", frameon=False, fontsize=8, bbox_to_anchor=(1.02, 1.1), handletextpad=0.2)
+    key = figure.legend(loc="outside lower center", frameon=False, fontsize=9, handletextpad=0.2)
     key.legend_handles[0].set_sizes([70])  # type: ignore[union-attr]
     bar = figure.colorbar(dots, label="a cell is within ± this, 95% of the time", fraction=0.04)
     bar.ax.minorticks_off()
     ticks = np.unique([float(f"{tick:.2g}") for tick in np.geomspace(widths.min(), widths.max(), 5)])
     ticks = ticks[(ticks >= norm.vmin) & (ticks <= norm.vmax)]
-    bar.set_ticks(ticks, labels=[f"{tick:,.6g}" for tick in ticks])
+    bar.set_ticks(ticks.tolist(), labels=[f"{tick:,.6g}" for tick in ticks])
     return figure
 
 
@@ -102,7 +104,7 @@ def _joins(nodes: Sequence[Node], places: dict[frozenset[int], tuple[float, floa
 
 
 def _words(node: Node, names: Sequence[str]) -> str:
-    cuboid = " × ".join(names[place] for place in sorted(node.places)) or "total"
+    cuboid = textwrap.fill(" × ".join(names[place] for place in sorted(node.places)) or "total", 22)
     share = f"\n{node.share:.0%} of the budget" if node.share else ""
     return f"{cuboid}\n±{node.halfwidth:,.0f}{share}"
 

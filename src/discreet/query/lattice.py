@@ -172,6 +172,6 @@ class Lattice:
         return 8 * math.prod(self.cube_shape)
 
     def cuboid_of(self, cube: NDArray[np.float64], mask: int) -> NDArray[np.float64]:
-        """A cuboid as a view of the one array."""
+        """A cuboid as a view of the one array; the apex too is an array, without axes."""
         index = tuple(slice(1, None) if mask >> axis & 1 else 0 for axis in range(self.dimensions))
-        return cube[index]
+        return cube[(*index, ...)]

@@ -19,6 +19,10 @@ class Measurement:
     query: Query
     scale: Fraction
 
+    def __post_init__(self) -> None:
+        if type(self.scale) is not Fraction or self.scale <= 0:  # an int would divide into a float
+            raise InvalidNoise("the scale of a measurement is a Fraction above 0, as exact_scale makes it")
+
 
 @dataclass(frozen=True)
 class Plan:

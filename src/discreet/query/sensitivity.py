@@ -9,30 +9,18 @@ factor 2 that it lacks].
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import pairwise
-from math import ceil, floor
+from itertools import groupby
+from math import floor
 
-from discreet.domain.attribute import Bins, Integer
+from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.spend import units_up
 from discreet.query.query import Count, Quantile, Query, Sum, grain_of
 
-
-def largest_values(domain: Domain, name: str) -> list[Fraction]:
-    """f of each code of a summed attribute: the largest |value| of a row with that code, once rounded to the grain."""
-    attribute = domain[name]
-    grain = grain_of(attribute)
-    match attribute:
-        case Integer():
-            cells = [Fraction(abs(attribute.low + code)) for code in range(attribute.cells)]
-        case Bins(edges=edges):
-            closed = [edge for edge in edges if edge is not None]
-            cells = [grain * max(abs(floor(low / grain)), abs(ceil(high / grain))) for low, high in pairwise(closed)]
-        case _:
-            raise UnsupportedQuery(f"{name} is a category: it can be counted, not summed")
-    return cells + [Fraction(0)] * (attribute.size - attribute.cells)
+PIECES = 256
+"""A Sum charges a box in at most so many pieces, each for the largest value in it: rounded up, never down."""
 
 
 def spends(query: Query, scale: Fraction, domain: Domain) -> Iterator[tuple[Box, int]]:
@@ -42,24 +30,48 @@ def spends(query: Query, scale: Fraction, domain: Domain) -> Iterator[tuple[Box,
             amount = units_up(1 / scale)
             yield from ((box, amount) for box in query.where.boxes)
         case Sum():
-            axis = domain.axis(query.of)
-            largest = largest_values(domain, query.of)
+            axis, attribute = domain.axis(query.of), domain[query.of]
+            grains_per_scale = grain_of(attribute) / scale
             for box in query.where.boxes:
-                for low, high in _runs(largest, box.low[axis], box.high[axis]):
-                    if largest[low]:
-                        yield (
-                            Box(
-                                (*box.low[:axis], low, *box.low[axis + 1 :]),
-                                (*box.high[:axis], high, *box.high[axis + 1 :]),
-                            ),
-                            units_up(largest[low] / scale),
-                        )
+                for low, high, grains in _pieces(attribute, box.low[axis], box.high[axis]):
+                    yield _cut(box, axis, low, high), units_up(grains * grains_per_scale)
 
 
-def _runs(values: list[Fraction], first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The runs of equal values within first … last."""
-    low = first
-    for code in range(first + 1, last + 2):
-        if code > last or values[code] != values[low]:
-            yield low, code - 1
-            low = code
+def _pieces(attribute: Attribute, first: int, last: int) -> Iterator[tuple[int, int, int]]:
+    """Runs of codes within first … last with the most grains that a row adds. Missing and other values add none."""
+    last = min(last, attribute.cells - 1)
+    width = max(-(-(last - first + 1) // PIECES), 1)
+    runs = [(start, min(start + width - 1, last)) for start in range(first, last + 1, width)]
+    for grains, alike in groupby(runs, key=lambda run: _most_grains(attribute, *run)):
+        if grains:
+            starts, ends = zip(*alike, strict=True)
+            yield starts[0], ends[-1], grains
+
+
+def largest_addend(attribute: Attribute) -> Fraction:
+    """The largest |value| that any row can add to a sum of an attribute."""
+    return grain_of(attribute) * _most_grains(attribute, 0, attribute.cells - 1)
+
+
+def _most_grains(attribute: Attribute, first: int, last: int) -> int:
+    """The largest |value| of a row with a code in first … last, in whole grains."""
+    match attribute:
+        case Integer(low=low):
+            return max(abs(low + first), abs(low + last))
+        case Bins(edges=edges):
+            return max(_rounded(edges[first], attribute), _rounded(edges[last + 1], attribute))
+    raise UnsupportedQuery(f"{attribute.name} is a category: it can be counted, not summed")
+
+
+def _rounded(edge: Fraction | None, attribute: Bins) -> int:
+    """|edge| in grains, rounded as an engine rounds the rows between edges: divided as doubles, then to the nearest.
+
+    Division and rounding keep the order of numbers, so a row rounds to no more than the larger of its bin's edges.
+    """
+    if edge is None:
+        raise UnsupportedQuery(f"{attribute.name} has an open bin, so a sum has no bound")
+    return floor(abs(Fraction(float(edge) / float(grain_of(attribute)))) + Fraction(1, 2))
+
+
+def _cut(box: Box, axis: int, low: int, high: int) -> Box:
+    return Box((*box.low[:axis], low, *box.low[axis + 1 :]), (*box.high[:axis], high, *box.high[axis + 1 :]))

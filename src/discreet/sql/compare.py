@@ -22,7 +22,7 @@ from math import ceil, floor
 from discreet.domain.attribute import Attribute, Bins, Category, Integer, number_text
 from discreet.errors import UnsupportedQuery
 from discreet.sql.codes import Codes, complement, merged
-from discreet.sql.syntax import shown
+from discreet.sql.tokens import shown
 from discreet.sql.word import identifier, range_text, text_literal
 
 Value = Fraction | str | bool

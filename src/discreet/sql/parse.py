@@ -16,7 +16,8 @@ from discreet.sql.aggregate import AGGREGATES, Groups, Term, read_aggregate, rea
 from discreet.sql.condition import MOST_CELLS, AllOf, Condition, atoms, region_of
 from discreet.sql.question import AggregateColumn, Column, GroupColumn, OrderKey, Question
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import exact_number, only, read_select, refused, shown
+from discreet.sql.syntax import exact_number, only, read_select, refused
+from discreet.sql.tokens import shown
 from discreet.sql.where import read_condition
 
 MOST_AGGREGATES = 50

@@ -7,7 +7,8 @@ from sqlglot import exp
 from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
-from discreet.sql.syntax import SHOWN_CHARACTERS, only, refused, shown
+from discreet.sql.syntax import only, refused
+from discreet.sql.tokens import SHOWN_CHARACTERS, shown
 
 
 @dataclass(frozen=True)

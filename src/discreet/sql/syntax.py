@@ -1,30 +1,24 @@
 """SQL text → one SELECT's syntax tree, or a refusal in bounded time and in our own words.
 
-The text's length, its number of tokens and its nesting are bounded before the parser sees it, and the parser's steps
-while it runs. The few deep recursions that these bounds leave (a row of NOTs) end in RecursionError, refused as well.
+The tokens are bounded before the parser sees them, and its steps while it runs. The few deep recursions that these
+bounds leave (a row of NOTs) end in RecursionError, which is refused as well.
 """
 
 import re
 from decimal import Decimal
 from fractions import Fraction
-from itertools import zip_longest
 
 from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
+from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
-from sqlglot.tokens import Token, Tokenizer, TokenType
+from sqlglot.tokens import TokenType
 
 from discreet.errors import UnsupportedQuery
+from discreet.sql.tokens import check_nothing_is_missing, read_tokens, shown
 
-MOST_CHARACTERS = 65_536
-MOST_TOKENS = 8_000
-DEEPEST_NESTING = 16
 MOST_DIGITS = 38
-SHOWN_CHARACTERS = 40
 STEPS_PER_TOKEN = 20
 NOT_UNDERSTOOD = "the SQL was not understood; ask with one plain SELECT"
-NULL_ORDERS = (("NULLS", "FIRST"), ("NULLS", "LAST"))
-CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 NAMES = {
@@ -79,14 +73,15 @@ KINDS: tuple[tuple[type[exp.Expression], str], ...] = (
 
 def read_select(text: str) -> exp.Select:
     """The syntax tree of the one SELECT that the text holds."""
-    tokens = _tokens(_checked(text))
+    tokens = read_tokens(text)
     first = tokens[0]
     if first.token_type != TokenType.SELECT:
         what = {TokenType.WITH: "WITH (a sub-query)", TokenType.L_PAREN: "a sub-query"}
         raise UnsupportedQuery(
-            f"{what.get(first.token_type, f'a statement that begins with {shown(first.text)}')} is not supported; "
-            "ask with one SELECT"
+            f"{what.get(first.token_type, f'a statement that begins with {shown(first.text)}')} is not supported here; "
+            "supported: one SELECT"
         )
+    check_nothing_is_missing(tokens)
     try:
         [tree] = _BoundedParser(len(tokens)).parse(tokens, text)
     except ParseError as error:
@@ -118,48 +113,6 @@ class _BoundedParser(Parser):  # type: ignore[misc]
         if self.steps_left < 0:
             raise _Endless
         super()._advance(times)
-
-
-def _checked(text: str) -> str:
-    if len(text) > MOST_CHARACTERS:
-        raise UnsupportedQuery(f"the SQL is longer than {MOST_CHARACTERS} characters; ask something shorter")
-    odd = CONTROL_CHARACTER.search(text)
-    if odd:
-        raise UnsupportedQuery(f"the SQL holds the control character {odd[0]!a}; leave it out")
-    return text
-
-
-def _tokens(text: str) -> list[Token]:
-    try:
-        tokens: list[Token] = Tokenizer().tokenize(text)
-    except TokenError:
-        raise UnsupportedQuery("the SQL ends within quotes or a comment") from None
-    if tokens and tokens[-1].token_type == TokenType.SEMICOLON and not tokens[-1].comments:
-        tokens.pop()
-    if not tokens:
-        raise UnsupportedQuery("there is no statement; ask with one SELECT")
-    if len(tokens) > MOST_TOKENS:
-        raise UnsupportedQuery(
-            f"the SQL has more than {MOST_TOKENS} words and signs; use ranges (BETWEEN), or ask in parts"
-        )
-    depth = 0
-    for token, following in zip_longest(tokens, tokens[1:]):
-        match token.token_type:
-            case TokenType.L_PAREN:
-                depth += 1
-                if depth > DEEPEST_NESTING:
-                    raise UnsupportedQuery(f"parentheses are nested more than {DEEPEST_NESTING} deep; write it flatter")
-            case TokenType.R_PAREN:
-                depth -= 1
-            case TokenType.SEMICOLON:
-                raise UnsupportedQuery("there is more than one statement; ask one SELECT at a time")
-            case TokenType.VAR if following and (token.text.upper(), following.text.upper()) in NULL_ORDERS:
-                raise UnsupportedQuery("NULLS FIRST and NULLS LAST are not supported; groups are in the domain's order")
-            case TokenType.HINT:
-                raise UnsupportedQuery("comments are not supported; leave them out")
-        if token.comments:
-            raise UnsupportedQuery("comments are not supported; leave them out")
-    return tokens
 
 
 def _syntax_message(error: ParseError) -> str:
@@ -199,11 +152,6 @@ def _name(node: exp.Expression | None) -> str:
         case exp.Func():
             return f"the function {node.sql_name()}"
     return str(node.key).upper()
-
-
-def shown(text: str) -> str:
-    """A piece of the analyst's text as a message quotes it: short, and without control characters."""
-    return repr(text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…")
 
 
 def literal(node: exp.Expression, instead: str) -> Fraction | str | bool:

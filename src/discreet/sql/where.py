@@ -11,7 +11,8 @@ from discreet.errors import UnsupportedQuery
 from discreet.sql.compare import Bound, Verdict, is_among, is_missing, is_within, number, ordered
 from discreet.sql.condition import AllOf, AnyOf, Atom, Condition
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import literal, only, refused, shown
+from discreet.sql.syntax import literal, only, refused
+from discreet.sql.tokens import shown
 
 CONDITIONS = "AND, OR, NOT, IN, BETWEEN, IS NULL, TRUE, FALSE, and = <> < <= > >= of a column and a value"
 VALUES = "a number, a text in single quotes, TRUE or FALSE"

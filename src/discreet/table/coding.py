@@ -49,11 +49,19 @@ def _value(table: Any, attribute: Attribute) -> Any:
             raise DomainError(_mismatch(attribute, kind, "text, whole numbers, booleans or dates"))
         return column.cast("string")
     if kind.is_integer() and isinstance(attribute, Integer):
-        return column
+        return _signed(column)
     if not (kind.is_numeric() and not kind.is_boolean()) and not kind.is_string():
         raise DomainError(_mismatch(attribute, kind, "numbers, or text that holds numbers"))
     number = column.try_cast("float64")
     return number.isnan().ifelse(ibis.null("float64"), number)
+
+
+def _signed(column: Any) -> Any:
+    """Whole numbers in 64 bits with a sign; those beyond are the largest, which lies outside every domain."""
+    if column.type() != dt.uint64:
+        return column.cast("int64")
+    largest = ibis.literal(2**63 - 1, "uint64")
+    return ibis.cases((column > largest, largest), else_=column).cast("int64")
 
 
 def is_categorical(kind: Any) -> bool:
@@ -96,7 +104,7 @@ def _steps(value: Any, attribute: Integer) -> Any:
     # Within the range first: the steps then fit their type, whether or not an engine computes them for every row.
     inside = ibis.greatest(ibis.least(value, attribute.high), attribute.low)
     if value.type().is_integer():
-        return inside.cast("int64") - attribute.low
+        return inside - attribute.low
     whole = inside.floor()
     steps = whole.cast("int64") - attribute.low
     if attribute.outside == "clamp":

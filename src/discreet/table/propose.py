@@ -1,7 +1,11 @@
 """A domain to fill in: names and types from the schema, never a value."""
 
+import json
 from typing import Any
 
+from discreet.domain.read import NAME
+from discreet.errors import DomainError
+from discreet.table.coding import is_categorical
 from discreet.table.open import open_source
 
 BLANKS = {
@@ -16,27 +20,40 @@ BLANKS = {
 
 def propose(table: object, name: str) -> str:
     """TOML with a table for each column; ranges, categories, bins and sources are left to the custodian."""
+    if not NAME.fullmatch(name):
+        raise DomainError("a table's name in SQL has letters, digits and _, and does not begin with a digit")
     lines = [
         "# Fill in what is missing from public documents, never from the data: values read off the data leak it.",
+        "# A column that nobody needs to ask about is best left out.",
         f'name = "{name}"',
     ]
     schema = open_source(table).rows.schema()
     for column, kind in schema.items():
-        lines += ["", f"[attributes.{_key(column)}]", *_blank(kind), 'source = ""  # required']
+        lines += ["", *_blank(column, kind)]
     return "\n".join(lines) + "\n"
 
 
-def _key(column: str) -> str:
-    plain = column.isascii() and column.replace("_", "").replace("-", "").isalnum()
-    escaped = column.replace("\\", "\\\\").replace('"', '\\"')
-    return column if plain else f'"{escaped}"'
-
-
-def _blank(kind: Any) -> list[str]:
+def _blank(column: str, kind: Any) -> list[str]:
     if kind.is_integer():
         proposal = "integer"
     elif kind.is_floating() or kind.is_decimal():
         proposal = "bins"
-    else:
+    elif is_categorical(kind):
         proposal = "category"
-    return [f'kind = "{proposal}"  # the column is {kind}; integer | category | bins', *BLANKS[proposal]]
+    else:
+        return [f"# {_key(column)} is {kind}: not a type that an attribute can have"]
+    return [
+        f"[attributes.{_key(column)}]",
+        f'kind = "{proposal}"  # the column is {_type_in_words(kind)}; integer | category | bins',
+        *BLANKS[proposal],
+        'source = ""  # required',
+    ]
+
+
+def _key(column: str) -> str:
+    plain = column.isascii() and column.replace("_", "").replace("-", "").isalnum()
+    return column if plain else json.dumps(column, ensure_ascii=False)
+
+
+def _type_in_words(kind: Any) -> str:
+    return "text" if kind.is_string() else str(kind)

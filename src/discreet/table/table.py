@@ -118,7 +118,7 @@ class Table:
         for box in query.where.boxes:
             inside = tuple(slice(box.low[axis], box.high[axis] + 1) for axis in axes)
             answer[inside[:kept]] += cells[inside].sum(axis=gone)
-        return np.clip(answer, -SATURATION, SATURATION).astype(np.int64)
+        return np.array(np.clip(answer, -SATURATION, SATURATION), np.int64)
 
     def _is_marginal(self, query: Measured) -> bool:
         return isinstance(query, Count) and bool(query.by) and query.where == self.domain.everything

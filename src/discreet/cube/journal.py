@@ -1,0 +1,44 @@
+"""Cube plans in the journal. A plan is noted before it is charged, so that an interrupted publish can go on.
+
+A charge keeps the queries and their scales; the note beside it says which cuboids were to be published, and by which
+planner. It promises nothing and spends nothing.
+"""
+
+from discreet.cube.plan import CubePlan
+from discreet.cube.publish import measurements_of
+from discreet.cube.record import plan_of, plan_record
+from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery, VaultError
+from discreet.ledger.ledger import Charge, Ledger
+
+NOTE = "cube"
+
+
+def require_plan_for(plan: CubePlan, domain: Domain, ledger: Ledger) -> None:
+    """Raise UnsupportedQuery unless a plan was made for this vault's dimensions and neighbours."""
+    budget = ledger.budget
+    sizes = tuple(domain[str(name)].size for name in plan.lattice.names)
+    made_for = (plan.lattice.sizes, plan.noise.neighbours, plan.noise.max_rows)
+    if made_for != (sizes, budget.neighbours, budget.max_rows):
+        raise UnsupportedQuery("this plan was made for other dimensions or neighbours; plan it with this vault")
+
+
+def note_plan(plan: CubePlan, domain: Domain, ledger: Ledger) -> None:
+    """Note a plan that is about to be charged. One that cannot be charged leaves no note."""
+    if ledger.refusal(measurements_of(plan, domain).cost(domain)) is None:
+        ledger.note(NOTE, plan_record(plan))
+
+
+def noted_plan(charge: Charge, domain: Domain, ledger: Ledger) -> CubePlan:
+    """The cube plan that a charge was made for."""
+    found = None
+    for entry in ledger.entries():
+        if entry.seq > charge.id:
+            break
+        if entry.kind == NOTE:
+            plan = plan_of(entry.parsed()["content"])
+            if measurements_of(plan, domain).to_json() == charge.plan:
+                found = plan
+    if found is None:
+        raise VaultError(f"charge {charge.id} is not a cube's; `discreet release list` shows what it is")
+    return found

@@ -1,0 +1,76 @@
+"""A small made-up population, measured with repeatable noise: what the gate does, without a vault."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from discreet.cube.cube import Cube
+from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.plan import CubePlan
+from discreet.cube.planning import plan_cube
+from discreet.cube.publish import publish_cube
+from discreet.domain.attribute import Category, Integer
+from discreet.domain.domain import Domain
+from discreet.ledger.guarantee import Budget
+from discreet.ledger.receipt import Receipt
+from discreet.noise.bits import SeededBits
+from discreet.noise.laplace import sample_laplace
+from discreet.query.lattice import Lattice
+from discreet.query.plan import Plan
+from discreet.release.release import Noisy, Release
+
+DOMAIN = Domain(
+    "people",
+    (
+        Category(name="sex", source="form, item 1", values=("F", "M")),
+        Integer(name="age", source="form, item 2", low=18, high=20),
+        Category(name="region", source="atlas", values=("north", "east", "south"), null=True),
+    ),
+)
+
+
+@dataclass
+class Town:
+    """Exact counts of everybody, and how often they were measured."""
+
+    domain: Domain
+    base: NDArray[np.int64]
+    bits: SeededBits
+    measured: list[Plan] = field(default_factory=list)
+
+    def exact(self, *names: str) -> NDArray[np.int64]:
+        """A cuboid of the truth, its axes in the domain's order."""
+        return self.base.sum(axis=tuple(axis for axis, name in enumerate(self.domain.names) if name not in names))
+
+    def measure(self, plan: Plan) -> Release:
+        self.measured.append(plan)
+        answers = []
+        for measurement in plan.measurements:
+            exact = self.exact(*measurement.query.by)
+            noise = sample_laplace(measurement.scale, exact.size, self.bits).reshape(exact.shape)
+            answers.append(Noisy(measurement, Fraction(1), exact + noise))
+        promise = Budget(Fraction(10), "add-remove").promise(plan.cost(self.domain).everywhere)
+        return Release(plan, tuple(answers), promise, 7, Receipt(8, bytes(range(32))))
+
+    def plan(self, epsilon: str = "1", **choice: object) -> CubePlan:
+        lattice = Lattice(self.domain.shape, self.domain.names)
+        return plan_cube(lattice, LaplaceNoise(Fraction(epsilon), "add-remove"), **choice)
+
+    def publish(self, plan: CubePlan, consistent: bool = True) -> Cube:
+        return publish_cube(plan, self.domain, self.measure, consistent=consistent)
+
+
+@pytest.fixture
+def town() -> Town:
+    counts = np.random.default_rng(5).integers(0, 400, DOMAIN.shape)
+    return Town(DOMAIN, counts, SeededBits(11))
+
+
+@pytest.fixture
+def publish(town: Town) -> Callable[..., Cube]:
+    """A published cube, by planner and choice."""
+    return lambda consistent=True, **choice: town.publish(town.plan(**choice), consistent)

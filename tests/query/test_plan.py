@@ -1,0 +1,98 @@
+"""Plans: their cost is stated before anything is read, and they come back from the journal as they were."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.domain.attribute import Category, Integer
+from discreet.domain.domain import Domain
+from discreet.errors import InvalidNoise
+from discreet.ledger.spend import UNITS
+from discreet.query.plan import Measurement, Plan, exact_scale
+from discreet.query.query import Count, Quantile, Sum
+
+DOMAIN = Domain(
+    "people",
+    (
+        Integer(name="age", source="s", low=0, high=9),
+        Category(name="sex", source="s", values=("F", "M"), null=True),
+    ),
+)
+YOUNG, WOMEN = DOMAIN.slab("age", 0, 4), DOMAIN.slab("sex", 0, 0)
+
+
+def test_what_covers_the_domain_costs_one_number_and_the_rest_boxes():
+    plan = Plan(
+        (
+            Measurement(Count(DOMAIN.everything, ("age", "sex")), Fraction(10)),
+            Measurement(Count(DOMAIN.everything), Fraction(20)),
+            Measurement(Count(YOUNG), Fraction(5)),
+        )
+    )
+    cost = plan.cost(DOMAIN)
+    assert cost.everywhere == UNITS // 10 + UNITS // 20
+    assert cost.regional == ((YOUNG.boxes[0], UNITS // 5),)
+
+
+def test_measurements_of_one_plan_add_up_where_they_meet():
+    plan = Plan((Measurement(Count(YOUNG), Fraction(4)), Measurement(Count(WOMEN), Fraction(4))))
+    cost = plan.cost(DOMAIN)
+    spent = {point: cost.at(point) * 4 // UNITS for point in [(0, 0), (0, 1), (9, 0), (9, 1)]}
+    assert spent == {(0, 0): 2, (0, 1): 1, (9, 0): 1, (9, 1): 0}
+    assert cost.peak == UNITS // 2
+
+
+def test_groups_of_one_query_cost_as_much_as_one_of_them():
+    by_age, alone = (Plan((Measurement(Count(WOMEN, by), Fraction(4)),)) for by in (("age",), ()))
+    assert by_age.cost(DOMAIN) == alone.cost(DOMAIN)
+
+
+def test_a_plan_comes_back_from_the_journal_as_it_was():
+    plan = Plan(
+        (
+            Measurement(Count(YOUNG, ("sex",)), Fraction(1, 3)),
+            Measurement(Sum("age", WOMEN), Fraction(10**12)),
+            Measurement(Quantile("age", Fraction(1, 3), YOUNG), Fraction(2)),
+        )
+    )
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (100, Fraction(100)),
+        (0.1, Fraction(1, 10)),
+        ("0.1", Fraction(1, 10)),
+        ("1/3", Fraction(1, 3)),
+        ("2e3", Fraction(2000)),
+        (" 5 ", Fraction(5)),
+        (np.int64(7), Fraction(7)),
+        (np.float64(0.5), Fraction(1, 2)),
+    ],
+)
+def test_a_scale_is_the_number_that_people_write(written, meant):
+    scale = exact_scale(written)
+    assert scale == meant
+    assert type(scale.numerator) is int
+
+
+@pytest.mark.parametrize("written", [math.nan, math.inf, -math.inf, "nan", "1e999999999", "1/0", "", "many", None, [1]])
+def test_a_scale_that_is_no_number_is_refused(written):
+    with pytest.raises(InvalidNoise, match="scale must be a positive number such as 100 or 1/10"):
+        exact_scale(written)
+
+
+@pytest.mark.parametrize("written", [0, -1, "-0.5", Fraction(0), "-0"])
+def test_a_scale_that_is_not_above_zero_is_refused(written):
+    with pytest.raises(InvalidNoise, match="scale must be above 0"):
+        exact_scale(written)
+
+
+@pytest.mark.parametrize("scale", [1, 0.5, Fraction(0), Fraction(-1), math.nan])
+def test_a_measurement_takes_exact_scales_only(scale):
+    with pytest.raises(InvalidNoise, match="is a Fraction above 0"):
+        Measurement(Count(YOUNG), scale)
