@@ -43,7 +43,7 @@ def test_without_consistency_an_unpublished_cuboid_comes_from_its_best_source(pu
 
 
 @pytest.mark.parametrize(
-    "names, problem",
+    ("names", "problem"),
     [
         (("region",), "no published cuboid holds region"),
         (("sex", "region"), "no published cuboid holds sex, region"),
@@ -77,7 +77,7 @@ def test_a_roll_up_leaves_dimensions_out(publish):
 
 
 @pytest.mark.parametrize(
-    "narrow, problem",
+    ("narrow", "problem"),
     [
         (lambda cube: cube.slice(sex="X"), "sex has no value 'X'; there are F, M"),
         (lambda cube: cube.slice(sexx="F"), "did you mean sex"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -61,6 +62,15 @@ def test_the_files_read_like_group_by_cube(publish, tmp_path):
         f"SELECT COUNT(*), COUNT(DISTINCT cuboid) FROM '{tmp_path / 'cube' / SOURCES}'"
     ).fetchall()
     assert (cells, named) == (sum(counts.size for counts in cube.sources.values()), len(cube.plan.sources))
+
+
+def test_dimensions_may_be_called_like_the_columns_beside_them(town, tmp_path):
+    names = ("count", "cuboid", "cuboid_")
+    attributes = tuple(replace(a, name=name) for a, name in zip(town.domain.attributes, names, strict=True))
+    town = replace(town, domain=replace(town.domain, attributes=attributes))
+    cube = town.publish(town.plan())
+    cube.save(tmp_path / "cube")
+    np.testing.assert_array_equal(Cube.load(tmp_path / "cube")["count", "cuboid"], cube["count", "cuboid"])
 
 
 def test_the_data_package_names_what_a_reader_must_know(publish, tmp_path):
@@ -124,7 +134,7 @@ def test_a_folder_that_is_no_cube_is_a_clear_error(tmp_path):
 def test_a_write_that_fails_leaves_no_folder(publish, tmp_path, monkeypatch):
     cube = publish()
 
-    def full(descriptor):
+    def full(_descriptor):
         raise OSError("no space left on device")
 
     monkeypatch.setattr(os, "fsync", full)

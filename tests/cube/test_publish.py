@@ -23,7 +23,7 @@ def test_a_plan_spends_its_epsilon_evenly_everywhere_to_the_last_unit(town, plan
     assert cost.everywhere == units_down(Fraction(epsilon))
 
 
-@pytest.mark.parametrize("neighbours, people", [("add-remove", 1), ("replace", 1), ("replace", 3)])
+@pytest.mark.parametrize(("neighbours", "people"), [("add-remove", 1), ("replace", 1), ("replace", 3)])
 def test_a_plan_spends_its_epsilon_over_the_cost_of_a_person(town, neighbours, people):
     noise = LaplaceNoise(Fraction(1, 2), neighbours, people)
     plan = plan_cube(Lattice(town.domain.shape, town.domain.names), noise, planner="bmaxg")

@@ -1,9 +1,9 @@
 """Sweeps over the axes of the one array, in place, through the near caches and on all cores.
 
-An axis of n+1 slots holds a total in slot 0 and n values. To split it is to move the values' mean into slot 0 and leave
-their deviations; to join it is the way back, once slot 0 holds a total. Axes commute, so they are swept in groups: a tile
-of all cells of a group, at LANES places of the other axes, is copied out, swept, and copied back. LANES numbers are one
-vector register, so that every step of a sweep is as fast for an axis of 3 slots as for one of 100.
+An axis of n+1 slots holds a total in slot 0 and n values. To split it is to move the values' mean into slot 0 and
+leave their deviations; to join it is the way back, once slot 0 holds a total. Axes commute, so they are swept in
+groups: a tile of all cells of a group, at LANES places of the other axes, is copied out, swept, and copied back. LANES
+numbers are one vector register, so that every step of a sweep is as fast for an axis of 3 slots as for one of 100.
 """
 
 import os

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.cube.cube import Cube, Dimension, Origin
-from discreet.cube.parquet import read_cells, write_cells
+from discreet.cube.parquet import columns_of, read_cells, write_cells
 from discreet.cube.progress import Progress, silent
 from discreet.cube.record import plan_of, plan_record
 from discreet.errors import ArchiveError
@@ -137,11 +137,12 @@ def _package(cube: Cube, folder: Path) -> Json:
 
 
 def _resource(path: Path, cube: Cube, count: str, what: str) -> Json:
+    own = columns_of(cube.plan)
     fields = [
-        {"name": "cuboid", "type": "string", "description": "its dimensions, by comma; empty for the total"},
+        {"name": own.cuboid, "type": "string", "description": "its dimensions, by comma; empty for the total"},
         *({"name": d.name, "type": "string", "description": d.source} for d in cube.dimensions),
-        {"name": "count", "type": count},
-        {"name": "variance", "type": "number", "description": "the exact variance of the noise in the count"},
+        {"name": own.count, "type": count},
+        {"name": own.variance, "type": "number", "description": "the exact variance of the noise in the count"},
     ]
     return {
         "name": path.stem,

@@ -18,8 +18,8 @@ from discreet.cube.record import laplace_of
 from discreet.errors import InvalidNoise
 from discreet.noise.laplace import laplace_halfwidth, laplace_variance
 
-STEPS = 4096
-TANGENTS = 48
+STEPS = 2048
+TANGENTS = 24
 LONGEST_LAW = 1 << 20
 """Laws on more integers than this are not written out; the bound for every combination is used instead."""
 
@@ -67,7 +67,7 @@ def combination_halfwidth(variance: float, scales: tuple[Fraction, ...], confide
     widening, graininess = math.sqrt(2 * float(min(scales)) ** 2 / least), 1 / math.sqrt(6 * least)
     # A draw is a continuous one less its fraction: allow κ standard deviations for all fractions together.
     widths = []
-    for kappa in (1.5, 2.0, 2.5, 3.0, 3.5, 4.0):
+    for kappa in (2.0, 2.75, 3.5):
         rest = allowed * (1 - math.exp(-(kappa**2) / 2))
         widths.append(widening * mixture_deviations(1 - rest) + kappa * graininess)
     return math.sqrt(variance) * min(widths)
@@ -81,7 +81,7 @@ def mixture_deviations(confidence: float) -> float:
     low, high = 0.0, 1.0
     while _tail_bound(high) > allowed:
         low, high = high, 2 * high
-    while high - low > 1e-6:
+    while high - low > 1e-5:
         middle = (low + high) / 2
         low, high = (middle, high) if _tail_bound(middle) > allowed else (low, middle)
     return high

@@ -5,6 +5,7 @@ read them back; the labels are for everybody else.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,25 @@ GROUP_ROWS = 1 << 20
 Numbers = NDArray[Any]
 
 
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns beside the dimensions."""
+
+    cuboid: str
+    count: str
+    variance: str
+
+
+def columns_of(plan: CubePlan) -> Columns:
+    """cuboid, count and variance; where a dimension has such a name, with underscores."""
+    taken = {str(name) for name in plan.lattice.names}
+    own = ["cuboid", "count", "variance"]
+    for place in range(3):
+        while own[place] in taken:
+            own[place] += "_"
+    return Columns(*own)
+
+
 def write_cells(
     path: Path,
     cube: Cube,
@@ -33,17 +53,8 @@ def write_cells(
     """Stream cuboids to one Parquet file, a row group at a time."""
     names = pa.array([",".join(map(str, cube.plan.lattice.names_of(mask))) for mask in cuboids], pa.string())
     labels = [pa.array(dimension.labels, pa.string()) for dimension in cube.dimensions]
-    kind = pa.from_numpy_dtype(next(iter(cuboids.values())).dtype)
-    coded = [pa.field(d.name, pa.dictionary(_code_type(len(d.labels)), pa.string())) for d in cube.dimensions]
-    schema = pa.schema(
-        [
-            pa.field("cuboid", pa.dictionary(pa.int32(), pa.string())),
-            *coded,
-            pa.field("count", kind),
-            pa.field("variance", pa.float64()),
-        ]
-    )
-    repetitive = ["cuboid", *(dimension.name for dimension in cube.dimensions), "variance"]
+    schema = _schema(cube, next(iter(cuboids.values())).dtype)
+    repetitive = [name for name in schema.names if name != columns_of(cube.plan).count]
     rows, written = sum(cells.size for cells in cuboids.values()), 0
     with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repetitive) as writer:
         for group in _groups(_batches(cube, cuboids, variances, names, labels, schema)):
@@ -51,6 +62,18 @@ def write_cells(
             writer.write_table(group)
             written += group.num_rows
     progress("writing", 1.0)
+
+
+def _schema(cube: Cube, kind: np.dtype[Any]) -> pa.Schema:
+    own = columns_of(cube.plan)
+    return pa.schema(
+        [
+            pa.field(own.cuboid, pa.dictionary(pa.int32(), pa.string())),
+            *(pa.field(d.name, pa.dictionary(_code_type(len(d.labels)), pa.string())) for d in cube.dimensions),
+            pa.field(own.count, pa.from_numpy_dtype(kind)),
+            pa.field(own.variance, pa.float64()),
+        ]
+    )
 
 
 def _batches(
@@ -123,7 +146,7 @@ def read_cells(path: Path, plan: CubePlan, masks: tuple[int, ...], kind: type[An
     with pq.ParquetFile(path) as file:
         if file.metadata.num_rows != counts.size:
             raise ValueError("the file does not hold these cuboids")
-        for batch in file.iter_batches(GROUP_ROWS, columns=["count"]):
+        for batch in file.iter_batches(GROUP_ROWS, columns=[columns_of(plan).count]):
             counts[filled : filled + batch.num_rows] = batch.column(0)
             filled += batch.num_rows
     counts.flags.writeable = False

@@ -15,8 +15,8 @@ from discreet.errors import UnsupportedQuery
 from discreet.query.lattice import Label, Lattice
 
 Objective = Literal["max", "mean", "weighted", "mean-std"]
-"""max: the largest weight × variance of a published cuboid. mean and mean-std: the weighted mean of their variances, and
-of their standard deviations. weighted: the mean, where weights have to be given."""
+"""max: the largest weight × variance of a published cuboid. mean and mean-std: the weighted mean of their variances,
+and of their standard deviations. weighted: the mean, where weights have to be given."""
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ def plan_cube(
 ) -> CubePlan:
     """Which cuboids to measure and how to share the budget among them. Public: it sees no data.
 
-    `objective` steers optimal alone; the other planners have their own. `bound` is PMost's and PMostG's: the variance up
-    to which a cuboid is precise.
+    `objective` steers optimal alone; the other planners have their own. `bound` is PMost's and PMostG's: the variance
+    up to which a cuboid is precise.
     """
     if planner not in PLANNERS:
         raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join(PLANNERS)}")
@@ -61,7 +61,7 @@ def plan_cube(
 
 def _exact_shares(shares: Shares, noise: NoiseModel) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
     """Sources by mask, and shares of whole units of the ledger that never overspend."""
-    total = max(sum(map(Fraction, shares.values())), Fraction(1))
+    total = max(Fraction(1), sum((Fraction(share) for share in shares.values()), Fraction()))
     exact = {mask: noise.exact_share(Fraction(share) / total) for mask, share in sorted(shares.items())}
     if not all(exact.values()):
         raise InvalidBudget(f"the budget is too small to be shared among {len(exact)} sources; give more, or plan base")

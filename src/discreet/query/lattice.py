@@ -1,7 +1,7 @@
 """The lattice of cuboids: every set of dimensions, as a bit mask, and which of them to publish. [cubes, Section 2.1.1]
 
-Bit i of a mask is dimension i. Mask A is an ancestor of mask B, A ⪯ B, where A's dimensions are among B's: A's cells are
-sums of B's. An array over all masks is indexed by them, so that dimension i is the axis of stride 2^i.
+Bit i of a mask is dimension i. Mask A is an ancestor of mask B, A ⪯ B, where A's dimensions are among B's: A's cells
+are sums of B's. An array over all masks is indexed by them, so that dimension i is the axis of stride 2^i.
 """
 
 import difflib

@@ -18,9 +18,9 @@ def bound_max(task: Task) -> Shares:
 def smallest_bound(task: Task) -> tuple[tuple[int, ...], float]:
     """The sources, and the bound θ that they keep on weight × continuous variance.
 
-    Algorithm 1 searches for the least θ such that, for some s, s greedy sources compute everything at magnifications of
-    at most t = θ/unit(s). The greedy's picks depend on t alone, and t may as well be one of the magnifications: so every
-    t is covered once, and the number of its picks is its best s.
+    Algorithm 1 searches for the least θ such that, for some s, s greedy sources compute everything at magnifications
+    of at most t = θ/unit(s). The greedy's picks depend on t alone, and t may as well be one of the magnifications: so
+    every t is covered once, and the number of its picks is its best s.
     """
     coverage = cover_of(task, weighted=True)
     power = task.noise.power

@@ -39,7 +39,7 @@ def _descend(terrain: Terrain, r: float, point: Masks, steps: int, tolerance: fl
     moves, turns, inverses = np.empty((MEMORY, point.size)), np.empty((MEMORY, point.size)), np.zeros(MEMORY)
     gradient, lower, lower_gradient = np.empty_like(point), np.empty_like(point), np.empty_like(point)
     direction = np.empty_like(point)
-    value = evaluate(terrain, r, point, gradient)
+    value: float = evaluate(terrain, r, point, gradient)
     kept = 0
     for _ in range(steps):
         _point_downhill(gradient, moves, turns, inverses, kept, direction)

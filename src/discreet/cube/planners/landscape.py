@@ -1,4 +1,4 @@
-"""The consistent variance as a function of the shares, with its gradient. [CUBES: exact variances; Kronecker form]
+"""The consistent variance as a function of the shares, with its gradient.
 
 Shares are softmax(logits), and the objective is a weighted power mean of the published cuboids' variances,
 
@@ -49,11 +49,11 @@ class Landscape:
         log_weights[list(task.published)] = np.log(task.weights)
         exponent = {"max": None, "mean": 1.0, "weighted": 1.0, "mean-std": 0.5}[task.objective]
         sweeps = residual_matrices(sizes), variance_matrices(sizes)
-        transposes = (np.ascontiguousarray(matrices.transpose(0, 2, 1)) for matrices in sweeps)
-        return cls(Terrain(*sweeps, *transposes, log_weights, task.noise.power), exponent)
+        transposes = [np.ascontiguousarray(matrices.transpose(0, 2, 1)) for matrices in sweeps]
+        return cls(Terrain(*sweeps, transposes[0], transposes[1], log_weights, task.noise.power), exponent)
 
     def terrain_at(self, r: float) -> Terrain:
-        """The terrain with weights to stand beside Var^r: the largest of weight × variance has them inside the power."""
+        """The terrain with weights to stand beside Var^r: where the largest counts, they are inside the power."""
         if self.exponent is not None:
             return self.terrain
         return self.terrain._replace(log_weights=self.terrain.log_weights * r)
@@ -87,7 +87,7 @@ def evaluate(terrain: Terrain, r: float, logits: Masks, gradient: Masks) -> floa
     for mask in range(masks):
         precision = parts[mask] if power == 1 else parts[mask] ** 2
         gradient[mask] = power * (parts[mask] / total - gradient[mask] * precision)
-    return value + power * np.log(total)
+    return float(value + power * np.log(total))
 
 
 @njit(cache=True, nogil=True)

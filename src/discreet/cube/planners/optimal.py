@@ -1,4 +1,4 @@
-"""Optimal: shares chosen for the variance after consistency. [CUBES: planning beyond the seed]
+"""Optimal: shares chosen for the variance after consistency, which the seed's planners do not see.
 
 Under Gaussian noise the problem is convex in the shares, and one descent finds the optimum. Under Laplace noise a share
 counts squared: small sources are worth nothing, every set of sources has its own valley, and the start decides. So
@@ -23,7 +23,7 @@ BLUNT = 32.0
 SHARPENING = (128.0, 1024.0, 8192.0)
 """Then it grows: a power mean with exponent r is within a factor |L|^(1/r) of the largest."""
 
-SMALLEST = 1e-5
+SMALLEST = 1e-4
 """A smaller share is no source."""
 
 VALLEYS = 4
@@ -34,20 +34,19 @@ LEAST_GAIN = 1e-5
 def optimise(task: Task) -> Shares:
     """Shares with a small objective after consistency: the least under Gaussian noise, a deep valley under Laplace."""
     axes = task.lattice.axes(task.top)
+    if not axes:
+        return {task.top: 1.0}
     task = _over(task, axes)
     landscape = Landscape.of(task)
-    # Squared shares make valleys; plain shares, as under Gaussian noise, are convex, and any start will do.
-    if task.noise.power == 1:
-        points = np.zeros((1, 1 << len(axes)))
-    else:
-        points = _search(task, landscape)
+    # Where shares count plainly the problem is convex, and any start will do.
+    points = np.zeros((1, 1 << len(axes))) if task.noise.power == 1 else _search(task, landscape)
     shares = _settle(landscape, points)
     return {_spread(int(mask), axes): float(shares[mask]) for mask in np.flatnonzero(shares)}
 
 
 def _over(task: Task, axes: Sequence[int]) -> Task:
     """The task on a lattice of some of its dimensions, which hold all that is published."""
-    lattice = Lattice(tuple(task.lattice.sizes[axis] for axis in axes) or (2,))
+    lattice = Lattice(tuple(task.lattice.sizes[axis] for axis in axes))
     published = tuple(sum((mask >> axis & 1) << place for place, axis in enumerate(axes)) for mask in task.published)
     return replace(task, lattice=lattice, published=published)
 
@@ -107,12 +106,13 @@ def _neighbours(logits: Masks, most: int) -> Points:
 
 def _settle(landscape: Landscape, points: Points) -> Masks:
     """The lowest of some points, as shares, each descended to the bottom of its valley and rid of crumbs."""
+    # Under Gaussian noise small shares count, and each cuboid may have one.
+    crumb = SMALLEST if landscape.terrain.noise_power == 2 else SMALLEST / points.shape[1]
+    shares = shares_of(points)
     for r in (landscape.exponent,) if landscape.exponent else (BLUNT, *SHARPENING):
         points, _ = descend(landscape, points, r, STEPS_TO_SETTLE)
         shares = shares_of(points)
-        shares[shares < SMALLEST] = 0
+        shares[shares < crumb] = 0
         points = logits_of(shares)
     lowest = min(range(len(points)), key=lambda row: landscape.value(points[row]))
-    final: Masks = shares_of(points)[lowest]
-    final[final < SMALLEST] = 0
-    return final
+    return np.where(shares[lowest] > 0, shares_of(points[lowest]), 0)

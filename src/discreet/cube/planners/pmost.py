@@ -53,8 +53,8 @@ def computes_all(task: Task, sources: Iterable[int]) -> bool:
 def _covers(task: Task, bound: float) -> Iterator[list[int]]:
     """GREEDYCOVER for every number of sources s that can matter.
 
-    Sources with a share of 1/s are precise up to a magnification t = bound/unit(s). The greedy's picks depend on t alone,
-    and more picks cover no less: so for each magnification only the largest s is tried at which it is within t.
+    Sources with a share of 1/s are precise up to a magnification t = bound/unit(s). The greedy's picks depend on t
+    alone, and more picks cover no less: so for each magnification only the largest s is tried at which it is within t.
     """
     coverage = cover_of(task, weighted=False)
     ratio, power = bound / float(task.noise.unit) * ROUNDING, task.noise.power

@@ -13,8 +13,8 @@ from discreet.cube.planners.task import Shares, Task
 def publish_most_generally(task: Task) -> Shares:
     """Shares for which the weight of the precise cuboids is within ¼(1 − 1/e) of the most.
 
-    What the greedy leaves over goes to all its sources in proportion. Where they cannot compute everything, the smallest
-    cuboid that can is given what makes it precise beforehand.
+    What the greedy leaves over goes to all its sources in proportion. Where they cannot compute everything, the
+    smallest cuboid that can is given what makes it precise beforehand.
     """
     bound = precision_bound(task)
     coverage = cover_of(task, weighted=False)

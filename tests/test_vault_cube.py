@@ -1,0 +1,204 @@
+"""Cubes through a vault: charged once through the gate, resumable after any interruption, never over the budget."""
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.cube.journal import NOTE
+from discreet.errors import BudgetExceeded, DiscreetError, DomainError, EngineError, UnsupportedQuery, VaultError
+from discreet.release.archive import Archive
+from discreet.table.table import Table
+from discreet.vault import Vault
+
+DOMAIN = """
+name = "people"
+[attributes.sex]
+kind = "category"
+values = ["F", "M"]
+source = "form"
+[attributes.age]
+kind = "integer"
+low = 18
+high = 21
+source = "form"
+[attributes.region]
+kind = "category"
+values = ["north", "east", "south"]
+source = "atlas"
+[attributes.planet]
+kind = "category"
+values = ["earth"]
+source = "atlas"
+"""
+DIMENSIONS = ("sex", "age", "region")
+
+
+@pytest.fixture
+def vault(tmp_path) -> Vault:
+    rng = np.random.default_rng(3)
+    people = pa.table(
+        {
+            "sex": rng.choice(["F", "M"], 900),
+            "age": rng.integers(18, 22, 900),
+            "region": rng.choice(["north", "east", "south"], 900),
+            "planet": ["earth"] * 900,
+        }
+    )
+    pq.write_table(people, tmp_path / "people.parquet")
+    (tmp_path / "people.toml").write_text(DOMAIN)
+    return Vault.init(
+        tmp_path / "vault",
+        table=tmp_path / "people.parquet",
+        domain=tmp_path / "people.toml",
+        epsilon=1,
+        neighbours="replace",
+    )
+
+
+def same(one, other) -> bool:
+    return one.plan == other.plan and all(
+        np.array_equal(one.cuboids[mask], other.cuboids[mask]) for mask in one.cuboids
+    )
+
+
+def charges(vault: Vault) -> list[int]:
+    return [entry.seq for entry in vault.ledger.entries() if entry.kind == "charge"]
+
+
+def test_a_cube_is_one_charge_of_its_epsilon(vault):
+    cube = vault.publish_cube(vault.plan_cube(epsilon="1/3", dimensions=DIMENSIONS))
+    assert vault.budget().spent == Fraction(1, 3)
+    assert cube.guarantee.epsilon == Fraction(1, 3)
+    assert charges(vault) == [cube.origin.charge]
+    assert cube["sex", "age"].shape == (2, 4)
+
+
+def test_a_cube_is_as_near_to_the_table_as_it_says(vault):
+    plan = vault.plan_cube(epsilon=1, dimensions=("sex",), planner="base")
+    cube = vault.publish_cube(plan)
+    # λ = 2 and two cells: the total is beyond ±200 with probability below 1e-40.
+    assert abs(cube[()].item() - 900) < 200
+
+
+def test_planning_spends_nothing_and_writes_nothing(vault):
+    before = vault.ledger.head
+    plan = vault.plan_cube(cuboids=2, planner="bmaxg", epsilon="0.5", dimensions=DIMENSIONS)
+    assert plan.noise.neighbours == "replace"
+    assert vault.ledger.head == before
+
+
+def test_what_is_left_is_named_where_a_cube_costs_more(vault):
+    vault.publish_cube(vault.plan_cube(epsilon="3/4", dimensions=DIMENSIONS))
+    before = vault.ledger.head
+    with pytest.raises(BudgetExceeded, match="ε = 1/4 left"):
+        vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS))
+    assert vault.ledger.head == before
+
+
+@pytest.mark.parametrize(
+    ("choice", "error", "problem"),
+    [
+        ({"dimensions": ("sex", "agee")}, DomainError, "did you mean age"),
+        ({"dimensions": ("sex", "planet")}, DomainError, "planet has 1 value; it needs at least 2"),
+        ({}, DomainError, "planet has 1 value"),
+        ({"dimensions": ("sex", "sex")}, DomainError, "sex is named twice"),
+        ({"dimensions": DIMENSIONS, "cuboids": [("sex", "age"), ("age", "sex")]}, UnsupportedQuery, "given twice"),
+        ({"dimensions": DIMENSIONS, "cuboids": [("sex", "tall")]}, UnsupportedQuery, "no dimension 'tall'"),
+        ({"dimensions": DIMENSIONS, "cuboids": []}, UnsupportedQuery, "no cuboid to publish"),
+        ({"dimensions": DIMENSIONS, "cuboids": 4}, UnsupportedQuery, "from 0 to 3"),
+        ({"dimensions": DIMENSIONS, "planner": "best"}, UnsupportedQuery, "no planner 'best'; there are all, base"),
+        ({"dimensions": DIMENSIONS, "objective": "least"}, UnsupportedQuery, "no objective 'least'"),
+        ({"dimensions": DIMENSIONS, "epsilon": 0}, DiscreetError, "above 0"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused_with_a_reason(vault, choice, error, problem):
+    with pytest.raises(error, match=problem):
+        vault.plan_cube(**{"epsilon": 1, **choice})
+
+
+def test_a_plan_for_another_vault_is_refused(vault, tmp_path):
+    other = Vault.init(
+        tmp_path / "other",
+        table=tmp_path / "people.parquet",
+        domain=tmp_path / "people.toml",
+        epsilon=1,
+        neighbours="add-remove",
+    )
+    with pytest.raises(UnsupportedQuery, match="plan it with this vault"):
+        vault.publish_cube(other.plan_cube(epsilon=1, dimensions=DIMENSIONS))
+    assert charges(vault) == []
+
+
+def test_too_little_memory_is_said_before_anything_is_spent(vault, monkeypatch):
+    monkeypatch.setattr("discreet.cube.memory.available_bytes", lambda: 100)
+    with pytest.raises(UnsupportedQuery, match="nothing was spent"):
+        vault.publish_cube(vault.plan_cube(epsilon=1, dimensions=DIMENSIONS))
+    assert vault.budget().spent == 0
+
+
+def test_a_cube_is_published_again_from_its_charge_without_a_further_one(vault):
+    plan = vault.plan_cube(cuboids=2, planner="bmaxg", epsilon="1/2", dimensions=DIMENSIONS)
+    cube = vault.publish_cube(plan)
+    again = vault.publish_cube(cube.origin.charge)
+    assert same(cube, again)
+    assert again.origin == cube.origin
+    assert vault.budget().spent == Fraction(1, 2)
+    rough = vault.publish_cube(cube.origin.charge, consistent=False)
+    assert not rough.consistent
+    assert all(np.array_equal(rough.sources[mask], cube.sources[mask]) for mask in cube.sources)
+
+
+@pytest.mark.parametrize("where", [(Table, "evaluate"), (Archive, "save")])
+def test_a_publish_that_is_interrupted_goes_on_from_its_charge(vault, tmp_path, monkeypatch, where):
+    plan = vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS)
+
+    def interrupted(*_arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(*where, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            vault.publish_cube(plan)
+    later = Vault.open(tmp_path / "vault")
+    assert later.budget().pending == tuple(charges(later))
+    cube = later.publish_cube(charges(later)[0])
+    assert later.budget().pending == ()
+    assert later.budget().spent == Fraction(1, 2)
+    assert cube.plan == plan
+    assert same(cube, later.publish_cube(charges(later)[0]))
+
+
+def test_a_publish_whose_answer_was_completed_elsewhere_goes_on_too(vault, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(Table, "evaluate", lambda *_: 1 / 0)
+        with pytest.raises(EngineError, match="ledger complete"):
+            vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS))
+    [release] = vault.complete()
+    cube = vault.publish_cube(release.charge)
+    assert tuple(cube.sources) == cube.plan.source_masks
+    assert vault.budget().spent == Fraction(1, 2)
+
+
+def test_an_unfinished_publish_and_a_later_one_with_the_same_plan_are_told_apart_by_their_charges(vault):
+    plan = vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS)
+    first, second = vault.publish_cube(plan), vault.publish_cube(plan)
+    assert same(vault.publish_cube(first.origin.charge), first)
+    assert same(vault.publish_cube(second.origin.charge), second)
+
+
+def test_a_charge_that_is_no_cubes_is_a_clear_error(vault):
+    vault.measure(vault.count(), scale=20)
+    with pytest.raises(VaultError, match="charge 2 is not a cube's"):
+        vault.publish_cube(2)
+    with pytest.raises(VaultError, match="there is no charge 7"):
+        vault.publish_cube(7)
+
+
+def test_the_journal_says_what_was_planned(vault):
+    vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS, planner="base"))
+    [note] = [entry for entry in vault.entries() if entry["kind"] == NOTE]
+    assert note["what"] == "the plan of a cube: base, 1 cuboids to measure"
+    assert note["body"]["content"]["cuboids"] == "all"
