@@ -12,9 +12,9 @@ from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.bits import Bits, require_production
 from discreet.noise.laplace import require_scale, sample_laplace
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Quantile, Query, Sum, answer_shape
+from discreet.query.query import Count, Quantile, Query, Sum, answer_shape, require_in_domain
 from discreet.release.archive import Archive, Array
-from discreet.release.quantile import candidate_codes, draw_quantiles, histogram_of
+from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
 from discreet.release.release import Noisy, Release, grain_in
 from discreet.table.table import Table
 
@@ -53,19 +53,22 @@ class Gate:
         """A release as it was recorded. Reads no rows."""
         plan = Plan.from_json(charge.plan)
         units = self.archive.load(record.body, [answer_shape(m.query, self.domain) for m in plan.measurements])
+        return self._released(charge, plan, units, record)
+
+    def _answer(self, charge: Charge, plan: Plan, table: Table) -> Release:
+        units = self._draw(plan, table, charge)
+        mine = self.archive.save(charge.id, units)
+        record = self.ledger.record(charge.id, mine)
+        self.archive.settle(charge.id, record.body)
+        # Somebody else may have completed the same charge first: that answer is the only one.
+        return self._released(charge, plan, units, record) if record.body == mine else self.recall(charge, record)
+
+    def _released(self, charge: Charge, plan: Plan, units: list[Array], record: Record) -> Release:
         answers = [
             Noisy(measurement, grain_in(measurement, self.domain), array)
             for measurement, array in zip(plan.measurements, units, strict=True)
         ]
         return Release(plan, tuple(answers), self.ledger.budget.promise(charge.cost.peak), charge.id, record.receipt)
-
-    def _answer(self, charge: Charge, plan: Plan, table: Table) -> Release:
-        values = self._draw(plan, table, charge)
-        mine = self.archive.save(charge.id, values)
-        record = self.ledger.record(charge.id, mine)
-        if record.body != mine:
-            self.archive.discard(mine)
-        return self.recall(charge, record)
 
     def _draw(self, plan: Plan, table: Table, charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
@@ -91,9 +94,10 @@ class Gate:
         if not plan.measurements:
             raise UnsupportedQuery("a plan needs at least one query")
         for measurement in plan.measurements:
+            require_in_domain(measurement.query, self.domain)
             require_scale(measurement.scale / grain_in(measurement, self.domain))
-            if isinstance(measurement.query, Quantile) and not candidate_codes(measurement.query, self.domain):
-                raise UnsupportedQuery(f"no value of {measurement.query.of} lies in that region")
+            if isinstance(measurement.query, Quantile):
+                require_drawable(measurement.query, self.domain)
         cells = sum(prod(answer_shape(m.query, self.domain)) for m in plan.measurements)
         if cells > RELEASE_CELLS:
             raise UnsupportedQuery(f"the answer would have {cells:,} cells; at most {RELEASE_CELLS:,} are released")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery
-from discreet.ledger.guarantee import Guarantee
+from discreet.errors import InvalidNoise, UnsupportedQuery
+from discreet.ledger.guarantee import Guarantee, parse_exact
 from discreet.ledger.receipt import Receipt
 from discreet.noise.laplace import laplace_halfwidth, laplace_variance
 from discreet.query.plan import Measurement, Plan
@@ -30,8 +30,9 @@ class Noisy:
     @property
     def values(self) -> Numbers:
         """The noisy answer, an array over the codes of the query's `by` (0-dimensional without one)."""
-        if self.grain.denominator == 1:
-            return self.units * int(self.grain)
+        largest = int(np.abs(self.units).max(initial=0))
+        if self.grain.denominator == 1 and largest * self.grain.numerator < 2**63:
+            return self.units * self.grain.numerator
         return self.units * float(self.grain)
 
     @property
@@ -43,7 +44,11 @@ class Noisy:
     def halfwidth(self, confidence: float = 0.95) -> Fraction:
         """The least w such that the noise stays within ±w with at least this probability."""
         self._require_laplace()
-        return self.grain * laplace_halfwidth(self.measurement.scale / self.grain, Fraction(str(confidence)))
+        try:
+            exact = parse_exact(str(confidence))
+        except (ArithmeticError, ValueError):
+            raise InvalidNoise("a confidence is a number between 0 and 1, such as 0.95") from None
+        return self.grain * laplace_halfwidth(self.measurement.scale / self.grain, exact)
 
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
         """Bounds that hold the true answer with at least this probability, cell by cell."""
