@@ -154,7 +154,9 @@ def _find(engine: PostgresEngine, place: PostgresPlace) -> tuple[str, str]:
         "ORDER BY array_position(current_schemas(false), n.nspname)"
     )
     if not found:
-        raise TableError(f"{place.where} has no table {place.full_name}, or it may not be seen; name another, or a schema")
+        raise TableError(
+            f"{place.where} has no table {place.full_name}, or it may not be seen; name another, or a schema"
+        )
     schema, kind = found[0]
     return str(schema), kind.decode() if isinstance(kind, bytes) else str(kind)
 

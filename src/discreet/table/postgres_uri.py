@@ -70,5 +70,3 @@ def _without_password(uri: str) -> str:
 
 def has_password(uri: str) -> bool:
     return urlsplit(uri).password is not None
-
-

@@ -41,7 +41,9 @@ def unit_of(id_column: str | None, max_rows: int | None, null_ids: NullIds | Non
     if id_column is None and max_rows is None and null_ids is None:
         return None
     if id_column is None or max_rows is None:
-        raise DomainError("people with several rows need both: the column of their id, and the most rows of one to keep")
+        raise DomainError(
+            "people with several rows need both: the column of their id, and the most rows of one to keep"
+        )
     return Unit(id_column, max_rows, null_ids or "drop")
 
 
