@@ -13,7 +13,7 @@ from experiments.cubes.techniques import PMOST, PMOSTG, errors_of, exact_cube
 from experiments.tables.tables import adult
 
 SHARES = tuple(tenth / 10 for tenth in range(1, 11))
-RUNS = 2
+RUNS = 6
 
 
 def draw() -> None:

@@ -6,7 +6,7 @@ from experiments.cubes.plot import draw_errors
 from experiments.cubes.techniques import TECHNIQUES, errors_of, exact_cube
 from experiments.tables.tables import adult
 
-RUNS = 3
+RUNS = 6
 
 
 def draw() -> None:

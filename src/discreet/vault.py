@@ -6,7 +6,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from discreet.domain.attribute import Attribute, equals_text, number_text
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
-from discreet.errors import DomainError, TableError, VaultError
+from discreet.errors import DomainError, VaultError
 from discreet.ledger.guarantee import Budget, Guarantee, Neighbours, exact_epsilon
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Charge, Ledger, header_of
@@ -39,9 +39,10 @@ from discreet.release.own_table import OwnTable
 from discreet.release.release import Release
 from discreet.sql.describe import query_text
 from discreet.sql.parse import parse
-from discreet.table.open import locate
+from discreet.table.open import is_located, locate
 from discreet.table.propose import propose
 from discreet.table.table import open_table
+from discreet.table.unit import NullIds, unit_of
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
@@ -89,27 +90,34 @@ class Vault:
         domain: str | Path,
         epsilon: Number,
         neighbours: Neighbours,
+        id: str | None = None,
+        max_rows: int | None = None,
+        null_ids: NullIds | None = None,
     ) -> "Vault":
         """Make a vault over a table: nothing of it is released, and nothing is spent.
 
         `epsilon` bounds everything that the vault will ever release, together; `neighbours` says whom it protects:
         "add-remove", a person who may be in the table or not; "replace", a person whose row may be another.
+        Where people have several rows, `id` is the column that tells people apart, and at most `max_rows` rows of each
+        are kept. `null_ids`: rows without an id are left out ("drop"), or each is a person of its "own".
         """
         home = Path(path)
         if home.exists():
             raise VaultError(f"{home} is already there; open it, or choose another place")
-        budget = Budget(exact_epsilon(epsilon), neighbours)
+        unit = unit_of(id, max_rows, null_ids)
+        budget = Budget(exact_epsilon(epsilon), neighbours, unit.max_rows if unit else 1)
         text = _domain_text(domain)
-        opened = open_table(table, parse_domain(text))
         key = Bits().words(KEY_WORDS).tobytes()
+        opened = open_table(table, parse_domain(text), unit, key)
         header = {
             "vault_id": Bits().words(2).tobytes().hex(),
             "budget": budget.to_json(),
             "domain": text,
-            "fingerprint": opened.source.fingerprint(key),
+            "unit": unit and unit.to_json(),
+            "fingerprint": opened.fingerprint(key),
         }
         _make(home, header, key, locate(table))
-        return cls.open(home, table=None if isinstance(table, str | Path) else table)
+        return cls.open(home, table=None if is_located(table) else table)
 
     @classmethod
     def open(cls, path: str | Path, *, table: object = None, accept_rollback: bool = False) -> "Vault":
@@ -349,13 +357,13 @@ class Vault:
 
         People who are in both versions are protected by the one budget for both; it is not spent anew.
         """
-        if table is not None:
-            self.own.locate = lambda: table
-        opened = self.own.open()
-        fingerprint = opened.source.fingerprint(_read_key(self.path))
+        own = self.own if table is None else replace(self.own, locate=lambda: table)
+        fingerprint = own.open().fingerprint(_read_key(self.path))
         if table is not None:
             self._relocate(locate(table))
-        return self.ledger.note("refresh", {"fingerprint": fingerprint})
+        receipt = self.ledger.note("refresh", {"fingerprint": fingerprint})
+        self.own, self.gate = own, replace(self.gate, table=own.verified)
+        return receipt
 
     def _relocate(self, location: str) -> None:
         """Change the table's location in vault.toml, and nothing else there."""

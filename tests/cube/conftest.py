@@ -1,7 +1,7 @@
 """A small made-up population, measured with repeatable noise: what the gate does, without a vault."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -44,7 +44,17 @@ class Town:
 
     def exact(self, *names: str) -> NDArray[np.int64]:
         """A cuboid of the truth, its axes in the domain's order."""
-        return self.base.sum(axis=tuple(axis for axis, name in enumerate(self.domain.names) if name not in names))
+        told, further = self.domain.names[: self.base.ndim], self.domain.names[self.base.ndim :]
+        exact = self.base.sum(axis=tuple(axis for axis, name in enumerate(told) if name not in names))
+        for name in further:
+            if name in names:
+                exact = np.pad(exact[..., None], [(0, 0)] * exact.ndim + [(0, self.domain[name].size - 1)])
+        return exact
+
+    def widened(self, further: int, size: int) -> "Town":
+        """The same town with further dimensions, in which everybody has the first value."""
+        more = tuple(Integer(name=f"extra{place}", source="none", low=1, high=size) for place in range(further))
+        return replace(self, domain=replace(self.domain, attributes=(*self.domain.attributes, *more)))
 
     def measure(self, plan: Plan) -> Release:
         self.measured.append(plan)

@@ -34,7 +34,7 @@ def refused(table, words):
         ("folder.parquet", "there is no file"),
         ("broken.parquet", "cannot be read as a table; is it a whole parquet file"),
         ("broken.duckdb", "cannot be read as a table; is it a whole duckdb file"),
-        ("postgres://host/base", "postgres tables are not supported"),
+        ("mysql://host/base", "mysql tables are not supported"),
         ("mixed/*", "cannot be one table"),
     ],
 )
@@ -160,7 +160,7 @@ class TestFingerprint:
         fingerprint = table.source.fingerprint(KEY)
         os.utime(path, ns=(1, 1))
         table.verify(fingerprint, KEY)
-        monkeypatch.setattr("discreet.table.open._hash_files", lambda *_: pytest.fail("hashed again"))
+        monkeypatch.setattr("discreet.table.open.hash_files", lambda *_: pytest.fail("hashed again"))
         table.verify(fingerprint, KEY)
 
     def test_a_moved_file_is_the_same_table(self, make, people, domain, tmp_path):

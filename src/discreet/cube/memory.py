@@ -5,6 +5,7 @@ import resource
 from pathlib import Path
 
 from discreet.cube.plan import CubePlan
+from discreet.cube.wide import closure_cells, is_wide
 from discreet.errors import UnsupportedQuery
 
 NUMBER = 8
@@ -14,10 +15,11 @@ NUMBER = 8
 def needed_bytes(plan: CubePlan) -> int:
     """An upper estimate of the most that publishing a plan keeps in memory at once."""
     cells = [plan.lattice.cells(mask) for mask in plan.source_masks]
-    # While measuring: the exact and the noisy sources. Then: the noisy sources and the one array.
+    # While measuring: the exact and the noisy sources. Then: the noisy sources and the one array, or all components.
     measuring = 2 * sum(cells)
-    reconciling = sum(cells) + plan.lattice.cube_bytes // NUMBER
-    return NUMBER * max(measuring, reconciling)
+    published = sum(plan.lattice.cells(mask) for mask in plan.published)
+    computing = closure_cells(plan) + published if is_wide(plan) else plan.lattice.cube_bytes // NUMBER
+    return NUMBER * max(measuring, sum(cells) + computing)
 
 
 def require_memory(plan: CubePlan, available: int | None = None) -> None:

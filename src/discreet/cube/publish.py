@@ -1,16 +1,17 @@
 """From a cube plan to a cube: measured in one release, charged once and evenly everywhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.consistency import reconcile, roll_up
+from discreet.cube.consistency import Source, reconcile, roll_up
 from discreet.cube.cube import Cube, Dimension, Origin
 from discreet.cube.memory import require_memory
 from discreet.cube.plan import CubePlan
 from discreet.cube.progress import Progress, silent
 from discreet.cube.record import laplace_of
+from discreet.cube.wide import is_wide, reconcile_few, roll_up_few
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.query.plan import Measurement, Plan
@@ -60,15 +61,26 @@ def cube_of(
             progress(what, place / (len(sources) + 1))
             yield source
 
-    compute = reconcile if consistent else roll_up
-    array = compute(lattice, one_by_one(), plan.source_variances)
-    array.flags.writeable = False
+    cuboids = _cuboids(plan, one_by_one(), consistent)
     progress(what, 1.0)
     return Cube(
         plan=plan,
         dimensions=tuple(Dimension.of(domain[str(name)]) for name in lattice.names),
         sources=sources,
-        cuboids={mask: lattice.cuboid_of(array, mask) for mask in plan.published},
+        cuboids=cuboids,
         consistent=consistent,
         origin=Origin(domain.name, release.guarantee, release.charge, release.receipt),
     )
+
+
+def _cuboids(plan: CubePlan, sources: Iterable[Source], consistent: bool) -> dict[int, NDArray[np.float64]]:
+    """The published cuboids, read-only: views of the one array, or each by itself where that would be too large."""
+    lattice, variances = plan.lattice, plan.source_variances
+    if is_wide(plan):
+        few = reconcile_few(lattice, sources, variances, plan.published) if consistent else roll_up_few(plan, sources)
+        for cells in few.values():
+            cells.flags.writeable = False
+        return few
+    array = (reconcile if consistent else roll_up)(lattice, sources, variances)
+    array.flags.writeable = False
+    return {mask: lattice.cuboid_of(array, mask) for mask in plan.published}

@@ -14,7 +14,7 @@ def region_where(domain: Domain, conditions: Mapping[str, object]) -> Region:
     """The points that meet every condition.
 
     A number or (low, high), both included, for integers; (low, high) at edges, half-open, for bins; a value or a
-    collection of values for categories; None for missing values.
+    collection of values for categories; None, also in a collection, for missing values.
     """
     region = domain.everything
     for name, wanted in conditions.items():
@@ -26,18 +26,23 @@ def region_where(domain: Domain, conditions: Mapping[str, object]) -> Region:
 
 def _spans(attribute: Attribute, wanted: object) -> list[tuple[int, int]]:
     if wanted is None:
-        if attribute.null_code is None:
-            raise DomainError(f"{attribute.name} has no code for missing values")
-        return [(attribute.null_code, attribute.null_code)]
+        return [(_null_code(attribute),) * 2]
     match attribute:
         case Integer():
             return _integer_span(attribute, wanted)
         case Category():
             values = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Collection) else list(wanted)
-            return [(code, code) for code in (_category_code(attribute, value) for value in values)]
+            codes = [_null_code(attribute) if value is None else _category_code(attribute, value) for value in values]
+            return [(code, code) for code in codes]
         case Bins():
             return [_bins_span(attribute, wanted)]
     raise DomainError(f"{attribute.name} is of a kind that conditions do not know")
+
+
+def _null_code(attribute: Attribute) -> int:
+    if attribute.null_code is None:
+        raise DomainError(f"{attribute.name} has no code for missing values")
+    return attribute.null_code
 
 
 def _integer_span(attribute: Integer, wanted: object) -> list[tuple[int, int]]:

@@ -2,13 +2,15 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from discreet.domain.domain import Domain
 from discreet.errors import TableError
 from discreet.ledger.ledger import Ledger
-from discreet.table.open import FRAME
+from discreet.table.engine import FRAME
 from discreet.table.table import Table, open_table
+from discreet.table.unit import Unit
 
 
 @dataclass
@@ -27,15 +29,19 @@ class OwnTable:
         """The table, if it is the one that the vault was made for or that was accepted since."""
         accepted = str((self.ledger.latest("refresh") or self.ledger.header)["fingerprint"])
         with self._lock:
-            if self._opened is None or self._accepted != accepted:
-                self._opened, self._accepted = self.open(), accepted
-            opened = self._opened
-        opened.verify(accepted, self.key())
-        return opened
+            if self._opened is not None and self._accepted == accepted:
+                with suppress(TableError):  # it may have moved since, and be in its new place unchanged
+                    self._opened.verify(accepted, self.key())
+                    return self._opened
+            opened = self.open()
+            opened.verify(accepted, self.key())
+            self._opened, self._accepted = opened, accepted
+            return opened
 
     def open(self) -> Table:
         """The table as it is now, whether it was accepted or not."""
         table = self.locate()
         if isinstance(table, str) and table == FRAME:
             raise TableError("this vault's table is a data frame; hand it over: Vault.open(path, table=frame)")
-        return open_table(table, self.domain)
+        unit = self.ledger.header.get("unit")
+        return open_table(table, self.domain, None if unit is None else Unit.from_json(unit), self.key())

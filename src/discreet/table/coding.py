@@ -78,7 +78,7 @@ def _code(value: Any, attribute: Attribute) -> Any:
     missing = _constant(attribute.null_code if attribute.null else attribute.other_code)
     match attribute:
         case Category():
-            position = value.find_in_set(list(attribute.values)).nullif(-1)
+            position = ibis.array(list(attribute.values)).index(value).nullif(-1)
             code = position if attribute.other_code is None else position.fill_null(attribute.other_code)
             return ibis.cases((value.isnull(), missing), else_=code)
         case Integer(low=low, high=high):

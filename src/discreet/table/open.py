@@ -28,8 +28,8 @@ SOURCE = "source"
 def open_source(table: object) -> Source:
     """Open a location or a table in memory.
 
-    Locations are paths (Parquet, CSV, or a DuckDB file as `people.duckdb?table=people`) and those of Postgres and Spark;
-    tables in memory are pandas, polars and Arrow frames, and Ibis tables of DuckDB, Postgres and Spark.
+    Locations are paths (Parquet, CSV, or a DuckDB file as `people.duckdb?table=people`), and URIs of Postgres and of
+    Spark; tables in memory are pandas, polars and Arrow frames, and Ibis tables of DuckDB, Postgres and Spark.
     """
     if isinstance(table, str | Path):
         return _open_location(str(table))

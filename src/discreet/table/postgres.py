@@ -1,7 +1,6 @@
 """Tables in Postgres. Everything is computed there; what comes back is as large as the answer."""
 
 import os
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -30,9 +29,9 @@ SESSION = (
     "SET bytea_output = hex",
     "SET intervalstyle = iso_8601",
 )
-CONNECT_SECONDS = 10
-COPY_HEADER, COPY_END = 19, struct.pack("!h", -1)
-"""Binary COPY: a header without extensions; each row a count of fields, each field its length and its bytes."""
+CONNECT_SECONDS = "10"
+COPY_HEADER, COPY_END = 19, b"\xff\xff"
+"""What binary COPY writes before the rows, in bytes, and after them."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +49,16 @@ class PostgresEngine:
         return str(ibis.to_sql(rows, dialect="postgres"))
 
     def run(self, sql: str) -> list[Array]:
-        with self._session() as session:
-            return _columns(b"".join(_copied(session, sql)))
+        with self._session() as session, _copied(session, sql) as (fields, chunks):
+            return _columns(b"".join(chunks), fields)
 
     def stream(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
         with self._session() as session:
             names = [column.name for column in session.execute(f"SELECT * FROM ({sql}) AS s LIMIT 0").description or ()]
             wide = ", ".join(f"CAST({quoted_name(name)} AS BIGINT)" for name in names)
-            rows = _copied(session, f"SELECT {wide} FROM ({sql}) AS narrow")
-            for data in _batches(rows, batch_rows * _row_bytes(len(names))):
-                yield pa.RecordBatch.from_arrays([pa.array(column) for column in _columns(data)], names)
+            with _copied(session, f"SELECT {wide} FROM ({sql}) AS narrow") as (fields, chunks):
+                for data in _batches(chunks, batch_rows * _row_type(fields).itemsize):
+                    yield pa.RecordBatch.from_arrays([pa.array(column) for column in _columns(data, fields)], names)
 
     def texts(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query on the catalogue."""
@@ -93,9 +92,10 @@ class PostgresEngine:
 
     def _connect(self) -> "psycopg.Connection":
         import psycopg
+        from psycopg.conninfo import make_conninfo
 
         try:
-            session = psycopg.connect(**self.parameters, connect_timeout=CONNECT_SECONDS, autocommit=True)
+            session = psycopg.connect(make_conninfo(**self.parameters), autocommit=True)
             for statement in SESSION:
                 session.execute(statement.encode())
         except psycopg.Error as error:
@@ -107,7 +107,7 @@ def open_postgres(uri: str) -> Source:
     """Open `postgres://user@host:port/database?table=people`; the columns are read, and no row."""
     place = parse_place(uri)
     _require_driver()
-    engine = PostgresEngine(place.parameters, place.where)
+    engine = PostgresEngine({"connect_timeout": CONNECT_SECONDS, **place.parameters}, place.where)
     schema, kind = _find(engine, place)
     relation = f"{quoted_name(schema)}.{quoted_name(place.table)}"
     columns = _columns_of(engine, relation)
@@ -154,9 +154,7 @@ def _find(engine: PostgresEngine, place: PostgresPlace) -> tuple[str, str]:
         "ORDER BY array_position(current_schemas(false), n.nspname)"
     )
     if not found:
-        raise TableError(
-            f"{place.where} has no table {place.full_name}, or it may not be seen; name another, or a schema"
-        )
+        raise TableError(f"{place.where} has no table {place.full_name} that you may see; name another, or its schema")
     schema, kind = found[0]
     return str(schema), kind.decode() if isinstance(kind, bytes) else str(kind)
 
@@ -185,19 +183,23 @@ def _stamp(engine: PostgresEngine, relation: str) -> object:
     with suppress(EngineError):
         return engine.texts(
             "SELECT c.oid, pg_relation_filenode(c.oid), s.n_tup_ins, s.n_tup_upd, s.n_tup_del "
-            f"FROM pg_class c JOIN pg_stat_all_tables s ON s.relid = c.oid WHERE c.oid = to_regclass({quoted(relation)})"
+            "FROM pg_class c JOIN pg_stat_all_tables s ON s.relid = c.oid "
+            f"WHERE c.oid = to_regclass({quoted(relation)})"
         )
     return None
 
 
-def _copied(session: "psycopg.Connection", sql: str) -> Iterator[bytes]:
+@contextmanager
+def _copied(session: "psycopg.Connection", sql: str) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """How many columns an answer has, and its rows as binary COPY writes them."""
     with session.cursor() as cursor, cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT BINARY)".encode()) as copy:
-        for chunk in copy:
-            yield bytes(chunk)
+        yield cursor.pgresult.nfields if cursor.pgresult else 0, map(bytes, copy)
 
 
-def _row_bytes(columns: int) -> int:
-    return 2 + 12 * columns
+def _row_type(fields: int) -> Any:
+    """A row of 64-bit integers in binary COPY: how many fields, and before each one its length."""
+    parts = [part for i in range(fields) for part in ((f"length{i}", ">i4"), (f"value{i}", ">i8"))]
+    return np.dtype([("fields", ">i2"), *parts])
 
 
 def _batches(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
@@ -215,14 +217,11 @@ def _batches(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
         yield header + bytes(held)
 
 
-def _columns(data: bytes) -> list[Array]:
+def _columns(data: bytes, fields: int) -> list[Array]:
     """The columns of binary COPY output whose fields are 64-bit integers, none missing."""
-    body = data[COPY_HEADER : -len(COPY_END)]
-    fields = struct.unpack("!h", data[COPY_HEADER : COPY_HEADER + 2])[0]
-    if fields < 0:
-        return []
-    row = np.dtype([("fields", ">i2")] + [part for i in range(fields) for part in ((f"l{i}", ">i4"), (f"v{i}", ">i8"))])
+    row = _row_type(fields)
+    body = memoryview(data)[COPY_HEADER : -len(COPY_END)]
     if len(body) % row.itemsize:
         raise failed()
     rows = np.frombuffer(body, row)
-    return [rows[f"v{i}"].astype(np.int64) for i in range(fields)]
+    return [rows[f"value{i}"].astype(np.int64) for i in range(fields)]

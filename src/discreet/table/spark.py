@@ -78,6 +78,8 @@ def open_spark(uri: str) -> Source:
 def _open_parquet(uri: str) -> Source:
     """Files on this machine are recognised by their bytes; those elsewhere by their rows."""
     path = uri.removeprefix(PARQUET)
+    if Path(path).is_dir():  # what Spark writes as one table
+        path = f"{path}/*.parquet"
     files = [path] if _is_remote(path) else contents_of(path)
     engine = _connect(None)
     with _in_words_of(f"{path} cannot be read as Parquet; is it there, and whole?"):

@@ -27,7 +27,9 @@ from discreet.table.unit import Unit, bounded
 COPY_LIMIT = 1 << 30
 """Codes are kept in memory, from the second read on, where they take at most this many bytes."""
 SHARED_SCAN_CELLS = 1 << 26
-"""Several marginals come from one GROUP BY over all their attributes where that has at most this many cells."""
+"""Several marginals come from one GROUP BY over all their attributes where that has at most this many cells …"""
+SMALL_CELLS, SPARSER = 1 << 20, 16
+"""… and is small, or not so many times larger than all of them: summing it up must not cost more than reading again."""
 FEW_BOXES = 32
 """A region of more boxes is summed up from a finer grouping: an engine plans long conditions in quadratic time."""
 SATURATION = 1 << 62
@@ -101,13 +103,17 @@ class Table:
     def _read(self, queries: Sequence[Measured], relation: str) -> list[Array]:
         marginals = {query.by for query in queries if self._is_marginal(query)}
         shared = tuple(name for name in self.domain.names if any(name in by for by in marginals))
-        if len(marginals) > 1 and prod(self.domain[name].size for name in shared) <= SHARED_SCAN_CELLS:
+        wanted = sum(self._cells(by) for by in marginals)
+        if len(marginals) > 1 and self._cells(shared) <= min(SHARED_SCAN_CELLS, max(SMALL_CELLS, SPARSER * wanted)):
             return self._read_shared(queries, shared, relation)
         answers: dict[Measured, Array] = {}
         for by in dict.fromkeys(query.by for query in queries):
             alike = list(dict.fromkeys(query for query in queries if query.by == by))
             answers.update(zip(alike, self._grouped(alike, by, relation), strict=True))
         return [answers[query] for query in queries]
+
+    def _cells(self, by: tuple[str, ...]) -> int:
+        return prod(self.domain[name].size for name in by)
 
     def _finer(self, query: Measured) -> Measured:
         """The query itself, or for a region of many boxes the same of everything, by every attribute it restricts."""

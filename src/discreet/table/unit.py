@@ -42,7 +42,7 @@ def unit_of(id_column: str | None, max_rows: int | None, null_ids: NullIds | Non
         return None
     if id_column is None or max_rows is None:
         raise DomainError(
-            "people with several rows need both: the column of their id, and the most rows of one to keep"
+            "people with several rows need both: the column of their id, and the most rows to keep of one"
         )
     return Unit(id_column, max_rows, null_ids or "drop")
 

@@ -65,7 +65,7 @@ class Landscape:
         return float(evaluate(self.terrain_at(r), r, logits, np.empty_like(logits)))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def evaluate(terrain: Terrain, r: float, logits: Masks, gradient: Masks) -> float:
     """log f at a point; fills in its gradient."""
     masks, power = logits.size, terrain.noise_power
@@ -90,7 +90,7 @@ def evaluate(terrain: Terrain, r: float, logits: Masks, gradient: Masks) -> floa
     return float(value + power * np.log(total))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _terms(log_weights: Masks, r: float, variances: Masks, terms: Masks) -> tuple[float, float]:
     """The power mean's logarithm; its terms over the variances, all times one number, and that number."""
     largest = -np.inf
