@@ -12,7 +12,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
-from discreet.noise.laplace import laplace_halfwidth, laplace_variance
+from discreet.noise.law import Exponential, Noise
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile, Sum, grain_of
 
