@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.cube import axes
@@ -181,17 +181,16 @@ def test_a_source_given_twice_is_refused():
 
 
 def test_sources_are_taken_one_at_a_time_and_memory_is_one_cube_and_one_source():
-    lattice = Lattice((40, 30, 20, 10))
-    reconcile(Lattice((2,)), [(1, np.ones(2, np.int64))], {1: 1.0})
+    lattice = Lattice((60, 40, 30, 20))
+    sources = ((mask, np.ones(lattice.shape(mask), np.int64)) for mask in range(16))
     tracemalloc.start()
-    reconcile(lattice, ((mask, np.ones(lattice.shape(mask), np.int64)) for mask in range(16)), dict.fromkeys(range(16), 2.0))
+    reconcile(lattice, sources, dict.fromkeys(range(16), 2.0))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 1.1 * lattice.cube_bytes + 8 * lattice.cells(lattice.base)
+    assert peak < 1.2 * lattice.cube_bytes + 8 * lattice.cells(lattice.base)
 
 
-@settings(max_examples=3)
-@given(st.sampled_from(["all", "bmaxg", "optimal"]))
+@pytest.mark.parametrize("planner", ["all", "bmaxg", "optimal"])
 def test_the_spread_of_many_noisy_cubes_is_the_stated_variance(planner):
     lattice = Lattice((2, 3, 2))
     plan = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove"), planner=planner)

@@ -37,7 +37,6 @@ NUMBERS_IN_TEXT = (
     "x",
     "5 apples",
     "0x10",
-    "١",
 )
 
 
