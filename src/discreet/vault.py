@@ -17,21 +17,23 @@ from numpy.typing import NDArray
 from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
 from discreet.answer.known import Known
-from discreet.answer.policy import Policy, Wish
+from discreet.answer.policy import Policy, Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
-from discreet.domain.attribute import equals_text, number_text
+from discreet.domain.attribute import equals_text
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
-from discreet.errors import DomainError, TableError, VaultError
-from discreet.ledger.guarantee import Budget, Guarantee, Neighbours, exact_epsilon
+from discreet.errors import DomainError, InvalidBudget, TableError, VaultError
+from discreet.ledger.budget import Budget, ConcentratedBudget, PureBudget, budget_from_json, exact_amount
+from discreet.ledger.guarantee import Guarantee, Neighbours
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Charge, Ledger, header_of
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
+from discreet.noise.law import law_text
 from discreet.query.lattice import Cuboids, Label, Lattice
 from discreet.query.plan import Measurement, Plan, exact_scale
-from discreet.query.query import Count, Query, Sum
+from discreet.query.query import Count, Quantile, Query, Sum
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
 from discreet.release.release import Release
@@ -84,18 +86,22 @@ class Vault:
         *,
         table: object,
         domain: str | Path,
-        epsilon: Number,
         neighbours: Neighbours,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
     ) -> "Vault":
         """Make a vault over a table: nothing of it is released, and nothing is spent.
 
-        `epsilon` bounds everything that the vault will ever release, together; `neighbours` says whom it protects:
-        "add-remove", a person who may be in the table or not; "replace", a person whose row may be another.
+        The budget bounds everything that the vault will ever release, together: `epsilon` (pure differential privacy,
+        Laplace noise), `rho` (zCDP, Gaussian noise), or `epsilon` with `delta` (kept by way of zCDP). `neighbours` says
+        whom it protects: "add-remove", a person who may be in the table or not; "replace", a person whose row may be
+        another.
         """
         home = Path(path)
         if home.exists():
             raise VaultError(f"{home} is already there; open it, or choose another place")
-        budget = Budget(exact_epsilon(epsilon), neighbours)
+        budget = _budget(epsilon, delta, rho, neighbours)
         text = _domain_text(domain)
         opened = open_table(table, parse_domain(text))
         key = Bits().words(KEY_WORDS).tobytes()
@@ -119,7 +125,7 @@ class Vault:
             raise VaultError(f"{home} is not a vault; make one with `discreet init`")
         location, policy = _read_settings(home)
         header = header_of(home / JOURNAL)
-        domain, budget = parse_domain(header["domain"]), Budget.from_json(header["budget"])
+        domain, budget = parse_domain(header["domain"]), budget_from_json(header["budget"])
         ledger = Ledger.open(home / JOURNAL, domain, budget, accept_rollback=accept_rollback)
         opener = _Opener(home, domain, ledger, location if table is None else table)
         gate = Gate(domain, opener.verified, ledger, Archive(home / RELEASES), Bits())
@@ -139,7 +145,9 @@ class Vault:
             return self.gate.measure(query)
         if scale is None:
             raise VaultError("say how much noise: measure(query, scale=100)")
-        return self.gate.measure(Plan((Measurement(query, exact_scale(scale)),)))
+        noise = noise_of_scale(exact_scale(scale), self.ledger.budget)
+        law = exponential_like(noise, self.ledger.budget) if isinstance(query, Quantile) else noise
+        return self.gate.measure(Plan((Measurement(query, law),)))
 
     def ask(
         self,
@@ -181,8 +189,8 @@ class Vault:
         charges = sum(entry.kind == "charge" for entry in self.ledger.entries())
         return BudgetReport(
             guarantee=budget.guarantee,
-            spent=budget.epsilon_of(spent),
-            left=budget.epsilon_of(max(budget.limit - spent, 0)),
+            spent=budget.amount_of(spent),
+            left=budget.amount_of(max(budget.limit - spent, 0)),
             charges=charges,
             pending=tuple(charge.id for charge in self.ledger.pending()),
         )
@@ -192,7 +200,7 @@ class Vault:
         if rows == columns:
             raise DomainError("a map needs two different attributes")
         units = self.ledger.left_by([self.domain.axis(rows), self.domain.axis(columns)])
-        return units.astype(np.float64) * float(self.ledger.budget.epsilon_of(1))
+        return units.astype(np.float64) * float(self.ledger.budget.amount_of(1))
 
     def plot_budget(self, *attributes: str, path: str | Path) -> None:
         """Draw what is left, by region: a heat map over two attributes."""
@@ -202,13 +210,14 @@ class Vault:
         if len(attributes) != 2:
             raise DomainError("a map is drawn over two attributes, as in age,income")
         rows, columns = (self.domain[name.strip()] for name in attributes)
+        budget = self.ledger.budget
         picture = heat_map(
             self.budget_map(rows.name, columns.name),
             (rows.name, rows.labels),
             (columns.name, columns.labels),
-            f"What is left of ε {equals_text(self.ledger.budget.epsilon)} in {self.domain.name}",
-            "ε left, at least",
-            limits=(0.0, float(self.ledger.budget.epsilon)),
+            f"What is left of {budget.symbol} {equals_text(budget.total)} in {self.domain.name}",
+            f"{budget.symbol} left, at least",
+            limits=(0.0, float(budget.total)),
         )
         save_picture(picture, path)
 
@@ -261,7 +270,7 @@ class Vault:
 
     def plan_text(self, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""
-        return [f"{query_text(m.query, self.domain)}, scale {number_text(m.scale)}" for m in plan.measurements]
+        return [f"{query_text(m.query, self.domain)}, {law_text(m.law)}" for m in plan.measurements]
 
     def complete(self) -> list[Release]:
         """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent."""
@@ -270,7 +279,8 @@ class Vault:
     def plan_cube(
         self,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         cuboids: Cuboids = "all",
         planner: str = "optimal",
         objective: "Objective" = "max",
@@ -278,19 +288,20 @@ class Vault:
         weights: Mapping[tuple[Label, ...], float] | None = None,
         bound: float | None = None,
     ) -> "CubePlan":
-        """Which cuboids to measure, with what shares of ε, and how exact every cuboid will be. Spends nothing.
+        """Which cuboids to measure, with what shares of `epsilon` (or `rho`, by the vault's budget), and how exact
+        every cuboid will be. Spends nothing.
 
         `cuboids` is "all", a number (all cuboids of at most so many dimensions), or a list of cuboids by their
         dimensions. `dimensions` are all attributes where nothing is said.
         """
-        from discreet.cube.noise_model import LaplaceNoise  # planning brings compiled code that asking does not need
+        from discreet.cube.noise_model import noise_model  # planning brings compiled code that asking does not need
         from discreet.cube.planning import plan_cube
 
         names = tuple(self.domain[name].name for name in dimensions or self.domain.names)
         budget = self.ledger.budget
         return plan_cube(
             Lattice(tuple(self.domain[name].size for name in names), names),
-            LaplaceNoise(exact_epsilon(epsilon), budget.neighbours, budget.max_rows),
+            noise_model(epsilon, rho, budget),
             cuboids=cuboids,
             planner=planner,
             objective=objective,
@@ -419,6 +430,17 @@ def _read_key(home: Path) -> bytes:
         raise VaultError(
             f"{home / KEY} cannot be read, and without it the table cannot be recognised; restore it from a backup"
         ) from None
+
+
+def _budget(epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours) -> Budget:
+    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
+        raise InvalidBudget("a vault has one currency: epsilon, epsilon with delta, or rho")
+    if rho is not None:
+        return ConcentratedBudget(exact_amount(rho, "ρ"), neighbours)
+    total = exact_amount(epsilon or 0)
+    if delta is None:
+        return PureBudget(total, neighbours)
+    return ConcentratedBudget.of(total, exact_amount(delta, "δ"), neighbours)
 
 
 def _domain_text(path: str | Path) -> str:

@@ -15,7 +15,7 @@ from discreet.cube.planning import plan_cube
 from discreet.cube.publish import publish_cube
 from discreet.domain.attribute import Category, Integer
 from discreet.domain.domain import Domain
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import SeededBits
 from discreet.noise.laplace import sample_laplace
@@ -53,7 +53,7 @@ class Town:
             exact = self.exact(*measurement.query.by)
             noise = sample_laplace(measurement.scale, exact.size, self.bits).reshape(exact.shape)
             answers.append(Noisy(measurement, Fraction(1), exact + noise))
-        promise = Budget(Fraction(10), "add-remove").promise(plan.cost(self.domain).everywhere)
+        promise = PureBudget(Fraction(10), "add-remove").promise(plan.cost(self.domain, BUDGET).everywhere)
         return Release(plan, tuple(answers), promise, 7, Receipt(8, bytes(range(32))))
 
     def plan(self, epsilon: str = "1", **choice: object) -> CubePlan:

@@ -55,7 +55,7 @@ def _show_explanation(explanation: Explanation) -> None:
             forecast.column,
             ", ".join(f"{kind} × {count}" if count > 1 else kind for kind, count in forecast.kinds.items()),
             "–" if forecast.halfwidth is None else f"± {forecast.halfwidth:,.6g}",
-            "–" if forecast.scale is None else f"{float(forecast.scale):,.6g}",
+            f"{forecast.scale:,.6g}",
         )
         for forecast in explanation.forecasts
     ]
@@ -65,8 +65,8 @@ def _show_explanation(explanation: Explanation) -> None:
     pairs(
         "",
         [
-            ("cost", f"ε {equals_text(explanation.cost)}"),
-            ("left", f"ε {equals_text(explanation.left)} in its region"),
+            ("cost", f"{explanation.symbol} {equals_text(explanation.cost)}"),
+            ("left", f"{explanation.symbol} {equals_text(explanation.left)} in its region"),
             ("such questions", more),
             *(("note", note) for note in explanation.notes),
         ],

@@ -1,13 +1,14 @@
 """Budgets: what a vault may ever spend, in one currency, and what a mechanism costs in it.
 
 Pure: a row at point p changes the odds of everything released by at most exp(spend at p). Adding or removing one
-person, who has up to k rows, therefore costs k times the map's maximum M; replacing one person's rows takes k rows away
-and adds k: 2·k·M. So M ≤ ε/(k·S), with S = 1 or 2, is ε-differential privacy. [relaxation, Lemma 2, with noise per query]
+person, who has up to k rows, therefore costs k times the map's maximum M; replacing one person's rows takes k rows
+away and adds k: 2·k·M. So M ≤ ε/(k·S), with S = 1 or 2, is ε-differential privacy.
+[relaxation, Lemma 2, with noise per query]
 
-Concentrated: Gaussian noise of variance σ² on numbers that one row at p moves by f(p) costs ρ = f(p)²/(2σ²), a mechanism
-with a pure loss of ε costs ε²/2 [Bun, Steinke 2016, Proposition 1.4]. A person's k rows move a number by at most the sum
-of k such moves, whose square is at most k times the sum of their squares: over all measurements k²·M. For a person
-replaced, let r and a be what the rows taken away and added move a number by. Where all moves have one sign,
+Concentrated: Gaussian noise of variance σ² on numbers that one row at p moves by f(p) costs ρ = f(p)²/(2σ²), and a
+mechanism with a pure loss of ε costs ε²/2 [Bun, Steinke 2016, Proposition 1.4]. A person's k rows move a number by at
+most the sum of k such moves, whose square is at most k times the sum of their squares: over all measurements k²·M. For
+a person replaced, let r and a be what the rows taken away and added move a number by. Where all moves have one sign,
 (a − r)² ≤ a² + r², hence 2k²·M; otherwise, and for pure mechanisms, (|a| + |r|)² ≤ 2a² + 2r², hence 4k²·M. So
 M ≤ ρ/(k²·S) is ρ-zCDP, where in a `replace` vault everything but one-signed Gaussian numbers is charged twice.
 
@@ -26,16 +27,15 @@ from discreet.errors import InvalidBudget, InvalidNoise
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.guarantee import SENSES, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
 from discreet.ledger.spend import MAX_UNITS, UNITS, units_down
-from discreet.noise.law import Exponential, Gaussian, Laplace, Law
+from discreet.noise.law import Gaussian, Law
 
 
-@dataclass(frozen=True, kw_only=True)
 class Budget(ABC):
     """A total for everything that a vault will ever release. Raises InvalidBudget where that makes no sense."""
 
     symbol: ClassVar[str]
     neighbours: Neighbours
-    max_rows: int = 1
+    max_rows: int
 
     def __post_init__(self) -> None:
         if self.neighbours not in get_args(Neighbours):
@@ -86,12 +86,14 @@ class Budget(ABC):
     def to_json(self) -> dict[str, Any]: ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PureBudget(Budget):
     """A total of ε."""
 
     symbol: ClassVar[str] = "ε"
     epsilon: Fraction
+    neighbours: Neighbours
+    max_rows: int = 1
 
     @property
     def total(self) -> Fraction:
@@ -117,12 +119,14 @@ class PureBudget(Budget):
         return {"epsilon": str(self.epsilon), "neighbours": self.neighbours, "max_rows": self.max_rows}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ConcentratedBudget(Budget):
     """A total of ρ; with `epsilon` and `delta`, the ρ that implies them."""
 
     symbol: ClassVar[str] = "ρ"
     rho: Fraction
+    neighbours: Neighbours
+    max_rows: int = 1
     epsilon: Fraction | None = None
     delta: Fraction | None = None
 
@@ -132,7 +136,7 @@ class ConcentratedBudget(Budget):
         if not 0 < delta < 1:
             raise InvalidBudget("δ must lie between 0 and 1; it should be far below 1 over the number of people")
         rho = rho_for(epsilon, delta)
-        return cls(rho=rho, epsilon=epsilon, delta=delta, neighbours=neighbours, max_rows=max_rows)
+        return cls(rho, neighbours, max_rows, epsilon, delta)
 
     @property
     def total(self) -> Fraction:
@@ -143,11 +147,7 @@ class ConcentratedBudget(Budget):
         return self.max_rows**2 * SENSES[self.neighbours]
 
     def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:
-        match law:
-            case Gaussian():
-                cost = move * move / (2 * law.sigma_squared)
-            case Laplace() | Exponential():
-                cost = (move / law.scale) ** 2 / 2
+        cost = move**2 / (2 * law.sigma_squared) if isinstance(law, Gaussian) else (move / law.scale) ** 2 / 2
         tight = self.neighbours == "add-remove" or (isinstance(law, Gaussian) and one_signed)
         return cost if tight else 2 * cost
 
@@ -166,11 +166,11 @@ class ConcentratedBudget(Budget):
 
 
 def budget_from_json(body: Mapping[str, Any]) -> Budget:
-    whom = {"neighbours": body["neighbours"], "max_rows": body["max_rows"]}
-    if "rho" not in body:
-        return PureBudget(epsilon=Fraction(body["epsilon"]), **whom)
-    implied = {key: Fraction(body[key]) for key in ("epsilon", "delta") if key in body}
-    return ConcentratedBudget(rho=Fraction(body["rho"]), **implied, **whom)
+    neighbours, max_rows = body["neighbours"], body["max_rows"]
+    epsilon, delta, rho = (Fraction(body[key]) if key in body else None for key in ("epsilon", "delta", "rho"))
+    if rho is None:
+        return PureBudget(Fraction(body["epsilon"]), neighbours, max_rows)
+    return ConcentratedBudget(rho, neighbours, max_rows, epsilon, delta)
 
 
 def exact_amount(value: Fraction | Decimal | int | float | str, symbol: str = "ε") -> Fraction:

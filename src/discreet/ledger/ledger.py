@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import Budget
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
 from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt, receipt_path
 from discreet.ledger.spend import Cost, Refusal, SpendMap

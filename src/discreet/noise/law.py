@@ -1,5 +1,6 @@
 """The laws that a measurement's noise can have, as nouns: what is drawn, how far it strays, how it is written down."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -52,7 +53,7 @@ class Gaussian:
     @property
     def scale(self) -> float:
         """σ."""
-        return float(self.sigma_squared) ** 0.5
+        return math.sqrt(self.sigma_squared)
 
     @property
     def variance(self) -> float:
@@ -99,3 +100,8 @@ def law_from_json(body: dict[str, str]) -> Law:
         case "exponential":
             return Exponential(Fraction(parameter))
     raise InvalidNoise(f"noise of kind {kind!r}; this version knows laplace, gaussian and exponential")
+
+
+def law_text(law: Law) -> str:
+    """The noise as people read it."""
+    return f"σ = {law.scale:,.6g}" if isinstance(law, Gaussian) else f"scale {float(law.scale):,.6g}"

@@ -10,7 +10,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import EngineError, UnsupportedQuery
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.bits import Bits, require_production
-from discreet.noise.laplace import require_scale, sample_laplace
+from discreet.noise.law import Exponential
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Query, Sum, answer_shape
 from discreet.release.archive import Archive, Array
@@ -41,7 +41,7 @@ class Gate:
         require_production(self.bits)
         self._require_measurable(plan)
         table = self.table()
-        charge = self.ledger.charge(plan.cost(self.domain), plan.to_json())
+        charge = self.ledger.charge(plan.cost(self.domain, self.ledger.budget), plan.to_json())
         return self._answer(charge, plan, table)
 
     def complete(self, charge: Charge) -> Release:
@@ -80,18 +80,19 @@ class Gate:
             ) from None
 
     def _noisy(self, measurement: Measurement, exact: Array) -> Array:
-        if isinstance(measurement.query, Quantile):
-            return draw_quantiles(measurement.query, measurement.scale, exact, self.domain, self.bits)
-        scale = measurement.scale / grain_in(measurement, self.domain)
-        noise = sample_laplace(scale, exact.size, self.bits)
-        return np.add(exact, noise.reshape(exact.shape), out=noise.reshape(exact.shape))
+        if isinstance(measurement.query, Quantile) and isinstance(measurement.law, Exponential):
+            return draw_quantiles(measurement.query, measurement.law.scale, exact, self.domain, self.bits)
+        law = Noisy(measurement, grain_in(measurement, self.domain), exact).noise
+        noise = law.sample(exact.size, self.bits).reshape(exact.shape)
+        return np.add(exact, noise, out=noise)
 
     def _require_measurable(self, plan: Plan) -> None:
         """Refuse, before anything is charged, what could only fail later."""
         if not plan.measurements:
             raise UnsupportedQuery("a plan needs at least one query")
         for measurement in plan.measurements:
-            require_scale(measurement.scale / grain_in(measurement, self.domain))
+            if not isinstance(measurement.law, Exponential):
+                measurement.law.times(1 / grain_in(measurement, self.domain))
             if isinstance(measurement.query, Quantile) and not candidate_codes(measurement.query, self.domain):
                 raise UnsupportedQuery(f"no value of {measurement.query.of} lies in that region")
         cells = sum(prod(answer_shape(m.query, self.domain)) for m in plan.measurements)

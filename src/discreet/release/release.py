@@ -21,7 +21,7 @@ Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Noisy:
-    """One measurement's answer: whole grains with discrete Laplace noise in every cell (codes, for a Quantile)."""
+    """One measurement's answer: whole grains with discrete noise in every cell (codes, for a Quantile)."""
 
     measurement: Measurement
     grain: Fraction
@@ -35,15 +35,21 @@ class Noisy:
         return self.units * float(self.grain)
 
     @property
+    def noise(self) -> Noise:
+        """The law of the noise in each cell, in whole grains."""
+        law = self.measurement.law
+        if isinstance(law, Exponential):
+            raise UnsupportedQuery("a quantile's error depends on the data; its rank error is public, see rank_error")
+        return law.times(1 / self.grain)
+
+    @property
     def variance(self) -> float:
         """The exact variance of the noise in each cell: the discrete one."""
-        self._require_laplace()
-        return float(self.grain) ** 2 * laplace_variance(self.measurement.scale / self.grain)
+        return float(self.grain) ** 2 * self.noise.variance
 
     def halfwidth(self, confidence: float = 0.95) -> Fraction:
         """The least w such that the noise stays within ±w with at least this probability."""
-        self._require_laplace()
-        return self.grain * laplace_halfwidth(self.measurement.scale / self.grain, Fraction(str(confidence)))
+        return self.grain * self.noise.halfwidth(Fraction(str(confidence)))
 
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
         """Bounds that hold the true answer with at least this probability, cell by cell."""
@@ -51,10 +57,6 @@ class Noisy:
         width = int(half) if half.denominator == 1 else float(half)
         low, high = self.values - width, self.values + width
         return (low.item(), high.item()) if low.ndim == 0 else (low, high)
-
-    def _require_laplace(self) -> None:
-        if isinstance(self.measurement.query, Quantile):
-            raise UnsupportedQuery("a quantile's error depends on the data; its rank error is public, see rank_error")
 
     def rows(self, domain: Domain, confidence: float = 0.95) -> Iterator["Row"]:
         """One row for each cell: the labels of its group, the value, and an interval where there is one."""
