@@ -18,7 +18,6 @@ from discreet.domain.domain import Domain
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import SeededBits
-from discreet.noise.laplace import sample_laplace
 from discreet.query.lattice import Lattice
 from discreet.query.plan import Plan
 from discreet.release.release import Noisy, Release
@@ -31,6 +30,8 @@ DOMAIN = Domain(
         Category(name="region", source="atlas", values=("north", "east", "south"), null=True),
     ),
 )
+
+BUDGET = PureBudget(Fraction(10), "add-remove")
 
 
 @dataclass
@@ -51,9 +52,9 @@ class Town:
         answers = []
         for measurement in plan.measurements:
             exact = self.exact(*measurement.query.by)
-            noise = sample_laplace(measurement.scale, exact.size, self.bits).reshape(exact.shape)
+            noise = measurement.law.sample(exact.size, self.bits).reshape(exact.shape)
             answers.append(Noisy(measurement, Fraction(1), exact + noise))
-        promise = PureBudget(Fraction(10), "add-remove").promise(plan.cost(self.domain, BUDGET).everywhere)
+        promise = BUDGET.promise(plan.cost(self.domain, BUDGET).everywhere)
         return Release(plan, tuple(answers), promise, 7, Receipt(8, bytes(range(32))))
 
     def plan(self, epsilon: str = "1", **choice: object) -> CubePlan:

@@ -40,7 +40,7 @@ def test_a_variance_that_no_source_gives_is_refused_and_one_that_is_not_publishe
     with pytest.raises(UnsupportedQuery, match="cannot be computed"):
         plan.variance("salary")
     with pytest.raises(UnsupportedQuery, match="did you mean salary"):
-        plan.variance("celery")
+        plan.variance("salery")
 
 
 def test_one_source_is_as_exact_with_consistency_as_without():

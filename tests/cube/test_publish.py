@@ -36,7 +36,7 @@ def test_each_source_is_a_count_of_everything_by_its_dimensions(town):
     measurements = measurements_of(plan, town.domain).measurements
     assert [m.query.by for m in measurements] == list(plan.sources)
     assert all(m.query.where == town.domain.everything for m in measurements)
-    assert [m.scale for m in measurements] == [1 / share for share in plan.shares]
+    assert [m.law.scale for m in measurements] == [1 / share for share in plan.shares]
 
 
 def test_a_cube_is_one_measurement(town):

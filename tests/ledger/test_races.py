@@ -11,6 +11,7 @@ from typing import Any
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import UNITS, Cost
 

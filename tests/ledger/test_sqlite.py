@@ -14,6 +14,7 @@ import pytest
 from discreet.domain.domain import Domain
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger import sqlite
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import keep_receipt, last_receipt
 from discreet.ledger.spend import UNITS, Cost

@@ -14,7 +14,9 @@ from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS
+from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Sum, grain_of
 from discreet.query.sensitivity import PIECES, largest_addend, spends
@@ -80,7 +82,9 @@ def plans(draw, domain):
         by = tuple(draw(st.lists(st.sampled_from(small), max_size=2, unique=True)))
         kind = draw(st.sampled_from(["count", "age", "income"]))
         query = Count(where, (*by, "trial")) if kind == "count" else Sum(kind, where, (*by, "trial"))
-        measurements.append(Measurement(query, draw(st.sampled_from([Fraction(1, 3), Fraction(7), Fraction(100)]))))
+        measurements.append(
+            Measurement(query, Laplace(draw(st.sampled_from([Fraction(1, 3), Fraction(7), Fraction(100)]))))
+        )
     return Plan(tuple(measurements))
 
 
@@ -115,7 +119,7 @@ def points_of_added(table, trials):
 def test_one_row_changes_an_answer_by_no_more_than_is_charged_at_its_point(case):
     domain, base, added, plan = case
     table = open_table(side_by_side(base, added), domain)
-    cost = plan.cost(domain)
+    cost = plan.cost(domain, PureBudget(Fraction(1), "add-remove"))
     answers = table.evaluate([m.query for m in plan.measurements])
     for trial, point in enumerate(points_of_added(table, len(added)), start=1):
         loss = Fraction(0)
@@ -128,7 +132,7 @@ def test_one_row_changes_an_answer_by_no_more_than_is_charged_at_its_point(case)
             group = tuple(point[domain.axis(name)] for name in measurement.query.by[:-1])
             assert changed in ([], [group])
             grain = grain_of(domain[measurement.query.of]) if isinstance(measurement.query, Sum) else 1
-            loss += abs(int(change[group])) * grain / measurement.scale
+            loss += abs(int(change[group])) * grain / measurement.law.scale
         if point is not None:
             assert loss <= Fraction(cost.at(point), UNITS)
 

@@ -70,7 +70,7 @@ def test_a_frame_that_cannot_be_read_is_refused_without_quoting_it(frame, words)
 def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path):
     pq.write_table(pa.table({"age": [1]}), tmp_path / "people[1].parquet")
     pq.write_table(pa.table({"age": [2]}), tmp_path / "people1.parquet")
-    rows = open_source(tmp_path / "people[1].parquet").connection.execute("SELECT * FROM source").fetchall()
+    rows = open_source(tmp_path / "people[1].parquet").engine.connection.execute("SELECT * FROM source").fetchall()
     assert rows == [(1,)]
 
 
@@ -94,7 +94,7 @@ def test_a_duckdb_file_says_which_tables_it_has(tmp_path):
         connection.execute("CREATE SCHEMA hidden; CREATE TABLE hidden.three AS SELECT 3 AS a")
     refused(path, 'has tables one, t w"o; say which')
     refused(f"{path}?table=three", "say which")
-    rows = open_source(f'{path}?table=t w"o').connection.execute("SELECT a FROM source").fetchall()
+    rows = open_source(f'{path}?table=t w"o').engine.connection.execute("SELECT a FROM source").fetchall()
     assert rows == [(2,)]
 
 
@@ -107,7 +107,7 @@ def test_the_only_table_of_a_duckdb_file_need_not_be_named(tmp_path):
 def test_a_duckdb_file_may_be_open_twice_at_once(make, people, tmp_path):
     uri = make.duckdb_file(people, tmp_path)
     first, second = open_source(uri), open_source(uri)
-    both = [source.connection.execute("SELECT COUNT(*) FROM source").fetchall() for source in (first, second)]
+    both = [source.engine.connection.execute("SELECT COUNT(*) FROM source").fetchall() for source in (first, second)]
     assert both == [[(990,)], [(990,)]]
 
 
@@ -119,7 +119,7 @@ def test_a_location_is_absolute_and_a_frame_has_none(tmp_path, monkeypatch):
 
 def test_what_does_not_fit_in_memory_goes_to_a_private_folder_that_is_removed():
     source = open_source(pa.table({"age": [1]}))
-    [(folder,)] = source.connection.execute("SELECT current_setting('temp_directory')").fetchall()
+    [(folder,)] = source.engine.connection.execute("SELECT current_setting('temp_directory')").fetchall()
     assert os.stat(folder).st_mode & 0o777 == 0o700
     del source
     gc.collect()

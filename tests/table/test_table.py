@@ -111,12 +111,13 @@ def test_codes_that_do_not_fit_in_memory_are_computed_each_time(people, domain, 
     monkeypatch.setattr(table_module, "COPY_LIMIT", 100)
     answers = [table.evaluate([Count(YOUNG)])[0].item() for _ in range(4)]
     assert len(set(answers)) == 1
-    assert not table.source.connection.execute("SELECT * FROM duckdb_tables() WHERE table_name = 'codes'").fetchall()
+    copies = "SELECT * FROM duckdb_tables() WHERE table_name = 'codes'"
+    assert not table.source.engine.connection.execute(copies).fetchall()
 
 
 def test_a_copy_that_cannot_be_made_is_done_without(people, domain, make, tmp_path):
     table = open_table(make.parquet(people, tmp_path), domain)
-    table.source.connection.execute("CREATE TABLE codes (taken INTEGER)")
+    table.source.engine.connection.execute("CREATE TABLE codes (taken INTEGER)")
     assert len({table.evaluate([Count(YOUNG)])[0].item() for _ in range(4)}) == 1
 
 

@@ -6,15 +6,15 @@ groups: a tile of all cells of a group, at LANES places of the other axes, is co
 numbers are one vector register, so that every step of a sweep is as fast for an axis of 3 slots as for one of 100.
 """
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from discreet.cube.cores import on_all_cores
 
 Cells = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def solve_diagonally(cube: Cells, factors: NDArray[np.float64]) -> None:
     rows = cube.reshape(-1, prod(cube.shape[near:]))
     sizes = np.array(cube.shape[near:])
     row_masks, cell_masks = _masks(cube.shape[:near], 0), _masks(cube.shape[near:], near)
-    _on_all_cores(
+    on_all_cores(
         lambda first, last: _solve_rows(rows[first:last], sizes, factors, row_masks[first:last], cell_masks),
         len(rows),
         rows.shape[1],
@@ -88,18 +88,7 @@ def _sweep_far(cube: Cells, group: tuple[int, int], splits: bool) -> None:
     sizes = np.array(cube.shape[first:last])
     far = cube.reshape(prod(cube.shape[:first]), prod(sizes.tolist()), -1)
     tiles = len(far) * -(-far.shape[2] // LANES)
-    _on_all_cores(lambda a, b: _sweep_tiles(far, sizes, splits, a, b), tiles, far.shape[1] * LANES)
-
-
-def _on_all_cores(work: Callable[[int, int], None], items: int, cells: int) -> None:
-    """Do items 0 … items-1, of so many cells each; in this thread alone where there is little to do."""
-    workers = min(os.cpu_count() or 1, items * cells >> 16)
-    if workers <= 1:
-        work(0, items)
-        return
-    edges = [items * k // workers for k in range(workers + 1)]
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(work, edges[:-1], edges[1:]))
+    on_all_cores(lambda a, b: _sweep_tiles(far, sizes, splits, a, b), tiles, far.shape[1] * LANES)
 
 
 @njit(cache=True, nogil=True)

@@ -108,3 +108,14 @@ def query_from_json(body: Json) -> Query:
 def answer_shape(query: Query, domain: Domain) -> tuple[int, ...]:
     """The shape of the query's answer: one axis for each attribute of `by`."""
     return tuple(domain[name].size for name in query.by)
+
+
+def require_in_domain(query: Query, domain: Domain) -> None:
+    """Raise unless the query's attributes and its region are the domain's own."""
+    for name in query.by if isinstance(query, Count) else (*query.by, query.of):
+        domain.axis(name)
+    if len(set(query.by)) < len(query.by):
+        raise UnsupportedQuery("an attribute groups an answer once")
+    whole = domain.everything.boxes[0]
+    if not all(len(box.low) == len(whole.low) and whole.covers(box) for box in query.where.boxes):
+        raise UnsupportedQuery(f"a region reaches out of the domain {domain.name}; make it from the domain itself")

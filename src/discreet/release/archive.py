@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -55,32 +56,46 @@ class Archive:
         except OSError:
             raise damaged from None
 
-    def discard(self, record: dict[str, Any]) -> None:
-        """Remove the file of a draw that lost to another: it was never released, and must not be seen."""
-        if "file" in record:
-            (self.folder / record["file"]).unlink(missing_ok=True)
+    def settle(self, charge: int, record: dict[str, Any]) -> None:
+        """Remove every other draw of a charge, once its record is durable: they were never released."""
+        if "file" not in record:
+            return
+        for draw in (*self.folder.glob(f"{charge}-*.bin"), *self.folder.glob(f".{charge}-*.part")):
+            if draw.name != record["file"]:
+                draw.unlink(missing_ok=True)
 
     def _write(self, charge: int, values: Sequence[Array]) -> dict[str, Any]:
         """Write aside, sync, rename, sync the folder: a file that is there is whole."""
-        self.folder.mkdir(exist_ok=True)
-        aside = self.folder / f".{charge}-{os.getpid()}.part"
+        if not self.folder.is_dir():
+            self.folder.mkdir(exist_ok=True)
+            _sync(self.folder.parent)
         types, digest = [], hashlib.sha256()
-        with open(aside, "wb") as stream:
-            for array in values:
-                narrow = np.ascontiguousarray(array.astype(_narrowest(array), copy=False))
-                types.append(narrow.dtype.str)
-                digest.update(narrow.data)
-                narrow.tofile(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        name = f"{charge}-{digest.hexdigest()[:16]}.bin"
-        aside.rename(self.folder / name)
-        folder = os.open(self.folder, os.O_RDONLY)
+        # A name of its own, and readable by the owner only: until it is recorded, a draw is nobody's to see.
+        file, aside = tempfile.mkstemp(dir=self.folder, prefix=f".{charge}-", suffix=".part")
         try:
-            os.fsync(folder)
+            with os.fdopen(file, "wb") as stream:
+                for array in values:
+                    narrow = np.ascontiguousarray(array.astype(_narrowest(array), copy=False))
+                    types.append(narrow.dtype.str)
+                    digest.update(narrow.data)
+                    narrow.tofile(stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            name = f"{charge}-{digest.hexdigest()[:16]}.bin"
+            os.rename(aside, self.folder / name)
         finally:
-            os.close(folder)
+            Path(aside).unlink(missing_ok=True)
+        _sync(self.folder)
         return {"file": name, "sha256": digest.hexdigest(), "types": types}
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder as durable as the files."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _narrowest(array: Array) -> type[np.signedinteger[Any]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 
 import numpy as np
@@ -10,12 +11,11 @@ from discreet.domain.domain import Domain
 from discreet.errors import EngineError, UnsupportedQuery
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.bits import Bits, require_production
-from discreet.noise.law import Exponential
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Quantile, Query, Sum, answer_shape
+from discreet.query.query import Count, Quantile, Query, Sum, answer_shape, require_in_domain
 from discreet.release.archive import Archive, Array
-from discreet.release.quantile import candidate_codes, draw_quantiles, histogram_of
-from discreet.release.release import Noisy, Release, grain_in
+from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
+from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
 from discreet.table.table import Table
 
 RELEASE_CELLS = 1 << 29
@@ -53,19 +53,22 @@ class Gate:
         """A release as it was recorded. Reads no rows."""
         plan = Plan.from_json(charge.plan)
         units = self.archive.load(record.body, [answer_shape(m.query, self.domain) for m in plan.measurements])
+        return self._released(charge, plan, units, record)
+
+    def _answer(self, charge: Charge, plan: Plan, table: Table) -> Release:
+        units = self._draw(plan, table, charge)
+        mine = self.archive.save(charge.id, units)
+        record = self.ledger.record(charge.id, mine)
+        self.archive.settle(charge.id, record.body)
+        # Somebody else may have completed the same charge first: that answer is the only one.
+        return self._released(charge, plan, units, record) if record.body == mine else self.recall(charge, record)
+
+    def _released(self, charge: Charge, plan: Plan, units: list[Array], record: Record) -> Release:
         answers = [
             Noisy(measurement, grain_in(measurement, self.domain), array)
             for measurement, array in zip(plan.measurements, units, strict=True)
         ]
         return Release(plan, tuple(answers), self.ledger.budget.promise(charge.cost.peak), charge.id, record.receipt)
-
-    def _answer(self, charge: Charge, plan: Plan, table: Table) -> Release:
-        values = self._draw(plan, table, charge)
-        mine = self.archive.save(charge.id, values)
-        record = self.ledger.record(charge.id, mine)
-        if record.body != mine:
-            self.archive.discard(mine)
-        return self.recall(charge, record)
 
     def _draw(self, plan: Plan, table: Table, charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
@@ -80,10 +83,9 @@ class Gate:
             ) from None
 
     def _noisy(self, measurement: Measurement, exact: Array) -> Array:
-        if isinstance(measurement.query, Quantile) and isinstance(measurement.law, Exponential):
-            return draw_quantiles(measurement.query, measurement.law.scale, exact, self.domain, self.bits)
-        law = Noisy(measurement, grain_in(measurement, self.domain), exact).noise
-        noise = law.sample(exact.size, self.bits).reshape(exact.shape)
+        if isinstance(measurement.query, Quantile):
+            return draw_quantiles(measurement.query, Fraction(measurement.law.scale), exact, self.domain, self.bits)
+        noise = noise_in_grains(measurement, self.domain).sample(exact.size, self.bits).reshape(exact.shape)
         return np.add(exact, noise, out=noise)
 
     def _require_measurable(self, plan: Plan) -> None:
@@ -91,10 +93,11 @@ class Gate:
         if not plan.measurements:
             raise UnsupportedQuery("a plan needs at least one query")
         for measurement in plan.measurements:
-            if not isinstance(measurement.law, Exponential):
-                measurement.law.times(1 / grain_in(measurement, self.domain))
-            if isinstance(measurement.query, Quantile) and not candidate_codes(measurement.query, self.domain):
-                raise UnsupportedQuery(f"no value of {measurement.query.of} lies in that region")
+            require_in_domain(measurement.query, self.domain)
+            if isinstance(measurement.query, Quantile):
+                require_drawable(measurement.query, self.domain)
+            else:
+                noise_in_grains(measurement, self.domain)
         cells = sum(prod(answer_shape(m.query, self.domain)) for m in plan.measurements)
         if cells > RELEASE_CELLS:
             raise UnsupportedQuery(f"the answer would have {cells:,} cells; at most {RELEASE_CELLS:,} are released")

@@ -2,24 +2,46 @@
 
 Let below(v) and upto(v) count the rows with a code < v and ≤ v, n all of them, and t the rank asked for. A code's
 utility is minus the distance of t from [below(v), upto(v)]. The rank is t = the middle one of (c, level·n, n − c) with
-the public c = ⌈2λ·ln cells⌉, so that MIN and MAX mean "about c people lie beyond": without it, every empty code beyond
-the data would be as good as the true extreme. Adding a row moves t by 0 to 1 and each of below, upto by 0 or 1, hence
+the public c = ⌈2λ·ln(20·cells)⌉, so that MIN and MAX mean "about c people lie beyond": without it, every empty code
+beyond the data would be as good as the true extreme; with it, all of them together have a chance below 1/20. Adding a row moves t by 0 to 1 and each of below, upto by 0 or 1, hence
 the utility by at most Δu = 1, and drawing v with Pr ∝ exp(u(v)/(2λ)) loses at most 1/λ for one row
 [cubes, Theorem 2.1.2, with the factor 2 that it lacks].
 """
 
 import math
 from fractions import Fraction
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery
 from discreet.noise.bits import Bits
 from discreet.noise.exponential import sample_exponential
-from discreet.query.query import Count, Quantile
+from discreet.query.query import Count, Quantile, answer_shape
+
+HISTOGRAM_CELLS = 1 << 20
+"""A quantile looks at this many counts at most, over all its groups."""
+
+EMPTY_ODDS = 20
+"""One in so many: how often MIN and MAX may be a value that lies beyond the data."""
 
 Array = NDArray[np.int64]
+
+
+def require_drawable(query: Quantile, domain: Domain) -> None:
+    """Raise unless there is a value to draw, and the draw is small enough to be exact in reasonable time."""
+    if not 0 <= query.level <= 1:
+        raise UnsupportedQuery("the level of a quantile lies between 0, the minimum, and 1, the maximum")
+    cells = math.prod(answer_shape(histogram_of(query), domain))
+    if cells > HISTOGRAM_CELLS:
+        raise UnsupportedQuery(
+            f"that quantile would look at {cells:,} counts, and at most {HISTOGRAM_CELLS:,} are looked at; "
+            f"group by less, or describe {query.of} in bins"
+        )
+    if not candidate_codes(query, domain):
+        raise UnsupportedQuery(f"no value of {query.of} lies in that region")
 
 
 def histogram_of(query: Quantile) -> Count:
@@ -36,11 +58,14 @@ def candidate_codes(query: Quantile, domain: Domain) -> list[int]:
 
 def rank_margin(scale: Fraction, candidates: int) -> int:
     """c: how far from either end of the order a quantile is asked for, at least."""
-    return math.ceil(2 * float(scale) * math.log(max(candidates, 2)))
+    return math.ceil(2 * float(scale) * math.log(EMPTY_ODDS * candidates))
 
 
 def rank_error(scale: Fraction, candidates: int, confidence: float) -> int:
-    """The drawn code's rank is within this many rows of the one asked for, with at least this probability."""
+    """The drawn code's rank is within this many rows of t, with at least this probability.
+
+    t is level·n, or where that is closer than rank_margin to either end of the order, about so far from it.
+    """
     return math.ceil(2 * float(scale) * math.log(max(candidates, 1) / (1 - confidence)))
 
 
@@ -53,11 +78,13 @@ def draw_quantiles(query: Quantile, scale: Fraction, histogram: Array, domain: D
 
 
 def _draw(counts: list[int], level: Fraction, scale: Fraction, bits: Bits) -> int:
-    total, margin = sum(counts), rank_margin(scale, len(counts))
-    rank = sorted((Fraction(margin), level * total, Fraction(total - margin)))[1]
-    utilities, below = [], 0
-    for count in counts:
-        distance = max(below - rank, rank - (below + count), Fraction(0))
-        utilities.append(-int(distance * rank.denominator))
-        below += count
-    return sample_exponential(utilities, 1 / (2 * scale * rank.denominator), bits)
+    utilities = scaled_utilities(counts, level, rank_margin(scale, len(counts)))
+    return sample_exponential(utilities, 1 / (2 * scale * level.denominator), bits)
+
+
+def scaled_utilities(counts: list[int], level: Fraction, margin: int) -> list[int]:
+    """The utility of each code, times the level's denominator: whole numbers."""
+    unit, total = level.denominator, sum(counts)
+    rank = sorted((margin * unit, level.numerator * total, (total - margin) * unit))[1]
+    upto = [rows * unit for rows in accumulate(counts, initial=0)]
+    return [-max(low - rank, rank - high, 0) for low, high in pairwise(upto)]

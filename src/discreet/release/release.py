@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery
+from discreet.errors import InvalidNoise, UnsupportedQuery
+from discreet.ledger.budget import parse_exact
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
-from discreet.noise.law import Exponential, Noise
+from discreet.noise.law import Exponential, Law, Noise
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile, Sum, grain_of
 
@@ -30,17 +31,15 @@ class Noisy:
     @property
     def values(self) -> Numbers:
         """The noisy answer, an array over the codes of the query's `by` (0-dimensional without one)."""
-        if self.grain.denominator == 1:
-            return self.units * int(self.grain)
+        largest = int(np.abs(self.units).max(initial=0))
+        if self.grain.denominator == 1 and largest * self.grain.numerator < 2**63:
+            return self.units * self.grain.numerator
         return self.units * float(self.grain)
 
     @property
     def noise(self) -> Noise:
         """The law of the noise in each cell, in whole grains."""
-        law = self.measurement.law
-        if isinstance(law, Exponential):
-            raise UnsupportedQuery("a quantile's error depends on the data; its rank error is public, see rank_error")
-        return law.times(1 / self.grain)
+        return _in_grains(self.measurement.law, self.grain)
 
     @property
     def variance(self) -> float:
@@ -49,7 +48,11 @@ class Noisy:
 
     def halfwidth(self, confidence: float = 0.95) -> Fraction:
         """The least w such that the noise stays within ±w with at least this probability."""
-        return self.grain * self.noise.halfwidth(Fraction(str(confidence)))
+        try:
+            exact = parse_exact(str(confidence))
+        except (ArithmeticError, ValueError):
+            raise InvalidNoise("a confidence is a number between 0 and 1, such as 0.95") from None
+        return self.grain * self.noise.halfwidth(exact)
 
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
         """Bounds that hold the true answer with at least this probability, cell by cell."""
@@ -129,3 +132,14 @@ def grain_in(measurement: Measurement, domain: Domain) -> Fraction:
     """The unit of a measurement's answer: 1, or for a Sum its attribute's grain."""
     query = measurement.query
     return grain_of(domain[query.of]) if isinstance(query, Sum) else Fraction(1)
+
+
+def noise_in_grains(measurement: Measurement, domain: Domain) -> Noise:
+    """The noise that is drawn for each number of an answer, in whole grains."""
+    return _in_grains(measurement.law, grain_in(measurement, domain))
+
+
+def _in_grains(law: Law, grain: Fraction) -> Noise:
+    if isinstance(law, Exponential):
+        raise UnsupportedQuery("a quantile's error depends on the data; its rank error is public, see rank_error")
+    return law.times(1 / grain)

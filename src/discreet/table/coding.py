@@ -1,7 +1,7 @@
 """From a column's value to its code, as an engine's expression.
 
-Every expression is total: casts that fail give a missing value, NaN is missing, a comparison never raises. So no row
-can make a query fail, and a mismatch of values is never reported: only names and types are checked.
+Every expression is total on every engine: casts that fail give a missing value, NaN is missing, a comparison never
+raises. So no row can make a query fail, and a mismatch of values is never reported: only names and types are checked.
 """
 
 from typing import Any
@@ -13,6 +13,8 @@ from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError, UnsupportedQuery
 from discreet.query.query import grain_of
+from discreet.table.dialect import Dialect
+from discreet.table.number import as_double, is_missing
 
 
 def code_column(name: str) -> str:
@@ -25,11 +27,11 @@ def units_column(name: str) -> str:
     return f"units_{name}"
 
 
-def coded(table: Any, domain: Domain) -> Any:
+def coded(table: Any, domain: Domain, dialect: Dialect) -> Any:
     """The population as codes: an Ibis table with a column for each attribute, rows without a code left out."""
     columns = {}
     for attribute in domain.attributes:
-        value = _value(table, attribute)
+        value = _value(table, attribute, dialect)
         columns[code_column(attribute.name)] = _code(value, attribute).cast(_code_type(attribute))
         if isinstance(attribute, Bins) and _summable(attribute):
             columns[units_column(attribute.name)] = _units(value, attribute)
@@ -38,7 +40,7 @@ def coded(table: Any, domain: Domain) -> Any:
     return everyone.filter(has_code) if has_code else everyone
 
 
-def _value(table: Any, attribute: Attribute) -> Any:
+def _value(table: Any, attribute: Attribute, dialect: Dialect) -> Any:
     """The column as the attribute's kind reads it: text for categories, numbers for the others."""
     if attribute.name not in table.columns:
         raise DomainError(f"the table has no column {attribute.name!r}; its columns are {', '.join(table.columns)}")
@@ -52,8 +54,7 @@ def _value(table: Any, attribute: Attribute) -> Any:
         return _signed(column)
     if not (kind.is_numeric() and not kind.is_boolean()) and not kind.is_string():
         raise DomainError(_mismatch(attribute, kind, "numbers, or text that holds numbers"))
-    number = column.try_cast("float64")
-    return number.isnan().ifelse(ibis.null("float64"), number)
+    return as_double(column, dialect)
 
 
 def _signed(column: Any) -> Any:
@@ -96,7 +97,7 @@ def _constant(code: int | None) -> Any:
 
 def _numeric_code(value: Any, attribute: Attribute, missing: Any, below: Any, above: Any, inside: Any) -> Any:
     first, last = (0, attribute.cells - 1) if attribute.outside == "clamp" else (attribute.other_code,) * 2
-    return ibis.cases((value.isnull(), missing), (below, _constant(first)), (above, _constant(last)), else_=inside)
+    return ibis.cases((is_missing(value), missing), (below, _constant(first)), (above, _constant(last)), else_=inside)
 
 
 def _steps(value: Any, attribute: Integer) -> Any:
@@ -141,6 +142,14 @@ def _units(value: Any, attribute: Bins) -> Any:
     """The value clamped to the declared range, in whole grains; missing and other values add nothing."""
     low, *_, high = [float(edge) for edge in attribute.edges if edge is not None]
     clamped = ibis.cases((value < low, low), (value > high, high), else_=value)
-    units = (clamped / float(grain_of(attribute))).round().cast("int64")
+    units = _rounded(clamped / float(grain_of(attribute))).cast("int64")
     outside = ((value < low) | (value >= high)) & ibis.literal(attribute.outside == "other")
-    return ibis.cases((value.isnull() | outside, _constant(0)), else_=units)
+    return ibis.cases((is_missing(value) | outside, _constant(0)), else_=units)
+
+
+def _rounded(value: Any) -> Any:
+    """The nearest whole number, halves away from zero; engines' own functions differ there."""
+    size = value.abs()
+    whole = size.floor()
+    nearest = ibis.cases((size - whole >= 0.5, whole + 1.0), else_=whole)
+    return ibis.cases((value < 0.0, -nearest), else_=nearest)

@@ -1,11 +1,10 @@
-"""Where the rows live → something that can be read: files, DuckDB databases, and data frames in memory."""
+"""Where the rows live → something that can be read: files, databases, and tables that Python holds."""
 
 import hashlib
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,13 @@ import pyarrow as pa
 
 from discreet.errors import TableError
 from discreet.table.csv import read_csv_text
+from discreet.table.engine import DuckEngine, Source
 from discreet.table.frame import hash_arrow, to_arrow
+from discreet.table.ibis_table import is_bound, open_ibis
 from discreet.table.literal import quoted, quoted_name, quoted_paths
+from discreet.table.postgres import open_postgres
+from discreet.table.postgres_uri import has_password, is_postgres, parse_place
+from discreet.table.spark import is_spark, locate_spark, open_spark
 
 SOURCE = "source"
 FRAME = "memory:"
@@ -31,37 +35,49 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Source:
-    """An opened table: its rows as an Ibis expression, the connection that runs SQL, and a way to recognise it."""
-
-    location: str
-    rows: Any
-    connection: duckdb.DuckDBPyConnection
-    fingerprint: Callable[[bytes], str]
-    stamp: Callable[[], object]
-    """Changes whenever the rows may have changed; cheap, unlike the fingerprint."""
-
-
 def open_source(table: object) -> Source:
-    """Open a path (Parquet, CSV, or a DuckDB file as `people.duckdb?table=people`) or a pandas/polars/Arrow frame."""
+    """Open a location or a table in memory.
+
+    Locations are paths (Parquet, CSV, or a DuckDB file as `people.duckdb?table=people`) and those of Postgres and Spark;
+    tables in memory are pandas, polars and Arrow frames, and Ibis tables of DuckDB, Postgres and Spark.
+    """
     if isinstance(table, str | Path):
-        return _open_file(str(table))
+        return _open_location(str(table))
+    if isinstance(table, ibis.Table):
+        return open_ibis(table) if is_bound(table) else _open_frame(table.to_pyarrow())
     return _open_frame(to_arrow(table))
 
 
 def locate(table: object) -> str:
-    """The location that a vault keeps: an absolute path, or `memory:` for a frame."""
+    """The location that a vault keeps: an absolute path, a URI without a password, or `memory:` for a frame."""
     if not isinstance(table, str | Path):
         return FRAME
+    if is_postgres(str(table)):
+        return parse_place(str(table)).location
+    if is_spark(str(table)):
+        return locate_spark(str(table))
     path, _, query = str(table).partition("?")
     return str(Path(path).absolute()) + (f"?{query}" if query else "")
 
 
+def is_located(table: object) -> bool:
+    """Whether the location says all that it takes to open the table again: it was no frame, and had no password."""
+    return isinstance(table, str | Path) and not (is_postgres(str(table)) and has_password(str(table)))
+
+
+def _open_location(uri: str) -> Source:
+    if is_postgres(uri):
+        return open_postgres(uri)
+    if is_spark(uri):
+        return open_spark(uri)
+    scheme, found, _ = uri.partition("://")
+    if found:
+        raise TableError(f"{scheme} tables are not supported; use postgres, spark, or a Parquet, CSV or DuckDB file")
+    return _open_file(uri)
+
+
 def _open_file(uri: str) -> Source:
     path, _, query = uri.partition("?")
-    if "://" in path:
-        raise TableError(f"{path.partition('://')[0]} tables are not supported; use a Parquet, CSV or DuckDB file")
     files = _files(path)
     kind = _kind_of_all(files)
     backend = _connect()
@@ -80,7 +96,7 @@ def _open_file(uri: str) -> Source:
     return Source(
         location=uri,
         rows=rows,
-        connection=connection,
+        engine=DuckEngine(connection),
         fingerprint=lambda key: _hash_files(_contents(path), key),
         stamp=lambda: [(file, *_stat(file)) for file in _contents(path)],
     )
@@ -202,4 +218,4 @@ def _open_frame(rows: pa.Table) -> Source:
             fingerprints[key] = hash_arrow(rows, key)
         return fingerprints[key]
 
-    return Source(FRAME, backend.table(SOURCE), connection, fingerprint, lambda: None)
+    return Source(FRAME, backend.table(SOURCE), DuckEngine(connection), fingerprint, lambda: None)

@@ -8,10 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
 
-import duckdb
-import ibis
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -22,8 +19,10 @@ from discreet.domain.region import Box, Region
 from discreet.errors import EngineError, TableError
 from discreet.query.query import Count, Sum, answer_shape
 from discreet.table.coding import code_column, coded, row_bytes, units_column
-from discreet.table.literal import quoted_name
-from discreet.table.open import SOURCE, Source, open_source
+from discreet.table.engine import Source
+from discreet.table.open import SOURCE, open_source
+from discreet.table.recognise import hash_rows
+from discreet.table.unit import Unit, bounded
 
 COPY_LIMIT = 1 << 30
 """Codes are kept in memory, from the second read on, where they take at most this many bytes."""
@@ -38,10 +37,17 @@ Array = NDArray[np.int64]
 Measured = Count | Sum
 
 
-def open_table(table: object, domain: Domain) -> "Table":
-    """Open a path or a frame as the population that a domain describes; names and types must match."""
+def open_table(table: object, domain: Domain, unit: Unit | None = None, key: bytes = b"") -> "Table":
+    """Open a location, a frame or an Ibis table as the population that a domain describes; names and types must match.
+
+    With a unit, at most `max_rows` rows of each person are in it, chosen by the key.
+    """
     source = open_source(table)
-    return Table(source, domain, f"({ibis.to_sql(coded(source.rows, domain), dialect='duckdb')})")
+    engine = source.engine
+    population = coded(source.rows, domain, engine.dialect)
+    if unit is not None:
+        population = coded(bounded(source.rows, unit, domain.names, engine.dialect, key), domain, engine.dialect)
+    return Table(source, domain, f"({engine.compile(population)})", is_bounded=unit is not None)
 
 
 @dataclass
@@ -51,15 +57,27 @@ class Table:
     source: Source
     domain: Domain
     _coded: str
+    is_bounded: bool = False
+    """Whether not every row is in it: a unit bounds how many there are of one person."""
+    _copied: bool = False
     _reads: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _verified: object = None
+
+    def fingerprint(self, key: bytes) -> str:
+        """A keyed hash of the rows and, where not all of them are in the population, of those that are.
+
+        A person's rows must be the same ones in all releases: the budget is kept by region, and others would spend
+        another region's. So an engine that chooses otherwise than it did is noticed too.
+        """
+        rows = self.source.fingerprint(key)
+        return hash_rows(self.source.engine, self._coded, rows, key) if self.is_bounded else rows
 
     def verify(self, fingerprint: str, key: bytes) -> None:
         """Raise unless the rows are those that the fingerprint was taken of; cheap while nothing was touched."""
         stamp = (fingerprint, self.source.stamp())
         if self._verified != stamp:
-            if self.source.fingerprint(key) != fingerprint:
+            if self.fingerprint(key) != fingerprint:
                 raise TableError(
                     "the table has changed since the vault was made; put the old one back, "
                     "or accept the new one with `discreet refresh`, which keeps all spending"
@@ -77,12 +95,8 @@ class Table:
 
     def codes(self, batch_rows: int = 1 << 20) -> Iterator[pa.RecordBatch]:
         """The codes of every row, a column an attribute, in batches of bounded size: for counting natively."""
-        columns = ", ".join(f"{quoted_name(code_column(name))} AS {quoted_name(name)}" for name in self.domain.names)
-        try:
-            with self.source.connection.cursor() as cursor:
-                yield from cursor.sql(f"SELECT {columns} FROM {self._relation()}").to_arrow_reader(batch_rows)
-        except (duckdb.Error, pa.ArrowException):
-            raise _failed() from None
+        columns = ", ".join(f"{self._code(name)} AS {self._quoted(name)}" for name in self.domain.names)
+        return self.source.engine.stream(f"SELECT {columns} FROM {self._relation()}", batch_rows)
 
     def _read(self, queries: Sequence[Measured], relation: str) -> list[Array]:
         marginals = {query.by for query in queries if self._is_marginal(query)}
@@ -147,9 +161,7 @@ class Table:
         if not by:
             rows = self._run(f"SELECT {aggregates} FROM {relation}{common}")
             return [column.astype(np.int64).reshape(()) for column in rows]
-        key = " + ".join(
-            f"{prod(shape[i + 1 :])}::BIGINT * {quoted_name(code_column(name))}" for i, name in enumerate(by)
-        )
+        key = " + ".join(f"CAST({prod(shape[i + 1 :])} AS BIGINT) * {self._code(name)}" for i, name in enumerate(by))
         rows = self._run(f"SELECT {key} AS key, {aggregates} FROM {relation}{common} GROUP BY key")
         cells, *columns = rows
         answers = []
@@ -165,15 +177,15 @@ class Table:
             case Count():
                 return f"COUNT(*){only}"
             case Sum():
-                total = f"COALESCE(SUM({self._summand(query.of)}){only}, 0)"
+                total = f"COALESCE({self.source.engine.dialect.total.format(self._summand(query.of))}{only}, 0)"
                 return f"CAST(GREATEST(LEAST({total}, {SATURATION}), -{SATURATION}) AS BIGINT)"
 
     def _summand(self, name: str) -> str:
         """What a row adds to a sum, in whole grains."""
         attribute = self.domain[name]
         if not isinstance(attribute, Integer):
-            return quoted_name(units_column(name))
-        code = f"{quoted_name(code_column(name))}::BIGINT"
+            return self._quoted(units_column(name))
+        code = f"CAST({self._code(name)} AS BIGINT)"
         value = f"{code} + {attribute.low}"
         return (
             value
@@ -189,19 +201,25 @@ class Table:
     def _inside(self, box: Box) -> str:
         """The rows of a box; axes that it covers whole are not mentioned, so their columns are not read."""
         bounds = [
-            f"{quoted_name(code_column(attribute.name))} BETWEEN {low} AND {high}"
+            f"{self._code(attribute.name)} BETWEEN {low} AND {high}"
             for attribute, low, high in zip(self.domain.attributes, box.low, box.high, strict=True)
             if (low, high) != (0, attribute.size - 1)
         ]
         return " AND ".join(bounds) or "TRUE"
 
+    def _code(self, name: str) -> str:
+        return self._quoted(code_column(name))
+
+    def _quoted(self, name: str) -> str:
+        return self.source.engine.dialect.name_of(name)
+
     def _relation(self) -> str:
-        """Where to read codes from: computed on the fly the first time, kept in memory from the second read on."""
+        """Where to read codes from: computed on the fly the first time; then from memory, if the engine copies."""
         with self._lock:
             self._reads += 1
-            if self._reads == 2:
+            if self._reads == 2 and self.source.engine.copies:
                 self._copy()
-        return self._coded if self._coded == "codes" else f"{self._coded} AS computed"
+        return "codes" if self._copied else f"{self._coded} AS computed"
 
     def _copy(self) -> None:
         """Keep the codes in memory where they fit. Where they don't, they are computed each time: the same, slower."""
@@ -209,19 +227,10 @@ class Table:
             [[rows]] = self._run(f"SELECT COUNT(*) FROM {SOURCE}")
             if int(rows) * row_bytes(self.domain) <= COPY_LIMIT:
                 self._run(f"CREATE TABLE codes AS SELECT * FROM {self._coded} AS computed")
-                self._coded = "codes"
+                self._copied = True
 
-    def _run(self, sql: str) -> list[NDArray[Any]]:
-        """Run one statement to its end. The engine's own words never leave: they may quote a row."""
-        try:
-            with self.source.connection.cursor() as cursor:
-                return [np.asarray(column) for column in cursor.execute(sql).fetchnumpy().values()]
-        except duckdb.Error:
-            raise _failed() from None
-
-
-def _failed() -> EngineError:
-    return EngineError("the engine failed; the charge stands and can be completed: `discreet ledger complete`")
+    def _run(self, sql: str) -> list[Array]:
+        return self.source.engine.run(sql)
 
 
 def _reorder(made: dict[tuple[str, ...], Array], by: tuple[str, ...]) -> Array:

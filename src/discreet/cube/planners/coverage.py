@@ -17,6 +17,7 @@ MAX_PAIRS = 2**24
 """Pairs of a source and a cuboid that it computes: 3^d for a whole lattice, 200 MB at this limit."""
 
 BLOCK = 64
+"""Rows whose best bound is remembered together."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ def cover_of(task: Task, weighted: bool) -> Coverage:
     weights = np.array(task.weights) if weighted else np.ones(len(published))
     cells = task.lattice.cell_counts
     sources, cuboids, magnifications = [], [], []
-    for source in range(task.top + 1):
-        within = np.flatnonzero(published & ~source == 0) if source & ~task.top == 0 else ()
+    for source in sorted(task.lattice.ancestors(task.top)):
+        within = np.flatnonzero(published & ~source == 0)
         if len(within):
             magnification = cells[source] / cells[published[within]] * weights[within]
             order = np.argsort(magnification, kind="stable")

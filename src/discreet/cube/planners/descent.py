@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from discreet.cube.cores import on_all_cores
 from discreet.cube.kronecker import Masks
 from discreet.cube.planners.landscape import Landscape, Terrain, evaluate
 
@@ -20,6 +21,9 @@ SHRINK = 0.35
 LONGEST_STEP = 4.0
 MOST_TRIALS = 12
 
+EFFORT = 16
+"""A step of a descent costs about so many passes over its numbers."""
+
 
 def descend(
     landscape: Landscape, points: Points, r: float, steps: int, tolerance: float = 1e-7
@@ -28,9 +32,15 @@ def descend(
 
     No point ever rises; one stops early when a step gains less than the tolerance.
     """
-    lower = points.copy()
+    lower, values = points.copy(), np.empty(len(points))
     terrain = landscape.terrain_at(r)
-    return lower, np.array([_descend(terrain, r, point, steps, tolerance) for point in lower])
+
+    def descend_some(first: int, last: int) -> None:
+        for row in range(first, last):
+            values[row] = _descend(terrain, r, lower[row], steps, tolerance)
+
+    on_all_cores(descend_some, len(points), points.shape[1] * max(steps, 1) * EFFORT)
+    return lower, values
 
 
 @njit(cache=True, nogil=True)
@@ -58,9 +68,8 @@ def _descend(terrain: Terrain, r: float, point: Masks, steps: int, tolerance: fl
         _add(moves[place], -1.0, point)
         _add(turns[place], -1.0, gradient)
         curvature = _dot(moves[place], turns[place])
-        if curvature > 1e-12:
-            inverses[place] = 1 / curvature
-            kept += 1
+        inverses[place] = 1 / curvature if curvature > 1e-12 else 0.0  # with 0 it is as if forgotten
+        kept += curvature > 1e-12
         point[:], gradient[:], value = lower, lower_gradient, lower_value
         if gain < tolerance:
             break
