@@ -1,5 +1,6 @@
 """Released answers: what a measurement becomes, and how it is found again."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -146,6 +147,29 @@ def test_answers_to_the_same_region_are_kept_together_least_variance_first():
     past = released([(BOX, 3.0), (BOX, 1.0), (Box((0, 0, 0), (0, 0, 0)), 2.0), (BOX, 2.0)])
     assert [one.variance for one in past.same(Region((BOX,)))] == [1.0, 2.0, 3.0]
     assert past.same(DOMAIN.everything) == ()
+
+
+@given(
+    st.lists(st.tuples(boxes(), st.sets(st.integers(0, 2), min_size=1), st.sampled_from([1.0, 2.0])), max_size=40),
+    boxes(),
+)
+def test_the_nearest_sum_of_groups_is_that_of_a_full_scan(listed, asked):
+    past, metric, scanned = Answers(SHAPE), Metric.even(SHAPE), []
+    every = [
+        Box(tuple(low for low, _ in ends), tuple(high for _, high in ends))
+        for ends in itertools.product(*(itertools.combinations_with_replacement(range(size), 2) for size in SHAPE))
+    ]
+    for number, (where, by, variance) in enumerate(listed[:20]):
+        by = tuple(sorted(by))
+        values = TABLE[where.slices].sum(axis=tuple(axis for axis in range(3) if axis not in by))
+        block = Block(where, by, values, variance, (number, 0))
+        past.add(block)
+        scanned += [
+            (round(metric.error(asked, box), 9), block.total(box).variance) for box in every if block.aligned(box)
+        ]
+    found = past.nearest(asked, metric.step)
+    assert [(round(metric.error(asked, one.box), 9), one.variance) for one in found] == sorted(scanned)[:1]
+    assert all(one.value == TABLE[one.box.slices].sum() for one in found)
 
 
 def undone(turns):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.past import Block
+from discreet.answer.nearest import ROUNDING
+from discreet.answer.past import Block, PastAnswer
 from discreet.domain.region import Box
 
 Ints = NDArray[np.int64]
@@ -20,6 +21,10 @@ class _Columns:
     high: Ints
     grouped: NDArray[np.bool_]
     count: int
+
+    @property
+    def filled(self) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        return self.low[: self.count], self.high[: self.count], self.grouped[: self.count]
 
     @classmethod
     def empty(cls, capacity: int, axes: int) -> "_Columns":
@@ -58,23 +63,25 @@ class Groups:
         columns = self._columns
         if not columns.count:
             return
-        low, high, grouped = (column[: columns.count] for column in (columns.low, columns.high, columns.grouped))
+        low, high, grouped = columns.filled
         first, last = np.maximum(low, box.low), np.minimum(high, box.high)
         boxes = np.where(grouped, first <= last, (first == low) & (last == high)).all(axis=1)
         for row in np.flatnonzero(boxes):
             yield self._blocks[row], Box(tuple(first[row].tolist()), tuple(last[row].tolist()))
 
-    def nearest(self, asked: Box, step: tuple[float, ...]) -> Iterator[tuple[Block, Box]]:
-        """Of each block that comes nearest to a box, the aligned box that does so: all ties."""
+    def nearest(self, asked: Box, step: tuple[float, ...]) -> PastAnswer | None:
+        """The sum of a block's groups whose box is nearest; of equally near ones, that with the least variance."""
         columns = self._columns
         if not columns.count:
-            return
-        low, high, grouped = (column[: columns.count] for column in (columns.low, columns.high, columns.grouped))
+            return None
+        low, high, grouped = columns.filled
         near_low = np.where(grouped, np.clip(asked.low, low, high), low)
         near_high = np.where(grouped, np.clip(asked.high, low, high), high)
         errors = (np.abs(near_low - asked.low) + np.abs(near_high - asked.high)) @ np.array(step)
-        for row in np.flatnonzero(errors <= errors.min() * (1 + 1e-9)):
-            yield self._blocks[row], Box(tuple(near_low[row].tolist()), tuple(near_high[row].tolist()))
+        ties = np.flatnonzero(errors <= errors.min() * (1 + ROUNDING))
+        cells = np.where(grouped[ties], near_high[ties] - near_low[ties] + 1, 1).prod(axis=1, dtype=np.float64)
+        row = int(ties[np.argmin(cells * [self._blocks[tie].variance for tie in ties])])
+        return self._blocks[row].total(Box(tuple(near_low[row].tolist()), tuple(near_high[row].tolist())))
 
     def beside(self, box: Box) -> Iterator[tuple[Block, int]]:
         """The blocks, and an axis each, that fit a box on every other axis: on that one they may grow or shrink it."""
@@ -90,8 +97,7 @@ class Groups:
 
     def _fits(self, box: Box) -> NDArray[np.bool_]:
         """Block by axis: whether the box has the block's own interval there, or lies inside it where it is grouped."""
-        columns = self._columns
-        low, high, grouped = (column[: columns.count] for column in (columns.low, columns.high, columns.grouped))
+        low, high, grouped = self._columns.filled
         fits: NDArray[np.bool_] = np.where(
             grouped,
             (low <= box.low) & (high >= box.high),

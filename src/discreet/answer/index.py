@@ -121,12 +121,14 @@ class Answers:
     def nearest(self, asked: Box, step: tuple[float, ...], count: int = 1) -> list[PastAnswer]:
         """The answers whose boxes are nearest: |low − low'| + |high − high'| times the axis's step, over all axes.
 
-        Nearest first, one for each box; ties go to the lower variance. Sums of a GROUP BY's groups count as answers.
+        Nearest first, one for each box; ties go to the lower variance. The nearest sum of a GROUP BY's groups is an
+        answer too.
         """
         found = list(self.same(Region((asked,)))[:1])
         if not found:
             found = [self._best(self._boxes[number]) for number in self._nearest_by(step).closest(asked, count)]
-        found += [block.total(box) for block, box in self.groups.nearest(asked, step)]
+        from_groups = self.groups.nearest(asked, step)
+        found += [] if from_groups is None else [from_groups]
         return sorted(found, key=lambda answer: (distance(asked, answer.box, step), answer.variance))[:count]
 
     def beside(self, box: Box) -> Iterator[PastAnswer]:

@@ -3,9 +3,10 @@
 Let below(v) and upto(v) count the rows with a code < v and ≤ v, n all of them, and t the rank asked for. A code's
 utility is minus the distance of t from [below(v), upto(v)]. The rank is t = the middle one of (c, level·n, n − c) with
 the public c = ⌈2λ·ln(20·cells)⌉, so that MIN and MAX mean "about c people lie beyond": without it, every empty code
-beyond the data would be as good as the true extreme; with it, all of them together have a chance below 1/20. Adding a row moves t by 0 to 1 and each of below, upto by 0 or 1, hence
-the utility by at most Δu = 1, and drawing v with Pr ∝ exp(u(v)/(2λ)) loses at most 1/λ for one row
-[cubes, Theorem 2.1.2, with the factor 2 that it lacks].
+beyond the data would be as good as the true extreme; with it, all of them together have a chance below 1/20.
+
+Adding a row moves t by 0 to 1 and each of below, upto by 0 or 1, hence the utility by at most Δu = 1, and drawing v
+with Pr ∝ exp(u(v)/(2λ)) loses at most 1/λ for one row [cubes, Theorem 2.1.2, with the factor 2 that it lacks].
 """
 
 import math
