@@ -1,5 +1,6 @@
 """The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
 
+import json
 import os
 import re
 import shutil
@@ -19,11 +20,11 @@ from discreet.answer.ask import ask, explain
 from discreet.answer.known import Known
 from discreet.answer.policy import Policy, Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
-from discreet.domain.attribute import equals_text
+from discreet.domain.attribute import Attribute, equals_text
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
-from discreet.errors import DomainError, InvalidBudget, TableError, VaultError
+from discreet.errors import DomainError, InvalidBudget, VaultError
 from discreet.ledger.budget import Budget, ConcentratedBudget, PureBudget, budget_from_json, exact_amount
 from discreet.ledger.guarantee import Guarantee, Neighbours
 from discreet.ledger.journal import Entry
@@ -34,14 +35,15 @@ from discreet.noise.law import law_text
 from discreet.query.lattice import Cuboids, Label, Lattice
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Quantile, Query, Sum
-from discreet.release.archive import Archive
+from discreet.release.archive import Archive, sync_folder
 from discreet.release.gate import Gate
+from discreet.release.own_table import OwnTable
 from discreet.release.release import Release
 from discreet.sql.describe import query_text
 from discreet.sql.parse import parse
-from discreet.table.open import FRAME, locate
+from discreet.table.open import locate
 from discreet.table.propose import propose
-from discreet.table.table import Table, open_table
+from discreet.table.table import open_table
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
@@ -76,6 +78,7 @@ class Vault:
     domain: Domain
     ledger: Ledger
     gate: Gate = field(repr=False)
+    own: OwnTable = field(repr=False)
     location: str
     policy: Policy
 
@@ -121,27 +124,30 @@ class Vault:
         `accept_rollback` accepts a journal that is older than the last receipt seen: see the docs before you do.
         """
         home = Path(path)
-        if not (home / JOURNAL).is_file() or not (home / SETTINGS).is_file():
-            raise VaultError(f"{home} is not a vault; make one with `discreet init`")
+        _require_whole(home)
         location, policy = _read_settings(home)
         header = header_of(home / JOURNAL)
         domain, budget = parse_domain(header["domain"]), budget_from_json(header["budget"])
         ledger = Ledger.open(home / JOURNAL, domain, budget, accept_rollback=accept_rollback)
-        opener = _Opener(home, domain, ledger, location if table is None else table)
-        gate = Gate(domain, opener.verified, ledger, Archive(home / RELEASES), Bits())
-        return cls(home, domain, ledger, gate, location, policy)
+        own = OwnTable(
+            lambda: _read_settings(home)[0] if table is None else table, domain, ledger, lambda: _read_key(home)
+        )
+        gate = Gate(domain, own.verified, ledger, Archive(home / RELEASES), Bits())
+        return cls(home, domain, ledger, gate, own, location, policy)
 
-    def count(self, *, by: tuple[str, ...] = (), **conditions: object) -> Count:
+    def count(self, *, by: str | Sequence[str] = (), **conditions: object) -> Count:
         """The query for how many rows meet the conditions: `vault.count(age=(20, 50), sex="F")`. Free to make."""
         return Count(region_where(self.domain, conditions), self._groups(by))
 
-    def sum(self, of: str, *, by: tuple[str, ...] = (), **conditions: object) -> Sum:
+    def sum(self, of: str, *, by: str | Sequence[str] = (), **conditions: object) -> Sum:
         """The query for the sum of a numeric attribute over the rows that meet the conditions."""
         return Sum(of, region_where(self.domain, conditions), self._groups(by))
 
     def measure(self, query: Query | Plan, scale: Number | None = None) -> Release:
         """Measure a query with noise of this scale, or a whole plan: charge → read → noise → record → return."""
         if isinstance(query, Plan):
+            if scale is not None:
+                raise VaultError("a plan has its own scales: measure(plan)")
             return self.gate.measure(query)
         if scale is None:
             raise VaultError("say how much noise: measure(query, scale=100)")
@@ -235,7 +241,7 @@ class Vault:
                     "name": attribute.name,
                     "kind": attribute.kind,
                     "codes": attribute.size,
-                    "values": _values_in_words(attribute.labels),
+                    "values": _values_in_words(attribute),
                     "outside": attribute.outside,
                     "null": attribute.null,
                     "source": attribute.source,
@@ -352,24 +358,32 @@ class Vault:
     def refresh(self, table: object = None) -> Receipt:
         """Accept a changed table (or another one with the same columns). All spending is kept.
 
-        People who are in both versions are protected by the one budget for both; it is not spent anew.
+        One budget protects a person in both versions. Someone may be at another point of the new one, so every region
+        counts from now on as much spent as the most spent one; and what was released of the old one answers nothing.
         """
-        accepted = self.location if table is None else table
-        opened = open_table(accepted, self.domain)
+        if table is not None:
+            self.own.locate = lambda: table
+        opened = self.own.open()
         fingerprint = opened.source.fingerprint(_read_key(self.path))
         if table is not None:
             self._relocate(locate(table))
-        receipt = self.ledger.note("refresh", {"fingerprint": fingerprint})
-        opener = _Opener(self.path, self.domain, self.ledger, accepted)
-        self.gate = Gate(self.domain, opener.verified, self.ledger, self.gate.archive, self.gate.bits)
-        return receipt
+        return self.ledger.note("refresh", {"fingerprint": fingerprint})
 
     def _relocate(self, location: str) -> None:
         """Change the table's location in vault.toml, and nothing else there."""
         path = self.path / SETTINGS
-        text = path.read_text(encoding="utf-8")
-        line = _settings(location).splitlines()[2]
-        path.write_text(re.sub(r"(?m)^location\s*=.*$", lambda _: line, text, count=1), encoding="utf-8")
+        line = f"location = {json.dumps(location, ensure_ascii=False)}"
+        text = re.sub(r"(?m)^[ \t]*location[ \t]*=.*$", lambda _: line, path.read_text(encoding="utf-8"), count=1)
+        if tomllib.loads(text)["table"]["location"] != location:
+            raise VaultError(f"{path} is not laid out as it was made; write [table] and under it {line}")
+        aside = path.with_name(f".{SETTINGS}.{os.getpid()}.part")
+        try:
+            _write_synced(aside, text.encode())
+            aside.replace(path)
+        except OSError:
+            raise VaultError(f"{path} cannot be written; is there space, and may you write there?") from None
+        finally:
+            aside.unlink(missing_ok=True)
         self.location = location
 
     def _in_words(self, entry: Entry, content: Any) -> str:
@@ -387,40 +401,24 @@ class Vault:
                 return f"the plan of a cube: {content['planner']}, {len(content['sources'])} cuboids to measure"
         return entry.kind.replace("-", " ")
 
-    def _groups(self, by: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(by)) < len(by):
-            raise DomainError("an attribute groups an answer once")
-        return tuple(self.domain[name].name for name in by)
+    def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
+        return tuple(self.domain[name].name for name in ([by] if isinstance(by, str) else by))
 
 
 def propose_domain(table: object, name: str | None = None) -> str:
     """A domain to fill in: names and types from the schema, never a value."""
-    stem = Path(table.partition("?")[0]).name.partition(".")[0] if isinstance(table, str) else "people"
+    path = str(table).partition("?")[0] if isinstance(table, str | Path) else "people"
+    stem = Path(path).name.partition(".")[0]
     default = re.sub(r"\W", "_", stem, flags=re.ASCII)
     return propose(table, name or (default if default[:1].isalpha() else f"t_{default}"))
 
 
-@dataclass
-class _Opener:
-    """Opens the table when it is first needed, and checks each time that it is still the vault's own."""
-
-    home: Path
-    domain: Domain
-    ledger: Ledger
-    table: object
-    _opened: Table | None = None
-
-    def verified(self) -> Table:
-        if self._opened is None:
-            if isinstance(self.table, str) and self.table == FRAME:
-                raise TableError("this vault's table is a data frame; hand it over: Vault.open(path, table=frame)")
-            self._opened = open_table(self.table, self.domain)
-        self._opened.verify(self._fingerprint(), _read_key(self.home))
-        return self._opened
-
-    def _fingerprint(self) -> str:
-        latest = self.ledger.latest("refresh") or self.ledger.header
-        return str(latest["fingerprint"])
+def _require_whole(home: Path) -> None:
+    missing = [name for name in (SETTINGS, JOURNAL) if not (home / name).is_file()]
+    if len(missing) == 2:
+        raise VaultError(f"{home} is not a vault; make one with `discreet init`")
+    if missing:
+        raise VaultError(f"{home} has lost its {missing[0]}; restore it from a backup")
 
 
 def _read_key(home: Path) -> bytes:
@@ -455,23 +453,29 @@ def _make(home: Path, header: dict[str, Any], key: bytes, location: str) -> None
     aside = home.with_name(f".{home.name}.{os.getpid()}.part")
     try:
         aside.mkdir(parents=True)
-        (aside / SETTINGS).write_text(_settings(location), encoding="utf-8")
-        (aside / KEY).touch(mode=0o600)
-        (aside / KEY).write_bytes(key)
+        _write_synced(aside / SETTINGS, _settings(location).encode())
+        _write_synced(aside / KEY, key, mode=0o600)
         Ledger.create(aside / JOURNAL, header)
         aside.rename(home)
+        sync_folder(home.parent)
     except OSError:
         raise VaultError(f"{home} cannot be written; is there space, and may you write there?") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
+def _write_synced(path: Path, content: bytes, mode: int = 0o666) -> None:
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def _settings(location: str) -> str:
-    escaped = location.replace("\\", "\\\\").replace('"', '\\"')
     return f"""\
 # A vault of Discreet. The budget, the neighbours and the domain are in the journal and cannot be changed.
 [table]
-location = "{escaped}"
+location = {json.dumps(location, ensure_ascii=False)}
 
 [policy]  # what `ask` does when nothing is said, and what it never does
 confidence = 0.95
@@ -485,10 +489,15 @@ confidence = 0.95
 def _read_settings(home: Path) -> tuple[str, Policy]:
     try:
         settings = tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"), parse_float=str)
+        unknown = sorted(set(settings) - {"table", "policy"})
+        if unknown:
+            raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table] and [policy]")
         return str(settings["table"]["location"]), Policy.parse(settings.get("policy", {}))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
         raise VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …") from None
 
 
-def _values_in_words(labels: tuple[str, ...]) -> str:
-    return ", ".join(labels if len(labels) <= 8 else (*labels[:3], "…", *labels[-3:]))
+def _values_in_words(attribute: Attribute) -> str:
+    codes = range(attribute.size)
+    shown = codes if len(codes) <= 8 else (*codes[:3], None, *codes[-3:])
+    return ", ".join("…" if code is None else attribute.label(code) for code in shown)

@@ -8,6 +8,8 @@ from discreet.answer.policy import Wish, deviations
 from discreet.answer.reply import Answer, Explanation, Forecast
 from discreet.answer.rows import Rows
 from discreet.answer.scales import elementary, scales_for
+from discreet.domain.attribute import equals_text
+from discreet.errors import BudgetExceeded
 from discreet.noise.law import Exponential, Law
 from discreet.query.query import Quantile, Query
 from discreet.sql.question import AggregateColumn, Question
@@ -18,7 +20,9 @@ UNANSWERED = "no budget is left for some numbers (–), and nothing that was rel
 def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
     """Answer a question, each group in its own best way. Only where nothing at all can be said: BudgetExceeded."""
     scales = scales_for(question, wish, desk, spend=True)
-    settled = settle(decide(scales.laws, desk), desk)
+    decision = decide(scales.laws, desk)
+    _require_allowed(decision, desk)
+    settled = settle(decision, desk)
     notes = [*question.notes, *scales.notes]
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if any(row.value is None and row.kind == "relaxed" for row in rows):
@@ -26,7 +30,7 @@ def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
     budget, peak = desk.ledger.budget, (settled.spent + scales.first_counts.spent).peak
     return Answer(
         text=question.text,
-        by=question.by,
+        by=tuple(question.name_of(attribute) for attribute in question.by),
         columns=tuple(column.name for column in question.aggregates),
         rows=tuple(rows),
         confidence=wish.confidence,
@@ -35,6 +39,17 @@ def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
     )
+
+
+def _require_allowed(decision: Decision, desk: Desk) -> None:
+    """Refuse a question that would spend more than the policy lets one."""
+    most, budget = desk.policy.max_per_query, desk.ledger.budget
+    cost = budget.amount_of(decision.plan().cost(desk.domain, budget).peak)
+    if most is not None and cost > most:
+        raise BudgetExceeded(
+            f"a question may spend {budget.symbol} {equals_text(most)} here, and this one needs "
+            f"{budget.symbol} {equals_text(cost)}; ask for less accuracy"
+        )
 
 
 def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
@@ -50,7 +65,7 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
         symbol=budget.symbol,
         cost=budget.amount_of(peak),
         left=budget.amount_of(left),
-        more=left // peak if peak else None,
+        more=0 if decision.relax else left // peak if peak else None,
         notes=tuple(dict.fromkeys([*question.notes, *scales.notes])),
     )
 

@@ -26,11 +26,17 @@ class Known:
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
     _upto: int = 0
+    _since: int = 0
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
+            since = self.ledger.refreshed
+            if since > self._since:
+                # What was released of an earlier table says nothing about this one.
+                self._by_quantity, self._noises, self._quantiles = {}, {}, {}
+                self._since, self._upto = since, max(since, self._upto)
             for charge, record in self.ledger.answered(self._upto):
                 self._add(self.recall(charge, record))
                 self._upto = record.receipt.seq

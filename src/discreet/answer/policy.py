@@ -6,6 +6,7 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
+from discreet.cube.interval import mixture_deviations
 from discreet.errors import InvalidNoise, VaultError
 from discreet.ledger.budget import Budget, PureBudget
 from discreet.noise.law import Exponential, Gaussian, Laplace, Noise
@@ -90,10 +91,9 @@ def exponential_like(noise: Noise, budget: Budget) -> Exponential:
 def deviations(confidence: Fraction) -> float:
     """Within how many standard deviations noise stays, with at least this probability.
 
-    A Laplace variable stays within ln(1/α)/√2 of them with probability 1 − α, a normal one within its quantile; a sum
-    of independent ones lies between the two, so the larger one is safe for every sum.
+    It holds for every combination of independent Laplace draws, and for Gaussian ones: cube/interval.md has the proof.
     """
-    return max(-math.log(float(1 - confidence)) / math.sqrt(2), _normal_quantile(confidence))
+    return mixture_deviations(float(confidence))
 
 
 def noise_within(within: Fraction, confidence: Fraction, budget: Budget, grain: Fraction = Fraction(1)) -> Noise:

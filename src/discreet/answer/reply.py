@@ -211,7 +211,7 @@ class Explanation:
     cost: Fraction
     left: Fraction
     more: int | None
-    """How many more such questions the region allows; None where they are free."""
+    """How many such questions the region allows at this accuracy; None where they are free."""
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from discreet.answer.policy import (
     usual_noise,
 )
 from discreet.domain.attribute import Attribute, Bins, Integer, number_text
-from discreet.errors import BudgetExceeded, InvalidNoise
+from discreet.errors import InvalidNoise
 from discreet.ledger.budget import Budget, PureBudget
 from discreet.noise.law import Law, Noise
 from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum
@@ -47,6 +47,10 @@ def parts_of_mean(mean: Mean, desk: Desk) -> tuple[Sum, Count]:
     attribute = desk.domain[mean.of]
     where = mean.where.intersect(desk.domain.slab(mean.of, 0, attribute.cells - 1))
     return Sum(mean.of, where, mean.by), Count(where, mean.by)
+
+
+ROUGHLY = 10
+"""To solve for an average's noise, a count that is free will do with so many times the usual noise."""
 
 
 @dataclass
@@ -134,7 +138,9 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales, usual: Noise, spen
     """Solve k·√(Var sum + M²·Var count)/n ≤ within, for the n that a noisy count is surely above."""
     desk, confidence = scales.desk, scales.wish.confidence
     total, count = parts_of_mean(mean, desk)
-    decision = decide({count: usual}, desk)
+    decision = decide({count: usual.times(Fraction(ROUGHLY))}, desk)
+    if decision.buy:
+        decision = decide({count: usual}, desk)
     if decision.buy and not spend:
         scales.notes.append(f"AVG({mean.of}) needs a first noisy count before its own noise can be solved for")
         counted: list[object] = list(decision.free.values())
@@ -169,14 +175,8 @@ def largest_value(query: Query, desk: Desk) -> Fraction:
 
 
 def _within_policy(scales: Scales) -> None:
-    policy, budget = scales.desk.policy, scales.budget
+    policy = scales.desk.policy
     for query, law in scales.laws.items():
         largest = largest_value(query, scales.desk)
         if policy.min_scale is not None and law.scale < policy.min_scale * largest:
             raise InvalidNoise(f"this vault adds noise of scale {policy.min_scale} at least; ask for less accuracy")
-        cost = budget.factor * budget.loss(law, largest, one_signed=True)
-        if policy.max_per_query is not None and cost > policy.max_per_query:
-            limit, needed = number_text(policy.max_per_query), f"{float(cost):.4g}"
-            raise BudgetExceeded(
-                f"a query may spend {budget.symbol} = {limit} here, this one needs {needed}; ask for less accuracy"
-            )

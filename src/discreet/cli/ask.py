@@ -61,7 +61,7 @@ def _show_explanation(explanation: Explanation) -> None:
     ]
     error = f"error at {float(explanation.confidence):.0%}"
     table("", ("column", "answered by", error, "scale"), rows, right=(error, "scale"))
-    more = "any number: it is free" if explanation.more is None else f"{explanation.more:,}"
+    more = "any number: it is free" if explanation.more is None else f"{explanation.more:,} at this accuracy"
     pairs(
         "",
         [

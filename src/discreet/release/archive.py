@@ -68,7 +68,7 @@ class Archive:
         """Write aside, sync, rename, sync the folder: a file that is there is whole."""
         if not self.folder.is_dir():
             self.folder.mkdir(exist_ok=True)
-            _sync(self.folder.parent)
+            sync_folder(self.folder.parent)
         types, digest = [], hashlib.sha256()
         # A name of its own, and readable by the owner only: until it is recorded, a draw is nobody's to see.
         file, aside = tempfile.mkstemp(dir=self.folder, prefix=f".{charge}-", suffix=".part")
@@ -85,11 +85,11 @@ class Archive:
             os.rename(aside, self.folder / name)
         finally:
             Path(aside).unlink(missing_ok=True)
-        _sync(self.folder)
+        sync_folder(self.folder)
         return {"file": name, "sha256": digest.hexdigest(), "types": types}
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the names in a folder as durable as the files."""
     opened = os.open(folder, os.O_RDONLY)
     try:

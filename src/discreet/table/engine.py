@@ -15,6 +15,9 @@ from discreet.table.dialect import DUCKDB, Dialect
 
 Array = NDArray[np.int64]
 
+FRAME = "memory:"
+"""The location of a table that Python holds, a data frame for one: it must be handed over again on each open."""
+
 
 class Engine(Protocol):
     """Runs SELECTs whose columns are 64-bit integers without missing values.

@@ -1,11 +1,8 @@
 """Where the rows live → something that can be read: files, databases, and tables that Python holds."""
 
-import hashlib
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
-from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -16,23 +13,16 @@ import pyarrow as pa
 
 from discreet.errors import TableError
 from discreet.table.csv import read_csv_text
-from discreet.table.engine import DuckEngine, Source
+from discreet.table.engine import FRAME, DuckEngine, Source
+from discreet.table.files import contents_of, files_of, hash_files, kind_of_all, stamp_of
 from discreet.table.frame import hash_arrow, to_arrow
-from discreet.table.ibis_table import is_bound, open_ibis
+from discreet.table.ibis_table import open_ibis
 from discreet.table.literal import quoted, quoted_name, quoted_paths
 from discreet.table.postgres import open_postgres
 from discreet.table.postgres_uri import has_password, is_postgres, parse_place
 from discreet.table.spark import is_spark, locate_spark, open_spark
 
 SOURCE = "source"
-FRAME = "memory:"
-"""The location of a table that was handed over as a data frame: it must be handed over again on each open."""
-
-KINDS = {
-    "parquet": (".parquet",),
-    "csv": (".csv", ".csv.gz", ".tsv", ".tsv.gz"),
-    "duckdb": (".duckdb", ".db"),
-}
 
 
 def open_source(table: object) -> Source:
@@ -44,7 +34,7 @@ def open_source(table: object) -> Source:
     if isinstance(table, str | Path):
         return _open_location(str(table))
     if isinstance(table, ibis.Table):
-        return open_ibis(table) if is_bound(table) else _open_frame(table.to_pyarrow())
+        return open_ibis(table)
     return _open_frame(to_arrow(table))
 
 
@@ -78,8 +68,8 @@ def _open_location(uri: str) -> Source:
 
 def _open_file(uri: str) -> Source:
     path, _, query = uri.partition("?")
-    files = _files(path)
-    kind = _kind_of_all(files)
+    files = files_of(path)
+    kind = kind_of_all(files)
     backend = _connect()
     connection: duckdb.DuckDBPyConnection = backend.con
     try:
@@ -97,8 +87,8 @@ def _open_file(uri: str) -> Source:
         location=uri,
         rows=rows,
         engine=DuckEngine(connection),
-        fingerprint=lambda key: _hash_files(_contents(path), key),
-        stamp=lambda: [(file, *_stat(file)) for file in _contents(path)],
+        fingerprint=lambda key: hash_files(contents_of(path), key),
+        stamp=lambda: stamp_of(path),
     )
 
 
@@ -111,38 +101,6 @@ def _connect() -> Any:
     if backend.con.execute("SELECT * FROM duckdb_optimizers() WHERE name = 'type_pushdown'").fetchall():
         backend.con.execute("SET GLOBAL disabled_optimizers = 'type_pushdown'")
     return backend
-
-
-def _files(path: str) -> list[str]:
-    """The files that a path or a pattern names, in order. A file whose name looks like a pattern is that file."""
-    files = [path] if Path(path).is_file() else sorted(filter(_is_file, glob(path))) if has_magic(path) else []
-    if not files:
-        raise TableError(f"there is no file {path}; put it there, or name another")
-    return files
-
-
-def _is_file(path: str) -> bool:
-    return Path(path).is_file()
-
-
-def _kind(file: str) -> str:
-    for kind, ends in KINDS.items():
-        if file.lower().endswith(ends):
-            return kind
-    raise TableError(f"{file}: not a kind of file that is read here; use .parquet, .csv, .csv.gz or .duckdb")
-
-
-def _kind_of_all(files: list[str]) -> str:
-    kinds = {_kind(file) for file in files}
-    if len(kinds) > 1 or (kinds == {"duckdb"} and len(files) > 1):
-        raise TableError(f"{files[0]} and {files[1]} cannot be one table; name files of one kind, Parquet or CSV")
-    return kinds.pop()
-
-
-def _contents(path: str) -> list[str]:
-    """Every file that decides what the table holds: a DuckDB file's last changes may be in a log beside it."""
-    files = _files(path)
-    return files + [log for file in files if _kind(file) == "duckdb" and _is_file(log := f"{file}.wal")]
 
 
 def _read_parquet(connection: duckdb.DuckDBPyConnection, files: list[str]) -> str:
@@ -170,34 +128,6 @@ def _attach(connection: duckdb.DuckDBPyConnection, files: list[str], query: str)
         has = f"has tables {', '.join(tables)}; say which" if tables else "has no tables; name a file that has one"
         raise TableError(f"{file} {has}: {file}?table=NAME")
     connection.execute(f"CREATE VIEW {SOURCE} AS SELECT * FROM attached.main.{quoted_name(asked[0])}")
-
-
-def _stat(file: str) -> tuple[int, int, int]:
-    try:
-        info = Path(file).stat()
-    except OSError:
-        raise TableError(f"{file} cannot be read; is it still there?") from None
-    return info.st_size, info.st_mtime_ns, info.st_ino
-
-
-def _hash_files(files: list[str], key: bytes) -> str:
-    digest = hashlib.blake2b(key=key, digest_size=32)
-    for file in files:
-        length = 0
-        for chunk in _chunks(file):
-            digest.update(chunk)
-            length += len(chunk)
-        digest.update(length.to_bytes(8, "big"))  # where one file ends matters, not its name
-    return digest.hexdigest()
-
-
-def _chunks(file: str) -> Iterator[bytes]:
-    try:
-        with open(file, "rb") as stream:
-            while chunk := stream.read(1 << 22):
-                yield chunk
-    except OSError:
-        raise TableError(f"{file} cannot be read; is it still there?") from None
 
 
 def _open_frame(rows: pa.Table) -> Source:
