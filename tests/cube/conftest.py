@@ -42,6 +42,7 @@ class Town:
     base: NDArray[np.int64]
     bits: SeededBits
     measured: list[Plan] = field(default_factory=list)
+    budget: PureBudget = BUDGET
 
     def exact(self, *names: str) -> NDArray[np.int64]:
         """A cuboid of the truth, its axes in the domain's order."""

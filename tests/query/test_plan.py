@@ -12,7 +12,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS
-from discreet.noise.law import Exponential, Laplace
+from discreet.noise.law import Exponential, Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Quantile, Sum
 
@@ -95,7 +95,18 @@ def test_a_scale_that_is_not_above_zero_is_refused(written):
         exact_scale(written)
 
 
-@pytest.mark.parametrize("scale", [1, 0.5, Fraction(0), Fraction(-1), math.nan])
-def test_a_measurement_takes_exact_scales_only(scale):
-    with pytest.raises(InvalidNoise, match="is a Fraction above 0"):
-        Measurement(Count(YOUNG), scale)
+@pytest.mark.parametrize("scale", [0.5, Fraction(0), Fraction(-1), math.nan])
+@pytest.mark.parametrize("law", [Laplace, Gaussian, Exponential])
+def test_noise_takes_exact_numbers_above_zero_only(law, scale):
+    with pytest.raises(InvalidNoise, match="must be"):
+        law(scale)
+
+
+@pytest.mark.parametrize(
+    "mismatch",
+    [(Count(YOUNG), Exponential(Fraction(1))), (Quantile("age", Fraction(1, 2), YOUNG), Laplace(Fraction(1)))],
+    ids=["a count", "a quantile"],
+)
+def test_a_query_is_measured_with_noise_of_its_own_kind(mismatch):
+    with pytest.raises(InvalidNoise, match="exponential mechanism"):
+        Measurement(*mismatch)

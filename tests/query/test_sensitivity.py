@@ -30,6 +30,9 @@ def treatments(*outside):
     return st.tuples(st.sampled_from(outside), st.booleans())
 
 
+BUDGET = PureBudget(Fraction(1), "add-remove")
+
+
 @st.composite
 def domains(draw):
     """Age, income and sex with every treatment of odd values, and `trial`: which of several tables a row is in."""
@@ -119,7 +122,7 @@ def points_of_added(table, trials):
 def test_one_row_changes_an_answer_by_no_more_than_is_charged_at_its_point(case):
     domain, base, added, plan = case
     table = open_table(side_by_side(base, added), domain)
-    cost = plan.cost(domain, PureBudget(Fraction(1), "add-remove"))
+    cost = plan.cost(domain, BUDGET)
     answers = table.evaluate([m.query for m in plan.measurements])
     for trial, point in enumerate(points_of_added(table, len(added)), start=1):
         loss = Fraction(0)
@@ -151,7 +154,7 @@ SMALL = Domain("t", (AGE, INCOME))
 def charges(query, scale=1):
     """The units at every point, in ones."""
     spent = {}
-    for box, units in spends(query, Fraction(scale), SMALL):
+    for box, units in spends(query, Laplace(Fraction(scale)), SMALL, BUDGET):
         for point in np.ndindex(SMALL.shape):
             if point in box:
                 assert point not in spent, "boxes overlap"
@@ -179,7 +182,7 @@ def test_a_sum_of_bins_charges_the_larger_edge_rounded_to_the_grain():
 
 
 def test_an_amount_that_is_no_whole_number_of_units_is_rounded_up():
-    [(_, units)] = spends(Count(SMALL.everything), Fraction(17), SMALL)
+    [(_, units)] = spends(Count(SMALL.everything), Laplace(Fraction(17)), SMALL, BUDGET)
     assert Fraction(1, 17) <= Fraction(units, UNITS) < Fraction(1, 17) + Fraction(1, UNITS)
 
 
@@ -188,7 +191,7 @@ def test_a_wide_attribute_is_charged_in_few_pieces_never_too_little(low, size, d
     wide = Domain("t", (Integer(name="x", source="a test", low=low, high=low + size - 1),))
     first = data.draw(st.integers(0, size - 1))
     last = data.draw(st.integers(first, size - 1))
-    pieces = list(spends(Sum("x", wide.slab("x", first, last)), Fraction(1), wide))
+    pieces = list(spends(Sum("x", wide.slab("x", first, last)), Laplace(Fraction(1)), wide, BUDGET))
     assert len(pieces) <= PIECES
     code = data.draw(st.integers(first, last))
     units = sum(units for box, units in pieces if (code,) in box)
@@ -214,4 +217,4 @@ def test_the_largest_addend_is_that_of_the_farthest_end():
 def test_what_has_no_bound_has_no_sum(attribute, words):
     domain = Domain("t", (attribute,))
     with pytest.raises(UnsupportedQuery, match=words):
-        list(spends(Sum("x", domain.everything), Fraction(1), domain))
+        list(spends(Sum("x", domain.everything), Laplace(Fraction(1)), domain, BUDGET))

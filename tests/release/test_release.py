@@ -73,7 +73,7 @@ def test_a_release_of_one_query_is_its_value(gate, domain):
         "answers": [
             {
                 "query": {"count": {"where": [[[0, 0, 0, 0], [50, 1, 2, 9999]]], "by": []}},
-                "scale": "2",
+                "noise": {"laplace": "2"},
                 "value": release.value,
                 "variance": release.variance,
             }
