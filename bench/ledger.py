@@ -15,9 +15,9 @@ from bench.figure import Figure
 from discreet.demo.relaxation import relaxation_domain_path
 from discreet.domain.read import read_domain
 from discreet.ledger.buckets import Buckets
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.capacity import capacity_at_volume
 from discreet.ledger.grid import Grid
-from discreet.ledger.guarantee import Budget
 from discreet.ledger.journal import canonical, chained
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import Cost, SpendMap, units_up
@@ -26,7 +26,7 @@ from experiments.relaxation.workload import NOISE_SCALE, workload
 
 CENSUS = read_domain(relaxation_domain_path())
 EPSILON, SCALE, VOLUME = Fraction(3, 10), Fraction(NOISE_SCALE), Fraction(4, 100)
-BUDGET = Budget(EPSILON, "replace")
+BUDGET = PureBudget(EPSILON, "replace")
 UNIT = units_up(1 / SCALE)
 ENTRIES = 100_000
 

@@ -18,21 +18,23 @@ from numpy.typing import NDArray
 from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
 from discreet.answer.known import Known
-from discreet.answer.policy import Policy, Wish
+from discreet.answer.policy import Policy, Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
-from discreet.domain.attribute import Attribute, equals_text, number_text
+from discreet.domain.attribute import Attribute, equals_text
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
-from discreet.errors import DomainError, VaultError
-from discreet.ledger.guarantee import Budget, Guarantee, Neighbours, exact_epsilon
+from discreet.errors import DomainError, InvalidBudget, VaultError
+from discreet.ledger.budget import Budget, ConcentratedBudget, PureBudget, budget_from_json, exact_amount
+from discreet.ledger.guarantee import Guarantee, Neighbours
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Charge, Ledger, header_of
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
+from discreet.noise.law import law_text
 from discreet.query.lattice import Cuboids, Label, Lattice
 from discreet.query.plan import Measurement, Plan, exact_scale
-from discreet.query.query import Count, Query, Sum
+from discreet.query.query import Count, Quantile, Query, Sum
 from discreet.release.archive import Archive, sync_folder
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
@@ -88,24 +90,27 @@ class Vault:
         *,
         table: object,
         domain: str | Path,
-        epsilon: Number,
         neighbours: Neighbours,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
         id: str | None = None,
         max_rows: int | None = None,
         null_ids: NullIds | None = None,
     ) -> "Vault":
         """Make a vault over a table: nothing of it is released, and nothing is spent.
 
-        `epsilon` bounds everything that the vault will ever release, together; `neighbours` says whom it protects:
-        "add-remove", a person who may be in the table or not; "replace", a person whose row may be another.
-        Where people have several rows, `id` is the column that tells people apart, and at most `max_rows` rows of each
-        are kept. `null_ids`: rows without an id are left out ("drop"), or each is a person of its "own".
+        The budget bounds everything that the vault will ever release, together: `epsilon` (pure differential privacy,
+        Laplace noise), `rho` (zCDP, Gaussian noise), or `epsilon` with `delta` (kept by way of zCDP). `neighbours` says
+        whom it protects: "add-remove", a person who may be in the table or not; "replace", a person whose row may be
+        another. Where people have several rows, `id` is the column that tells people apart, and at most `max_rows` rows
+        of each are kept. `null_ids`: rows without an id are left out ("drop"), or each is a person of its "own".
         """
         home = Path(path)
         if home.exists():
             raise VaultError(f"{home} is already there; open it, or choose another place")
         unit = unit_of(id, max_rows, null_ids)
-        budget = Budget(exact_epsilon(epsilon), neighbours, unit.max_rows if unit else 1)
+        budget = _budget(epsilon, delta, rho, neighbours, unit.max_rows if unit else 1)
         text = _domain_text(domain)
         key = Bits().words(KEY_WORDS).tobytes()
         opened = open_table(table, parse_domain(text), unit, key)
@@ -129,7 +134,7 @@ class Vault:
         _require_whole(home)
         location, policy = _read_settings(home)
         header = header_of(home / JOURNAL)
-        domain, budget = parse_domain(header["domain"]), Budget.from_json(header["budget"])
+        domain, budget = parse_domain(header["domain"]), budget_from_json(header["budget"])
         ledger = Ledger.open(home / JOURNAL, domain, budget, accept_rollback=accept_rollback)
         own = OwnTable(
             lambda: _read_settings(home)[0] if table is None else table, domain, ledger, lambda: _read_key(home)
@@ -153,7 +158,9 @@ class Vault:
             return self.gate.measure(query)
         if scale is None:
             raise VaultError("say how much noise: measure(query, scale=100)")
-        return self.gate.measure(Plan((Measurement(query, exact_scale(scale)),)))
+        noise = noise_of_scale(exact_scale(scale), self.ledger.budget)
+        law = exponential_like(noise, self.ledger.budget) if isinstance(query, Quantile) else noise
+        return self.gate.measure(Plan((Measurement(query, law),)))
 
     def ask(
         self,
@@ -195,8 +202,8 @@ class Vault:
         charges = sum(entry.kind == "charge" for entry in self.ledger.entries())
         return BudgetReport(
             guarantee=budget.guarantee,
-            spent=budget.epsilon_of(spent),
-            left=budget.epsilon_of(max(budget.limit - spent, 0)),
+            spent=budget.amount_of(spent),
+            left=budget.amount_of(max(budget.limit - spent, 0)),
             charges=charges,
             pending=tuple(charge.id for charge in self.ledger.pending()),
         )
@@ -206,7 +213,7 @@ class Vault:
         if rows == columns:
             raise DomainError("a map needs two different attributes")
         units = self.ledger.left_by([self.domain.axis(rows), self.domain.axis(columns)])
-        return units.astype(np.float64) * float(self.ledger.budget.epsilon_of(1))
+        return units.astype(np.float64) * float(self.ledger.budget.amount_of(1))
 
     def plot_budget(self, *attributes: str, path: str | Path) -> None:
         """Draw what is left, by region: a heat map over two attributes."""
@@ -216,13 +223,14 @@ class Vault:
         if len(attributes) != 2:
             raise DomainError("a map is drawn over two attributes, as in age,income")
         rows, columns = (self.domain[name.strip()] for name in attributes)
+        budget = self.ledger.budget
         picture = heat_map(
             self.budget_map(rows.name, columns.name),
             (rows.name, rows.labels),
             (columns.name, columns.labels),
-            f"What is left of ε {equals_text(self.ledger.budget.epsilon)} in {self.domain.name}",
-            "ε left, at least",
-            limits=(0.0, float(self.ledger.budget.epsilon)),
+            f"What is left of {budget.symbol} {equals_text(budget.total)} in {self.domain.name}",
+            f"{budget.symbol} left, at least",
+            limits=(0.0, float(budget.total)),
         )
         save_picture(picture, path)
 
@@ -275,7 +283,7 @@ class Vault:
 
     def plan_text(self, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""
-        return [f"{query_text(m.query, self.domain)}, scale {number_text(m.scale)}" for m in plan.measurements]
+        return [f"{query_text(m.query, self.domain)}, {law_text(m.law)}" for m in plan.measurements]
 
     def complete(self) -> list[Release]:
         """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent."""
@@ -284,7 +292,8 @@ class Vault:
     def plan_cube(
         self,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         cuboids: Cuboids = "all",
         planner: str = "optimal",
         objective: "Objective" = "max",
@@ -292,19 +301,20 @@ class Vault:
         weights: Mapping[tuple[Label, ...], float] | None = None,
         bound: float | None = None,
     ) -> "CubePlan":
-        """Which cuboids to measure, with what shares of ε, and how exact every cuboid will be. Spends nothing.
+        """Which cuboids to measure, with what shares of `epsilon` (or `rho`, by the vault's budget), and how exact
+        every cuboid will be. Spends nothing.
 
         `cuboids` is "all", a number (all cuboids of at most so many dimensions), or a list of cuboids by their
         dimensions. `dimensions` are all attributes where nothing is said.
         """
-        from discreet.cube.noise_model import LaplaceNoise  # planning brings compiled code that asking does not need
+        from discreet.cube.noise_model import noise_model  # planning brings compiled code that asking does not need
         from discreet.cube.planning import plan_cube
 
         names = tuple(self.domain[name].name for name in dimensions or self.domain.names)
         budget = self.ledger.budget
         return plan_cube(
             Lattice(tuple(self.domain[name].size for name in names), names),
-            LaplaceNoise(exact_epsilon(epsilon), budget.neighbours, budget.max_rows),
+            noise_model(epsilon, rho, budget),
             cuboids=cuboids,
             planner=planner,
             objective=objective,
@@ -355,7 +365,8 @@ class Vault:
     def refresh(self, table: object = None) -> Receipt:
         """Accept a changed table (or another one with the same columns). All spending is kept.
 
-        People who are in both versions are protected by the one budget for both; it is not spent anew.
+        One budget protects a person in both versions. Someone may be at another point of the new one, so every region
+        counts from now on as much spent as the most spent one; and what was released of the old one answers nothing.
         """
         own = self.own if table is None else replace(self.own, locate=lambda: table)
         fingerprint = own.open().fingerprint(_read_key(self.path))
@@ -426,6 +437,19 @@ def _read_key(home: Path) -> bytes:
         ) from None
 
 
+def _budget(
+    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours, max_rows: int
+) -> Budget:
+    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
+        raise InvalidBudget("a vault has one currency: epsilon, epsilon with delta, or rho")
+    if rho is not None:
+        return ConcentratedBudget(exact_amount(rho, "ρ"), neighbours, max_rows)
+    total = exact_amount(epsilon or 0)
+    if delta is None:
+        return PureBudget(total, neighbours, max_rows)
+    return ConcentratedBudget.of(total, exact_amount(delta, "δ"), neighbours, max_rows)
+
+
 def _domain_text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
@@ -474,6 +498,9 @@ confidence = 0.95
 def _read_settings(home: Path) -> tuple[str, Policy]:
     try:
         settings = tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"), parse_float=str)
+        unknown = sorted(set(settings) - {"table", "policy"})
+        if unknown:
+            raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table] and [policy]")
         return str(settings["table"]["location"]), Policy.parse(settings.get("policy", {}))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
         raise VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …") from None

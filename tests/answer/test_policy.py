@@ -7,25 +7,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.answer.policy import FINEST_STEP, Policy, deviations, scale_within
+from discreet.answer.policy import (
+    FINEST_STEP,
+    Policy,
+    deviations,
+    exponential_like,
+    noise_within,
+    usual_noise,
+)
 from discreet.errors import InvalidNoise, VaultError
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.noise.laplace import laplace_halfwidth, laplace_variance
 
+PURE = PureBudget(Fraction(1), "replace")
+CONCENTRATED = ConcentratedBudget(Fraction(1, 2), "replace")
 CONFIDENCES = st.sampled_from([Fraction(n, 1000) for n in (500, 800, 900, 950, 990, 999)])
 
 
 @given(st.integers(1, 10**6), CONFIDENCES)
 def test_the_solved_scale_keeps_within_and_the_next_step_does_not(within, confidence):
-    scale = scale_within(Fraction(within), confidence)
+    scale = noise_within(Fraction(within), confidence, PURE).scale
     assert laplace_halfwidth(scale, confidence) <= within
     assert laplace_halfwidth(scale + Fraction(2, FINEST_STEP) * max(1, int(scale)), confidence) >= within
 
 
+@given(st.integers(2, 10**5), CONFIDENCES)
+def test_gaussian_noise_is_solved_for_too(within, confidence):
+    noise = noise_within(Fraction(within), confidence, CONCENTRATED)
+    assert noise.halfwidth(confidence) <= within
+    assert noise.times(Fraction(21, 20)).halfwidth(confidence) >= within
+
+
+@pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "concentrated"])
+def test_the_usual_noise_spends_a_hundredth_of_the_budget(budget):
+    assert budget.factor * budget.loss(usual_noise(budget), Fraction(1), True) == budget.total / 100
+
+
+def test_a_quantile_costs_as_much_as_a_count():
+    noise = usual_noise(CONCENTRATED)
+    like = exponential_like(noise, CONCENTRATED)
+    costs = [CONCENTRATED.loss(law, Fraction(1), True) for law in (like, noise)]
+    assert 0.999 < costs[0] / costs[1] <= 1
+
+
 @given(st.integers(1, 1000), CONFIDENCES)
 def test_a_coarser_grain_scales_the_solution(within, confidence):
-    assert scale_within(Fraction(within * 100), confidence, Fraction(100)) == 100 * scale_within(
-        Fraction(within), confidence
-    )
+    fine = noise_within(Fraction(within), confidence, PURE)
+    assert noise_within(Fraction(within * 100), confidence, PURE, Fraction(100)) == fine.times(Fraction(100))
 
 
 @given(st.integers(1, 10**5), CONFIDENCES)
@@ -54,4 +82,4 @@ def test_a_policy_that_makes_no_sense_is_refused(settings, words):
 
 def test_a_within_below_the_grain_is_refused():
     with pytest.raises(InvalidNoise, match="steps of 100"):
-        scale_within(Fraction(99), Fraction(1, 2), Fraction(100))
+        noise_within(Fraction(99), Fraction(1, 2), PURE, Fraction(100))

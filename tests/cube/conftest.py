@@ -15,10 +15,9 @@ from discreet.cube.planning import plan_cube
 from discreet.cube.publish import publish_cube
 from discreet.domain.attribute import Category, Integer
 from discreet.domain.domain import Domain
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import SeededBits
-from discreet.noise.laplace import sample_laplace
 from discreet.query.lattice import Lattice
 from discreet.query.plan import Plan
 from discreet.release.release import Noisy, Release
@@ -32,6 +31,8 @@ DOMAIN = Domain(
     ),
 )
 
+BUDGET = PureBudget(Fraction(10), "add-remove")
+
 
 @dataclass
 class Town:
@@ -41,6 +42,7 @@ class Town:
     base: NDArray[np.int64]
     bits: SeededBits
     measured: list[Plan] = field(default_factory=list)
+    budget: PureBudget = BUDGET
 
     def exact(self, *names: str) -> NDArray[np.int64]:
         """A cuboid of the truth, its axes in the domain's order."""
@@ -61,9 +63,9 @@ class Town:
         answers = []
         for measurement in plan.measurements:
             exact = self.exact(*measurement.query.by)
-            noise = sample_laplace(measurement.scale, exact.size, self.bits).reshape(exact.shape)
+            noise = measurement.law.sample(exact.size, self.bits).reshape(exact.shape)
             answers.append(Noisy(measurement, Fraction(1), exact + noise))
-        promise = Budget(Fraction(10), "add-remove").promise(plan.cost(self.domain).everywhere)
+        promise = BUDGET.promise(plan.cost(self.domain, BUDGET).everywhere)
         return Release(plan, tuple(answers), promise, 7, Receipt(8, bytes(range(32))))
 
     def plan(self, epsilon: str = "1", **choice: object) -> CubePlan:

@@ -9,7 +9,7 @@ from discreet.cube.memory import needed_bytes, require_memory
 from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
 from discreet.cube.planning import PLANNERS, plan_cube
 from discreet.cube.publish import cube_of, measurements_of
-from discreet.errors import UnsupportedQuery
+from discreet.errors import InvalidNoise, UnsupportedQuery
 from discreet.ledger.spend import units_down
 from discreet.query.lattice import Lattice
 
@@ -18,7 +18,7 @@ from discreet.query.lattice import Lattice
 @pytest.mark.parametrize("epsilon", ["1", "1/2", "1/3", "0.01"])
 def test_a_plan_spends_its_epsilon_evenly_everywhere_to_the_last_unit(town, planner, epsilon):
     plan = town.plan(epsilon, planner=planner)
-    cost = measurements_of(plan, town.domain).cost(town.domain)
+    cost = measurements_of(plan, town.domain).cost(town.domain, town.budget)
     assert cost.regional == ()
     assert cost.everywhere == units_down(Fraction(epsilon))
 
@@ -27,7 +27,7 @@ def test_a_plan_spends_its_epsilon_evenly_everywhere_to_the_last_unit(town, plan
 def test_a_plan_spends_its_epsilon_over_the_cost_of_a_person(town, neighbours, people):
     noise = LaplaceNoise(Fraction(1, 2), neighbours, people)
     plan = plan_cube(Lattice(town.domain.shape, town.domain.names), noise, planner="bmaxg")
-    spent = measurements_of(plan, town.domain).cost(town.domain).everywhere
+    spent = measurements_of(plan, town.domain).cost(town.domain, town.budget).everywhere
     assert spent == units_down(Fraction(1, 2) / noise.factor)
 
 
@@ -36,7 +36,7 @@ def test_each_source_is_a_count_of_everything_by_its_dimensions(town):
     measurements = measurements_of(plan, town.domain).measurements
     assert [m.query.by for m in measurements] == list(plan.sources)
     assert all(m.query.where == town.domain.everything for m in measurements)
-    assert [m.scale for m in measurements] == [1 / share for share in plan.shares]
+    assert [m.law.scale for m in measurements] == [1 / share for share in plan.shares]
 
 
 def test_a_cube_is_one_measurement(town):
@@ -104,7 +104,13 @@ def test_the_memory_that_a_cube_needs_is_known_from_its_plan():
 
 def test_a_plan_that_is_for_comparison_only_is_not_published(town):
     lattice = Lattice(town.domain.shape, town.domain.names)
-    for noise in (LaplaceNoise(Fraction(1), "add-remove").as_continuous(), GaussianNoise(Fraction(1), "add-remove")):
-        with pytest.raises(UnsupportedQuery):
-            town.publish(plan_cube(lattice, noise, planner="base"))
+    with pytest.raises(UnsupportedQuery, match="comparison only"):
+        town.publish(plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove").as_continuous(), planner="base"))
     assert town.measured == []
+
+
+def test_gaussian_noise_does_not_fit_a_budget_of_epsilon(town):
+    lattice = Lattice(town.domain.shape, town.domain.names)
+    plan = plan_cube(lattice, GaussianNoise(Fraction(1), "add-remove"), planner="base")
+    with pytest.raises(InvalidNoise, match="no pure guarantee"):
+        measurements_of(plan, town.domain).cost(town.domain, town.budget)

@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 
 # The same examples on every run, and no deadline: a busy machine is not a bug.
@@ -42,8 +42,8 @@ def domain(domain_of: Callable[..., Domain]) -> Domain:
 
 
 @pytest.fixture
-def budget() -> Budget:
-    return Budget(Fraction(1), "add-remove")
+def budget() -> PureBudget:
+    return PureBudget(Fraction(1), "add-remove")
 
 
 @pytest.fixture
@@ -55,5 +55,5 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ledger(path: Path, domain: Domain, budget: Budget) -> Ledger:
+def ledger(path: Path, domain: Domain, budget: PureBudget) -> Ledger:
     return Ledger.open(path, domain, budget)

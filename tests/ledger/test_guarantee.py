@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidBudget
-from discreet.ledger.guarantee import Budget, Neighbours, PureDP, exact_epsilon
+from discreet.ledger.budget import PureBudget, budget_from_json, exact_amount
+from discreet.ledger.guarantee import Neighbours, PureDP, guarantee_from_json
 from discreet.ledger.spend import UNITS
 
 
@@ -22,9 +23,9 @@ from discreet.ledger.spend import UNITS
 def test_the_limit_is_epsilon_over_rows_and_sense(
     epsilon: Fraction, neighbours: Neighbours, rows: int, limit: int
 ) -> None:
-    budget = Budget(epsilon, neighbours, rows)
+    budget = PureBudget(epsilon, neighbours, rows)
     assert budget.limit == limit
-    assert budget.epsilon_of(limit) <= epsilon < budget.epsilon_of(limit + 1)
+    assert budget.amount_of(limit) <= epsilon < budget.amount_of(limit + 1)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_the_limit_is_epsilon_over_rows_and_sense(
 )
 def test_a_budget_that_makes_no_sense_is_refused(arguments: Any, words: str) -> None:
     with pytest.raises(InvalidBudget, match=words):
-        Budget(*arguments)
+        PureBudget(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_a_budget_that_makes_no_sense_is_refused(arguments: Any, words: str) -> 
     ],
 )
 def test_an_epsilon_is_the_number_that_a_person_means(said: Any, meant: Fraction) -> None:
-    assert exact_epsilon(said) == meant
+    assert exact_amount(said) == meant
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_an_epsilon_is_the_number_that_a_person_means(said: Any, meant: Fraction
 )
 def test_an_epsilon_that_is_no_positive_finite_number_is_refused(said: Any) -> None:
     with pytest.raises(InvalidBudget, match="ε must be"):
-        exact_epsilon(said)
+        exact_amount(said)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +83,11 @@ def test_an_epsilon_that_is_no_positive_finite_number_is_refused(said: Any) -> N
 )
 def test_a_guarantee_says_itself_in_words_and_survives_json(guarantee: PureDP, words: str) -> None:
     assert str(guarantee) == words
-    assert PureDP.from_json(guarantee.to_json()) == guarantee
+    assert guarantee_from_json(guarantee.to_json()) == guarantee
 
 
 def test_a_budget_promises_its_epsilon_and_survives_json() -> None:
-    budget = Budget(Fraction(1, 3), "replace", 2)
+    budget = PureBudget(Fraction(1, 3), "replace", 2)
     assert budget.guarantee == PureDP(Fraction(1, 3), "replace", 2)
     assert budget.promise(UNITS // 12) == PureDP(Fraction(1, 3), "replace", 2)
-    assert Budget.from_json(budget.to_json()) == budget
+    assert budget_from_json(budget.to_json()) == budget

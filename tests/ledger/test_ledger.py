@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger, header_of
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.spend import UNITS, Cost, units_up
@@ -72,7 +72,7 @@ def test_only_charges_can_be_completed(ledger: Ledger, seq: int) -> None:
 
 
 def test_another_ledger_over_the_same_journal_sees_every_charge_and_answer(
-    path: Path, domain: Domain, budget: Budget, ledger: Ledger
+    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
 ) -> None:
     other = Ledger.open(path, domain, budget)
     charge = ledger.charge(Cost(0, ((LEFT, UNITS),)), {"n": 1})
@@ -85,7 +85,7 @@ def test_another_ledger_over_the_same_journal_sees_every_charge_and_answer(
 
 
 def test_a_ledger_opened_again_stands_where_it_stood(
-    path: Path, domain: Domain, budget: Budget, ledger: Ledger
+    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
 ) -> None:
     charge = ledger.charge(Cost(5, ((LEFT, 7),)), ["plan"])
     ledger.note("refresh", {"fingerprint": "f"})
@@ -156,7 +156,7 @@ def test_no_sequence_of_charges_ever_undercounts_a_point(
 ) -> None:
     path = tmp_path_factory.mktemp("story") / "journal.db"
     Ledger.create(path, {"vault_id": f"vault-{path.parent.name}"})
-    budget = Budget(Fraction(12, UNITS), "add-remove")
+    budget = PureBudget(Fraction(12, UNITS), "add-remove")
     ledger, late = (Ledger.open(path, domain_of(6, 4), budget) for _ in range(2))
     spent = dict.fromkeys(product(range(6), range(4)), 0)
     for everywhere, a, b, c, d, units in story:

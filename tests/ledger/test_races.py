@@ -11,7 +11,7 @@ from typing import Any
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import UNITS, Cost
 
@@ -43,7 +43,7 @@ def charge_until_refused(ledger: Ledger, cost: Cost) -> int:
         fitted += 1
 
 
-def test_processes_together_spend_the_limit_to_the_last_unit(path: Path, domain: Domain, budget: Budget) -> None:
+def test_processes_together_spend_the_limit_to_the_last_unit(path: Path, domain: Domain, budget: PureBudget) -> None:
     def work(i: int, out: Any) -> None:
         cost = Cost(FIFTIETH) if i % 2 else Cost(0, ((Box((1, 1), (2, 3)), FIFTIETH),))
         out.put(charge_until_refused(Ledger.open(path, domain, budget), cost))
@@ -72,7 +72,7 @@ def test_forked_children_go_on_with_a_ledger_that_was_open_before(ledger: Ledger
     assert ledger.spent_max == UNITS
 
 
-def test_one_answer_wins_and_everybody_sees_it(path: Path, domain: Domain, budget: Budget, ledger: Ledger) -> None:
+def test_one_answer_wins_and_everybody_sees_it(path: Path, domain: Domain, budget: PureBudget, ledger: Ledger) -> None:
     charge = ledger.charge(Cost(1), {})
 
     def work(i: int, out: Any) -> None:
@@ -84,7 +84,7 @@ def test_one_answer_wins_and_everybody_sees_it(path: Path, domain: Domain, budge
 
 
 def test_a_crash_between_charge_and_record_keeps_the_charge_with_its_plan(
-    path: Path, domain: Domain, budget: Budget, ledger: Ledger
+    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
 ) -> None:
     def work() -> None:
         Ledger.open(path, domain, budget).charge(Cost(FIFTIETH), {"query": "count"})
@@ -101,7 +101,7 @@ def test_a_crash_between_charge_and_record_keeps_the_charge_with_its_plan(
     assert Ledger.open(path, domain, budget).pending() == []
 
 
-def test_a_crash_within_a_charge_leaves_a_journal_that_opens(path: Path, domain: Domain, budget: Budget) -> None:
+def test_a_crash_within_a_charge_leaves_a_journal_that_opens(path: Path, domain: Domain, budget: PureBudget) -> None:
     def work() -> None:
         ledger = Ledger.open(path, domain, budget)
         with ledger._turn():
@@ -116,7 +116,7 @@ def test_a_crash_within_a_charge_leaves_a_journal_that_opens(path: Path, domain:
     ledger.charge(Cost(FIFTIETH), {})
 
 
-def test_a_ledger_opens_while_another_process_writes(path: Path, domain: Domain, budget: Budget) -> None:
+def test_a_ledger_opens_while_another_process_writes(path: Path, domain: Domain, budget: PureBudget) -> None:
     def work(i: int, out: Any) -> None:
         if i == 0:
             out.put(charge_until_refused(Ledger.open(path, domain, budget), Cost(FIFTIETH)))

@@ -8,8 +8,8 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded
 from discreet.ledger.buckets import Buckets
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.grid import MAX_POINTS, Grid
-from discreet.ledger.guarantee import Budget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import UNITS, Cost
 from discreet.ledger.spend_map import spend_map
@@ -26,7 +26,7 @@ def test_the_size_of_the_domain_decides(domain_of: Callable[..., Domain], sizes:
 def test_a_ledger_over_fifty_attributes_has_a_budget_for_each_region(
     path: Path, domain_of: Callable[..., Domain]
 ) -> None:
-    domain, budget = domain_of(*[7] * 50), Budget(Fraction(1), "replace")
+    domain, budget = domain_of(*[7] * 50), PureBudget(Fraction(1), "replace")
     ledger = Ledger.open(path, domain, budget)
     low, high = (0,) * 50, (3, *[6] * 49)
     ledger.charge(Cost(0, ((Box(low, high), UNITS // 2),)), {})

@@ -14,7 +14,7 @@ import pytest
 from discreet.domain.domain import Domain
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger import sqlite
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import keep_receipt, last_receipt
 from discreet.ledger.spend import UNITS, Cost
@@ -54,7 +54,7 @@ def test_a_journal_is_never_made_over_another_file(path: Path) -> None:
         Ledger.create(path.parent / "missing" / "journal.db", {"vault_id": "other-vault"})
 
 
-def test_a_missing_journal_is_not_made_up(tmp_path: Path, domain: Domain, budget: Budget) -> None:
+def test_a_missing_journal_is_not_made_up(tmp_path: Path, domain: Domain, budget: PureBudget) -> None:
     with pytest.raises(JournalError, match="there is no journal at"):
         Ledger.open(tmp_path / "journal.db", domain, budget)
     assert list(tmp_path.iterdir()) == []
@@ -85,7 +85,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 def test_a_damaged_or_edited_journal_is_refused_without_quoting_it(
-    path: Path, domain: Domain, budget: Budget, ledger: Ledger, damage: Callable[[Path], object]
+    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger, damage: Callable[[Path], object]
 ) -> None:
     for _ in range(5):
         ledger.charge(TENTH, "plan")
@@ -105,7 +105,7 @@ def test_an_edit_while_the_ledger_is_open_is_met_with_the_next_charge(path: Path
 
 
 def test_an_older_copy_put_back_is_refused_until_a_custodian_accepts_it(
-    path: Path, domain: Domain, budget: Budget, ledger: Ledger
+    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
 ) -> None:
     ledger.charge(TENTH, {})
     ledger.close()
@@ -123,7 +123,7 @@ def test_an_older_copy_put_back_is_refused_until_a_custodian_accepts_it(
 
 
 def test_a_journal_that_went_another_way_after_a_backup_is_refused(
-    path: Path, domain: Domain, budget: Budget, ledger: Ledger
+    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
 ) -> None:
     ledger.close()
     twin = shutil.copy(path, path.with_name("twin"))
@@ -168,7 +168,9 @@ def test_a_full_disk_spends_nothing_and_loses_nothing(ledger: Ledger) -> None:
     assert ledger.spent_max == UNITS // 5
 
 
-def test_a_write_that_fails_half_way_spends_nothing(path: Path, domain: Domain, budget: Budget, ledger: Ledger) -> None:
+def test_a_write_that_fails_half_way_spends_nothing(
+    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
+) -> None:
     ledger.charge(TENTH, {})
     before = ledger.head
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -184,7 +186,7 @@ def test_a_write_that_fails_half_way_spends_nothing(path: Path, domain: Domain, 
 
 
 def test_a_journal_that_another_process_keeps_locked_is_an_error_after_a_while(
-    path: Path, domain: Domain, budget: Budget, monkeypatch: pytest.MonkeyPatch
+    path: Path, domain: Domain, budget: PureBudget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite, "PATIENCE", 0.05)
     ledger = Ledger.open(path, domain, budget)
@@ -204,7 +206,7 @@ def test_a_journal_that_may_not_be_written_says_so(ledger: Ledger) -> None:
 
 
 def test_a_home_that_cannot_be_written_costs_no_answer(
-    path: Path, domain: Domain, budget: Budget, monkeypatch: pytest.MonkeyPatch
+    path: Path, domain: Domain, budget: PureBudget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", os.devnull)
     ledger = Ledger.open(path, domain, budget)
@@ -213,7 +215,7 @@ def test_a_home_that_cannot_be_written_costs_no_answer(
 
 
 def test_a_journal_without_its_first_entry_says_that_its_vault_was_never_finished(
-    tmp_path: Path, domain: Domain, budget: Budget
+    tmp_path: Path, domain: Domain, budget: PureBudget
 ) -> None:
     sqlite.SQLiteJournal.create(tmp_path / "journal.db").close()
     with pytest.raises(JournalCorrupt, match="never finished; make it again"):

@@ -5,7 +5,7 @@ import pytest
 from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import Refusal, units_down, units_up
 from discreet.ledger.words import box_words, left_words, needed_words, refused
 
@@ -34,12 +34,12 @@ def test_a_box_is_worded_by_its_labels(low: tuple[int, ...], high: tuple[int, ..
 
 @pytest.mark.parametrize("amount", ["3/10", "1/17", "1/2000", "5", "7/13", "1/9999"])
 def test_an_amount_that_was_rounded_up_is_worded_as_it_was_meant(amount: str) -> None:
-    budget = Budget(Fraction(10), "add-remove")
+    budget = PureBudget(Fraction(10), "add-remove")
     assert needed_words(budget, units_up(Fraction(amount))) == amount
 
 
 def test_what_is_left_is_never_overstated_and_what_is_needed_never_understated() -> None:
-    budget = Budget(Fraction(10), "replace")
+    budget = PureBudget(Fraction(10), "replace")
     units = units_down(Fraction("0.1234567891"))
     assert left_words(budget, units) == "0.246913"
     assert needed_words(budget, units) == "0.246914"
@@ -47,7 +47,7 @@ def test_what_is_left_is_never_overstated_and_what_is_needed_never_understated()
 
 
 def test_a_refusal_says_what_is_left_where_what_is_needed_and_what_to_do() -> None:
-    budget = Budget(Fraction(1), "replace")
+    budget = PureBudget(Fraction(1), "replace")
     refusal = Refusal(units_down(Fraction(3, 20)), units_up(Fraction(1, 4)), Box((20, 0, 0), (50, 0, 2)))
     assert str(refused(PEOPLE, budget, refusal)) == (
         "this region has ε = 3/10 left (age 20 to 50, sex F) and the query needs 1/2; "

@@ -10,7 +10,9 @@ import pytest
 from discreet.domain.attribute import Category, Integer
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS
+from discreet.noise.law import Exponential, Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Quantile, Sum
 
@@ -21,41 +23,42 @@ DOMAIN = Domain(
         Category(name="sex", source="s", values=("F", "M"), null=True),
     ),
 )
+BUDGET = PureBudget(Fraction(1), "add-remove")
 YOUNG, WOMEN = DOMAIN.slab("age", 0, 4), DOMAIN.slab("sex", 0, 0)
 
 
 def test_what_covers_the_domain_costs_one_number_and_the_rest_boxes():
     plan = Plan(
         (
-            Measurement(Count(DOMAIN.everything, ("age", "sex")), Fraction(10)),
-            Measurement(Count(DOMAIN.everything), Fraction(20)),
-            Measurement(Count(YOUNG), Fraction(5)),
+            Measurement(Count(DOMAIN.everything, ("age", "sex")), Laplace(Fraction(10))),
+            Measurement(Count(DOMAIN.everything), Laplace(Fraction(20))),
+            Measurement(Count(YOUNG), Laplace(Fraction(5))),
         )
     )
-    cost = plan.cost(DOMAIN)
+    cost = plan.cost(DOMAIN, BUDGET)
     assert cost.everywhere == UNITS // 10 + UNITS // 20
     assert cost.regional == ((YOUNG.boxes[0], UNITS // 5),)
 
 
 def test_measurements_of_one_plan_add_up_where_they_meet():
-    plan = Plan((Measurement(Count(YOUNG), Fraction(4)), Measurement(Count(WOMEN), Fraction(4))))
-    cost = plan.cost(DOMAIN)
+    plan = Plan((Measurement(Count(YOUNG), Laplace(Fraction(4))), Measurement(Count(WOMEN), Laplace(Fraction(4)))))
+    cost = plan.cost(DOMAIN, BUDGET)
     spent = {point: cost.at(point) * 4 // UNITS for point in [(0, 0), (0, 1), (9, 0), (9, 1)]}
     assert spent == {(0, 0): 2, (0, 1): 1, (9, 0): 1, (9, 1): 0}
     assert cost.peak == UNITS // 2
 
 
 def test_groups_of_one_query_cost_as_much_as_one_of_them():
-    by_age, alone = (Plan((Measurement(Count(WOMEN, by), Fraction(4)),)) for by in (("age",), ()))
-    assert by_age.cost(DOMAIN) == alone.cost(DOMAIN)
+    by_age, alone = (Plan((Measurement(Count(WOMEN, by), Laplace(Fraction(4))),)) for by in (("age",), ()))
+    assert by_age.cost(DOMAIN, BUDGET) == alone.cost(DOMAIN, BUDGET)
 
 
 def test_a_plan_comes_back_from_the_journal_as_it_was():
     plan = Plan(
         (
-            Measurement(Count(YOUNG, ("sex",)), Fraction(1, 3)),
-            Measurement(Sum("age", WOMEN), Fraction(10**12)),
-            Measurement(Quantile("age", Fraction(1, 3), YOUNG), Fraction(2)),
+            Measurement(Count(YOUNG, ("sex",)), Laplace(Fraction(1, 3))),
+            Measurement(Sum("age", WOMEN), Laplace(Fraction(10**12))),
+            Measurement(Quantile("age", Fraction(1, 3), YOUNG), Exponential(Fraction(2))),
         )
     )
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
@@ -92,7 +95,18 @@ def test_a_scale_that_is_not_above_zero_is_refused(written):
         exact_scale(written)
 
 
-@pytest.mark.parametrize("scale", [1, 0.5, Fraction(0), Fraction(-1), math.nan])
-def test_a_measurement_takes_exact_scales_only(scale):
-    with pytest.raises(InvalidNoise, match="is a Fraction above 0"):
-        Measurement(Count(YOUNG), scale)
+@pytest.mark.parametrize("scale", [0.5, Fraction(0), Fraction(-1), math.nan])
+@pytest.mark.parametrize("law", [Laplace, Gaussian, Exponential])
+def test_noise_takes_exact_numbers_above_zero_only(law, scale):
+    with pytest.raises(InvalidNoise, match="must be"):
+        law(scale)
+
+
+@pytest.mark.parametrize(
+    "mismatch",
+    [(Count(YOUNG), Exponential(Fraction(1))), (Quantile("age", Fraction(1, 2), YOUNG), Laplace(Fraction(1)))],
+    ids=["a count", "a quantile"],
+)
+def test_a_query_is_measured_with_noise_of_its_own_kind(mismatch):
+    with pytest.raises(InvalidNoise, match="exponential mechanism"):
+        Measurement(*mismatch)

@@ -14,7 +14,9 @@ from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS
+from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Sum, grain_of
 from discreet.query.sensitivity import PIECES, largest_addend, spends
@@ -26,6 +28,9 @@ LARGEST = 2**53
 
 def treatments(*outside):
     return st.tuples(st.sampled_from(outside), st.booleans())
+
+
+BUDGET = PureBudget(Fraction(1), "add-remove")
 
 
 @st.composite
@@ -80,7 +85,9 @@ def plans(draw, domain):
         by = tuple(draw(st.lists(st.sampled_from(small), max_size=2, unique=True)))
         kind = draw(st.sampled_from(["count", "age", "income"]))
         query = Count(where, (*by, "trial")) if kind == "count" else Sum(kind, where, (*by, "trial"))
-        measurements.append(Measurement(query, draw(st.sampled_from([Fraction(1, 3), Fraction(7), Fraction(100)]))))
+        measurements.append(
+            Measurement(query, Laplace(draw(st.sampled_from([Fraction(1, 3), Fraction(7), Fraction(100)]))))
+        )
     return Plan(tuple(measurements))
 
 
@@ -115,7 +122,7 @@ def points_of_added(table, trials):
 def test_one_row_changes_an_answer_by_no_more_than_is_charged_at_its_point(case):
     domain, base, added, plan = case
     table = open_table(side_by_side(base, added), domain)
-    cost = plan.cost(domain)
+    cost = plan.cost(domain, BUDGET)
     answers = table.evaluate([m.query for m in plan.measurements])
     for trial, point in enumerate(points_of_added(table, len(added)), start=1):
         loss = Fraction(0)
@@ -128,7 +135,7 @@ def test_one_row_changes_an_answer_by_no_more_than_is_charged_at_its_point(case)
             group = tuple(point[domain.axis(name)] for name in measurement.query.by[:-1])
             assert changed in ([], [group])
             grain = grain_of(domain[measurement.query.of]) if isinstance(measurement.query, Sum) else 1
-            loss += abs(int(change[group])) * grain / measurement.scale
+            loss += abs(int(change[group])) * grain / measurement.law.scale
         if point is not None:
             assert loss <= Fraction(cost.at(point), UNITS)
 
@@ -147,7 +154,7 @@ SMALL = Domain("t", (AGE, INCOME))
 def charges(query, scale=1):
     """The units at every point, in ones."""
     spent = {}
-    for box, units in spends(query, Fraction(scale), SMALL):
+    for box, units in spends(query, Laplace(Fraction(scale)), SMALL, BUDGET):
         for point in np.ndindex(SMALL.shape):
             if point in box:
                 assert point not in spent, "boxes overlap"
@@ -175,7 +182,7 @@ def test_a_sum_of_bins_charges_the_larger_edge_rounded_to_the_grain():
 
 
 def test_an_amount_that_is_no_whole_number_of_units_is_rounded_up():
-    [(_, units)] = spends(Count(SMALL.everything), Fraction(17), SMALL)
+    [(_, units)] = spends(Count(SMALL.everything), Laplace(Fraction(17)), SMALL, BUDGET)
     assert Fraction(1, 17) <= Fraction(units, UNITS) < Fraction(1, 17) + Fraction(1, UNITS)
 
 
@@ -184,7 +191,7 @@ def test_a_wide_attribute_is_charged_in_few_pieces_never_too_little(low, size, d
     wide = Domain("t", (Integer(name="x", source="a test", low=low, high=low + size - 1),))
     first = data.draw(st.integers(0, size - 1))
     last = data.draw(st.integers(first, size - 1))
-    pieces = list(spends(Sum("x", wide.slab("x", first, last)), Fraction(1), wide))
+    pieces = list(spends(Sum("x", wide.slab("x", first, last)), Laplace(Fraction(1)), wide, BUDGET))
     assert len(pieces) <= PIECES
     code = data.draw(st.integers(first, last))
     units = sum(units for box, units in pieces if (code,) in box)
@@ -210,4 +217,4 @@ def test_the_largest_addend_is_that_of_the_farthest_end():
 def test_what_has_no_bound_has_no_sum(attribute, words):
     domain = Domain("t", (attribute,))
     with pytest.raises(UnsupportedQuery, match=words):
-        list(spends(Sum("x", domain.everything), Fraction(1), domain))
+        list(spends(Sum("x", domain.everything), Laplace(Fraction(1)), domain, BUDGET))

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.domain.read import parse_domain
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 from discreet.noise.bits import Bits
 from discreet.release.archive import Archive
@@ -62,7 +62,7 @@ def make_ledger(tmp_path, domain):
     """A ledger of its own for each test; the same one again when it is called again."""
 
     def make(epsilon=1000):
-        budget, path = Budget(Fraction(epsilon), "add-remove"), tmp_path / "journal.sqlite"
+        budget, path = PureBudget(Fraction(epsilon), "add-remove"), tmp_path / "journal.sqlite"
         if not path.exists():
             Ledger.create(path, {"vault_id": tmp_path.name[-20:].replace("_", "-") + "-vault"})
         return Ledger.open(path, domain, budget)

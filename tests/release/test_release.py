@@ -10,13 +10,14 @@ from scipy.stats import chisquare
 
 from discreet.errors import InvalidNoise, UnsupportedQuery
 from discreet.noise.laplace import laplace_variance
+from discreet.noise.law import Exponential, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Sum
 from discreet.release.release import Noisy
 
 
 def noisy_sum(domain, units, grain=Fraction(1, 2), scale=10):
-    return Noisy(Measurement(Sum("income", domain.everything), Fraction(scale)), grain, np.array(units))
+    return Noisy(Measurement(Sum("income", domain.everything), Laplace(Fraction(scale))), grain, np.array(units))
 
 
 def test_values_are_in_the_units_of_the_attribute(domain):
@@ -34,13 +35,13 @@ def test_values_beyond_64_bits_are_floats_not_wrapped(domain):
 
 
 def test_the_variance_is_the_discrete_one(domain):
-    noisy = Noisy(Measurement(Count(domain.everything), Fraction(3)), Fraction(1), np.array(7))
+    noisy = Noisy(Measurement(Count(domain.everything), Laplace(Fraction(3))), Fraction(1), np.array(7))
     q = math.exp(-1 / 3)
     assert noisy.variance == pytest.approx(2 * q / (1 - q) ** 2, rel=1e-12)
 
 
 def test_an_interval_is_the_narrowest_that_holds_as_often_as_said(domain):
-    noisy = Noisy(Measurement(Count(domain.everything), Fraction(3)), Fraction(1), np.array(100))
+    noisy = Noisy(Measurement(Count(domain.everything), Laplace(Fraction(3))), Fraction(1), np.array(100))
     q = math.exp(-1 / 3)
     for confidence in (0.5, 0.9, 0.95, 0.999):
         low, high = noisy.interval(confidence)
@@ -63,7 +64,7 @@ def test_a_confidence_that_is_none_is_refused(domain, confidence):
 
 
 def test_a_release_of_one_query_is_its_value(gate, domain):
-    release = gate.measure(Plan((Measurement(Count(domain.everything), Fraction(2)),)))
+    release = gate.measure(Plan((Measurement(Count(domain.everything), Laplace(Fraction(2))),)))
     assert isinstance(release.value, int)
     assert release.variance == release.only.variance
     low, high = release.interval(0.95)
@@ -72,7 +73,7 @@ def test_a_release_of_one_query_is_its_value(gate, domain):
         "answers": [
             {
                 "query": {"count": {"where": [[[0, 0, 0, 0], [50, 1, 2, 9999]]], "by": []}},
-                "scale": "2",
+                "noise": {"laplace": "2"},
                 "value": release.value,
                 "variance": release.variance,
             }
@@ -84,14 +85,14 @@ def test_a_release_of_one_query_is_its_value(gate, domain):
 
 
 def test_a_release_of_several_queries_has_several_answers(gate, domain):
-    release = gate.measure(Plan((Measurement(Count(domain.everything), Fraction(2)),) * 2))
+    release = gate.measure(Plan((Measurement(Count(domain.everything), Laplace(Fraction(2))),) * 2))
     assert len(release.answers) == 2
     with pytest.raises(UnsupportedQuery, match=r"has 2 answers; look at \.answers"):
         _ = release.value
 
 
 def test_rows_carry_the_labels_of_their_groups(gate, domain):
-    release = gate.measure(Plan((Measurement(Count(domain.everything, ("sex", "income")), Fraction(1, 100)),)))
+    release = gate.measure(Plan((Measurement(Count(domain.everything, ("sex", "income")), Laplace(Fraction(1, 100))),)))
     rows = list(release.only.rows(domain))
     assert [row.labels for row in rows][:4] == [
         ("F", "[-10, 0)"),
@@ -104,7 +105,9 @@ def test_rows_carry_the_labels_of_their_groups(gate, domain):
 
 
 def test_a_quantile_has_a_code_and_no_variance(gate, domain):
-    release = gate.measure(Plan((Measurement(Quantile("age", Fraction(1, 2), domain.everything), Fraction(1)),)))
+    release = gate.measure(
+        Plan((Measurement(Quantile("age", Fraction(1, 2), domain.everything), Exponential(Fraction(1))),))
+    )
     assert 10 <= release.value <= 30
     assert release.to_json()["answers"][0]["variance"] is None
     with pytest.raises(UnsupportedQuery, match="rank error"):
@@ -140,7 +143,7 @@ def test_noise_has_the_stated_scale_and_no_other(gate, table, domain, query, sca
     """With production bits; p = 1e-6 for one false alarm in a million runs."""
     asked = query(domain)
     [exact] = table.evaluate([asked])
-    plan = Plan((Measurement(asked, Fraction(scale)),))
+    plan = Plan((Measurement(asked, Laplace(Fraction(scale))),))
     noise = np.concatenate([(gate.measure(plan).only.units - exact).ravel() for _ in range(3)])
     assert fits(noise, in_grains) > 1e-6
     assert fits(noise, in_grains * 1.3) < 1e-6
@@ -148,7 +151,7 @@ def test_noise_has_the_stated_scale_and_no_other(gate, table, domain, query, sca
 
 
 def test_noise_is_fresh_in_every_release(gate, domain):
-    plan = Plan((Measurement(Count(domain.everything), Fraction(3)),))
+    plan = Plan((Measurement(Count(domain.everything), Laplace(Fraction(3))),))
     noise = np.array([gate.measure(plan).value - 1200 for _ in range(300)])
     assert fits(noise, 3, span=6) > 1e-6
     assert fits(noise, 6, span=6) < 1e-6

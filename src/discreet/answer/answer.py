@@ -23,7 +23,7 @@ from discreet.errors import BudgetExceeded
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import Cost
 from discreet.ledger.words import refused
-from discreet.noise.laplace import laplace_variance
+from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Query, Sum, grain_of
 from discreet.release.release import Release
@@ -65,7 +65,7 @@ class Decision:
     free: dict[Cell, Estimate | Picked]
     buy: dict[Cell, Region]
     relax: dict[Cell, Region]
-    scales: dict[Query, Fraction]
+    laws: dict[Query, Law]
 
     def plan(self) -> Plan:
         """What to measure: each quantity once, over the groups that need it."""
@@ -74,7 +74,7 @@ class Decision:
             wanted.setdefault(query, []).extend(region.boxes)
         return Plan(
             tuple(
-                Measurement(replace(query, where=_union(query, boxes)), self.scales[query])
+                Measurement(replace(query, where=_union(query, boxes)), self.laws[query])
                 for query, boxes in wanted.items()
             )
         )
@@ -86,34 +86,41 @@ def _union(query: Query, boxes: list[Box]) -> Region:
     return query.where if volume == query.where.volume else Region.of(boxes)
 
 
-def decide(scales: dict[Query, Fraction], desk: Desk) -> Decision:
+def decide(laws: dict[Query, Law], desk: Desk) -> Decision:
     """Sort the numbers of a question into free ones, ones to buy, and ones to relax. Spends nothing."""
     desk.known.refresh()
     free: dict[Cell, Estimate | Picked] = {}
     needed: dict[Cell, Region] = {}
-    for query, scale in scales.items():
+    for query, law in laws.items():
         for codes, region in groups_of(query.by, query.where, desk.domain):
-            found = _free(query, region, scale, desk)
+            found = _free(query, region, law, desk)
             if found is None:
                 needed[query, codes] = region
             else:
                 free[query, codes] = found
-    buy, relaxed = _affordable(needed, scales, desk)
-    return Decision(free, buy, relaxed, scales)
+    buy, relaxed = _affordable(needed, laws, desk)
+    return Decision(free, buy, relaxed, laws)
 
 
-def _free(query: Query, region: Region, scale: Fraction, desk: Desk) -> Estimate | Picked | None:
+def _free(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | Picked | None:
     if not region:
         return nothing(region)
-    if isinstance(query, Quantile):
-        found = desk.known.quantile(replace(query, where=region, by=()))
-        return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= scale else None
+    match query, law:
+        case Quantile(), Exponential():
+            found = desk.known.quantile(replace(query, where=region, by=()))
+            return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= law.scale else None
+        case ((Count() | Sum()), (Laplace() | Gaussian())):
+            return _free_number(query, region, law, desk)
+    return None
+
+
+def _free_number(query: Count | Sum, region: Region, noise: Noise, desk: Desk) -> Estimate | None:
     grain = desk.grain(query)
-    enough = laplace_variance(scale / grain)
+    enough = noise.times(1 / grain).variance
     same = desk.known.same(query, region)
     if same is not None and same.variance <= enough:
-        scale_then = desk.known.scale(same.source)
-        return in_grains(Estimate(same.value, same.variance, "repeated", region, scale_then), grain)
+        draw = desk.known.noise(same.source)
+        return in_grains(Estimate(same.value, same.variance, "repeated", region, draw), grain)
     derived = derive(region, desk.known.of(query))
     if derived is not None and derived.variance <= enough:
         return in_grains(Estimate(derived.value, derived.variance, "derived", region), grain)
@@ -121,17 +128,17 @@ def _free(query: Query, region: Region, scale: Fraction, desk: Desk) -> Estimate
 
 
 def _affordable(
-    needed: dict[Cell, Region], scales: dict[Query, Fraction], desk: Desk
+    needed: dict[Cell, Region], laws: dict[Query, Law], desk: Desk
 ) -> tuple[dict[Cell, Region], dict[Cell, Region]]:
     """All of them where they fit together; else group by group, since groups do not share a point."""
-    whole = Decision({}, needed, {}, scales).plan()
-    if not needed or desk.ledger.refusal(whole.cost(desk.domain)) is None:
+    whole = Decision({}, needed, {}, laws).plan()
+    if not needed or desk.ledger.refusal(whole.cost(desk.domain, desk.ledger.budget)) is None:
         return needed, {}
     buy: dict[Cell, Region] = {}
     relaxed: dict[Cell, Region] = {}
     for codes in dict.fromkeys(codes for _, codes in needed):
         cells = {cell: region for cell, region in needed.items() if cell[1] == codes}
-        cost = Decision({}, cells, {}, scales).plan().cost(desk.domain)
+        cost = Decision({}, cells, {}, laws).plan().cost(desk.domain, desk.ledger.budget)
         (buy if desk.ledger.refusal(cost) is None else relaxed).update(cells)
     return buy, relaxed
 
@@ -156,17 +163,19 @@ def settle(decision: Decision, desk: Desk) -> Settled:
             # Somebody else spent it since the decision.
             to_relax.update(decision.buy)
     for (query, codes), region in to_relax.items():
-        scale = decision.scales[query]
-        found = None if isinstance(query, Quantile) else _relaxed(query, region, scale, desk, settled)
-        settled.numbers[query, codes] = found
+        match query, decision.laws[query]:
+            case ((Count() | Sum()), (Laplace() | Gaussian() as noise)):
+                settled.numbers[query, codes] = _relaxed(query, region, noise, desk, settled)
+            case _:
+                settled.numbers[query, codes] = None
     if to_relax and not any(number is not None for number in settled.numbers.values()):
-        _refuse(Decision({}, to_relax, {}, decision.scales).plan(), desk)
+        _refuse(Decision({}, to_relax, {}, decision.laws).plan(), desk)
     return settled
 
 
 def _refuse(plan: Plan, desk: Desk) -> None:
     """Say what is left: nothing was ever released that an answer could be made of."""
-    refusal = desk.ledger.refusal(plan.cost(desk.domain))
+    refusal = desk.ledger.refusal(plan.cost(desk.domain, desk.ledger.budget))
     if refusal is not None:
         raise refused(desk.domain, desk.ledger.budget, refusal)
 
@@ -175,41 +184,40 @@ def _measure(decision: Decision, desk: Desk, settled: Settled) -> None:
     plan = decision.plan()
     release = desk.measure(plan)
     settled.releases.append(release)
-    settled.spent += plan.cost(desk.domain)
+    settled.spent += plan.cost(desk.domain, desk.ledger.budget)
     answers = dict(zip(dict.fromkeys(query for query, _ in decision.buy), release.answers, strict=True))
     for (query, codes), region in decision.buy.items():
         noisy = answers[query]
         unit = int(noisy.units[codes])
-        if isinstance(query, Quantile):
-            settled.numbers[query, codes] = Picked(unit, noisy.measurement.scale, "measured")
+        if isinstance(noisy.measurement.law, Exponential):
+            settled.numbers[query, codes] = Picked(unit, noisy.measurement.law.scale, "measured")
             continue
-        scale = noisy.measurement.scale
-        estimate = Estimate(unit, laplace_variance(scale / noisy.grain), "measured", region, scale)
+        estimate = Estimate(unit, noisy.noise.variance, "measured", region, noisy.noise)
         settled.numbers[query, codes] = in_grains(estimate, noisy.grain)
 
 
-def _relaxed(query: Count | Sum, region: Region, scale: Fraction, desk: Desk, settled: Settled) -> Estimate | None:
+def _relaxed(query: Count | Sum, region: Region, noise: Noise, desk: Desk, settled: Settled) -> Estimate | None:
     """The nearest answer for each box of a region, added up; where those overlap, for the box that bounds them all."""
     if 1 < len(region.boxes) <= MOST_RELAXED_BOXES:
-        parts = [_relaxed_box(query, box, scale, desk, settled) for box in region.boxes]
+        parts = [_relaxed_box(query, box, noise, desk, settled) for box in region.boxes]
         answered = [part.answered for part in parts if part is not None]
         if len(answered) == len(parts) and not any(a.intersect(b) for a, b in combinations(answered, 2)):
             return combined([(1, part) for part in parts if part is not None])
-    return _relaxed_box(query, _bounding_box(region), scale, desk, settled)
+    return _relaxed_box(query, _bounding_box(region), noise, desk, settled)
 
 
-def _relaxed_box(query: Count | Sum, asked: Box, scale: Fraction, desk: Desk, settled: Settled) -> Estimate | None:
+def _relaxed_box(query: Count | Sum, asked: Box, noise: Noise, desk: Desk, settled: Settled) -> Estimate | None:
     past = desk.known.of(query)
 
     def plan_for(box: Box) -> Plan:
-        return Plan((Measurement(replace(query, where=Region((box,)), by=()), scale),))
+        return Plan((Measurement(replace(query, where=Region((box,)), by=()), noise),))
 
     def can_measure(box: Box) -> bool:
-        return desk.ledger.refusal(plan_for(box).cost(desk.domain)) is None
+        return desk.ledger.refusal(plan_for(box).cost(desk.domain, desk.ledger.budget)) is None
 
     def measure(box: Box) -> PastAnswer:
         settled.releases.append(desk.measure(plan_for(box)))
-        settled.spent += plan_for(box).cost(desk.domain)
+        settled.spent += plan_for(box).cost(desk.domain, desk.ledger.budget)
         desk.known.refresh()
         return past.same(Region((box,)))[0]
 

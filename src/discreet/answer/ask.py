@@ -1,7 +1,6 @@
 """SQL in, a noisy answer out: `ask`; and what it would cost: `explain`."""
 
 from collections import Counter
-from fractions import Fraction
 from math import sqrt
 
 from discreet.answer.answer import Decision, Desk, decide, settle
@@ -9,7 +8,9 @@ from discreet.answer.policy import Wish, deviations
 from discreet.answer.reply import Answer, Explanation, Forecast
 from discreet.answer.rows import Rows
 from discreet.answer.scales import elementary, scales_for
-from discreet.noise.laplace import laplace_halfwidth
+from discreet.domain.attribute import equals_text
+from discreet.errors import BudgetExceeded
+from discreet.noise.law import Exponential, Law
 from discreet.query.query import Quantile, Query
 from discreet.sql.question import AggregateColumn, Question
 
@@ -19,7 +20,9 @@ UNANSWERED = "no budget is left for some numbers (–), and nothing that was rel
 def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
     """Answer a question, each group in its own best way. Only where nothing at all can be said: BudgetExceeded."""
     scales = scales_for(question, wish, desk, spend=True)
-    settled = settle(decide(scales.by_query, desk), desk)
+    decision = decide(scales.laws, desk)
+    _require_allowed(decision, desk)
+    settled = settle(decision, desk)
     notes = [*question.notes, *scales.notes]
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if any(row.value is None and row.kind == "relaxed" for row in rows):
@@ -27,30 +30,42 @@ def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
     budget, peak = desk.ledger.budget, (settled.spent + scales.first_counts.spent).peak
     return Answer(
         text=question.text,
-        by=question.by,
+        by=tuple(question.name_of(attribute) for attribute in question.by),
         columns=tuple(column.name for column in question.aggregates),
         rows=tuple(rows),
         confidence=wish.confidence,
-        cost=budget.epsilon_of(peak),
+        cost=budget.amount_of(peak),
         guarantee=budget.promise(peak),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
     )
 
 
+def _require_allowed(decision: Decision, desk: Desk) -> None:
+    """Refuse a question that would spend more than the policy lets one."""
+    most, budget = desk.policy.max_per_query, desk.ledger.budget
+    cost = budget.amount_of(decision.plan().cost(desk.domain, budget).peak)
+    if most is not None and cost > most:
+        raise BudgetExceeded(
+            f"a question may spend {budget.symbol} {equals_text(most)} here, and this one needs "
+            f"{budget.symbol} {equals_text(cost)}; ask for less accuracy"
+        )
+
+
 def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     """What an answer would be made from, cost and be worth. Spends nothing."""
     scales = scales_for(question, wish, desk, spend=False)
-    decision = decide(scales.by_query, desk)
+    decision = decide(scales.laws, desk)
     budget, left = desk.ledger.budget, desk.ledger.left(question.where)
-    peak = decision.plan().cost(desk.domain).peak
+    peak = decision.plan().cost(desk.domain, desk.ledger.budget).peak
     return Explanation(
         text=question.text,
         forecasts=tuple(_forecast(column, decision, wish, desk) for column in question.aggregates),
         confidence=wish.confidence,
-        cost=budget.epsilon_of(peak),
-        left=budget.epsilon_of(left),
-        more=left // peak if peak else None,
+        symbol=budget.symbol,
+        cost=budget.amount_of(peak),
+        left=budget.amount_of(left),
+        more=0 if decision.relax else left // peak if peak else None,
         notes=tuple(dict.fromkeys([*question.notes, *scales.notes])),
     )
 
@@ -62,13 +77,14 @@ def _forecast(column: AggregateColumn, decision: Decision, wish: Wish, desk: Des
     kinds["relaxed"] += sum(query == first for query, _ in decision.relax)
     # An average's and a quantile's error depend on the answer.
     bounded = not isinstance(first, Quantile) and all(type(query) is type(first) for query in more)
-    halfwidth = _halfwidth(parts, decision.scales, wish, desk) if bounded else None
-    return Forecast(column.name, dict(+kinds), halfwidth, decision.scales[first])
+    halfwidth = _halfwidth(parts, decision.laws, wish, desk) if bounded else None
+    return Forecast(column.name, dict(+kinds), halfwidth, float(decision.laws[first].scale))
 
 
-def _halfwidth(parts: list[Query], scales: dict[Query, Fraction], wish: Wish, desk: Desk) -> float:
+def _halfwidth(parts: list[Query], laws: dict[Query, Law], wish: Wish, desk: Desk) -> float:
     """How far off a fresh measurement may be."""
-    if len(parts) == 1:
-        grain = desk.grain(parts[0])
-        return float(grain * laplace_halfwidth(scales[parts[0]] / grain, wish.confidence))
-    return deviations(wish.confidence) * sqrt(sum(2 * float(scales[part]) ** 2 for part in parts))
+    noises = [(desk.grain(part), law) for part in parts if not isinstance(law := laws[part], Exponential)]
+    if len(noises) == 1:
+        [(grain, noise)] = noises
+        return float(grain * noise.times(1 / grain).halfwidth(wish.confidence))
+    return deviations(wish.confidence) * sqrt(sum(noise.variance for _, noise in noises))

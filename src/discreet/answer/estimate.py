@@ -8,28 +8,28 @@ from typing import Literal
 from discreet.answer.compound import Compound
 from discreet.answer.policy import deviations
 from discreet.domain.region import Region
-from discreet.noise.laplace import laplace_halfwidth
+from discreet.noise.law import Noise
 
 Kind = Literal["measured", "repeated", "derived", "relaxed"]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An unbiased estimate of a count or sum over `answered`. `scale` is there where it is one Laplace draw."""
+    """An unbiased estimate of a count or sum over `answered`. `noise`, in grains, is there where it is one draw."""
 
     value: float
     variance: float
     kind: Kind
     answered: Region
-    scale: Fraction | None = None
+    noise: Noise | None = None
     grain: Fraction = Fraction(1)
     relaxation_error: float = 0.0
     compound: Compound | None = None
 
     def halfwidth(self, confidence: Fraction) -> float:
         """The estimate is within this of the truth with at least this probability; exact for one draw."""
-        if self.scale is not None:
-            return float(self.grain * laplace_halfwidth(self.scale / self.grain, confidence))
+        if self.noise is not None:
+            return float(self.grain * self.noise.halfwidth(confidence))
         return deviations(confidence) * math.sqrt(self.variance)
 
 

@@ -10,7 +10,7 @@ from discreet.answer.past import PastAnswer, Source, past_answers
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.ledger.ledger import Charge, Ledger, Record
-from discreet.noise.laplace import laplace_variance
+from discreet.noise.law import Noise
 from discreet.query.query import Count, Quantile, Sum
 from discreet.release.release import Release
 
@@ -23,14 +23,20 @@ class Known:
     ledger: Ledger
     recall: Callable[[Charge, Record], Release]
     _by_quantity: dict[str | None, Answers] = field(default_factory=dict)
-    _scales: dict[Source, Fraction] = field(default_factory=dict)
+    _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
     _upto: int = 0
+    _since: int = 0
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
+            since = self.ledger.refreshed
+            if since > self._since:
+                # What was released of an earlier table says nothing about this one.
+                self._by_quantity, self._noises, self._quantiles = {}, {}, {}
+                self._since, self._upto = since, max(since, self._upto)
             for charge, record in self.ledger.answered(self._upto):
                 self._add(self.recall(charge, record))
                 self._upto = record.receipt.seq
@@ -40,9 +46,9 @@ class Known:
         quantity = query.of if isinstance(query, Sum) else None
         return self._by_quantity.setdefault(quantity, Answers(self.domain.shape))
 
-    def scale(self, source: Source) -> Fraction:
-        """The scale of the noise in each number of a released measurement."""
-        return self._scales[source]
+    def noise(self, source: Source) -> Noise:
+        """The noise in each number of a released measurement, in whole grains."""
+        return self._noises[source]
 
     def quantile(self, query: Quantile) -> tuple[Fraction, int] | None:
         """The scale and code of a released quantile without groups; the sharpest one."""
@@ -63,16 +69,16 @@ class Known:
 
     def _add(self, release: Release) -> None:
         for place, noisy in enumerate(release.answers):
-            query, scale = noisy.measurement.query, noisy.measurement.scale
+            query, law = noisy.measurement.query, noisy.measurement.law
             if isinstance(query, Quantile):
+                scale = Fraction(law.scale)
                 for one, code in _single_quantiles(query, noisy.units.reshape(-1).tolist(), self.domain):
                     if one not in self._quantiles or scale < self._quantiles[one][0]:
                         self._quantiles[one] = (scale, code)
                 continue
-            variance = laplace_variance(scale / noisy.grain)
             answers, source = self.of(query), (release.charge, place)
-            self._scales[source] = scale
-            for answer in past_answers(query, noisy.units, variance, source, self.domain):
+            self._noises[source] = noisy.noise
+            for answer in past_answers(query, noisy.units, noisy.noise.variance, source, self.domain):
                 answers.add(answer)
 
 

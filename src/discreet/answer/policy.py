@@ -6,9 +6,10 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
+from discreet.cube.interval import mixture_deviations
 from discreet.errors import InvalidNoise, VaultError
-from discreet.ledger.guarantee import Budget, exact_epsilon
-from discreet.noise.laplace import laplace_halfwidth
+from discreet.ledger.budget import Budget, PureBudget
+from discreet.noise.law import Exponential, Gaussian, Laplace, Noise
 from discreet.query.plan import exact_scale
 
 DEFAULT_SHARE = 100
@@ -67,37 +68,55 @@ class Wish:
         return cls(within=policy.default_within, confidence=wanted)
 
 
-def default_scale(budget: Budget) -> Fraction:
-    """The scale of a question that spends its default share of the budget."""
-    return Fraction(DEFAULT_SHARE * budget.factor) / exact_epsilon(budget.epsilon)
+def usual_noise(budget: Budget) -> Noise:
+    """The noise of a count that spends its default share of the budget in its region."""
+    if isinstance(budget, PureBudget):
+        return Laplace(DEFAULT_SHARE * budget.factor / budget.total)
+    return Gaussian(DEFAULT_SHARE * budget.factor / (2 * budget.total))
+
+
+def noise_of_scale(scale: Fraction, budget: Budget) -> Noise:
+    """The noise that a scale means in a vault: Laplace noise of that scale, or Gaussian noise with that σ."""
+    return Laplace(scale) if isinstance(budget, PureBudget) else Gaussian(scale * scale)
+
+
+def exponential_like(noise: Noise, budget: Budget) -> Exponential:
+    """The exponential mechanism that costs as much as a count with this noise, or hardly less."""
+    if isinstance(noise, Laplace):
+        return Exponential(noise.scale)
+    equal = math.sqrt(float(noise.sigma_squared * budget.loss(Exponential(Fraction(1)), Fraction(1), True) * 2))
+    return Exponential(stepped(equal) + Fraction(1, FINEST_STEP))
 
 
 def deviations(confidence: Fraction) -> float:
     """Within how many standard deviations noise stays, with at least this probability.
 
-    A Laplace variable stays within ln(1/α)/√2 of them with probability 1 − α, a normal one within its quantile; a sum
-    of independent Laplace variables lies between the two, so the larger one is safe for every sum.
+    It holds for every combination of independent Laplace draws, and for Gaussian ones: cube/interval.md has the proof.
     """
-    alpha = float(1 - confidence)
-    return max(math.log(1 / alpha) / math.sqrt(2), NormalDist().inv_cdf(1 - alpha / 2))
+    return mixture_deviations(float(confidence))
 
 
-def scale_within(within: Fraction, confidence: Fraction, grain: Fraction = Fraction(1)) -> Fraction:
-    """The largest scale (in steps) whose noise, in whole grains, stays within ±`within` with this confidence."""
+def noise_within(within: Fraction, confidence: Fraction, budget: Budget, grain: Fraction = Fraction(1)) -> Noise:
+    """The most noise (by steps of its scale) that, in whole grains, stays within ±`within` with this confidence."""
     grains = math.floor(within / grain)
     if grains < 1:
         raise InvalidNoise(f"answers come in steps of {grain}, so within must be at least {grain}")
-    alpha = float(1 - confidence)
-    # Pr[|K| > w] = 2q^(w+1)/(1+q) lies between q^(w+1) and q^w: the solution lies between these two scales.
-    low = _stepped(grains / math.log(1 / alpha))
-    high = _stepped((grains + 1) / math.log(1 / alpha)) + Fraction(1, FINEST_STEP)
+    # A continuous law of unit scale stays within this; a discrete one of the solved scale within w or w + 1 of it.
+    unit = -math.log(float(1 - confidence)) if isinstance(budget, PureBudget) else _normal_quantile(confidence)
+    low, high = stepped(grains / unit / 2), stepped((grains + 1) / unit) + Fraction(1, FINEST_STEP)
     while high - low > Fraction(1, FINEST_STEP):
-        middle = _stepped(float(low + high) / 2)
+        middle = stepped(float(low + high) / 2)
         if middle in (low, high):
             break
-        low, high = (middle, high) if laplace_halfwidth(middle, confidence) <= grains else (low, middle)
-    return low * grain
+        fits = noise_of_scale(middle, budget).halfwidth(confidence) <= grains
+        low, high = (middle, high) if fits else (low, middle)
+    return noise_of_scale(low, budget).times(grain)
 
 
-def _stepped(value: float) -> Fraction:
+def _normal_quantile(confidence: Fraction) -> float:
+    return NormalDist().inv_cdf(0.5 + float(confidence) / 2)
+
+
+def stepped(value: float) -> Fraction:
+    """A scale as an exact number, rounded down to a step."""
     return Fraction(max(math.floor(value * FINEST_STEP), 1), FINEST_STEP)

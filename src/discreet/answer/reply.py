@@ -49,7 +49,7 @@ class Answer:
     rows: tuple[Row, ...]
     confidence: Fraction
     cost: Fraction
-    """The ε that the answer spent where it spent most; 0 for an answer made of what was public."""
+    """What the answer spent where it spent most, as ε or ρ; 0 for an answer made of what was public."""
     guarantee: Guarantee
     notes: tuple[str, ...]
     domain: Domain
@@ -174,7 +174,7 @@ class Answer:
 
     def footnotes(self) -> list[str]:
         """What a reader must know beside the numbers."""
-        spent = f"spent ε {equals_text(self.cost)}" if self.cost else "spent nothing"
+        spent = f"spent {self.guarantee.symbol} {equals_text(self.cost)}" if self.cost else "spent nothing"
         relaxed = [row for row in self.rows if row.answered != row.asked]
         notes = [f"answered for {where_text(row.answered, self.domain)}" for row in relaxed[:3]]
         if len(relaxed) > 3:
@@ -196,7 +196,7 @@ class Forecast:
     column: str
     kinds: dict[str, int]
     halfwidth: float | None
-    scale: Fraction | None
+    scale: float
 
 
 @dataclass(frozen=True)
@@ -206,10 +206,12 @@ class Explanation:
     text: str
     forecasts: tuple[Forecast, ...]
     confidence: Fraction
+    symbol: str
+    """Of the currency in which cost and left are said: ε or ρ."""
     cost: Fraction
     left: Fraction
     more: int | None
-    """How many more such questions the region allows; None where they are free."""
+    """How many such questions the region allows at this accuracy; None where they are free."""
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -224,7 +226,7 @@ class Explanation:
                     "column": f.column,
                     "kinds": f.kinds,
                     "halfwidth": f.halfwidth,
-                    "scale": None if f.scale is None else number_text(f.scale),
+                    "scale": f.scale,
                 }
                 for f in self.forecasts
             ],

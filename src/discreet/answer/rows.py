@@ -11,7 +11,7 @@ from discreet.answer.scales import parts_of_mean, value_range
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.region import Region
 from discreet.query.query import Combination, Mean, Quantile, Query
-from discreet.release.quantile import candidate_codes, rank_error
+from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
 
@@ -113,7 +113,10 @@ class Rows:
         if not isinstance(found, Picked):
             return place.unanswered()
         attribute = self.desk.domain[query.of]
-        rank = rank_error(found.scale, len(candidate_codes(query, self.desk.domain)), float(self.confidence))
+        candidates = len(candidate_codes(query, self.desk.domain))
+        rank = rank_error(found.scale, candidates, float(self.confidence))
+        if query.level in (0, 1):
+            rank += rank_margin(found.scale, candidates)
         self.notes.append(
             f"{place.column}: its rank is within {rank:,} people of the one asked for, at {float(self.confidence):.0%}"
         )

@@ -10,9 +10,19 @@ from fractions import Fraction
 
 from discreet.answer.answer import Desk, Settled, decide, settle
 from discreet.answer.estimate import Estimate
-from discreet.answer.policy import FINEST_STEP, Wish, default_scale, deviations, scale_within
+from discreet.answer.policy import (
+    Wish,
+    deviations,
+    exponential_like,
+    noise_of_scale,
+    noise_within,
+    stepped,
+    usual_noise,
+)
 from discreet.domain.attribute import Attribute, Bins, Integer, number_text
-from discreet.errors import BudgetExceeded, InvalidNoise
+from discreet.errors import InvalidNoise
+from discreet.ledger.budget import Budget, PureBudget
+from discreet.noise.law import Law, Noise
 from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum
 from discreet.query.sensitivity import largest_addend
 from discreet.sql.question import Measure, Question
@@ -39,19 +49,31 @@ def parts_of_mean(mean: Mean, desk: Desk) -> tuple[Sum, Count]:
     return Sum(mean.of, where, mean.by), Count(where, mean.by)
 
 
+ROUGHLY = 10
+"""To solve for an average's noise, a count that is free will do with so many times the usual noise."""
+
+
 @dataclass
 class Scales:
-    """The scale of each quantity; where two aggregates share one, the sharper scale serves both."""
+    """The noise of each quantity; where two aggregates share one, the sharper serves both."""
 
     desk: Desk
     wish: Wish
-    by_query: dict[Query, Fraction]
+    laws: dict[Query, Law]
     notes: list[str]
     first_counts: Settled
-    """Counts that had to be measured to solve for the scale of an average."""
+    """Counts that had to be measured to solve for the noise of an average."""
 
-    def want(self, query: Query, scale: Fraction) -> None:
-        self.by_query[query] = min(scale, self.by_query.get(query, scale))
+    @property
+    def budget(self) -> Budget:
+        return self.desk.ledger.budget
+
+    def want(self, query: Query, noise: Noise) -> None:
+        """`noise` is said in people: what a count with it costs, this quantity will cost at most."""
+        law: Law = noise.times(largest_value(query, self.desk))
+        if isinstance(query, Quantile):
+            law = exponential_like(noise, self.budget)
+        self.laws[query] = min(law, self.laws.get(query, law), key=lambda law: law.scale)
 
 
 def scales_for(question: Question, wish: Wish, desk: Desk, spend: bool) -> Scales:
@@ -64,43 +86,61 @@ def scales_for(question: Question, wish: Wish, desk: Desk, spend: bool) -> Scale
 
 
 def _want(measure: Measure, scales: Scales, spend: bool) -> None:
-    desk, wish = scales.desk, scales.wish
-    usual = wish.scale or default_scale(desk.ledger.budget)
+    desk, wish, budget = scales.desk, scales.wish, scales.budget
+    usual = usual_noise(budget) if wish.scale is None else noise_of_scale(wish.scale, budget)
     match measure:
         case Count() | Sum():
-            if wish.within is None:
-                scales.want(measure, usual * largest_value(measure, desk))
+            within = wish.within
+            if within is None:
+                scales.want(measure, usual)
             else:
-                scales.want(measure, scale_within(wish.within, wish.confidence, desk.grain(measure)))
+                noise = noise_within(within, wish.confidence, budget, desk.grain(measure))
+                scales.want(measure, noise.times(1 / largest_value(measure, desk)))
         case Combination(terms=terms):
             squares = sum(times * times for times, _ in terms)
             for _, query in terms:
-                scale = usual * largest_value(query, desk)
+                noise = usual
                 if wish.within is not None:
-                    spread = deviations(wish.confidence) * math.sqrt(2 * squares)
-                    scale = _stepped(float(wish.within) / spread)
-                scales.want(query, scale)
+                    spread = deviations(wish.confidence) * math.sqrt(squares * _unit_variance(budget))
+                    noise = noise_of_scale(stepped(float(wish.within) / spread), budget)
+                    noise = noise.times(1 / largest_value(query, desk))
+                scales.want(query, noise)
         case Quantile():
             if wish.within is not None:
                 scales.notes.append("within does not bound a quantile, whose error depends on the data; scale does")
             scales.want(measure, usual)
         case Mean():
-            within = wish.within
-            low, high = value_range(desk.domain[measure.of])
-            if within is not None and within < (high - low) / 2:
-                _want_mean(measure, within, scales, usual, spend)
-            else:
-                # A bound as wide as the values themselves is meant for the counts beside the average.
-                people = usual if within is None else scale_within(within, wish.confidence)
-                for query in parts_of_mean(measure, desk):
-                    scales.want(query, people * largest_value(query, desk))
+            _want_mean(measure, scales, usual, spend)
 
 
-def _want_mean(mean: Mean, within: Fraction, scales: Scales, usual: Fraction, spend: bool) -> None:
-    """Solve k·√(Var sum + M²·Var count)/n ≤ within, for the n that a noisy count is surely above."""
+def _unit_variance(budget: Budget) -> int:
+    """The variance of continuous noise of scale 1: 2 for Laplace, 1 for Gaussian."""
+    return 2 if isinstance(budget, PureBudget) else 1
+
+
+def _want_mean(mean: Mean, scales: Scales, usual: Noise, spend: bool) -> None:
     desk, wish = scales.desk, scales.wish
+    low, high = value_range(desk.domain[mean.of])
+    parts = parts_of_mean(mean, desk)
+    if wish.within is None:
+        noise = usual
+    elif wish.within >= (high - low) / 2:
+        # A bound as wide as the values themselves is meant for the counts beside the average.
+        noise = noise_within(wish.within, wish.confidence, scales.budget)
+    else:
+        noise = _mean_noise(mean, wish.within, scales, usual, spend)
+        scales.want(parts[1], usual)
+    for query in parts:
+        scales.want(query, noise)
+
+
+def _mean_noise(mean: Mean, within: Fraction, scales: Scales, usual: Noise, spend: bool) -> Noise:
+    """Solve k·√(Var sum + M²·Var count)/n ≤ within, for the n that a noisy count is surely above."""
+    desk, confidence = scales.desk, scales.wish.confidence
     total, count = parts_of_mean(mean, desk)
-    decision = decide({count: usual}, desk)
+    decision = decide({count: usual.times(Fraction(ROUGHLY))}, desk)
+    if decision.buy:
+        decision = decide({count: usual}, desk)
     if decision.buy and not spend:
         scales.notes.append(f"AVG({mean.of}) needs a first noisy count before its own noise can be solved for")
         counted: list[object] = list(decision.free.values())
@@ -109,17 +149,14 @@ def _want_mean(mean: Mean, within: Fraction, scales: Scales, usual: Fraction, sp
         scales.first_counts.releases += settled.releases
         scales.first_counts.spent += settled.spent
         counted = list(settled.numbers.values())
-    surely = [e.value - e.halfwidth(wish.confidence) for e in counted if isinstance(e, Estimate)]
+    surely = [e.value - e.halfwidth(confidence) for e in counted if isinstance(e, Estimate)]
     largest = max(surely, default=0.0)
     if largest <= 0:
         scales.notes.append(f"too few rows for AVG({mean.of}) within {number_text(within)}")
-        people = usual
-    else:
-        smallest = min(rows for rows in surely if rows >= largest / SMALL_GROUP)
-        bound = float(within) * smallest / (2 * deviations(wish.confidence))
-        people = _stepped(bound / float(largest_value(total, desk)))
-    scales.want(total, people * largest_value(total, desk))
-    scales.want(count, min(people, usual))
+        return usual
+    smallest = min(rows for rows in surely if rows >= largest / SMALL_GROUP)
+    spread = deviations(confidence) * math.sqrt(2 * _unit_variance(scales.budget)) * float(largest_value(total, desk))
+    return noise_of_scale(stepped(float(within) * smallest / spread), scales.budget)
 
 
 def value_range(attribute: Attribute) -> tuple[Fraction, Fraction]:
@@ -138,16 +175,8 @@ def largest_value(query: Query, desk: Desk) -> Fraction:
 
 
 def _within_policy(scales: Scales) -> None:
-    policy, budget = scales.desk.policy, scales.desk.ledger.budget
-    for query, scale in scales.by_query.items():
-        people = scale / largest_value(query, scales.desk)
-        if policy.min_scale is not None and people < policy.min_scale:
+    policy = scales.desk.policy
+    for query, law in scales.laws.items():
+        largest = largest_value(query, scales.desk)
+        if policy.min_scale is not None and law.scale < policy.min_scale * largest:
             raise InvalidNoise(f"this vault adds noise of scale {policy.min_scale} at least; ask for less accuracy")
-        cost = budget.factor / people
-        if policy.max_per_query is not None and cost > policy.max_per_query:
-            limit, needed = number_text(policy.max_per_query), f"{float(cost):.4g}"
-            raise BudgetExceeded(f"a query may spend ε = {limit} here, this one needs {needed}; ask for less accuracy")
-
-
-def _stepped(value: float) -> Fraction:
-    return Fraction(max(math.floor(value * FINEST_STEP), 1), FINEST_STEP)

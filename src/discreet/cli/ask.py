@@ -55,18 +55,18 @@ def _show_explanation(explanation: Explanation) -> None:
             forecast.column,
             ", ".join(f"{kind} × {count}" if count > 1 else kind for kind, count in forecast.kinds.items()),
             "–" if forecast.halfwidth is None else f"± {forecast.halfwidth:,.6g}",
-            "–" if forecast.scale is None else f"{float(forecast.scale):,.6g}",
+            f"{forecast.scale:,.6g}",
         )
         for forecast in explanation.forecasts
     ]
     error = f"error at {float(explanation.confidence):.0%}"
     table("", ("column", "answered by", error, "scale"), rows, right=(error, "scale"))
-    more = "any number: it is free" if explanation.more is None else f"{explanation.more:,}"
+    more = "any number: it is free" if explanation.more is None else f"{explanation.more:,} at this accuracy"
     pairs(
         "",
         [
-            ("cost", f"ε {equals_text(explanation.cost)}"),
-            ("left", f"ε {equals_text(explanation.left)} in its region"),
+            ("cost", f"{explanation.symbol} {equals_text(explanation.cost)}"),
+            ("left", f"{explanation.symbol} {equals_text(explanation.left)} in its region"),
             ("such questions", more),
             *(("note", note) for note in explanation.notes),
         ],

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from discreet.cli.present import Json, VaultPath, command, err, out, print_json
 from discreet.cli.show_cube import show_cube, show_cuboid, show_plan
 from discreet.errors import ArchiveError, InvalidBudget, UnsupportedQuery
-from discreet.ledger.guarantee import exact_epsilon
+from discreet.ledger.budget import exact_amount
 from discreet.query.lattice import Cuboids, Label, Lattice
 
 if TYPE_CHECKING:
@@ -29,15 +29,17 @@ Dimensions = Annotated[str | None, typer.Option(help="the cube's dimensions: sex
 Weight = Annotated[list[str] | None, typer.Option(help="how much a cuboid matters: sex,age=3; 1 by default")]
 Bound = Annotated[float | None, typer.Option(help="for pmost and pmostg: the variance up to which a cuboid is precise")]
 SPENDS = "what the cube spends: 1, 0.5, 1/3"
+SPENDS_RHO = "in a vault with a budget of ρ: how much of it the cube may spend"
 
 
 @app.command()
 @command
 def plan(
-    epsilon: Annotated[str, typer.Option(help=SPENDS)],
     vault: Annotated[Path | None, typer.Argument(metavar="[VAULT]", help="the vault's directory")] = None,
     sizes: Annotated[str | None, typer.Option(help="instead of a vault, numbers of values: 9,16,7")] = None,
     neighbours: Annotated[str | None, typer.Option(help="with --sizes: add-remove or replace")] = None,
+    epsilon: Annotated[str | None, typer.Option(help=SPENDS)] = None,
+    rho: Annotated[str | None, typer.Option(help=SPENDS_RHO)] = None,
     cuboids: WhichCuboids = "all",
     planner: Planner = "optimal",
     objective: Goal = "max",
@@ -53,11 +55,11 @@ def plan(
     if (vault is None) == (sizes is None):
         raise UnsupportedQuery("name a vault, or give --sizes 9,16,7 --neighbours add-remove instead")
     if vault is None:
-        planned = _plan_for_sizes(str(sizes), neighbours, epsilon, choice)
+        planned = _plan_for_sizes(str(sizes), neighbours, epsilon, rho, choice)
     else:
         from discreet.vault import Vault
 
-        planned = Vault.open(vault).plan_cube(epsilon=epsilon, dimensions=_names(dimensions), **choice)
+        planned = Vault.open(vault).plan_cube(epsilon=epsilon, rho=rho, dimensions=_names(dimensions), **choice)
     if continuous:
         planned = replace(planned, noise=planned.noise.as_continuous())
     if plot is not None:
@@ -76,6 +78,7 @@ def publish(
     vault: VaultPath,
     folder: Annotated[Path, typer.Option("--out", help="a new folder for the cube")],
     epsilon: Annotated[str | None, typer.Option(help=SPENDS)] = None,
+    rho: Annotated[str | None, typer.Option(help=SPENDS_RHO)] = None,
     charge: Annotated[
         int | None, typer.Option(help="instead: the charge of a cube that is to be written again")
     ] = None,
@@ -92,15 +95,15 @@ def publish(
     from discreet.cube.folder import require_new_folder
     from discreet.vault import Vault
 
-    if (epsilon is None) == (charge is None):
+    if (epsilon is None and rho is None) == (charge is None):
         raise InvalidBudget("say what the cube may spend, --epsilon 0.5, or which charge to go on from, --charge 17")
     choice = _choice(cuboids, planner, objective, weight, bound)
     require_new_folder(folder)
     opened = Vault.open(vault)
     what: CubePlan | int = (
-        opened.plan_cube(epsilon=epsilon, dimensions=_names(dimensions), **choice)
-        if epsilon is not None
-        else int(charge or 0)
+        opened.plan_cube(epsilon=epsilon, rho=rho, dimensions=_names(dimensions), **choice)
+        if charge is None
+        else charge
     )
     with _resumable(opened, folder), _bar() as told:
         cube = opened.publish_cube(what, consistent=consistent, progress=told)
@@ -193,8 +196,10 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _plan_for_sizes(sizes: str, neighbours: str | None, epsilon: str, choice: dict[str, Any]) -> "CubePlan":
-    from discreet.cube.noise_model import LaplaceNoise
+def _plan_for_sizes(
+    sizes: str, neighbours: str | None, epsilon: str | None, rho: str | None, choice: dict[str, Any]
+) -> "CubePlan":
+    from discreet.cube.noise_model import GaussianNoise, LaplaceNoise, NoiseModel
     from discreet.cube.planning import plan_cube
 
     try:
@@ -203,7 +208,14 @@ def _plan_for_sizes(sizes: str, neighbours: str | None, epsilon: str, choice: di
         raise UnsupportedQuery("--sizes takes numbers of values by comma, as in 9,16,7") from None
     if neighbours not in ("add-remove", "replace"):
         raise InvalidBudget("--sizes needs --neighbours add-remove or --neighbours replace")
-    return plan_cube(lattice, LaplaceNoise(exact_epsilon(epsilon), neighbours), **choice)  # type: ignore[arg-type]
+    if (epsilon is None) == (rho is None):
+        raise InvalidBudget("say what the cube may spend: --epsilon 1, or --rho 0.5")
+    noise: NoiseModel
+    if rho is None:
+        noise = LaplaceNoise(exact_amount(epsilon or 0), neighbours)  # type: ignore[arg-type]
+    else:
+        noise = GaussianNoise(exact_amount(rho, "ρ"), neighbours)  # type: ignore[arg-type]
+    return plan_cube(lattice, noise, **choice)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def list_releases(vault: VaultPath, as_json: Json = False) -> None:
             release.charge,
             "\n".join(opened.plan_text(release.plan)),
             _numbers(release, opened.domain),
-            equals_text(release.guarantee.epsilon).removeprefix("= "),
+            equals_text(release.guarantee.amount).removeprefix("= "),
         )
         for release in releases
     ]

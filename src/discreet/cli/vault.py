@@ -18,8 +18,12 @@ def init(
     vault: VaultPath,
     source: Annotated[str, typer.Option("--table", help="a Parquet, CSV or DuckDB file (people.duckdb?table=people)")],
     domain: Annotated[Path, typer.Option(help="the table's public description, in TOML")],
-    epsilon: Annotated[str, typer.Option(help="the budget for everything ever released: 1, 0.5, 1/3")],
     neighbours: Annotated[str, typer.Option(help="whom it protects: add-remove or replace; a required choice")],
+    epsilon: Annotated[
+        str | None, typer.Option(help="the budget for everything ever released: 1, 0.5, 1/3; pure where alone")
+    ] = None,
+    delta: Annotated[str | None, typer.Option(help="with --epsilon: (ε, δ), by way of zCDP and Gaussian noise")] = None,
+    rho: Annotated[str | None, typer.Option(help="instead: a budget of zCDP, with Gaussian noise")] = None,
     as_json: Json = False,
 ) -> None:
     """Make a vault over a table. Nothing is released and nothing is spent."""
@@ -35,6 +39,8 @@ def init(
             table=source,
             domain=domain,
             epsilon=epsilon,
+            delta=delta,
+            rho=rho,
             neighbours="replace" if neighbours == "replace" else "add-remove",
         )
     if as_json:
@@ -87,11 +93,11 @@ def budget(
 def show_budget(vault: "Vault") -> None:
     """Print what is spent and what is left."""
     report = vault.budget()
-    share = float(report.spent / report.guarantee.epsilon)
+    symbol, share = report.guarantee.symbol, float(report.spent / report.guarantee.amount)
     rows: list[tuple[str, object]] = [
         ("promise", report.guarantee),
-        ("spent", f"ε {equals_text(report.spent)} where most is spent"),
-        ("left", f"ε {equals_text(report.left)} there, more elsewhere"),
+        ("spent", f"{symbol} {equals_text(report.spent)} where most is spent"),
+        ("left", f"{symbol} {equals_text(report.left)} there, more elsewhere"),
         ("", f"{bar(share)} {share:.1%}"),
         ("charges", f"{report.charges:,}"),
     ]

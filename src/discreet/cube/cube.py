@@ -1,7 +1,7 @@
 """The published cube: labelled cuboids with exact variances. Everything in it is public, and needs no vault."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -71,7 +71,7 @@ class Cube:
     cuboids: Mapping[int, Cells]
     consistent: bool
     origin: Origin
-    fixed: Mapping[int, int] | None = None
+    sliced: Mapping[int, int] = field(default_factory=dict)
     """The codes that a slice is for, by axis."""
     rolled_up: int = 0
     """The dimensions that are summed out for good, as a mask."""
@@ -83,12 +83,8 @@ class Cube:
 
     @cached_property
     def _axes(self) -> tuple[int, ...]:
-        gone = self.rolled_up | sum(1 << axis for axis in self._slice)
+        gone = self.rolled_up | sum(1 << axis for axis in self.sliced)
         return self.plan.lattice.axes(self.plan.lattice.base & ~gone)
-
-    @property
-    def _slice(self) -> Mapping[int, int]:
-        return self.fixed or {}
 
     @property
     def guarantee(self) -> Guarantee:
@@ -100,8 +96,8 @@ class Cube:
 
         asked = names if isinstance(names, tuple) else (names,)
         mask = self._mask(asked)
-        cells = self._cells(mask)[tuple(self._slice.get(axis, slice(None)) for axis in self.plan.lattice.axes(mask))]
-        axes = [axis for axis in self.plan.lattice.axes(mask) if axis not in self._slice]
+        cells = self._cells(mask)[tuple(self.sliced.get(axis, slice(None)) for axis in self.plan.lattice.axes(mask))]
+        axes = [axis for axis in self.plan.lattice.axes(mask) if axis not in self.sliced]
         dimensions = [self.dimensions[axis] for axis in axes]
         array = xr.DataArray(
             cells,
@@ -128,11 +124,9 @@ class Cube:
 
     def slice(self, **values: object) -> "Cube":
         """The cube of those people only: `cube.slice(sex="F")["age"]`. It has the dimensions that are left."""
-        fixed = dict(self._slice)
-        for name, value in values.items():
-            axis = self._open_axis(name)
-            fixed[axis] = self.dimensions[axis].code(value)
-        return replace(self, fixed=fixed)
+        axes = {self._open_axis(name): value for name, value in values.items()}
+        codes = {axis: self.dimensions[axis].code(value) for axis, value in axes.items()}
+        return replace(self, sliced={**self.sliced, **codes})
 
     def roll_up(self, *names: Label) -> "Cube":
         """The cube without these dimensions: their values are summed up."""
@@ -142,7 +136,7 @@ class Cube:
         """Write the cube to a new folder: Parquet and a datapackage.json. What is there is whole."""
         from discreet.cube.folder import write_cube
 
-        if self._slice or self.rolled_up:
+        if self.sliced or self.rolled_up:
             raise ArchiveError("a slice is saved with its cube: save that, and slice what you load")
         write_cube(self, Path(path), progress)
 
@@ -167,25 +161,25 @@ class Cube:
         mask = self.plan.lattice.mask(*names)
         for name in names:
             self._open_axis(name)
-        mask |= sum(1 << axis for axis in self._slice)
-        if self._finer(mask) is None:
-            wanted = ", ".join(map(str, self.plan.lattice.names_of(mask)))
-            raise UnsupportedQuery(f"no published cuboid holds {wanted}; publish one that does")
+        mask |= sum(1 << axis for axis in self.sliced)
+        self._holder(mask)
         return mask
 
-    def _finer(self, mask: int) -> int | None:
+    def _holder(self, mask: int) -> int:
         """The smallest published cuboid that holds this one."""
         if mask in self.cuboids:
             return mask
         holding = [have for have in self.cuboids if not mask & ~have]
-        return min(holding, key=self.plan.lattice.cells, default=None)
+        if not holding:
+            wanted = ", ".join(map(str, self.plan.lattice.names_of(mask)))
+            raise UnsupportedQuery(f"no published cuboid holds {wanted}; publish one that does")
+        return min(holding, key=self.plan.lattice.cells)
 
     def _cells(self, mask: int) -> Cells:
         if mask in self.cuboids:
             return self.cuboids[mask]
         if self.consistent:
-            finer = self._finer(mask)
-            assert finer is not None
+            finer = self._holder(mask)
             return self._summed(self.cuboids[finer], finer, mask)
         source = self.plan.best_source(mask)
         return self._summed(self.sources[source].astype(np.float64), source, mask)

@@ -29,6 +29,6 @@ def plot_cuboid(cube: Cube, *names: Label, path: str | Path, confidence: float =
     cuboid, width = cube[names], cube.halfwidth(*names, confidence=confidence)
     dimensions = [(str(name), [str(label) for label in cuboid.coords[name].values]) for name in cuboid.dims]
     title = f"{cube.origin.table} by {' and '.join(name for name, _ in dimensions)}"
-    promise = f"ε {equals_text(cube.guarantee.epsilon)}, {cube.guarantee.neighbours}"
+    promise = f"{cube.guarantee.symbol} {equals_text(cube.guarantee.amount)}, {cube.guarantee.neighbours}"
     note = f"each count is ±{width:,.0f} at {100 * confidence:.6g}%; {promise}"
     save_picture(cuboid_picture(cuboid.values, dimensions, width, title, note), path)

@@ -21,7 +21,7 @@ from discreet.cube.parquet import columns_of, read_cells, write_cells
 from discreet.cube.progress import Progress, silent
 from discreet.cube.record import plan_of, plan_record
 from discreet.errors import ArchiveError
-from discreet.ledger.guarantee import PureDP
+from discreet.ledger.guarantee import guarantee_from_json
 from discreet.ledger.receipt import Receipt
 
 FORMAT = 1
@@ -98,7 +98,7 @@ def read_cube(path: Path) -> Cube:
             consistent=about["consistent"],
             origin=Origin(
                 about["table"],
-                PureDP.from_json(about["guarantee"]),
+                guarantee_from_json(about["guarantee"]),
                 about["charge"],
                 Receipt.parse(about["receipt"]),
             ),

@@ -7,14 +7,15 @@ combination of very many draws; its half-width holds for every combination with 
 import math
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfc
 
+from discreet.cube.noise_model import LaplaceNoise
 from discreet.cube.plan import CubePlan
-from discreet.cube.record import laplace_of
 from discreet.errors import InvalidNoise
 from discreet.noise.laplace import laplace_halfwidth, laplace_variance
 
@@ -32,13 +33,21 @@ def require_confidence(confidence: float) -> float:
 
 def halfwidth(plan: CubePlan, mask: int, consistent: bool, confidence: float) -> float:
     """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability."""
-    noise = laplace_of(plan)
+    noise = plan.noise
+    if not isinstance(noise, LaplaceNoise):
+        return normal_halfwidth(plan.variance(*plan.lattice.names_of(mask), consistent=consistent), confidence)
     shares = dict(zip(plan.source_masks, plan.shares, strict=True))
     if not consistent or len(shares) == 1:
         source = plan.best_source(mask)
         return sum_halfwidth(noise.scale(shares[source]), plan.lattice.magnification(mask, source), confidence)
     variance = plan.variance(*plan.lattice.names_of(mask))
     return combination_halfwidth(variance, tuple(map(noise.scale, plan.shares)), confidence)
+
+
+def normal_halfwidth(variance: float, confidence: float) -> float:
+    """The width for a combination of Gaussian draws. At σ ≥ 1 a discrete one is normal to 10^-6, but for its steps:
+    half a step is added."""
+    return NormalDist().inv_cdf(0.5 + require_confidence(confidence) / 2) * math.sqrt(variance) + 0.5
 
 
 @lru_cache(maxsize=1024)

@@ -25,7 +25,7 @@ def require_plan_for(plan: CubePlan, domain: Domain, ledger: Ledger) -> None:
 
 def note_plan(plan: CubePlan, domain: Domain, ledger: Ledger) -> None:
     """Note a plan that is about to be charged. One that cannot be charged leaves no note."""
-    if ledger.refusal(measurements_of(plan, domain).cost(domain)) is None:
+    if ledger.refusal(measurements_of(plan, domain).cost(domain, ledger.budget)) is None:
         ledger.note(NOTE, plan_record(plan))
 
 

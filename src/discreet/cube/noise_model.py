@@ -10,9 +10,10 @@ from fractions import Fraction
 from typing import ClassVar, Self, get_args
 
 from discreet.errors import InvalidBudget
+from discreet.ledger.budget import Budget, PureBudget, exact_amount
 from discreet.ledger.guarantee import SENSES, Neighbours
 from discreet.ledger.spend import UNITS, units_down
-from discreet.noise.laplace import laplace_variance
+from discreet.noise.law import Gaussian, Laplace, Noise
 
 LEAST_VARIANCE = 1e-200
 """Noise of a tiny scale is nearly always 0; its precision 1/variance is to stay a number."""
@@ -26,6 +27,7 @@ class NoiseModel(ABC):
     """
 
     power: ClassVar[int]
+    currency: ClassVar[str]
     budget: Fraction
     neighbours: Neighbours
     max_rows: int = 1
@@ -50,8 +52,14 @@ class NoiseModel(ABC):
         """The continuous variance on a cell of the one source that gets the whole budget."""
 
     @abstractmethod
+    def law(self, share: Fraction) -> Noise:
+        """The noise that is drawn for each cell of a source with this share."""
+
     def variance(self, share: Fraction) -> float:
         """The variance on each cell of a source with this share."""
+        return (
+            float(self.unit / share**self.power) if self.continuous else max(self.law(share).variance, LEAST_VARIANCE)
+        )
 
     @property
     def limit(self) -> int:
@@ -71,6 +79,7 @@ class LaplaceNoise(NoiseModel):
     """Pure differential privacy: the budget is ε, and shares of it add up."""
 
     power: ClassVar[int] = 2
+    currency: ClassVar[str] = "epsilon"
 
     @property
     def epsilon(self) -> Fraction:
@@ -88,19 +97,16 @@ class LaplaceNoise(NoiseModel):
         """λ, exactly."""
         return self.factor / (self.budget * share)
 
-    def variance(self, share: Fraction) -> float:
-        scale = self.scale(share)
-        return float(2 * scale**2) if self.continuous else max(laplace_variance(scale), LEAST_VARIANCE)
+    def law(self, share: Fraction) -> Noise:
+        return Laplace(self.scale(share))
 
 
 @dataclass(frozen=True)
 class GaussianNoise(NoiseModel):
-    """Zero-concentrated differential privacy: the budget is ρ, and shares of it add up.
-
-    The discrete Gaussian's variance is below σ², and at σ ≥ 1 by less than 10^-6 of it: σ² is stated.
-    """
+    """Zero-concentrated differential privacy: the budget is ρ, and shares of it add up."""
 
     power: ClassVar[int] = 1
+    currency: ClassVar[str] = "rho"
 
     @property
     def rho(self) -> Fraction:
@@ -120,5 +126,17 @@ class GaussianNoise(NoiseModel):
         """σ², exactly."""
         return self.factor / (2 * self.budget * share)
 
-    def variance(self, share: Fraction) -> float:
-        return float(self.squared_scale(share))
+    def law(self, share: Fraction) -> Noise:
+        return Gaussian(self.squared_scale(share))
+
+
+def noise_model(epsilon: object, rho: object, budget: Budget) -> NoiseModel:
+    """The part of a vault's budget that a cube may spend, in the vault's currency."""
+    amount = epsilon if isinstance(budget, PureBudget) else rho
+    if amount is None or (epsilon is not None and rho is not None):
+        option = "epsilon" if isinstance(budget, PureBudget) else "rho"
+        raise InvalidBudget(
+            f"this vault's budget is {budget.symbol}: say how much of it the cube may spend, {option}=…"
+        )
+    model = LaplaceNoise if isinstance(budget, PureBudget) else GaussianNoise
+    return model(exact_amount(amount, budget.symbol), budget.neighbours, budget.max_rows)  # type: ignore[arg-type]

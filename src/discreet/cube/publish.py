@@ -10,7 +10,6 @@ from discreet.cube.cube import Cube, Dimension, Origin
 from discreet.cube.memory import require_memory
 from discreet.cube.plan import CubePlan
 from discreet.cube.progress import Progress, silent
-from discreet.cube.record import laplace_of
 from discreet.cube.wide import is_wide, reconcile_few, roll_up_few
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
@@ -20,13 +19,13 @@ from discreet.release.release import Release
 
 
 def measurements_of(plan: CubePlan, domain: Domain) -> Plan:
-    """One count of everything by each source's dimensions, with its exact scale: Σ 1/scale is at most ε/(k·S)."""
-    noise = laplace_of(plan)
+    """One count of everything by each source's dimensions, with its exact noise."""
+    noise = plan.noise
     if noise.continuous:
         raise UnsupportedQuery("a plan with continuous variances is for comparison only; plan again without")
     return Plan(
         tuple(
-            Measurement(Count(domain.everything, tuple(map(str, names))), noise.scale(share))
+            Measurement(Count(domain.everything, tuple(map(str, names))), noise.law(share))
             for names, share in zip(plan.sources, plan.shares, strict=True)
         )
     )

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import Budget
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
 from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt, receipt_path
 from discreet.ledger.spend import Cost, Refusal, SpendMap
@@ -168,6 +168,12 @@ class Ledger:
         with self._current():
             return self._notes.get(kind)
 
+    @property
+    def refreshed(self) -> int:
+        """The number of the entry that accepted the table as it is now; 0 for the first table."""
+        with self._current():
+            return self._refreshed
+
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """All entries in order, as they are in the journal."""
         return self._journal.entries(after)
@@ -244,31 +250,45 @@ class Ledger:
 
     def _absorb(self) -> None:
         """Count the entries after the last one seen. On any failure the map stays as it was."""
-        costs, last = [], None
+        tables: list[list[Cost]] = [[]]
+        last = None
         for entry in verified(self._journal.entries(self._head.seq), self._head):
             match entry.kind:
                 case "init":
                     self.header = entry.parsed()["content"]
                 case "charge":
-                    costs.append(_charge(entry).cost)
+                    tables[-1].append(_charge(entry).cost)
                     self._pending.add(entry.seq)
                 case "record" if entry.charge is not None:
                     self._pending.discard(entry.charge)
+                case "refresh":
+                    tables.append([])
+                    self._notes["refresh"], self._refreshed = entry.parsed()["content"], entry.seq
                 case note:
                     self._notes[note] = entry.parsed()["content"]
             last = entry
         if last is None:
             return
         try:
-            self._map.replay(costs)
+            self._map.replay(tables[0])
+            for costs in tables[1:]:
+                self._map = self._levelled()
+                self._map.replay(costs)
         except (ValueError, OverflowError):
             raise JournalCorrupt("the journal has charges that its domain cannot have; restore a backup") from None
         self._head = last.receipt
+
+    def _levelled(self) -> SpendMap:
+        """A map for the next table: somebody may be at another point of it, so all points start at the most spent."""
+        levelled = spend_map(self.domain, self.budget.limit)
+        levelled.add(Cost(self._map.spent_max))
+        return levelled
 
     def _forget(self) -> None:
         """Trust nothing in memory: the next look at the journal starts from its first entry."""
         self._map = spend_map(self.domain, self.budget.limit)
         self._notes = {}
+        self._refreshed = 0
         self._pending = set()
         self._head = ORIGIN
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded
-from discreet.ledger.guarantee import Budget
+from discreet.ledger.budget import Budget
 from discreet.ledger.spend import Refusal
 
 
@@ -38,14 +38,16 @@ def refused(domain: Domain, budget: Budget, refusal: Refusal) -> BudgetExceeded:
     where = box_words(domain, refusal.where)
     left, needed = left_words(budget, refusal.left), needed_words(budget, refusal.needed)
     advice = "with more noise, or for a region that avoids it" if refusal.left else "for a region that avoids it"
-    return BudgetExceeded(f"this region has ε = {left} left ({where}) and the query needs {needed}; ask {advice}")
+    return BudgetExceeded(
+        f"this region has {budget.symbol} = {left} left ({where}) and the query needs {needed}; ask {advice}"
+    )
 
 
 def _words(budget: Budget, units: int, rounding: str) -> str:
     if units == 0:
         return "0"
-    exact = budget.epsilon_of(units)
-    simple = _simplest(exact - budget.epsilon_of(1) / 2, exact)
+    exact = budget.amount_of(units)
+    simple = _simplest(exact - budget.amount_of(1) / 2, exact)
     if simple.denominator <= 10_000:
         return str(simple)
     return f"{Context(prec=6, rounding=rounding).divide(exact.numerator, exact.denominator).normalize():f}"

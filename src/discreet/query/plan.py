@@ -6,22 +6,23 @@ from fractions import Fraction
 
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise
-from discreet.ledger.guarantee import parse_exact
+from discreet.ledger.budget import Budget, parse_exact
 from discreet.ledger.spend import Cost
-from discreet.query.query import Json, Query, query_from_json, query_to_json
+from discreet.noise.law import Exponential, Law, law_from_json, law_to_json
+from discreet.query.query import Json, Quantile, Query, query_from_json, query_to_json
 from discreet.query.sensitivity import spends
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One query with the scale of the noise on each number of its answer (for a Quantile: of its mechanism)."""
+    """One query with the law of the noise on each number of its answer; for a Quantile, of its mechanism."""
 
     query: Query
-    scale: Fraction
+    law: Law
 
     def __post_init__(self) -> None:
-        if type(self.scale) is not Fraction or self.scale <= 0:  # an int would divide into a float
-            raise InvalidNoise("the scale of a measurement is a Fraction above 0, as exact_scale makes it")
+        if isinstance(self.query, Quantile) != isinstance(self.law, Exponential):
+            raise InvalidNoise("a quantile is drawn by the exponential mechanism, and nothing else is")
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,12 @@ class Plan:
 
     measurements: tuple[Measurement, ...]
 
-    def cost(self, domain: Domain) -> Cost:
+    def cost(self, domain: Domain, budget: Budget) -> Cost:
         """What the plan spends: one number for all that covers the domain, and boxes for the rest."""
         everywhere, regional = 0, []
         whole = domain.everything.boxes[0]
         for measurement in self.measurements:
-            for box, units in spends(measurement.query, measurement.scale, domain):
+            for box, units in spends(measurement.query, measurement.law, domain, budget):
                 if box == whole:
                     everywhere += units
                 else:
@@ -43,11 +44,11 @@ class Plan:
         return Cost(everywhere, tuple(regional))
 
     def to_json(self) -> list[Json]:
-        return [{"query": query_to_json(m.query), "scale": str(m.scale)} for m in self.measurements]
+        return [{"query": query_to_json(m.query), "noise": law_to_json(m.law)} for m in self.measurements]
 
     @classmethod
     def from_json(cls, body: Sequence[Json]) -> "Plan":
-        return cls(tuple(Measurement(query_from_json(m["query"]), Fraction(m["scale"])) for m in body))
+        return cls(tuple(Measurement(query_from_json(m["query"]), law_from_json(m["noise"])) for m in body))
 
 
 def exact_scale(value: Fraction | int | float | str, name: str = "scale") -> Fraction:

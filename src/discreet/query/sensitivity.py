@@ -1,10 +1,10 @@
 """What one row can change: the charge of a measurement at each point of the domain.
 
-Adding or removing one row at point p changes a query's answer by at most f(p), and only in the one group that p is in.
-Laplace noise of scale λ on every group then bounds the privacy loss for that row by f(p)/λ: f(p) = 1 on a Count's
-region, 0 outside; for a Sum f(p) is the larger |value| that a row with p's code can add. An exponential mechanism of
-"scale" λ draws with Pr ∝ exp(u/(2λ·Δu)), so its loss is at most 1/λ on its region [cubes, Theorem 2.1.2, with the
-factor 2 that it lacks].
+Adding or removing one row at point p changes a query's answer by at most f(p), and only in the one group that p is in:
+f(p) = 1 on a Count's region, 0 outside; for a Sum f(p) is the larger |value| that a row with p's code can add. Laplace
+noise of scale λ on every group then bounds the pure privacy loss for that row by f(p)/λ, and Gaussian noise the
+concentrated one by f(p)²/(2σ²). An exponential mechanism of "scale" λ draws with Pr ∝ exp(u/(2λ·Δu)), so its loss is at
+most 1/λ on its region [cubes, Theorem 2.1.2, with the factor 2 that it lacks].
 """
 
 from collections.abc import Iterator
@@ -16,25 +16,39 @@ from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.budget import Budget
 from discreet.ledger.spend import units_up
+from discreet.noise.law import Law
 from discreet.query.query import Count, Quantile, Query, Sum, grain_of
 
 PIECES = 256
 """A Sum charges a box in at most so many pieces, each for the largest value in it: rounded up, never down."""
 
 
-def spends(query: Query, scale: Fraction, domain: Domain) -> Iterator[tuple[Box, int]]:
-    """Boxes, disjoint, with the units that a measurement of `query` at `scale` spends on each of their points."""
+def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[tuple[Box, int]]:
+    """Boxes, disjoint, with the units that a measurement of `query` with this noise spends on each of their points."""
     match query:
         case Count() | Quantile():
-            amount = units_up(1 / scale)
+            amount = units_up(budget.loss(law, Fraction(1), one_signed=True))
             yield from ((box, amount) for box in query.where.boxes)
         case Sum():
             axis, attribute = domain.axis(query.of), domain[query.of]
-            grains_per_scale = grain_of(attribute) / scale
+            grain, one_signed = grain_of(attribute), _one_signed(attribute)
             for box in query.where.boxes:
                 for low, high, grains in _pieces(attribute, box.low[axis], box.high[axis]):
-                    yield _cut(box, axis, low, high), units_up(grains * grains_per_scale)
+                    yield _cut(box, axis, low, high), units_up(budget.loss(law, grains * grain, one_signed))
+
+
+def _one_signed(attribute: Attribute) -> bool:
+    """Whether no two rows can move a sum in opposite directions."""
+    match attribute:
+        case Integer(low=low, high=high):
+            return low >= 0 or high <= 0
+        case Bins(edges=edges):
+            return all(edge is not None and edge >= 0 for edge in edges) or all(
+                edge is not None and edge <= 0 for edge in edges
+            )
+    return False
 
 
 def _pieces(attribute: Attribute, first: int, last: int) -> Iterator[tuple[int, int, int]]:

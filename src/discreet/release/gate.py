@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 
 import numpy as np
@@ -10,12 +11,11 @@ from discreet.domain.domain import Domain
 from discreet.errors import EngineError, UnsupportedQuery
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.bits import Bits, require_production
-from discreet.noise.laplace import require_scale, sample_laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Query, Sum, answer_shape, require_in_domain
 from discreet.release.archive import Archive, Array
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
-from discreet.release.release import Noisy, Release, grain_in
+from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
 from discreet.table.table import Table
 
 RELEASE_CELLS = 1 << 29
@@ -41,7 +41,7 @@ class Gate:
         require_production(self.bits)
         self._require_measurable(plan)
         table = self.table()
-        charge = self.ledger.charge(plan.cost(self.domain), plan.to_json())
+        charge = self.ledger.charge(plan.cost(self.domain, self.ledger.budget), plan.to_json())
         return self._answer(charge, plan, table)
 
     def complete(self, charge: Charge) -> Release:
@@ -84,10 +84,9 @@ class Gate:
 
     def _noisy(self, measurement: Measurement, exact: Array) -> Array:
         if isinstance(measurement.query, Quantile):
-            return draw_quantiles(measurement.query, measurement.scale, exact, self.domain, self.bits)
-        scale = measurement.scale / grain_in(measurement, self.domain)
-        noise = sample_laplace(scale, exact.size, self.bits)
-        return np.add(exact, noise.reshape(exact.shape), out=noise.reshape(exact.shape))
+            return draw_quantiles(measurement.query, Fraction(measurement.law.scale), exact, self.domain, self.bits)
+        noise = noise_in_grains(measurement, self.domain).sample(exact.size, self.bits).reshape(exact.shape)
+        return np.add(exact, noise, out=noise)
 
     def _require_measurable(self, plan: Plan) -> None:
         """Refuse, before anything is charged, what could only fail later."""
@@ -95,9 +94,10 @@ class Gate:
             raise UnsupportedQuery("a plan needs at least one query")
         for measurement in plan.measurements:
             require_in_domain(measurement.query, self.domain)
-            require_scale(measurement.scale / grain_in(measurement, self.domain))
             if isinstance(measurement.query, Quantile):
                 require_drawable(measurement.query, self.domain)
+            else:
+                noise_in_grains(measurement, self.domain)
         cells = sum(prod(answer_shape(m.query, self.domain)) for m in plan.measurements)
         if cells > RELEASE_CELLS:
             raise UnsupportedQuery(f"the answer would have {cells:,} cells; at most {RELEASE_CELLS:,} are released")

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise, UnsupportedQuery
-from discreet.ledger.guarantee import Guarantee, parse_exact
+from discreet.ledger.budget import parse_exact
+from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
-from discreet.noise.laplace import laplace_halfwidth, laplace_variance
+from discreet.noise.law import Exponential, Law, Noise
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile, Sum, grain_of
 
@@ -21,7 +22,7 @@ Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Noisy:
-    """One measurement's answer: whole grains with discrete Laplace noise in every cell (codes, for a Quantile)."""
+    """One measurement's answer: whole grains with discrete noise in every cell (codes, for a Quantile)."""
 
     measurement: Measurement
     grain: Fraction
@@ -36,19 +37,22 @@ class Noisy:
         return self.units * float(self.grain)
 
     @property
+    def noise(self) -> Noise:
+        """The law of the noise in each cell, in whole grains."""
+        return _in_grains(self.measurement.law, self.grain)
+
+    @property
     def variance(self) -> float:
         """The exact variance of the noise in each cell: the discrete one."""
-        self._require_laplace()
-        return float(self.grain) ** 2 * laplace_variance(self.measurement.scale / self.grain)
+        return float(self.grain) ** 2 * self.noise.variance
 
     def halfwidth(self, confidence: float = 0.95) -> Fraction:
         """The least w such that the noise stays within ±w with at least this probability."""
-        self._require_laplace()
         try:
             exact = parse_exact(str(confidence))
         except (ArithmeticError, ValueError):
             raise InvalidNoise("a confidence is a number between 0 and 1, such as 0.95") from None
-        return self.grain * laplace_halfwidth(self.measurement.scale / self.grain, exact)
+        return self.grain * self.noise.halfwidth(exact)
 
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
         """Bounds that hold the true answer with at least this probability, cell by cell."""
@@ -56,10 +60,6 @@ class Noisy:
         width = int(half) if half.denominator == 1 else float(half)
         low, high = self.values - width, self.values + width
         return (low.item(), high.item()) if low.ndim == 0 else (low, high)
-
-    def _require_laplace(self) -> None:
-        if isinstance(self.measurement.query, Quantile):
-            raise UnsupportedQuery("a quantile's error depends on the data; its rank error is public, see rank_error")
 
     def rows(self, domain: Domain, confidence: float = 0.95) -> Iterator["Row"]:
         """One row for each cell: the labels of its group, the value, and an interval where there is one."""
@@ -132,3 +132,14 @@ def grain_in(measurement: Measurement, domain: Domain) -> Fraction:
     """The unit of a measurement's answer: 1, or for a Sum its attribute's grain."""
     query = measurement.query
     return grain_of(domain[query.of]) if isinstance(query, Sum) else Fraction(1)
+
+
+def noise_in_grains(measurement: Measurement, domain: Domain) -> Noise:
+    """The noise that is drawn for each number of an answer, in whole grains."""
+    return _in_grains(measurement.law, grain_in(measurement, domain))
+
+
+def _in_grains(law: Law, grain: Fraction) -> Noise:
+    if isinstance(law, Exponential):
+        raise UnsupportedQuery("a quantile's error depends on the data; its rank error is public, see rank_error")
+    return law.times(1 / grain)

@@ -50,6 +50,11 @@ class Question:
     offset: int = 0
     notes: tuple[str, ...] = ()
 
+    def name_of(self, attribute: str) -> str:
+        """What the column of a group's labels is called: its alias, or the attribute's name where it is not selected."""
+        names = (c.name for c in self.columns if isinstance(c, GroupColumn) and c.attribute == attribute)
+        return next(names, attribute)
+
     @property
     def aggregates(self) -> tuple[AggregateColumn, ...]:
         return tuple(column for column in self.columns if isinstance(column, AggregateColumn))

@@ -1,0 +1,195 @@
+"""Budgets: what a vault may ever spend, in one currency, and what a mechanism costs in it.
+
+Pure: a row at point p changes the odds of everything released by at most exp(spend at p). Adding or removing one
+person, who has up to k rows, therefore costs k times the map's maximum M; replacing one person's rows takes k rows
+away and adds k: 2·k·M. So M ≤ ε/(k·S), with S = 1 or 2, is ε-differential privacy.
+[relaxation, Lemma 2, with noise per query]
+
+Concentrated: Gaussian noise of variance σ² on numbers that one row at p moves by f(p) costs ρ = f(p)²/(2σ²), and a
+mechanism with a pure loss of ε costs ε²/2 [Bun, Steinke 2016, Proposition 1.4]. A person's k rows move a number by at
+most the sum of k such moves, whose square is at most k times the sum of their squares: over all measurements k²·M. For
+a person replaced, let r and a be what the rows taken away and added move a number by. Where all moves have one sign,
+(a − r)² ≤ a² + r², hence 2k²·M; otherwise, and for pure mechanisms, (|a| + |r|)² ≤ 2a² + 2r², hence 4k²·M. So
+M ≤ ρ/(k²·S) is ρ-zCDP, where in a `replace` vault everything but one-signed Gaussian numbers is charged twice.
+
+Queries are chosen in the light of earlier answers; whether one is charged depends on the public history alone, so the
+map is a privacy filter [Feldman, Zrnic 2021]: docs/explain/privacy.md has the proof.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar, get_args
+
+from discreet.errors import InvalidBudget, InvalidNoise
+from discreet.ledger.conversion import rho_for
+from discreet.ledger.guarantee import SENSES, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
+from discreet.ledger.spend import MAX_UNITS, UNITS, units_down
+from discreet.noise.law import Gaussian, Law
+
+
+class Budget(ABC):
+    """A total for everything that a vault will ever release. Raises InvalidBudget where that makes no sense."""
+
+    symbol: ClassVar[str]
+    neighbours: Neighbours
+    max_rows: int
+
+    def __post_init__(self) -> None:
+        if self.neighbours not in get_args(Neighbours):
+            raise InvalidBudget(f"neighbours is one of {', '.join(get_args(Neighbours))}; it has to be chosen")
+        if self.max_rows < 1:
+            raise InvalidBudget("a person has at least one row: max_rows is 1 or more")
+        if self.total <= 0:
+            raise InvalidBudget(f"{self.symbol} must be above 0")
+        if self.limit > MAX_UNITS:
+            most = Fraction(MAX_UNITS * self.factor, UNITS)
+            raise InvalidBudget(f"{self.symbol} is at most {int(most)} here; beyond it nothing is private anyway")
+        if self.limit < 1:
+            raise InvalidBudget(f"{self.symbol} is below what the ledger counts; give at least {self.amount_of(1)}")
+
+    @property
+    @abstractmethod
+    def total(self) -> Fraction:
+        """The whole budget, in its currency."""
+
+    @property
+    @abstractmethod
+    def factor(self) -> int:
+        """What one person costs, as a multiple of what one row costs that is added or removed."""
+
+    @property
+    def limit(self) -> int:
+        """The most units that may be spent at any point: ⌊UNITS·total/factor⌋."""
+        return units_down(self.total / self.factor)
+
+    def amount_of(self, units: int) -> Fraction:
+        """What so many units at a point cost one person."""
+        return Fraction(units * self.factor, UNITS)
+
+    @abstractmethod
+    def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:
+        """What a mechanism costs a row that moves its numbers by at most `move`, before the factor."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What the vault promises for everything that it releases, together."""
+
+    @abstractmethod
+    def promise(self, units: int) -> Guarantee:
+        """What a release promises by itself that spends at most so many units at any point."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class PureBudget(Budget):
+    """A total of ε."""
+
+    symbol: ClassVar[str] = "ε"
+    epsilon: Fraction
+    neighbours: Neighbours
+    max_rows: int = 1
+
+    @property
+    def total(self) -> Fraction:
+        return self.epsilon
+
+    @property
+    def factor(self) -> int:
+        return self.max_rows * SENSES[self.neighbours]
+
+    def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:  # noqa: ARG002
+        if isinstance(law, Gaussian):
+            raise InvalidNoise("Gaussian noise has no pure guarantee; a vault made with --rho or --delta takes it")
+        return move / law.scale
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return PureDP(self.epsilon, self.neighbours, self.max_rows)
+
+    def promise(self, units: int) -> Guarantee:
+        return PureDP(self.amount_of(units), self.neighbours, self.max_rows)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"epsilon": str(self.epsilon), "neighbours": self.neighbours, "max_rows": self.max_rows}
+
+
+@dataclass(frozen=True)
+class ConcentratedBudget(Budget):
+    """A total of ρ; with `epsilon` and `delta`, the ρ that implies them."""
+
+    symbol: ClassVar[str] = "ρ"
+    rho: Fraction
+    neighbours: Neighbours
+    max_rows: int = 1
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: Fraction, neighbours: Neighbours, max_rows: int = 1) -> "ConcentratedBudget":
+        """The budget of a vault that promises (ε, δ)."""
+        if not 0 < delta < 1:
+            raise InvalidBudget("δ must lie between 0 and 1; it should be far below 1 over the number of people")
+        rho = rho_for(epsilon, delta)
+        return cls(rho, neighbours, max_rows, epsilon, delta)
+
+    @property
+    def total(self) -> Fraction:
+        return self.rho
+
+    @property
+    def factor(self) -> int:
+        return self.max_rows**2 * SENSES[self.neighbours]
+
+    def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:
+        cost = move**2 / (2 * law.sigma_squared) if isinstance(law, Gaussian) else (move / law.scale) ** 2 / 2
+        tight = self.neighbours == "add-remove" or (isinstance(law, Gaussian) and one_signed)
+        return cost if tight else 2 * cost
+
+    @property
+    def guarantee(self) -> Guarantee:
+        if self.epsilon is None or self.delta is None:
+            return ZCDP(self.rho, self.neighbours, self.max_rows)
+        return ApproxDP(self.epsilon, self.delta, self.rho, self.neighbours, self.max_rows)
+
+    def promise(self, units: int) -> Guarantee:
+        return ZCDP(self.amount_of(units), self.neighbours, self.max_rows)
+
+    def to_json(self) -> dict[str, Any]:
+        body = {"rho": str(self.rho), "neighbours": self.neighbours, "max_rows": self.max_rows}
+        return body if self.epsilon is None else {**body, "epsilon": str(self.epsilon), "delta": str(self.delta)}
+
+
+def budget_from_json(body: Mapping[str, Any]) -> Budget:
+    neighbours, max_rows = body["neighbours"], body["max_rows"]
+    epsilon, delta, rho = (Fraction(body[key]) if key in body else None for key in ("epsilon", "delta", "rho"))
+    if rho is None:
+        return PureBudget(Fraction(body["epsilon"]), neighbours, max_rows)
+    return ConcentratedBudget(rho, neighbours, max_rows, epsilon, delta)
+
+
+def exact_amount(value: Fraction | Decimal | int | float | str, symbol: str = "ε") -> Fraction:
+    """The number that a person means: 0.1 and "0.1" are 1/10. Raises InvalidBudget where it is no finite number > 0."""
+    try:
+        amount = value if isinstance(value, Fraction) else parse_exact(str(value))
+    except (ArithmeticError, ValueError):
+        raise InvalidBudget(f"{symbol} must be a finite number above 0, as in 1, 0.5 or 1/3") from None
+    if amount <= 0:
+        raise InvalidBudget(f"{symbol} must be above 0")
+    return amount
+
+
+def parse_exact(text: str) -> Fraction:
+    """A number as people write it, exactly. Raises ValueError or ArithmeticError where it is none that is finite."""
+    if "/" in text:
+        return Fraction(text)
+    decimal = Decimal(text)
+    # 1e999999999 is a short text, but its digits would fill the memory.
+    if not decimal.is_finite() or abs(decimal.adjusted()) > 50:
+        raise ValueError
+    return Fraction(decimal)

@@ -1,0 +1,107 @@
+"""The laws that a measurement's noise can have, as nouns: what is drawn, how far it strays, how it is written down."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidNoise
+from discreet.noise.bits import Bits
+from discreet.noise.gaussian import gaussian_halfwidth, gaussian_variance, require_sigma_squared, sample_gaussian
+from discreet.noise.laplace import laplace_halfwidth, laplace_variance, require_scale, sample_laplace
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Integers k with Pr ∝ exp(−|k|/scale)."""
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", require_scale(self.scale))
+
+    def times(self, factor: Fraction) -> "Laplace":
+        """The law of a number that is so many times as spread out."""
+        return Laplace(self.scale * factor)
+
+    @property
+    def variance(self) -> float:
+        return laplace_variance(self.scale)
+
+    def halfwidth(self, confidence: Fraction) -> int:
+        """The least w such that a draw stays within ±w with at least this probability."""
+        return laplace_halfwidth(self.scale, confidence)
+
+    def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
+        return sample_laplace(self.scale, size, bits)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Integers k with Pr ∝ exp(−k²/(2σ²))."""
+
+    sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma_squared", require_sigma_squared(self.sigma_squared))
+
+    def times(self, factor: Fraction) -> "Gaussian":
+        return Gaussian(self.sigma_squared * factor * factor)
+
+    @property
+    def scale(self) -> float:
+        """σ."""
+        return math.sqrt(self.sigma_squared)
+
+    @property
+    def variance(self) -> float:
+        return gaussian_variance(self.sigma_squared)
+
+    def halfwidth(self, confidence: Fraction) -> int:
+        return gaussian_halfwidth(self.sigma_squared, confidence)
+
+    def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
+        return sample_gaussian(self.sigma_squared, size, bits)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """The exponential mechanism: a candidate with Pr ∝ exp(utility/(2·scale)), for a utility that a row moves by 1."""
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", require_scale(self.scale))
+
+
+Noise = Laplace | Gaussian
+Law = Noise | Exponential
+
+
+def law_to_json(law: Law) -> dict[str, str]:
+    match law:
+        case Laplace():
+            return {"laplace": str(law.scale)}
+        case Gaussian():
+            return {"gaussian": str(law.sigma_squared)}
+        case Exponential():
+            return {"exponential": str(law.scale)}
+
+
+def law_from_json(body: dict[str, str]) -> Law:
+    [(kind, parameter)] = body.items()
+    match kind:
+        case "laplace":
+            return Laplace(Fraction(parameter))
+        case "gaussian":
+            return Gaussian(Fraction(parameter))
+        case "exponential":
+            return Exponential(Fraction(parameter))
+    raise InvalidNoise(f"noise of kind {kind!r}; this version knows laplace, gaussian and exponential")
+
+
+def law_text(law: Law) -> str:
+    """The noise as people read it."""
+    return f"σ = {law.scale:,.6g}" if isinstance(law, Gaussian) else f"scale {float(law.scale):,.6g}"
