@@ -1,4 +1,4 @@
-"""The command line as a new user types it: readable in a terminal of 80 columns, and as JSON with the names of Python."""
+"""The command line as a new user types it: readable in 80 columns, and as JSON with the field names of Python."""
 
 import json
 import os
@@ -90,8 +90,14 @@ class TestAsTyped:
 class TestEightyColumns:
     @pytest.mark.parametrize(
         "line",
-        ["describe vault", "budget vault", "ledger show vault", "release list vault", "release show vault 4"]
-        + ["domain check people.toml"],
+        [
+            "describe vault",
+            "budget vault",
+            "ledger show vault",
+            "release list vault",
+            "release show vault 4",
+            "domain check people.toml",
+        ],
     )
     def test_lines_fit_a_terminal(self, used, line):  # noqa: ARG002
         lines = run(line).splitlines()
@@ -214,8 +220,8 @@ class TestBadInput:
             broken.setattr(Table, "evaluate", fail)
             said = run(["ask", "vault", "SELECT COUNT(*) FROM people"], exit_code=1)
         assert said == (
-            "EngineError: the answer could not be computed; charge 2 stands, and `discreet ledger complete` finishes it "
-            "without a further charge\n"
+            "EngineError: the answer could not be computed; charge 2 stands, and `discreet ledger complete` finishes "
+            "it without a further charge\n"
         )
         spent = vault.budget().spent
         assert "unfinished" in run("budget vault")

@@ -43,10 +43,9 @@ def make_vault(tmp_path, people):
     """Makes a vault over the people, with a budget."""
     (tmp_path / "people.toml").write_text(DOMAIN)
 
-    def make(epsilon, neighbours="add-remove"):
-        return Vault.init(
-            tmp_path / "vault", table=people, domain=tmp_path / "people.toml", epsilon=epsilon, neighbours=neighbours
-        )
+    def make(neighbours="add-remove", **budget):
+        place = {"table": people, "domain": tmp_path / "people.toml"}
+        return Vault.init(tmp_path / "vault", **place, neighbours=neighbours, **budget)
 
     return make
 

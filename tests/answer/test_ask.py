@@ -221,6 +221,8 @@ def test_the_policy_sets_what_is_done_when_nothing_is_said(vault, people):
         reopened.ask("SELECT COUNT(*) FROM people WHERE age < 5", scale=4)
     with pytest.raises(BudgetExceeded, match=r"0\.15"):
         reopened.ask("SELECT COUNT(*) FROM people WHERE age < 5", scale=6)
+    with pytest.raises(BudgetExceeded, match=r"0\.15"):
+        reopened.ask("SELECT COUNT(*), SUM(age) FROM people WHERE age < 5", scale=10)
 
 
 def test_a_replace_vault_counts_double(make_vault):
@@ -234,6 +236,21 @@ def test_another_process_sees_what_was_released(vault, people):
     assert other.ask(FEMALES, scale=10).value == first.value
     second = other.ask("SELECT COUNT(*) FROM people WHERE age < 5", scale=10)
     assert vault.ask("SELECT COUNT(*) FROM people WHERE age < 5", scale=10).value == second.value
+
+
+def test_after_a_refresh_old_answers_are_not_given_and_all_regions_have_spent_the_most(vault, people):
+    vault.ask(FEMALES, scale=2)
+    vault.refresh(people[people.sex == "M"])
+    assert vault.explain("SELECT COUNT(*) FROM people WHERE sex = 'M'", scale=1).left == 10 - Fraction(1, 2)
+    fresh = vault.ask(FEMALES, scale=2, confidence="0.999999")
+    assert fresh.kind == "measured"
+    assert fresh.interval()[0] <= 0 <= fresh.interval()[1]
+    assert spent(vault) == 1
+
+
+def test_a_label_column_has_its_alias(vault):
+    answer = vault.ask("SELECT sex AS gender, COUNT(*) FROM people GROUP BY sex", scale=5)
+    assert answer.by == ("gender",)
 
 
 def test_an_answer_reads_as_json_csv_text_and_html(vault):

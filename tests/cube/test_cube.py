@@ -83,6 +83,7 @@ def test_a_roll_up_leaves_dimensions_out(publish):
         (lambda cube: cube.slice(sexx="F"), "did you mean sex"),
         (lambda cube: cube.slice(sex="F")["sex"], "already sliced or rolled up; there are age, region"),
         (lambda cube: cube.roll_up("age").slice(age=18), "already sliced or rolled up"),
+        (lambda cube: cube.roll_up("age", "age"), "given twice"),
     ],
 )
 def test_narrowing_by_what_is_not_there_is_a_clear_error(publish, narrow, problem):

@@ -6,7 +6,10 @@ from typing import Annotated
 import typer
 
 from discreet.cli.present import Json, command, out, print_json, table
+from discreet.domain.attribute import Attribute
 from discreet.domain.read import read_domain
+
+MOST_LABELS = 10_000
 
 app = typer.Typer(help="The public description of a table's columns.", no_args_is_help=True)
 
@@ -31,9 +34,14 @@ def check(
     """Check a domain, and show its attributes and codes."""
     checked = read_domain(domain)
     if as_json:
-        sizes = [{"name": a.name, "kind": a.kind, "codes": a.size, "labels": a.labels} for a in checked.attributes]
+        sizes = [{"name": a.name, "kind": a.kind, "codes": a.size, "labels": _labels(a)} for a in checked.attributes]
         print_json({"name": checked.name, "points": checked.points, "attributes": sizes})
         return
     rows = [(a.name, a.kind, f"{a.size:,}", a.outside, "yes" if a.null else "", a.source) for a in checked.attributes]
     table(checked.name, ("attribute", "kind", "codes", "outside", "null", "source"), rows, right=("codes",))
     out.print(f"{checked.points:,} points; the domain is well formed.")
+
+
+def _labels(attribute: Attribute) -> tuple[str, ...] | None:
+    """The names of the codes; None where there are too many to list."""
+    return attribute.labels if attribute.size <= MOST_LABELS else None

@@ -65,7 +65,7 @@ def table(
     tight: Sequence[str] = (),
 ) -> None:
     """Print a table; columns named in `right` are numbers, and those in `tight` are never wrapped."""
-    shown = Table(title=title or None, title_justify="left", title_style="bold", header_style="dim", box=None)
+    shown = Table(title=escape(title) or None, title_justify="left", title_style="bold", header_style="dim", box=None)
     for column in columns:
         shown.add_column(
             column, justify="right" if column in right else "left", overflow="fold", no_wrap=column in tight

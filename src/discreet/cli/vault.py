@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, bar, command, out, pairs, print_json, table, waiting
 from discreet.domain.attribute import equals_text
@@ -46,8 +47,9 @@ def init(
     if as_json:
         print_json(made.describe())
         return
-    out.print(f"[bold]{vault}[/] is ready: {made.ledger.budget.guarantee}.")
-    out.print(f"[dim]Next:[/] discreet describe {vault}", highlight=False)
+    name = escape(str(vault))
+    out.print(f"[bold]{name}[/] is ready: {made.ledger.budget.guarantee}.")
+    out.print(f"[dim]Next:[/] discreet describe {name}")
 
 
 @command
@@ -122,4 +124,5 @@ def refresh(
     if as_json:
         print_json({"receipt": str(receipt), "table": opened.location})
         return
-    out.print(f"The vault now reads {opened.location}; all spending is kept. Receipt {receipt}", soft_wrap=True)
+    place = escape(opened.location)
+    out.print(f"The vault now reads {place}; all spending is kept. Receipt {receipt}", soft_wrap=True)

@@ -130,7 +130,9 @@ class Cube:
 
     def roll_up(self, *names: Label) -> "Cube":
         """The cube without these dimensions: their values are summed up."""
-        return replace(self, rolled_up=self.rolled_up | sum(1 << self._open_axis(name) for name in names))
+        for name in names:
+            self._open_axis(name)
+        return replace(self, rolled_up=self.rolled_up | self.plan.lattice.mask(*names))
 
     def save(self, path: str | Path, progress: Progress = silent) -> None:
         """Write the cube to a new folder: Parquet and a datapackage.json. What is there is whole."""

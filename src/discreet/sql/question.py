@@ -51,7 +51,7 @@ class Question:
     notes: tuple[str, ...] = ()
 
     def name_of(self, attribute: str) -> str:
-        """What the column of a group's labels is called: its alias, or the attribute's name where it is not selected."""
+        """What the column of a group's labels is called: its alias, or the attribute where it is not selected."""
         names = (c.name for c in self.columns if isinstance(c, GroupColumn) and c.attribute == attribute)
         return next(names, attribute)
 

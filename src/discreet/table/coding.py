@@ -32,7 +32,7 @@ def coded(table: Any, domain: Domain, dialect: Dialect) -> Any:
     columns = {}
     for attribute in domain.attributes:
         value = _value(table, attribute, dialect)
-        columns[code_column(attribute.name)] = _code(value, attribute).cast(_code_type(attribute))
+        columns[code_column(attribute.name)] = _code(value, attribute, dialect).cast(_code_type(attribute))
         if isinstance(attribute, Bins) and _summable(attribute):
             columns[units_column(attribute.name)] = _units(value, attribute)
     everyone = table.select(**columns)
@@ -74,11 +74,11 @@ def _mismatch(attribute: Attribute, kind: Any, wanted: str) -> str:
     return f"column {attribute.name!r} is {kind}, but the domain says {attribute.kind}, which needs {wanted}"
 
 
-def _code(value: Any, attribute: Attribute) -> Any:
+def _code(value: Any, attribute: Attribute, dialect: Dialect) -> Any:
     missing = _constant(attribute.null_code if attribute.null else attribute.other_code)
     match attribute:
         case Category():
-            position = ibis.array(list(attribute.values)).index(value).nullif(-1)
+            position = dialect.position(value, list(attribute.values)).nullif(-1)
             code = position if attribute.other_code is None else position.fill_null(attribute.other_code)
             return ibis.cases((value.isnull(), missing), else_=code)
         case Integer(low=low, high=high):

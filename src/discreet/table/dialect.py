@@ -21,6 +21,8 @@ class Dialect:
     """64 bits of the text of a whole row of `everyone`, seeded; equal rows have equal ones."""
     digest: Callable[[Any], Any]
     """SHA-256 of a text, in hexadecimal, as an Ibis expression."""
+    position: Callable[[Any, list[str]], Any] = lambda text, among: text.find_in_set(among)
+    """Where a text stands in a list, from 0, and -1 if nowhere, as an Ibis expression."""
 
     def name_of(self, name: str) -> str:
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
@@ -66,4 +68,5 @@ SPARK = Dialect(
     total="SUM(CAST({} AS DECIMAL(38, 0)))",
     row_hash="xxhash64(to_json(struct(*)), {seed})",
     digest=lambda text: sha2(text, 256),
+    position=lambda text, among: ibis.array(among).index(text),
 )

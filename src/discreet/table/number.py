@@ -6,8 +6,9 @@ import ibis
 
 from discreet.table.dialect import DUCKDB, POSTGRES, Dialect
 
-FINITE = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?$"
-INFINITE = "^[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?$"
+FINITE = "^ *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})? *$"
+INFINITE = "^ *[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])? *$"
+NEGATIVE = "^ *-"
 LONGEST = 1000
 """Postgres reads numbers of up to 131,072 digits; a text that is longer than this is no number that somebody wrote."""
 
@@ -18,7 +19,7 @@ def as_double(column: Any, dialect: Dialect) -> Any:
     if dialect == DUCKDB:
         return column.try_cast("float64")
     if kind.is_string():
-        return _parsed(column.strip(), dialect)
+        return _parsed(column, dialect)
     if kind.is_decimal() and dialect == POSTGRES:
         return _from_numeric(column)
     return column.cast("float64")
@@ -33,7 +34,7 @@ def _parsed(text: Any, dialect: Dialect) -> Any:
     """Text as a double where it is written as people write numbers: no engine's own forms, such as 1d or 0x1p3."""
     is_number = text.re_search(FINITE) & (text.length() <= LONGEST)
     finite = _from_numeric(text.cast("decimal")) if dialect == POSTGRES else text.try_cast("float64")
-    infinite = text.startswith("-").ifelse(float("-inf"), float("inf"))
+    infinite = text.re_search(NEGATIVE).ifelse(float("-inf"), float("inf"))
     return ibis.cases((is_number, finite), (text.re_search(INFINITE), infinite), else_=ibis.null("float64"))
 
 
