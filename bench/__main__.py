@@ -1,4 +1,7 @@
-"""Run benchmark modules and print their figures: `python -m bench [MODULE …]`; all of them when none is named."""
+"""Run benchmark modules and print their figures: `python -m bench [MODULE …]`; all of them when none is named.
+
+The figures are kept in bench/out/figures.json, and the page docs/figures.md is made of what is there.
+"""
 
 import importlib
 import json
@@ -8,6 +11,7 @@ import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -17,6 +21,7 @@ from bench.figure import Figure
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "out" / "figures.json"
+PAGE = HERE.parent / "docs" / "figures.md"
 NOT_BENCHMARKS = {"__init__", "__main__", "figure"}
 
 
@@ -58,6 +63,36 @@ def save(measured: dict[str, list[Figure]]) -> None:
     document = {"date": datetime.now(UTC).date().isoformat(), "machine": machine(), "figures": kept}
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    PAGE.write_text(page(document))
+
+
+def page(document: dict[str, Any]) -> str:
+    """The figures as a page of the docs."""
+    lines = [
+        "# Figures",
+        "",
+        "Measured by `make bench`, which makes this page. Each figure is a ratio in one run, or says what it is.",
+        f"Machine: {document['machine']}. Date: {document['date']}.",
+    ]
+    for name, figures in document["figures"].items():
+        lines += [
+            "",
+            f"## {name.replace('_', ' ')}",
+            "",
+            "| figure | measured | bar | | note |",
+            "|---|---|---|---|---|",
+        ]
+        for figure in figures:
+            sign = "≥" if figure["better"] == "higher" else "≤"
+            cells = [
+                figure["name"],
+                f"{figure['value']:.4g} {figure['unit']}",
+                f"{sign} {figure['bar']:.4g} {figure['unit']}",
+                "" if figure["passed"] else "**missed**",
+                figure["note"],
+            ]
+            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def machine() -> str:

@@ -249,6 +249,14 @@ def test_what_cannot_be_shown_is_a_clear_error(arguments, error, problem):
     assert problem in said["message"]
 
 
+def test_a_cubes_release_is_listed_and_shown_without_flooding_the_terminal():
+    run("publish", "vault", *SMALL, "--planner", "all", "--epsilon", "1/2", "--out", "cube")
+    listed = CliRunner().invoke(app, ["release", "list", "vault"]).output
+    assert "and 4 more" in listed
+    shown = CliRunner().invoke(app, ["release", "show", "vault", "3"]).output
+    assert "and 88 more: --json prints all" in shown  # 3 × 8 × 12 cells in the base cuboid
+
+
 def test_a_damaged_folder_is_never_shown(folder):
     published()
     file = folder / "cube" / "cuboids.parquet"

@@ -222,7 +222,7 @@ def test_the_policy_sets_what_is_done_when_nothing_is_said(vault, people):
     with pytest.raises(BudgetExceeded, match=r"0\.15"):
         reopened.ask("SELECT COUNT(*) FROM people WHERE age < 5", scale=6)
     with pytest.raises(BudgetExceeded, match=r"0\.15"):
-        reopened.ask("SELECT COUNT(*), SUM(age) FROM people WHERE age < 5", scale=10)
+        reopened.ask("SELECT COUNT(*), SUM(age) FROM people WHERE age < 5", scale=7)
 
 
 def test_a_replace_vault_counts_double(make_vault):

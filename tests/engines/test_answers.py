@@ -94,11 +94,11 @@ def test_every_engine_answers_as_one_counts_by_hand(engine, people, tmp_path):
     table, points = people
     opened = open_table(engine(table, tmp_path), DOMAIN)
     expected = [counted(points, query) for query in QUERIES]
-    for _ in range(3):  # computed, and from memory where the engine keeps a copy
+    for _ in range(3 if opened.source.engine.copies else 1):  # computed, then from memory
         for query, answer, truth in zip(QUERIES, opened.evaluate(QUERIES), expected, strict=True):
             assert answer.dtype == np.int64
             assert np.array_equal(answer, truth), query
-    alone = [opened.evaluate([query])[0] for query in QUERIES[:6]]
+    alone = [opened.evaluate([query])[0] for query in QUERIES[:2]]
     assert all(np.array_equal(a, b) for a, b in zip(alone, expected, strict=False))
 
 

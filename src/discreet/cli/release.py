@@ -1,5 +1,6 @@
 """discreet release list | show"""
 
+from itertools import islice
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from discreet.query.query import Quantile
 from discreet.release.release import Noisy, Release, Row
 
 COLUMNS = ("value", "95% low", "95% high")
+MOST_ROWS = 200
 
 app = typer.Typer(help="What was released: public, and free to read.", no_args_is_help=True)
 
@@ -30,7 +32,7 @@ def list_releases(vault: VaultPath, as_json: Json = False) -> None:
     rows = [
         (
             release.charge,
-            "\n".join(opened.plan_text(release.plan)),
+            _first_of(opened.plan_text(release.plan)),
             _numbers(release, opened.domain),
             equals_text(release.guarantee.amount).removeprefix("= "),
         )
@@ -54,9 +56,17 @@ def show_release(
         return
     pairs(f"release {charge}", [("guarantee", release.guarantee), ("receipt", release.receipt)])
     for what, noisy in zip(opened.plan_text(release.plan), release.answers, strict=True):
-        rows = [_cells(row, noisy, opened.domain) for row in noisy.rows(opened.domain)]
+        rows = [_cells(row, noisy, opened.domain) for row in islice(noisy.rows(opened.domain), MOST_ROWS)]
         out.print(f"\n{what}", markup=False, soft_wrap=True)
         table("", (*noisy.measurement.query.by, *COLUMNS), rows, right=COLUMNS)
+        if noisy.units.size > MOST_ROWS:
+            out.print(f"[dim]and {noisy.units.size - MOST_ROWS:,} more: --json prints all[/]")
+
+
+def _first_of(texts: list[str], most: int = 4) -> str:
+    """The first few queries of a plan: a cube has hundreds."""
+    shown = texts if len(texts) <= most else [*texts[:most], f"and {len(texts) - most:,} more"]
+    return "\n".join(shown)
 
 
 def _cells(row: Row, noisy: Noisy, domain: Domain) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ def show_plan(plan: "CubePlan") -> None:
     widths = {mask: halfwidth(plan, mask, True, 0.95) for mask in masks}
     out.print(
         f"[bold]{plan.planner}[/]: {len(shares):,} of {len(masks):,} cuboids are measured, "
-        f"ε {equals_text(plan.noise.budget)}, neighbours: {plan.noise.neighbours}"
+        f"{plan.noise.symbol} {equals_text(plan.noise.budget)}, neighbours: {plan.noise.neighbours}"
     )
     levels = sorted({mask.bit_count() for mask in masks})
     rows = []
@@ -52,7 +52,7 @@ def show_plan(plan: "CubePlan") -> None:
         )
         for mask in listed
     ]
-    numbers = ("cells", "share of ε", "± at 95%")
+    numbers = ("cells", f"share of {plan.noise.symbol}", "± at 95%")
     table("" if listed is masks else "measured", ("cuboid", *numbers), lines, right=numbers)
     pairs(
         "",

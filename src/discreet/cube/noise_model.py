@@ -28,6 +28,7 @@ class NoiseModel(ABC):
 
     power: ClassVar[int]
     currency: ClassVar[str]
+    symbol: ClassVar[str]
     budget: Fraction
     neighbours: Neighbours
     max_rows: int = 1
@@ -80,6 +81,7 @@ class LaplaceNoise(NoiseModel):
 
     power: ClassVar[int] = 2
     currency: ClassVar[str] = "epsilon"
+    symbol: ClassVar[str] = "ε"
 
     @property
     def epsilon(self) -> Fraction:
@@ -107,6 +109,7 @@ class GaussianNoise(NoiseModel):
 
     power: ClassVar[int] = 1
     currency: ClassVar[str] = "rho"
+    symbol: ClassVar[str] = "ρ"
 
     @property
     def rho(self) -> Fraction:
