@@ -137,7 +137,7 @@ def opening_figure(vault: Vault) -> Figure:
     with journal.turn():
         while head.seq < ENTRIES:
             plan = Plan((Measurement(vault.count(age=(head.seq % 60, head.seq % 60 + 30), sex="F"), Fraction(10**6)),))
-            cost = plan.cost(vault.domain).to_json()
+            cost = plan.cost(vault.domain, vault.ledger.budget).to_json()
             charge = chained(
                 head, "charge", None, canonical({"v": 1, "at": "", "content": plan.to_json(), "cost": cost})
             )

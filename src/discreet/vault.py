@@ -29,6 +29,7 @@ from discreet.ledger.budget import Budget, ConcentratedBudget, PureBudget, budge
 from discreet.ledger.guarantee import Guarantee, Neighbours
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Charge, Ledger, header_of
+from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
 from discreet.noise.law import law_text
@@ -97,6 +98,7 @@ class Vault:
         id: str | None = None,
         max_rows: int | None = None,
         null_ids: NullIds | None = None,
+        ledger: str | None = None,
     ) -> "Vault":
         """Make a vault over a table: nothing of it is released, and nothing is spent.
 
@@ -105,6 +107,7 @@ class Vault:
         whom it protects: "add-remove", a person who may be in the table or not; "replace", a person whose row may be
         another. Where people have several rows, `id` is the column that tells people apart, and at most `max_rows` rows
         of each are kept. `null_ids`: rows without an id are left out ("drop"), or each is a person of its "own".
+        `ledger` is a Postgres database for the journal, for several hosts to share; a file in the vault if not given.
         """
         home = Path(path)
         if home.exists():
@@ -121,26 +124,30 @@ class Vault:
             "unit": unit and unit.to_json(),
             "fingerprint": opened.fingerprint(key),
         }
-        _make(home, header, key, locate(table))
-        return cls.open(home, table=None if is_located(table) else table)
+        _make(home, header, key, locate(table), ledger and of_vault(ledger, str(header["vault_id"])))
+        return cls.open(home, table=None if is_located(table) else table, ledger=ledger)
 
     @classmethod
-    def open(cls, path: str | Path, *, table: object = None, accept_rollback: bool = False) -> "Vault":
+    def open(
+        cls, path: str | Path, *, table: object = None, ledger: str | None = None, accept_rollback: bool = False
+    ) -> "Vault":
         """Open a vault. A table that was handed over as a data frame has to be handed over again.
 
+        `ledger` is where a journal in Postgres is, with a password that no vault keeps (PGPASSWORD does as well).
         `accept_rollback` accepts a journal that is older than the last receipt seen: see the docs before you do.
         """
         home = Path(path)
         _require_whole(home)
-        location, policy = _read_settings(home)
-        header = header_of(home / JOURNAL)
+        location, kept, policy = _read_settings(home)
+        journal = _journal(home, kept, ledger)
+        header = header_of(journal)
         domain, budget = parse_domain(header["domain"]), budget_from_json(header["budget"])
-        ledger = Ledger.open(home / JOURNAL, domain, budget, accept_rollback=accept_rollback)
+        account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
         own = OwnTable(
-            lambda: _read_settings(home)[0] if table is None else table, domain, ledger, lambda: _read_key(home)
+            lambda: _read_settings(home)[0] if table is None else table, domain, account, lambda: _read_key(home)
         )
-        gate = Gate(domain, own.verified, ledger, Archive(home / RELEASES), Bits())
-        return cls(home, domain, ledger, gate, own, location, policy)
+        gate = Gate(domain, own.verified, account, Archive(home / RELEASES), Bits())
+        return cls(home, domain, account, gate, own, location, policy)
 
     def count(self, *, by: str | Sequence[str] = (), **conditions: object) -> Count:
         """The query for how many rows meet the conditions: `vault.count(age=(20, 50), sex="F")`. Free to make."""
@@ -421,11 +428,22 @@ def propose_domain(table: object, name: str | None = None) -> str:
 
 
 def _require_whole(home: Path) -> None:
-    missing = [name for name in (SETTINGS, JOURNAL) if not (home / name).is_file()]
-    if len(missing) == 2:
+    if (home / SETTINGS).is_file():
+        return
+    if not any((home / name).is_file() for name in (JOURNAL, KEY)):
         raise VaultError(f"{home} is not a vault; make one with `discreet init`")
-    if missing:
-        raise VaultError(f"{home} has lost its {missing[0]}; restore it from a backup")
+    raise VaultError(f"{home} has lost its {SETTINGS}; restore it from a backup")
+
+
+def _journal(home: Path, kept: str | None, given: str | None) -> Path | str:
+    """Where the journal is: in the vault, or where its settings say; `given` is the same with a password."""
+    if kept is not None:
+        return of_vault(given or kept, parse_place(kept).vault_id)
+    if given:
+        raise VaultError(f"{home} has its journal in its own folder; open it without ledger=…")
+    if not (home / JOURNAL).is_file():
+        raise VaultError(f"{home} has lost its {JOURNAL}; restore it from a backup")
+    return home / JOURNAL
 
 
 def _read_key(home: Path) -> bytes:
@@ -457,14 +475,14 @@ def _domain_text(path: str | Path) -> str:
         raise DomainError(f"cannot read {path}; write one with `discreet domain propose`") from None
 
 
-def _make(home: Path, header: dict[str, Any], key: bytes, location: str) -> None:
+def _make(home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None) -> None:
     """Write the directory aside and rename it: a vault that is there is whole."""
     aside = home.with_name(f".{home.name}.{os.getpid()}.part")
     try:
         aside.mkdir(parents=True)
-        _write_synced(aside / SETTINGS, _settings(location).encode())
+        _write_synced(aside / SETTINGS, _settings(location, ledger and parse_place(ledger).location).encode())
         _write_synced(aside / KEY, key, mode=0o600)
-        Ledger.create(aside / JOURNAL, header)
+        Ledger.create(ledger or aside / JOURNAL, header)
         aside.rename(home)
         sync_folder(home.parent)
     except OSError:
@@ -480,12 +498,13 @@ def _write_synced(path: Path, content: bytes, mode: int = 0o666) -> None:
         os.fsync(file.fileno())
 
 
-def _settings(location: str) -> str:
+def _settings(location: str, ledger: str | None) -> str:
+    shared = f"\n[ledger]\nlocation = {json.dumps(ledger, ensure_ascii=False)}\n" if ledger else ""
     return f"""\
 # A vault of Discreet. The budget, the neighbours and the domain are in the journal and cannot be changed.
 [table]
 location = {json.dumps(location, ensure_ascii=False)}
-
+{shared}
 [policy]  # what `ask` does when nothing is said, and what it never does
 confidence = 0.95
 # default_within = 300   # aim for ± this; without it a question spends a hundredth of its region's budget
@@ -495,13 +514,15 @@ confidence = 0.95
 """
 
 
-def _read_settings(home: Path) -> tuple[str, Policy]:
+def _read_settings(home: Path) -> tuple[str, str | None, Policy]:
+    """Where the table is, where the journal is if not in the vault, and the policy."""
     try:
         settings = tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"), parse_float=str)
-        unknown = sorted(set(settings) - {"table", "policy"})
+        unknown = sorted(set(settings) - {"table", "ledger", "policy"})
         if unknown:
-            raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table] and [policy]")
-        return str(settings["table"]["location"]), Policy.parse(settings.get("policy", {}))
+            raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table], [ledger] and [policy]")
+        ledger = str(settings["ledger"]["location"]) if "ledger" in settings else None
+        return str(settings["table"]["location"]), ledger, Policy.parse(settings.get("policy", {}))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
         raise VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …") from None
 

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -43,6 +44,12 @@ class Postgres:
     """A server of our own, on a free port of this machine."""
 
     port: int
+    control: tuple[str | Path, ...] = ()
+    """The command that starts and stops it, without the verb."""
+
+    def restart(self):
+        """Stop it as a crash would, and start it again."""
+        run([*self.control, "-m", "immediate", "restart"], Path("/"))
 
     def uri(self, table, password=PASSWORD, **options):
         more = "".join(f"&{key}={value}" for key, value in options.items())
@@ -63,6 +70,20 @@ class Postgres:
 
 @pytest.fixture(scope="session")
 def postgres():
+    """One server for all tests."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def mortal_postgres():
+    """A server that tests may restart."""
+    with serving() as server:
+        yield server
+
+
+@contextmanager
+def serving():
     """Debian's server, started as the user `postgres` where we are root, since it refuses to run as root."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
     initdb = found[0] if found else shutil.which("initdb")
@@ -88,7 +109,7 @@ def postgres():
         environment = {**os.environ, "PGPASSWORD": PASSWORD}
         address = ["-h", "localhost", "-p", str(port), "-U", "keeper"]
         run([programs / "createdb", *address, "people"], folder, env=environment)
-        yield Postgres(port)
+        yield Postgres(port, tuple(control))
     finally:
         subprocess.run([*control, "-m", "immediate", "stop"], cwd=folder, capture_output=True, check=False)
         shutil.rmtree(folder, ignore_errors=True)

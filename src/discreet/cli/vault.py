@@ -1,7 +1,7 @@
 """discreet init | describe | budget | refresh"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 from rich.markup import escape
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 @command
 def init(
     vault: VaultPath,
-    source: Annotated[str, typer.Option("--table", help="a Parquet, CSV or DuckDB file (people.duckdb?table=people)")],
+    source: Annotated[
+        str, typer.Option("--table", help="a Parquet, CSV or DuckDB file, postgres://…?table=people, spark+parquet:…")
+    ],
     domain: Annotated[Path, typer.Option(help="the table's public description, in TOML")],
     neighbours: Annotated[str, typer.Option(help="whom it protects: add-remove or replace; a required choice")],
     epsilon: Annotated[
@@ -25,6 +27,18 @@ def init(
     ] = None,
     delta: Annotated[str | None, typer.Option(help="with --epsilon: (ε, δ), by way of zCDP and Gaussian noise")] = None,
     rho: Annotated[str | None, typer.Option(help="instead: a budget of zCDP, with Gaussian noise")] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="keep the journal in Postgres: postgres://USER@HOST:PORT/DATABASE")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="the column that tells people with many rows apart")
+    ] = None,
+    max_rows: Annotated[
+        int | None, typer.Option(help="with --id: at most so many rows of each person are kept")
+    ] = None,
+    null_ids: Annotated[
+        str | None, typer.Option(help="with --id: rows without one are left out (drop), or each its own person (own)")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Make a vault over a table. Nothing is released and nothing is spent."""
@@ -43,6 +57,10 @@ def init(
             delta=delta,
             rho=rho,
             neighbours="replace" if neighbours == "replace" else "add-remove",
+            id=id_column,
+            max_rows=max_rows,
+            null_ids=cast(Literal["drop", "own"] | None, null_ids),
+            ledger=ledger,
         )
     if as_json:
         print_json(made.describe())

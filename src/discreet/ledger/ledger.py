@@ -24,6 +24,8 @@ from discreet.domain.region import Region
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger.budget import Budget
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
+from discreet.ledger.postgres import PostgresJournal
+from discreet.ledger.postgres_uri import is_postgres, of_vault
 from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt, receipt_path
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
@@ -72,24 +74,24 @@ class Ledger:
         _ledgers.add(self)
 
     @staticmethod
-    def create(path: Path, header: Mapping[str, Any]) -> None:
-        """A new journal whose first entry is the header, with a `vault_id` that no other vault has."""
+    def create(location: Path | str, header: Mapping[str, Any]) -> None:
+        """A new journal, in a file or in Postgres, that begins with a header; no other vault has its `vault_id`."""
         if not re.fullmatch(r"[A-Za-z0-9-]{8,64}", str(header.get("vault_id"))):
             raise ValueError("the header needs a vault_id of 8 to 64 letters, digits and dashes")
         body = _body(dict(header))
-        journal = SQLiteJournal.create(path)
+        journal = _new_journal(location, header["vault_id"])
         with closing(journal), journal.turn():
             journal.append(chained(ORIGIN, "init", None, body))
 
     @classmethod
-    def open(cls, path: Path, domain: Domain, budget: Budget, *, accept_rollback: bool = False) -> "Ledger":
+    def open(cls, location: Path | str, domain: Domain, budget: Budget, *, accept_rollback: bool = False) -> "Ledger":
         """The ledger of an existing journal.
 
         Raises JournalRolledBack where the journal is behind the last receipt that this user saw of its vault.
         `accept_rollback` goes on with such a journal, and notes so in it: what was spent in the lost entries is then
         outside the guarantee. It is the custodian's to decide, when the newer journal is lost for good.
         """
-        journal = SQLiteJournal(path)
+        journal = _journal_at(location)
         try:
             ledger = cls(journal, domain, budget)
             ledger._check_last_receipt(accept_rollback)
@@ -310,9 +312,20 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def header_of(path: Path) -> dict[str, Any]:
+def _journal_at(location: Path | str) -> Journal:
+    """The journal in a file, or in Postgres by a URI that names the vault."""
+    return PostgresJournal(str(location)) if is_postgres(location) else SQLiteJournal(Path(location))
+
+
+def _new_journal(location: Path | str, vault_id: str) -> Journal:
+    if is_postgres(location):
+        return PostgresJournal.create(of_vault(str(location), vault_id))
+    return SQLiteJournal.create(Path(location))
+
+
+def header_of(location: Path | str) -> dict[str, Any]:
     """The header that a journal was created with: it holds what is needed to open the ledger."""
-    with closing(SQLiteJournal(path)) as journal:
+    with closing(_journal_at(location)) as journal:
         first = journal.entry(1)
     if first is None or first.kind != "init":
         raise JournalCorrupt("the journal has no first entry: its vault was never finished; make it again")

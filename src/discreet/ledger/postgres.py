@@ -7,7 +7,7 @@ other session can see it, and gives the lock free after that; so what is read wi
 import hashlib
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import JournalCorrupt, JournalError
@@ -106,6 +106,8 @@ class PostgresJournal:
                 self._in_turn = False
 
     def append(self, entry: Entry) -> None:
+        if not self._in_turn:
+            raise JournalError("an entry is written within a turn only; nothing was written")
         self._run(
             f"INSERT INTO discreet_entries (vault_id, {COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s)",
             (self.place.vault_id, entry.seq, entry.kind, entry.charge, entry.body, entry.hash),
@@ -154,8 +156,10 @@ class PostgresJournal:
     def _commit(self) -> None:
         import psycopg
 
+        if self._session is None:
+            raise _lost(self.place)
         try:
-            ended = "" if self._session is None else self._session.execute("COMMIT").statusmessage
+            ended = self._session.execute("COMMIT").statusmessage
         except psycopg.Error:
             self._drop()
             raise JournalError(
@@ -163,13 +167,13 @@ class PostgresJournal:
                 "is not known; nothing was released; `discreet ledger complete` finishes it if it was"
             ) from None
         if ended != "COMMIT":
-            raise JournalError(f"the journal at {self.place.where} took nothing back after an error; ask again")
+            raise JournalError(f"the journal at {self.place.where} undid a turn after an error; nothing was written")
 
     def _roll_back(self) -> None:
         import psycopg
 
         try:
-            if self._session is not None and self._session.info.transaction_status != 0:
+            if self._session is not None and self._session.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 self._session.execute("ROLLBACK")
         except psycopg.Error:
             # A connection that cannot even roll back is not used again; the server rolls back what it left.
@@ -181,8 +185,6 @@ class PostgresJournal:
 
     def _run(self, sql: str, values: tuple[Any, ...] | None = None, prepare: bool | None = None) -> list[Any]:
         """Run a statement, once more on a new connection where the old one had gone before this turn began."""
-        import psycopg
-
         with self._lock:
             known = self._session
             if known is None and self._in_turn:
@@ -207,3 +209,71 @@ class PostgresJournal:
         session, self._session = self._session, None
         if session is not None:
             session.close()
+
+
+def _lock_key(vault_id: str) -> int:
+    """The number of a vault's advisory lock. Two vaults that share one would only wait for each other."""
+    return int.from_bytes(hashlib.sha256(f"discreet {vault_id}".encode()).digest()[:8], "big", signed=True)
+
+
+def _connect(place: JournalPlace) -> "psycopg.Connection":
+    try:
+        import psycopg
+        from psycopg.conninfo import make_conninfo
+    except ImportError:
+        raise JournalError("a ledger in Postgres needs its driver: pip install 'discreet[postgres]'") from None
+    if not place.vault_id:
+        raise JournalError(
+            f"the ledger at {place.where} needs ?vault=ID after its address, as `discreet init` wrote it"
+        )
+    try:
+        return psycopg.connect(make_conninfo(**CONNECTION, **place.parameters), autocommit=True)
+    except psycopg.Error as error:
+        raise _unreachable(place.where, getattr(error, "pgconn", None)) from None
+
+
+def _unreachable(where: str, connection: Any) -> JournalError:
+    """What may be wrong, as far as it can be told without the server's own words."""
+    if connection is not None and connection.needs_password:
+        return JournalError(f"the journal at {where} asks for a password; set PGPASSWORD, or write it to ~/.pgpass")
+    if connection is not None and connection.used_password:
+        return JournalError(
+            f"the journal at {where} cannot be opened: the server refuses this user with this password, has no such "
+            "database, or takes no more connections; nothing was written"
+        )
+    return JournalError(
+        f"the journal at {where} cannot be reached; nothing was written: is the server running, and are host, "
+        "database and user right?"
+    )
+
+
+def _lost(place: JournalPlace) -> JournalError:
+    return JournalError(f"the connection to the journal at {place.where} was lost; nothing was written: ask again")
+
+
+WORDS = {
+    "25006": "it is read-only; nothing was written: use the primary server, or a user who may write",
+    "53100": "the server's disk is full; nothing was written: free some space and ask again",
+    "55P03": f"another process has kept it busy for {PATIENCE} seconds; nothing was written: ask again",
+    "42501": "this user may not use it; nothing was written: make tables in the user's schema possible for `discreet "
+    "init`, or GRANT SELECT, INSERT ON discreet_entries",
+    "42P01": "it is not there; check the location in vault.toml, or restore it from a backup",
+    "23505": "somebody wrote to it out of turn; nothing was written: ask again",
+}
+DAMAGED = ("22", "42703", "42804", "42883", "XX001", "XX002")
+"""Statements and their values are fixed, so that a column is another, or a page is broken."""
+
+
+@contextmanager
+def _in_words(place: JournalPlace) -> Iterator[None]:
+    """Every error of the driver becomes one of ours: the server's words may quote what is stored."""
+    import psycopg
+
+    try:
+        yield
+    except psycopg.Error as error:
+        state = error.sqlstate or ("22" if isinstance(error, psycopg.DataError) else "")
+        if state.startswith(DAMAGED):
+            raise JournalCorrupt(f"the journal at {place.where} is damaged; restore it from a backup") from None
+        words = WORDS.get(state, "Postgres refused; nothing was written: ask again, or look into the server's log")
+        raise JournalError(f"the journal at {place.where} failed: {words}") from None
