@@ -16,7 +16,7 @@ demo: .venv/ready  ## a vault over a generated census of 1,000,000 people, at wo
 	$(BIN)/python -m discreet.demo
 
 test: lint types .venv/ready  ## lint, types, room contracts, then every test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: .venv/ready  ## ruff and the room contracts
 	$(BIN)/ruff check .
@@ -29,6 +29,13 @@ types: .venv/ready  ## mypy --strict
 bench: .venv/ready  ## the figures of the issues, each a ratio measured in one run
 	$(BIN)/python -m bench
 
+docs: .venv/ready  ## run every command and example of the docs, and check every link
+	$(BIN)/python -m pytest tests/test_docs.py
+
+experiments: .venv/ready  ## the papers' experiments: numbers as CSV and plots, in docs/experiments
+	$(BIN)/python -m experiments.relaxation
+	$(BIN)/python -m experiments.cubes
+
 lock:  ## pin the newest versions that fit pyproject.toml
 	$(PYTHON) -m pip install -q uv
 	$(PYTHON) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate -q --upgrade -o requirements.lock
@@ -36,4 +43,4 @@ lock:  ## pin the newest versions that fit pyproject.toml
 clean:  ## remove what these commands made
 	rm -rf .venv demo bench/out
 
-.PHONY: help demo test lint types bench lock clean
+.PHONY: help demo test lint types bench docs experiments lock clean

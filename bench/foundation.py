@@ -18,6 +18,7 @@ from discreet.demo.census import census_domain_path, wide_census_domain_path, wr
 from discreet.domain.read import read_domain
 from discreet.ledger.journal import canonical, chained
 from discreet.ledger.sqlite import SQLiteJournal
+from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count
 from discreet.table.open import SOURCE
@@ -131,12 +132,12 @@ def measure_figure(vault: Vault) -> Figure:
 
 
 def opening_figure(vault: Vault) -> Figure:
-    head = vault.ledger.head
+    head, noise = vault.ledger.head, Laplace(Fraction(10**6))
     vault.ledger.close()
     journal = SQLiteJournal(vault.path / JOURNAL)
     with journal.turn():
         while head.seq < ENTRIES:
-            plan = Plan((Measurement(vault.count(age=(head.seq % 60, head.seq % 60 + 30), sex="F"), Fraction(10**6)),))
+            plan = Plan((Measurement(vault.count(age=(head.seq % 60, head.seq % 60 + 30), sex="F"), noise),))
             cost = plan.cost(vault.domain, vault.ledger.budget).to_json()
             charge = chained(
                 head, "charge", None, canonical({"v": 1, "at": "", "content": plan.to_json(), "cost": cost})

@@ -432,12 +432,12 @@ class TestWords:
         assert init().describe()["attributes"][0]["values"].endswith(f"…, {2**53 - 2}, {2**53 - 1}, {2**53}")
 
     def test_the_journal_speaks_sql(self, vault):
-        vault.measure(vault.count(age=(20, 50), sex="F", by="age"), scale="1000/3")
+        vault.measure(vault.count(age=(20, 50), sex="F", by="age"), scale="12.5")
         vault.measure(Plan((Measurement(vault.count(), Laplace(Fraction(100))),) * 3))
         words = [line["what"] for line in vault.entries()]
         assert words[0].startswith("a vault over people: differential privacy, ε = 1, neighbours: replace")
         assert words[1] == (
-            "SELECT age, COUNT(*) FROM people WHERE age BETWEEN 20 AND 50 AND sex = 'F' GROUP BY age, scale 1000/3"
+            "SELECT age, COUNT(*) FROM people WHERE age BETWEEN 20 AND 50 AND sex = 'F' GROUP BY age, scale 12.5"
         )
         assert words[2] == "the answer of 2"
         assert words[3] == "SELECT COUNT(*) FROM people, scale 100; and 2 more"

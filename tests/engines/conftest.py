@@ -46,6 +46,7 @@ class Postgres:
     port: int
     control: tuple[str | Path, ...] = ()
     """The command that starts and stops it, without the verb."""
+    password: str = PASSWORD
 
     def restart(self):
         """Stop it as a crash would, and start it again."""
@@ -54,6 +55,10 @@ class Postgres:
     def uri(self, table, password=PASSWORD, **options):
         more = "".join(f"&{key}={value}" for key, value in options.items())
         return f"postgres://keeper:{quote(password, safe='')}@localhost:{self.port}/people?table={quote(table)}{more}"
+
+    def ledger(self, name="people", port=None, user="keeper", password=PASSWORD):
+        """Where a database of this server is; by another port for a detour to it."""
+        return f"postgres://{user}:{quote(password, safe='')}@localhost:{port or self.port}/{name}"
 
     def connect(self):
         import psycopg

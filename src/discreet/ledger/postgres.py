@@ -149,7 +149,7 @@ class PostgresJournal:
         return (
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on; "
             f"SET LOCAL lock_timeout = '{PATIENCE * 1000:.0f}ms'; "
-            f"SET LOCAL idle_in_transaction_session_timeout = '{SILENCE}s'; "
+            f"SET LOCAL idle_in_transaction_session_timeout = '{SILENCE * 1000:.0f}ms'; "
             f"SELECT pg_advisory_xact_lock({_lock_key(self.place.vault_id)})"
         )
 

@@ -4,6 +4,7 @@ Every expression is total on every engine: casts that fail give a missing value,
 raises. So no row can make a query fail, and a mismatch of values is never reported: only names and types are checked.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import ibis
@@ -15,6 +16,9 @@ from discreet.errors import DomainError, UnsupportedQuery
 from discreet.query.query import grain_of
 from discreet.table.dialect import Dialect
 from discreet.table.number import as_double, is_missing
+
+
+PEOPLE = "people"
 
 
 def code_column(name: str) -> str:
@@ -31,20 +35,51 @@ def coded(table: Any, domain: Domain, dialect: Dialect) -> Any:
     """The population as codes: an Ibis table with a column for each attribute, rows without a code left out."""
     columns = {}
     for attribute in domain.attributes:
-        value = _value(table, attribute, dialect)
+        value = _value(_column(table, attribute), attribute, dialect)
         columns[code_column(attribute.name)] = _code(value, attribute, dialect).cast(_code_type(attribute))
         if isinstance(attribute, Bins) and _summable(attribute):
             columns[units_column(attribute.name)] = _units(value, attribute)
-    everyone = table.select(**columns)
-    has_code = [everyone[code_column(a.name)].notnull() for a in domain.attributes if not a.total]
+    return _population(table.select(**columns), domain.attributes)
+
+
+def counted(table: Any, attributes: Sequence[Attribute], dialect: Dialect) -> Any:
+    """The same population as bags: codes of these attributes, and how many rows have them in the column PEOPLE.
+
+    Columns that store one value for each code, or nearly so, are grouped as they are and their groups coded: an engine
+    without vectors codes a row more slowly than it counts it. A bag may be in several pieces. The attributes must be
+    all those that can leave a row without a code, and any others.
+    """
+    stored, columns = {}, {}
+    for attribute in attributes:
+        column = _column(table, attribute)
+        if isinstance(attribute, Category) or (isinstance(attribute, Integer) and column.type().is_integer()):
+            stored[f"stored_{attribute.name}"] = column
+        else:
+            stored[code_column(attribute.name)] = _code(_value(column, attribute, dialect), attribute, dialect)
+    groups = table.group_by(**stored).aggregate(**{PEOPLE: table.count()})
+    for attribute in attributes:
+        name = code_column(attribute.name)
+        if name in stored:
+            columns[name] = groups[name].cast(_code_type(attribute))
+        else:
+            value = _value(groups[f"stored_{attribute.name}"], attribute, dialect)
+            columns[name] = _code(value, attribute, dialect).cast(_code_type(attribute))
+    return _population(groups.select(**columns, **{PEOPLE: groups[PEOPLE]}), attributes)
+
+
+def _population(everyone: Any, attributes: Sequence[Attribute]) -> Any:
+    has_code = [everyone[code_column(a.name)].notnull() for a in attributes if not a.total]
     return everyone.filter(has_code) if has_code else everyone
 
 
-def _value(table: Any, attribute: Attribute, dialect: Dialect) -> Any:
-    """The column as the attribute's kind reads it: text for categories, numbers for the others."""
+def _column(table: Any, attribute: Attribute) -> Any:
     if attribute.name not in table.columns:
         raise DomainError(f"the table has no column {attribute.name!r}; its columns are {', '.join(table.columns)}")
-    column = table[attribute.name]
+    return table[attribute.name]
+
+
+def _value(column: Any, attribute: Attribute, dialect: Dialect) -> Any:
+    """The column as the attribute's kind reads it: text for categories, numbers for the others."""
     kind = column.type()
     if isinstance(attribute, Category):
         if not is_categorical(kind):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import EngineError, TableError
 from discreet.query.query import Count, Sum, answer_shape
-from discreet.table.coding import code_column, coded, row_bytes, units_column
+from discreet.table.coding import PEOPLE, code_column, coded, counted, row_bytes, units_column
 from discreet.table.engine import Source
 from discreet.table.open import SOURCE, open_source
 from discreet.table.recognise import hash_rows
@@ -30,6 +31,8 @@ SHARED_SCAN_CELLS = 1 << 26
 """Several marginals come from one GROUP BY over all their attributes where that has at most this many cells …"""
 SMALL_CELLS, SPARSER = 1 << 20, 16
 """… and is small, or not so many times larger than all of them: summing it up must not cost more than reading again."""
+BAGS = 1 << 20
+"""Rows are counted before they are coded, on engines that gain by it, where there are at most this many codes."""
 FEW_BOXES = 32
 """A region of more boxes is summed up from a finer grouping: an engine plans long conditions in quadratic time."""
 SATURATION = 1 << 62
@@ -46,10 +49,9 @@ def open_table(table: object, domain: Domain, unit: Unit | None = None, key: byt
     """
     source = open_source(table)
     engine = source.engine
-    population = coded(source.rows, domain, engine.dialect)
-    if unit is not None:
-        population = coded(bounded(source.rows, unit, domain.names, engine.dialect, key), domain, engine.dialect)
-    return Table(source, domain, f"({engine.compile(population)})", is_bounded=unit is not None)
+    rows = source.rows if unit is None else bounded(source.rows, unit, domain.names, engine.dialect, key)
+    population = coded(rows, domain, engine.dialect)
+    return Table(source, domain, f"({engine.compile(population)})", rows, is_bounded=unit is not None)
 
 
 @dataclass
@@ -59,8 +61,10 @@ class Table:
     source: Source
     domain: Domain
     _coded: str
+    _rows: Any
     is_bounded: bool = False
     """Whether not every row is in it: a unit bounds how many there are of one person."""
+    _counted: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
     _copied: bool = False
     _reads: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -119,12 +123,7 @@ class Table:
         """The query itself, or for a region of many boxes the same of everything, by every attribute it restricts."""
         if len(query.where.boxes) <= FEW_BOXES:
             return query
-        restricted = [
-            attribute.name
-            for axis, attribute in enumerate(self.domain.attributes)
-            if any((box.low[axis], box.high[axis]) != (0, attribute.size - 1) for box in query.where.boxes)
-        ]
-        by = (*query.by, *(name for name in restricted if name not in query.by))
+        by = (*query.by, *(name for name in self._restricted(query.where) if name not in query.by))
         finer = replace(query, where=self.domain.everything, by=by)
         return finer if prod(answer_shape(finer, self.domain)) <= SHARED_SCAN_CELLS else query
 
@@ -160,10 +159,14 @@ class Table:
 
     def _grouped(self, queries: Sequence[Measured], by: tuple[str, ...], relation: str) -> list[Array]:
         """One SELECT for queries with the same grouping; empty groups are there, as zeros."""
+        if self.source.engine.dialect.counts_first and (bags := self._bags(queries, by)):
+            relation = bags
         shape = answer_shape(queries[0], self.domain)
         alike = all(query.where == queries[0].where for query in queries)
         common = f" WHERE {self._condition(queries[0].where)}" if alike else ""
-        aggregates = ", ".join(f"{self._aggregate(query, not alike)} AS answer{i}" for i, query in enumerate(queries))
+        aggregates = ", ".join(
+            f"{self._aggregate(query, not alike, relation)} AS answer{i}" for i, query in enumerate(queries)
+        )
         if not by:
             rows = self._run(f"SELECT {aggregates} FROM {relation}{common}")
             return [column.astype(np.int64).reshape(()) for column in rows]
@@ -177,9 +180,32 @@ class Table:
             answers.append(dense.reshape(shape))
         return answers
 
-    def _aggregate(self, query: Measured, filtered: bool) -> str:
+    def _bags(self, queries: Sequence[Measured], by: tuple[str, ...]) -> str:
+        """Where to read counts from that are made before codes; empty where that does not pay."""
+        named = {a.name for a in self.domain.attributes if not a.total or a.name in by}
+        named.update(name for query in queries for name in self._restricted(query.where))
+        attributes = [a for a in self.domain.attributes if a.name in named]
+        few = prod(a.size for a in attributes) <= BAGS
+        if not attributes or not few or not all(isinstance(query, Count) for query in queries):
+            return ""
+        names = tuple(attribute.name for attribute in attributes)
+        if names not in self._counted:
+            engine = self.source.engine
+            self._counted[names] = f"({engine.compile(counted(self._rows, attributes, engine.dialect))}) AS bags"
+        return self._counted[names]
+
+    def _restricted(self, region: Region) -> list[str]:
+        return [
+            attribute.name
+            for axis, attribute in enumerate(self.domain.attributes)
+            if any((box.low[axis], box.high[axis]) != (0, attribute.size - 1) for box in region.boxes)
+        ]
+
+    def _aggregate(self, query: Measured, filtered: bool, relation: str) -> str:
         only = f" FILTER (WHERE {self._condition(query.where)})" if filtered else ""
         match query:
+            case Count() if relation in self._counted.values():
+                return f"CAST(COALESCE(SUM({PEOPLE}){only}, 0) AS BIGINT)"
             case Count():
                 return f"COUNT(*){only}"
             case Sum():

@@ -1,0 +1,122 @@
+"""Marginals in Postgres and in Spark, against the same GROUP BY written by hand in psql and spark-sql."""
+
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from bench.figure import Figure
+from discreet.demo.census import census_domain_path, write_census
+from discreet.domain.read import parse_domain
+from discreet.query.query import Count
+from discreet.table.table import Table, open_table
+
+PEOPLE = 1_000_000
+ROUNDS = 7
+MARGINALS = (("sex",), ("age", "sex"), ("region", "education", "occupation"))
+
+
+def figures() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "people.parquet"
+        write_census(file, PEOPLE)
+        with _postgres() as server:
+            yield from _in_postgres(server, file)
+        yield from _in_spark(file)
+
+
+def _in_postgres(server: "_Server", file: Path) -> Iterator[Figure]:
+    uri = f"postgres://{server.user}@localhost:{server.port}/postgres?table=people"
+    server.load(file)
+    table = open_table(uri, parse_domain(census_domain_path().read_text()))
+    for by in MARGINALS:
+        sql = f"SELECT {', '.join(by)}, COUNT(*) FROM people GROUP BY {', '.join(by)}"
+        yield _compared("Postgres", "psql", by, table, lambda sql=sql: server.seconds_in_psql(sql))
+
+
+def _in_spark(file: Path) -> Iterator[Figure]:
+    table = open_table(f"spark+parquet:{file}", parse_domain(census_domain_path().read_text()))
+    session = table.source.engine.backend._session  # type: ignore[attr-defined]
+    session.read.parquet(str(file)).createOrReplaceTempView("people")
+    for by in MARGINALS:
+        sql = f"SELECT {', '.join(by)}, COUNT(*) FROM people GROUP BY {', '.join(by)}"
+        yield _compared("Spark", "spark.sql", by, table, lambda sql=sql: _seconds(session.sql(sql).collect))
+    session.stop()
+
+
+def _compared(engine: str, peer: str, by: tuple[str, ...], table: Table, by_hand: Callable[[], float]) -> Figure:
+    """They take turns, the first turn does not count, and the medians are compared."""
+    query = Count(table.domain.everything, by)
+    turns = [(_seconds(lambda: table.evaluate([query])), by_hand()) for _ in range(ROUNDS + 2)][2:]
+    ours, theirs = (statistics.median(times) for times in zip(*turns, strict=True))
+    note = f"{PEOPLE:,} rows: {1e3 * ours:.0f} ms, {peer} {1e3 * theirs:.0f} ms"
+    return Figure(f"{engine}: marginal of {', '.join(by)} / GROUP BY in {peer}", ours / theirs, 1.5, "lower", "×", note)
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
+
+
+class _Server:
+    """A Postgres of our own, that trusts everybody on this machine, and lives as long as the benchmark."""
+
+    user = "bench"
+
+    def __init__(self, programs: Path, port: int) -> None:
+        self.programs, self.port = programs, port
+
+    def psql(self, script: str) -> str:
+        command = [self.programs / "psql", "-h", "localhost", "-p", str(self.port), "-U", self.user, "-qX", "postgres"]
+        return subprocess.run(command, input=script, capture_output=True, text=True, check=True).stdout
+
+    def seconds_in_psql(self, sql: str) -> float:
+        """What psql says of the second of two runs: its own start is not in it."""
+        printed = self.psql(f"\\o /dev/null\n{sql};\n\\timing on\n{sql};\n")
+        [milliseconds] = re.findall(r"Time: ([\d.]+) ms", printed)
+        return float(milliseconds) / 1e3
+
+    def load(self, file: Path) -> None:
+        import psycopg
+
+        columns = "age smallint, sex text, region text, education text, occupation text, income integer"
+        names = [column.split()[0] for column in columns.split(", ")]
+        with psycopg.connect(host="localhost", port=self.port, user=self.user, dbname="postgres") as session:
+            session.execute(f"CREATE TABLE people ({columns})")
+            with session.cursor().copy("COPY people FROM STDIN") as copy:
+                for batch in pq.ParquetFile(file).iter_batches(columns=names):
+                    for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                        copy.write_row(row)
+        self.psql("VACUUM ANALYZE people;")
+
+
+@contextmanager
+def _postgres() -> Iterator[_Server]:
+    programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    become = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    if become:
+        shutil.chown(folder, "postgres")
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    control = [*become, programs / "pg_ctl", "-D", folder / "data", "-s", "-w", "-l", folder / "log"]
+    make = [*become, programs / "initdb", "-D", folder / "data", "-U", _Server.user, "-A", "trust", "-E", "UTF8"]
+    try:
+        subprocess.run([*make, "--locale=C.UTF-8"], cwd=folder, check=True, capture_output=True)
+        options = f"-p {port} -k {folder} -c listen_addresses=localhost"
+        subprocess.run([*control, "-o", options, "start"], cwd=folder, check=True, capture_output=True)
+        yield _Server(programs, port)
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], cwd=folder, check=False, capture_output=True)
+        shutil.rmtree(folder, ignore_errors=True)
