@@ -90,6 +90,7 @@ def marginal_figure(people: Path) -> Figure:
     listened(open_table(people, domain), heard).evaluate([marginal])
     [statement] = heard.told
     bare = duckdb.connect()
+    bare.execute("SET enable_progress_bar = false")
     bare.execute(f"CREATE VIEW {SOURCE} AS SELECT * FROM read_parquet('{people}')")
     ours, theirs = race(
         lambda: open_table(people, domain).evaluate([marginal]),  # anew, so that nothing is in memory yet

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from discreet.cli import app
 from discreet.cube.cube import Cube
 from discreet.demo.census import census_domain_path, write_census
-from discreet.errors import ArchiveError
+from discreet.errors import ArchiveError, EngineError
 from discreet.vault import Vault
 
 SIZES = ("--sizes", "9,16,7,15,6,5,2,2", "--neighbours", "add-remove")
@@ -193,7 +193,7 @@ def test_too_little_memory_is_said_before_anything_is_spent(monkeypatch):
     assert Vault.open("vault").budget().spent == 0
 
 
-@pytest.mark.parametrize("failure", [KeyboardInterrupt(), ArchiveError("the disk is full")])
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), ArchiveError("the disk is full"), EngineError("it failed")])
 def test_an_interrupted_publish_says_how_to_go_on_and_it_does(folder, monkeypatch, failure):
     def fails(*_arguments):
         raise failure

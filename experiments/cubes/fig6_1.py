@@ -21,4 +21,4 @@ def by_epsilon(table: Coded, runs: int) -> dict[object, dict[str, Errors]]:
 
 
 def draw() -> None:
-    draw_errors("fig6_1", "Adult, all 256 cuboids", "ε", by_epsilon(adult(), runs=6))
+    draw_errors("fig6_1", "Adult, all 256 cuboids", "ε", by_epsilon(adult(), runs=5))

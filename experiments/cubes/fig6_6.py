@@ -13,7 +13,9 @@ ROWS = 10**8
 
 
 def draw() -> None:
-    measured = {count: synthetic_errors((7,) * count, runs=20 if count < 7 else 10 if count < 8 else 4) for count in range(4, 9)}
+    measured = {
+        count: synthetic_errors((7,) * count, runs=20 if count < 7 else 10 if count < 8 else 8) for count in range(4, 9)
+    }
     draw_errors("fig6_6", "Synthetic, 7 values a dimension, ε = 1, all cuboids", "dimensions", measured)
 
 

@@ -65,13 +65,14 @@ def draw_errors(name: str, title: str, along: str, measured: Mapping[object, Map
 
 
 def write_errors(name: str, along: str, measured: Mapping[object, Mapping[str, Errors]]) -> None:
-    header = (along, "technique", "sources", "max", "average", "max, consistent", "average, consistent")
+    header = (along, "technique", "sources", "max", "average", "max, consistent", "average, consistent", "largest sd")
     rows = [
         (
             group,
             technique,
             len(errors.plan.source_masks),
             *(f"{value(array):.2f}" for array in (errors.rough, errors.consistent) for value in STATISTICS.values()),
+            f"{errors.largest_deviation:.2f}",
         )
         for group, found in measured.items()
         for technique, errors in found.items()

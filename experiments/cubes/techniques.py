@@ -57,6 +57,11 @@ class Errors:
     rough: NDArray[np.float64]
     consistent: NDArray[np.float64]
 
+    @property
+    def largest_deviation(self) -> float:
+        """The largest standard deviation that the plan states for a consistent cuboid: what the max error follows."""
+        return float(self.plan.max_variance_consistent**0.5)
+
     def of_dimensions(self, count: int) -> "Errors":
         """The cuboids of so many dimensions alone."""
         chosen = [place for place, mask in enumerate(self.plan.published) if mask.bit_count() == count]

@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.ledger.capacity import capacity_at_volume
 from experiments.relaxation.database import accepted
-from experiments.relaxation.plot import COLOURS, SYMBOLS, label, panels, save, write_rows
+from experiments.relaxation.plot import COLOURS, SYMBOLS, label, panels, save, ticks, write_rows
 from experiments.relaxation.setting import DISTRIBUTIONS, EPSILONS, VOLUMES, Setting, for_each
 from experiments.relaxation.workload import NOISE_SCALE
 
@@ -50,7 +50,8 @@ def draw() -> None:
             )
         bounds = [bound(setting) for setting in runs[parameter, "uniform"]]
         panel.plot([float(value) for value in values], bounds, color="black", lw=1, label="upper bound (Lemma 3)")
-        panel.set_ylim(bottom=0)
+        ticks(panel, parameter, values)
         label(panel, letter, axis, "queries answered")
+    axes[0].set_ylim(bottom=0)
     axes[1].set_yscale("log")
     save(figure, "fig12")

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -28,10 +29,24 @@ def label(panel: Axes, title: str, x: str, y: str) -> None:
     panel.set_ylabel(y)
 
 
+def ticks(panel: Axes, parameter: str, values: Sequence[Any]) -> None:
+    """A tick at every value; volumes and buckets grow by factors."""
+    if parameter == "most_buckets":
+        panel.set_xscale("log")
+        return
+    if parameter == "volume":
+        panel.set_xscale("log")
+        panel.minorticks_off()
+    names = [f"{value:.0%}" if parameter == "volume" else f"{float(value):g}" for value in values]
+    panel.set_xticks([float(value) for value in values], names)
+
+
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:
     """One legend for all panels, beside them: it hides no curve."""
     entries = {name: handle for panel in axes for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
-    figure.legend(entries.values(), entries.keys(), loc="outside right center", fontsize=8, frameon=False)
+    figure.legend(
+        entries.values(), entries.keys(), loc="outside right center", fontsize=8, frameon=False, handlelength=3.5
+    )
 
 
 def save(figure: Figure, name: str) -> None:
@@ -46,3 +61,8 @@ def write_rows(name: str, header: Sequence[str], rows: Iterable[Sequence[object]
         writer = csv.writer(file)
         writer.writerow(header)
         writer.writerows(rows)
+
+
+def read_rows(name: str) -> list[dict[str, str]]:
+    with (OUT / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))

@@ -5,10 +5,11 @@ from dataclasses import astuple, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from experiments.relaxation.plot import COLOURS, SYMBOLS, label, panels, save, write_rows
+from experiments.relaxation.plot import COLOURS, SYMBOLS, label, panels, read_rows, save, ticks, write_rows
 from experiments.relaxation.setting import DISTRIBUTIONS, Quality, Setting, for_each, quality
 from experiments.relaxation.workload import Distribution
 
+EXACT = "exact"
 STYLES = {"this system": "-", "as in the paper": "--"}
 
 
@@ -42,11 +43,31 @@ def quality_figure(name: str, parameter: str, values: Sequence[Any], axis: str) 
         look = look_of(distribution, whose)
         errors.plot(at, [found[one].mean_error for one in settings], **look)
         sizes.plot(at, [found[one].mean_size for one in settings], **look)
+    for panel in (errors, sizes):
+        ticks(panel, parameter, values)
     errors.set_ylim(bottom=0)
     sizes.set_ylim(bottom=1)
     label(errors, "(a) relaxation error", axis, "mean relaxation error (Eq. 13)")
     label(sizes, "(b) compound size", axis, "mean number of counts")
     save(figure, name)
+
+
+def recorded(name: str) -> dict[Setting, Quality]:
+    """The runs of a figure, read back from its file."""
+    found = {}
+    for row in read_rows(name):
+        setting = Setting(
+            distribution="data" if row["distribution"] == "data" else "uniform",
+            epsilon=Fraction(row["epsilon"]),
+            volume=float(row["volume"]),
+            most_answers=int(row["most_answers"]),
+            most_buckets=None if row["most_buckets"] == EXACT else int(row["most_buckets"]),
+            starts=int(row["starts"]),
+        )
+        counts = (int(row[field]) for field in ("accepted", "relaxed", "bought"))
+        means = (float(row[field]) for field in ("mean_error", "mean_size", "milliseconds"))
+        found[setting] = Quality(*counts, *means)
+    return found
 
 
 def write_qualities(name: str, found: dict[Setting, Quality]) -> None:
@@ -58,7 +79,7 @@ def write_qualities(name: str, found: dict[Setting, Quality]) -> None:
 def _written(part: object) -> object:
     match part:
         case None:
-            return "exact"
+            return EXACT
         case Fraction() | float():
             return f"{float(part):.4g}"
     return part

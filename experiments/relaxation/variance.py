@@ -6,7 +6,7 @@ from typing import Any
 
 from discreet.answer.derive import derive
 from discreet.domain.region import Region
-from experiments.relaxation.plot import COLOURS, SYMBOLS, label, panels, save, write_rows
+from experiments.relaxation.plot import COLOURS, SYMBOLS, label, panels, save, ticks, write_rows
 from experiments.relaxation.setting import COMPOUND_SIZES, DISTRIBUTIONS, Setting, for_each
 from experiments.relaxation.workload import NOISE_SCALE
 
@@ -57,5 +57,6 @@ def draw() -> None:
         )
         panel.plot(COMPOUND_SIZES, [one.derived for one in line], label=f"{distribution.title()}, derived", **look)
     panel.set_ylim(bottom=0)
+    ticks(panel, "most_answers", COMPOUND_SIZES)
     label(panel, "variance of a relaxed answer", "maximum compound size ξ", "mean variance / λ²")
     save(figure, "variance")

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +144,7 @@ class Vault:
         domain, budget = parse_domain(header["domain"]), budget_from_json(header["budget"])
         account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
         own = OwnTable(
-            lambda: _read_settings(home)[0] if table is None else table, domain, account, lambda: _read_key(home)
+            lambda: _read_settings(home)[0] if table is None else table, domain, account, cache(lambda: _read_key(home))
         )
         gate = Gate(domain, own.verified, account, Archive(home / RELEASES), Bits())
         return cls(home, domain, account, gate, own, location, policy)

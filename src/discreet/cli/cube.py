@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from discreet.cli.present import Json, VaultPath, command, err, out, print_json
 from discreet.cli.show_cube import show_cube, show_cuboid, show_plan
-from discreet.errors import ArchiveError, InvalidBudget, UnsupportedQuery
+from discreet.errors import ArchiveError, DiscreetError, InvalidBudget, UnsupportedQuery
 from discreet.ledger.budget import exact_amount
 from discreet.query.lattice import Cuboids, Label, Lattice
 
@@ -233,10 +233,12 @@ def _resumable(vault: "Vault", folder: Path) -> Iterator[None]:
     before = vault.ledger.head.seq
     try:
         yield
-    except (ArchiveError, KeyboardInterrupt) as error:
+    except (DiscreetError, KeyboardInterrupt) as error:
         charges = [entry.seq for entry in vault.ledger.entries(before) if entry.kind == "charge"]
         if not charges:
             raise
-        reason = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
         again = f"discreet cube publish {vault.path} --charge {charges[-1]} --out {folder}"
-        raise ArchiveError(f"{reason}; charge {charges[-1]} stands: `{again}` goes on without a further one") from None
+        way_on = f"charge {charges[-1]} stands: `{again}` goes on without a further one"
+        if isinstance(error, KeyboardInterrupt):
+            raise ArchiveError(f"interrupted; {way_on}") from None
+        raise type(error)(f"{error}; {way_on}") from None

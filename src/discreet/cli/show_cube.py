@@ -1,5 +1,6 @@
 """Cube plans and cubes as tables for terminals."""
 
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,24 +24,19 @@ def show_plan(plan: "CubePlan") -> None:
     """The lattice, level by level, then the cuboids with their shares and errors."""
     from discreet.cube.interval import halfwidth
 
-    lattice, shares = plan.lattice, dict(zip(plan.source_masks, plan.shares, strict=True))
+    lattice, noise = plan.lattice, plan.noise
+    shares = dict(zip(plan.source_masks, plan.shares, strict=True))
     masks = sorted({*plan.published, *plan.source_masks}, key=lambda mask: (mask.bit_count(), lattice.axes(mask)))
     widths = {mask: halfwidth(plan, mask, True, 0.95) for mask in masks}
     out.print(
         f"[bold]{plan.planner}[/]: {len(shares):,} of {len(masks):,} cuboids are measured, "
-        f"{plan.noise.symbol} {equals_text(plan.noise.budget)}, neighbours: {plan.noise.neighbours}"
+        f"{noise.symbol} {equals_text(noise.budget)}, neighbours: {noise.neighbours}"
     )
-    levels = sorted({mask.bit_count() for mask in masks})
-    rows = []
-    for level in levels:
-        here = [mask for mask in masks if mask.bit_count() == level]
-        dots = "".join("●" if mask in shares else "○" for mask in here)
-        shown = dots if len(dots) <= WIDEST_LEVEL else f"{len(here):,} cuboids, {dots.count('●'):,} measured"
-        least, most = min(widths[mask] for mask in here), max(widths[mask] for mask in here)
-        rows.append(
-            (level, shown, f"{least:,.0f}" if f"{least:,.0f}" == f"{most:,.0f}" else f"{least:,.0f} to {most:,.0f}")
-        )
-    table("", ("dimensions", "cuboids (● measured)", "± at 95%"), rows, right=("dimensions", "± at 95%"))
+    levels = [
+        _level(level, {mask: widths[mask] for mask in masks if mask.bit_count() == level}, shares)
+        for level in sorted({mask.bit_count() for mask in masks})
+    ]
+    table("", ("dimensions", "cuboids (● measured)", "± at 95%"), levels, right=("dimensions", "± at 95%"))
     out.print()
     listed = masks if len(masks) <= MOST_CUBOIDS else sorted(shares, key=lambda mask: -shares[mask])
     lines = [
@@ -52,7 +48,7 @@ def show_plan(plan: "CubePlan") -> None:
         )
         for mask in listed
     ]
-    numbers = ("cells", f"share of {plan.noise.symbol}", "± at 95%")
+    numbers = ("cells", f"share of {noise.symbol}", "± at 95%")
     table("" if listed is masks else "measured", ("cuboid", *numbers), lines, right=numbers)
     pairs(
         "",
@@ -61,6 +57,14 @@ def show_plan(plan: "CubePlan") -> None:
             ("mean variance", f"{plan.mean_variance_consistent:,.1f} ({plan.mean_variance:,.1f} without consistency)"),
         ],
     )
+
+
+def _level(level: int, widths: Mapping[int, float], measured: Container[int]) -> tuple[object, ...]:
+    """The cuboids of so many dimensions: a dot each, and the least and the largest error."""
+    dots = "".join("●" if mask in measured else "○" for mask in widths)
+    shown = dots if len(dots) <= WIDEST_LEVEL else f"{len(dots):,} cuboids, {dots.count('●'):,} measured"
+    errors = dict.fromkeys(f"{width:,.0f}" for width in (min(widths.values()), max(widths.values())))
+    return level, shown, " to ".join(errors)
 
 
 def show_cube(cube: "Cube") -> None:

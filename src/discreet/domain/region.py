@@ -16,7 +16,7 @@ class Box:
     high: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if len(self.low) != len(self.high) or any(a > b for a, b in zip(self.low, self.high, strict=True)):
+        if len(self.low) != len(self.high) or not all(map(operator.le, self.low, self.high)):
             raise ValueError(f"not a box: {self.low} to {self.high}")
 
     @property

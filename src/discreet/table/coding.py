@@ -17,7 +17,6 @@ from discreet.query.query import grain_of
 from discreet.table.dialect import Dialect
 from discreet.table.number import as_double, is_missing
 
-
 PEOPLE = "people"
 
 
@@ -42,29 +41,50 @@ def coded(table: Any, domain: Domain, dialect: Dialect) -> Any:
     return _population(table.select(**columns), domain.attributes)
 
 
-def counted(table: Any, attributes: Sequence[Attribute], dialect: Dialect) -> Any:
+def counted(table: Any, domain: Domain, names: Sequence[str], dialect: Dialect) -> Any:
     """The same population as bags: codes of these attributes, and how many rows have them in the column PEOPLE.
 
     Columns that store one value for each code, or nearly so, are grouped as they are and their groups coded: an engine
-    without vectors codes a row more slowly than it counts it. A bag may be in several pieces. The attributes must be
-    all those that can leave a row without a code, and any others.
+    without vectors codes a row more slowly than it counts it. A bag may be in several pieces.
     """
-    stored, columns = {}, {}
+    attributes = [domain[name] for name in names]
+    rest = [a for a in domain.attributes if a not in attributes and not a.total]
+    rows = table.filter([_belongs(_column(table, a), a, dialect) for a in rest]) if rest else table
+    stored = {f"stored_{a.name}": _as_stored(_column(rows, a), a, dialect) for a in attributes}
+    groups = rows.group_by(**stored).aggregate(**{PEOPLE: rows.count()})
+    columns = {}
     for attribute in attributes:
-        column = _column(table, attribute)
-        if isinstance(attribute, Category) or (isinstance(attribute, Integer) and column.type().is_integer()):
-            stored[f"stored_{attribute.name}"] = column
-        else:
-            stored[code_column(attribute.name)] = _code(_value(column, attribute, dialect), attribute, dialect)
-    groups = table.group_by(**stored).aggregate(**{PEOPLE: table.count()})
-    for attribute in attributes:
-        name = code_column(attribute.name)
-        if name in stored:
-            columns[name] = groups[name].cast(_code_type(attribute))
-        else:
-            value = _value(groups[f"stored_{attribute.name}"], attribute, dialect)
-            columns[name] = _code(value, attribute, dialect).cast(_code_type(attribute))
+        code = groups[f"stored_{attribute.name}"]
+        if _is_plain(table[attribute.name], attribute):
+            code = _code(_value(code, attribute, dialect), attribute, dialect)
+        # A condition on a code must not move before the count: it would be computed for each row.
+        columns[code_column(attribute.name)] = ibis.cases((groups[PEOPLE] > 0, code.cast(_code_type(attribute))))
     return _population(groups.select(**columns, **{PEOPLE: groups[PEOPLE]}), attributes)
+
+
+def _is_plain(column: Any, attribute: Attribute) -> bool:
+    """Whether the column has about as many values as the attribute has codes."""
+    return isinstance(attribute, Category) or (isinstance(attribute, Integer) and column.type().is_integer())
+
+
+def _as_stored(column: Any, attribute: Attribute, dialect: Dialect) -> Any:
+    if _is_plain(column, attribute):
+        return column
+    return _code(_value(column, attribute, dialect), attribute, dialect)
+
+
+def _belongs(column: Any, attribute: Attribute, dialect: Dialect) -> Any:
+    """Whether a row has a code, in the words that are fastest to evaluate."""
+    value = _value(column, attribute, dialect)
+    if isinstance(attribute, Category):
+        known = value.isin(list(attribute.values))
+    elif attribute.outside == "clamp":
+        known = ~is_missing(value)
+    elif isinstance(attribute, Integer) and value.type().is_integer():
+        known = value.between(attribute.low, attribute.high)
+    else:
+        return _code(value, attribute, dialect).notnull()
+    return known | is_missing(value) if attribute.null else known
 
 
 def _population(everyone: Any, attributes: Sequence[Attribute]) -> Any:

@@ -23,6 +23,8 @@ class Dialect:
     """SHA-256 of a text, in hexadecimal, as an Ibis expression."""
     counts_first: bool = True
     """Whether it counts rows by what is stored faster than it codes them."""
+    together: str = ""
+    """A hint after SELECT that a few rows are best dealt with in one place."""
     position: Callable[[Any, list[str]], Any] = lambda text, among: text.find_in_set(among)
     """Where a text stands in a list, from 0, and -1 if nowhere, as an Ibis expression."""
 
@@ -71,5 +73,6 @@ SPARK = Dialect(
     total="SUM(CAST({} AS DECIMAL(38, 0)))",
     row_hash="xxhash64(to_json(struct(*)), {seed})",
     digest=lambda text: sha2(text, 256),
+    together="/*+ COALESCE(1) */",
     position=lambda text, among: ibis.array(among).index(text),
 )

@@ -1,9 +1,10 @@
 """Files on this machine: which ones a path names, and how to recognise them."""
 
 import hashlib
+import os
 from collections.abc import Iterator
 from glob import glob, has_magic
-from pathlib import Path
+from os.path import isfile
 
 from discreet.errors import TableError
 
@@ -16,14 +17,10 @@ KINDS = {
 
 def files_of(path: str) -> list[str]:
     """The files that a path or a pattern names, in order. A file whose name looks like a pattern is that file."""
-    files = [path] if Path(path).is_file() else sorted(filter(_is_file, glob(path))) if has_magic(path) else []
+    files = [path] if isfile(path) else sorted(filter(isfile, glob(path))) if has_magic(path) else []
     if not files:
         raise TableError(f"there is no file {path}; put it there, or name another")
     return files
-
-
-def _is_file(path: str) -> bool:
-    return Path(path).is_file()
 
 
 def _kind(file: str) -> str:
@@ -43,7 +40,7 @@ def kind_of_all(files: list[str]) -> str:
 def contents_of(path: str) -> list[str]:
     """Every file that decides what the table holds: a DuckDB file's last changes may be in a log beside it."""
     files = files_of(path)
-    return files + [log for file in files if _kind(file) == "duckdb" and _is_file(log := f"{file}.wal")]
+    return files + [log for file in files if _kind(file) == "duckdb" and isfile(log := f"{file}.wal")]
 
 
 def stamp_of(path: str) -> object:
@@ -53,7 +50,7 @@ def stamp_of(path: str) -> object:
 
 def _stat(file: str) -> tuple[int, int, int]:
     try:
-        info = Path(file).stat()
+        info = os.stat(file)
     except OSError:
         raise TableError(f"{file} cannot be read; is it still there?") from None
     return info.st_size, info.st_mtime_ns, info.st_ino

@@ -97,6 +97,7 @@ def _connect() -> Any:
     aside = tempfile.mkdtemp(prefix="discreet-")
     backend = ibis.duckdb.connect(temp_directory=aside, autoinstall_known_extensions=False)
     weakref.finalize(backend, shutil.rmtree, aside, ignore_errors=True)
+    backend.con.execute("SET enable_progress_bar = false")  # it writes to standard output, in the middle of answers
     # It lets the CSV reader cast instead, which then skips lines where a TRY_CAST would have given a missing value.
     if backend.con.execute("SELECT * FROM duckdb_optimizers() WHERE name = 'type_pushdown'").fetchall():
         backend.con.execute("SET GLOBAL disabled_optimizers = 'type_pushdown'")

@@ -182,16 +182,15 @@ class Table:
 
     def _bags(self, queries: Sequence[Measured], by: tuple[str, ...]) -> str:
         """Where to read counts from that are made before codes; empty where that does not pay."""
-        named = {a.name for a in self.domain.attributes if not a.total or a.name in by}
-        named.update(name for query in queries for name in self._restricted(query.where))
-        attributes = [a for a in self.domain.attributes if a.name in named]
-        few = prod(a.size for a in attributes) <= BAGS
-        if not attributes or not few or not all(isinstance(query, Count) for query in queries):
+        named = {*by, *(name for query in queries for name in self._restricted(query.where))}
+        names = tuple(name for name in self.domain.names if name in named)
+        few = prod(self.domain[name].size for name in names) <= BAGS
+        if not names or not few or not all(isinstance(query, Count) for query in queries):
             return ""
-        names = tuple(attribute.name for attribute in attributes)
         if names not in self._counted:
             engine = self.source.engine
-            self._counted[names] = f"({engine.compile(counted(self._rows, attributes, engine.dialect))}) AS bags"
+            bags = engine.compile(counted(self._rows, self.domain, names, engine.dialect))
+            self._counted[names] = f"(SELECT {engine.dialect.together} * FROM ({bags}) AS groups) AS bags"
         return self._counted[names]
 
     def _restricted(self, region: Region) -> list[str]:
