@@ -16,6 +16,7 @@ import duckdb
 from bench.figure import Figure, race
 from discreet.demo.census import census_domain_path, wide_census_domain_path, write_census
 from discreet.domain.read import read_domain
+from discreet.home import JOURNAL
 from discreet.ledger.journal import canonical, chained
 from discreet.ledger.sqlite import SQLiteJournal
 from discreet.noise.law import Laplace
@@ -23,7 +24,7 @@ from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count
 from discreet.table.open import SOURCE
 from discreet.table.table import Table, open_table
-from discreet.vault import JOURNAL, Vault
+from discreet.vault import Vault
 
 ROWS, PEOPLE = 10**7, 10**6
 EIGHT = ("age", "sex", "region", "education", "occupation", "income", "hours", "marital")

@@ -1,10 +1,6 @@
 """The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
 
-import json
-import os
 import re
-import shutil
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -25,18 +21,19 @@ from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
 from discreet.errors import DomainError, InvalidBudget, VaultError
+from discreet.home import RELEASES, journal_of, make_home, read_key, read_settings, relocate_table, require_whole
 from discreet.ledger.budget import Budget, ConcentratedBudget, PureBudget, budget_from_json, exact_amount
 from discreet.ledger.guarantee import Guarantee, Neighbours
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Charge, Ledger, header_of
-from discreet.ledger.postgres_uri import of_vault, parse_place
+from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
 from discreet.noise.law import law_text
 from discreet.query.lattice import Cuboids, Label, Lattice
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Quantile, Query, Sum
-from discreet.release.archive import Archive, sync_folder
+from discreet.release.archive import Archive
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
 from discreet.release.release import Release
@@ -52,7 +49,6 @@ if TYPE_CHECKING:
     from discreet.cube.plan import CubePlan, Objective
     from discreet.cube.progress import Progress
 
-SETTINGS, JOURNAL, KEY, RELEASES = "vault.toml", "journal.sqlite", "key", "releases"
 KEY_WORDS = 4  # 256 bits
 
 Number = Fraction | int | float | str
@@ -124,7 +120,7 @@ class Vault:
             "unit": unit and unit.to_json(),
             "fingerprint": opened.fingerprint(key),
         }
-        _make(home, header, key, locate(table), ledger and of_vault(ledger, str(header["vault_id"])))
+        make_home(home, header, key, locate(table), ledger and of_vault(ledger, str(header["vault_id"])))
         return cls.open(home, table=None if is_located(table) else table, ledger=ledger)
 
     @classmethod
@@ -137,17 +133,20 @@ class Vault:
         `accept_rollback` accepts a journal that is older than the last receipt seen: see the docs before you do.
         """
         home = Path(path)
-        _require_whole(home)
-        location, kept, policy = _read_settings(home)
-        journal = _journal(home, kept, ledger)
+        require_whole(home)
+        settings = read_settings(home)
+        journal = journal_of(home, settings.ledger, ledger)
         header = header_of(journal)
         domain, budget = parse_domain(header["domain"]), budget_from_json(header["budget"])
         account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
         own = OwnTable(
-            lambda: _read_settings(home)[0] if table is None else table, domain, account, cache(lambda: _read_key(home))
+            lambda: read_settings(home).table if table is None else table,
+            domain,
+            account,
+            cache(lambda: read_key(home)),
         )
         gate = Gate(domain, own.verified, account, Archive(home / RELEASES), Bits())
-        return cls(home, domain, account, gate, own, location, policy)
+        return cls(home, domain, account, gate, own, settings.table, settings.policy)
 
     def count(self, *, by: str | Sequence[str] = (), **conditions: object) -> Count:
         """The query for how many rows meet the conditions: `vault.count(age=(20, 50), sex="F")`. Free to make."""
@@ -376,29 +375,13 @@ class Vault:
         counts from now on as much spent as the most spent one; and what was released of the old one answers nothing.
         """
         own = self.own if table is None else replace(self.own, locate=lambda: table)
-        fingerprint = own.open().fingerprint(_read_key(self.path))
+        fingerprint = own.open().fingerprint(read_key(self.path))
         if table is not None:
-            self._relocate(locate(table))
+            self.location = locate(table)
+            relocate_table(self.path, self.location)
         receipt = self.ledger.note("refresh", {"fingerprint": fingerprint})
         self.own, self.gate = own, replace(self.gate, table=own.verified)
         return receipt
-
-    def _relocate(self, location: str) -> None:
-        """Change the table's location in vault.toml, and nothing else there."""
-        path = self.path / SETTINGS
-        line = f"location = {json.dumps(location, ensure_ascii=False)}"
-        text = re.sub(r"(?m)^[ \t]*location[ \t]*=.*$", lambda _: line, path.read_text(encoding="utf-8"), count=1)
-        if tomllib.loads(text)["table"]["location"] != location:
-            raise VaultError(f"{path} is not laid out as it was made; write [table] and under it {line}")
-        aside = path.with_name(f".{SETTINGS}.{os.getpid()}.part")
-        try:
-            _write_synced(aside, text.encode())
-            aside.replace(path)
-        except OSError:
-            raise VaultError(f"{path} cannot be written; is there space, and may you write there?") from None
-        finally:
-            aside.unlink(missing_ok=True)
-        self.location = location
 
     def _in_words(self, entry: Entry, content: Any) -> str:
         match entry.kind:
@@ -427,34 +410,6 @@ def propose_domain(table: object, name: str | None = None) -> str:
     return propose(table, name or (default if default[:1].isalpha() else f"t_{default}"))
 
 
-def _require_whole(home: Path) -> None:
-    if (home / SETTINGS).is_file():
-        return
-    if not any((home / name).is_file() for name in (JOURNAL, KEY)):
-        raise VaultError(f"{home} is not a vault; make one with `discreet init`")
-    raise VaultError(f"{home} has lost its {SETTINGS}; restore it from a backup")
-
-
-def _journal(home: Path, kept: str | None, given: str | None) -> Path | str:
-    """Where the journal is: in the vault, or where its settings say; `given` is the same with a password."""
-    if kept is not None:
-        return of_vault(given or kept, parse_place(kept).vault_id)
-    if given:
-        raise VaultError(f"{home} has its journal in its own folder; open it without ledger=…")
-    if not (home / JOURNAL).is_file():
-        raise VaultError(f"{home} has lost its {JOURNAL}; restore it from a backup")
-    return home / JOURNAL
-
-
-def _read_key(home: Path) -> bytes:
-    try:
-        return (home / KEY).read_bytes()
-    except OSError:
-        raise VaultError(
-            f"{home / KEY} cannot be read, and without it the table cannot be recognised; restore it from a backup"
-        ) from None
-
-
 def _budget(
     epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours, max_rows: int
 ) -> Budget:
@@ -473,58 +428,6 @@ def _domain_text(path: str | Path) -> str:
         return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise DomainError(f"cannot read {path}; write one with `discreet domain propose`") from None
-
-
-def _make(home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None) -> None:
-    """Write the directory aside and rename it: a vault that is there is whole."""
-    aside = home.with_name(f".{home.name}.{os.getpid()}.part")
-    try:
-        aside.mkdir(parents=True)
-        _write_synced(aside / SETTINGS, _settings(location, ledger and parse_place(ledger).location).encode())
-        _write_synced(aside / KEY, key, mode=0o600)
-        Ledger.create(ledger or aside / JOURNAL, header)
-        aside.rename(home)
-        sync_folder(home.parent)
-    except OSError:
-        raise VaultError(f"{home} cannot be written; is there space, and may you write there?") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _write_synced(path: Path, content: bytes, mode: int = 0o666) -> None:
-    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _settings(location: str, ledger: str | None) -> str:
-    shared = f"\n[ledger]\nlocation = {json.dumps(ledger, ensure_ascii=False)}\n" if ledger else ""
-    return f"""\
-# A vault of Discreet. The budget, the neighbours and the domain are in the journal and cannot be changed.
-[table]
-location = {json.dumps(location, ensure_ascii=False)}
-{shared}
-[policy]  # what `ask` does when nothing is said, and what it never does
-confidence = 0.95
-# default_within = 300   # aim for ± this; without it a question spends a hundredth of its region's budget
-# min_scale = 10         # never less noise than this on a count
-# max_per_query = 0.1    # never more ε than this on one question
-# compound_size = 3      # a relaxed answer is made of at most this many released ones
-"""
-
-
-def _read_settings(home: Path) -> tuple[str, str | None, Policy]:
-    """Where the table is, where the journal is if not in the vault, and the policy."""
-    try:
-        settings = tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"), parse_float=str)
-        unknown = sorted(set(settings) - {"table", "ledger", "policy"})
-        if unknown:
-            raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table], [ledger] and [policy]")
-        ledger = str(settings["ledger"]["location"]) if "ledger" in settings else None
-        return str(settings["table"]["location"]), ledger, Policy.parse(settings.get("policy", {}))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
-        raise VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …") from None
 
 
 def _values_in_words(attribute: Attribute) -> str:
