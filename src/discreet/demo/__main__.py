@@ -37,7 +37,7 @@ QUESTIONS: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
         {"scale": "2.1"},
     ),
     (
-        "… so the next question there is relaxed: answered for the nearest region that is public. It never stops.",
+        "… so the next one is relaxed to the nearest region that is public. It never stops.",
         "SELECT COUNT(*) FROM people WHERE occupation = 'care' AND region = 'Arden' AND age BETWEEN 31 AND 60",
         {"scale": 10},
     ),
