@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from experiments.cubes.techniques import Errors
@@ -55,6 +56,9 @@ def draw_errors(name: str, title: str, along: str, measured: Mapping[object, Map
             panel.bar(at, rough, width * 0.94, color=COLOURS[technique], alpha=0.3)
             panel.bar(at, consistent, width * 0.94, color=COLOURS[technique], label=technique)
         panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.yaxis.set_major_formatter("{x:,.6g}")
+        panel.yaxis.set_minor_formatter(NullFormatter())
         panel.set_xticks(range(len(groups)), labels=[str(group) for group in groups])
         panel.set_xlabel(along)
         panel.set_title(statistic, fontsize=10, loc="left")

@@ -76,7 +76,7 @@ class Vault:
     domain: Domain
     ledger: Ledger
     gate: Gate = field(repr=False)
-    own: OwnTable = field(repr=False)
+    _own: OwnTable = field(repr=False)
     location: str
     policy: Policy
 
@@ -374,13 +374,13 @@ class Vault:
         One budget protects a person in both versions. Someone may be at another point of the new one, so every region
         counts from now on as much spent as the most spent one; and what was released of the old one answers nothing.
         """
-        own = self.own if table is None else replace(self.own, locate=lambda: table)
+        own = self._own if table is None else replace(self._own, locate=lambda: table)
         fingerprint = own.open().fingerprint(read_key(self.path))
         if table is not None:
             self.location = locate(table)
             relocate_table(self.path, self.location)
         receipt = self.ledger.note("refresh", {"fingerprint": fingerprint})
-        self.own, self.gate = own, replace(self.gate, table=own.verified)
+        self._own, self.gate = own, replace(self.gate, table=own.verified)
         return receipt
 
     def _in_words(self, entry: Entry, content: Any) -> str:

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -186,6 +187,7 @@ class TestPostgres:
         vault = make(home, table)
         vault.measure(vault.count(), scale=1)
         postgres.execute("UPDATE ages SET age = 99 WHERE age = 20")
+        self.wait_until_counted(postgres)
         with pytest.raises(TableError, match="has changed"):
             vault.measure(vault.count(), scale=1)
         assert vault.budget().charges == 1
@@ -193,11 +195,21 @@ class TestPostgres:
         vault.measure(vault.count(), scale=1)
         assert vault.budget().charges == 2
 
+    def wait_until_counted(self, postgres):
+        """The server's count of writes, by which a change is noticed without a scan, is a little late."""
+        updated = "SELECT n_tup_upd FROM pg_stat_all_tables WHERE relid = 'public.ages'::regclass"
+        for _ in range(100):
+            with postgres.connect() as session:
+                if session.execute(updated).fetchone()[0]:
+                    return
+            time.sleep(0.1)
+        pytest.fail("the server never counted the update")
+
     def test_a_table_that_vanishes_spends_nothing(self, postgres, table, home):
         vault = make(home, table)
         vault.measure(vault.count(), scale=1)
         postgres.execute("ALTER TABLE ages RENAME TO gone")
-        with pytest.raises(TableError, match="has no table ages that you may see|is it still there"):
+        with pytest.raises(TableError, match="has no table ages that you may see"):
             vault.measure(vault.count(), scale=1)
         assert vault.budget().charges == 1
         postgres.execute("ALTER TABLE gone RENAME TO ages")

@@ -1,8 +1,8 @@
-"""postgres://user:password@host:port/database?vault=ID → what it names. A password is never shown or kept."""
+"""postgres://user:password@host:port/database?… → what it names. A password is never shown or kept."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from discreet.errors import JournalError
 
@@ -10,17 +10,19 @@ SCHEMES = ("postgres", "postgresql")
 FORM = "postgres://USER@HOST:PORT/DATABASE"
 SECURITY = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 """Settings of the driver that a location may have, and a vault keeps."""
-MALFORMED = f"a ledger in Postgres is {FORM}; write special characters in names and passwords as %40 for @"
+ESCAPE = "write special characters in names and passwords as %40 for @"
+
+
+class UriError(ValueError):
+    """Why a URI makes no sense, in words that quote no part of it."""
 
 
 @dataclass(frozen=True)
-class JournalPlace:
-    """The journal of one vault in a Postgres database, and how to get there."""
+class Database:
+    """A Postgres database, and how to get there."""
 
     parameters: dict[str, str] = field(repr=False)
     """What the driver is given, the password among it where one was written."""
-    vault_id: str
-    """Empty where the URI names a database only."""
     location: str
     """The URI without the password: what a vault keeps."""
 
@@ -31,32 +33,52 @@ class JournalPlace:
         return f"{user}{host}:{port}/{self.parameters['dbname']}"
 
 
+@dataclass(frozen=True)
+class JournalPlace(Database):
+    """The journal of one vault in a Postgres database."""
+
+    vault_id: str
+    """Empty where the URI names a database only."""
+
+
 def is_postgres(location: str | Path) -> bool:
     scheme, found, _ = str(location).partition("://")
     return bool(found) and scheme in SCHEMES
 
 
-def parse_place(uri: str) -> JournalPlace:
-    """Read a URI. Messages quote no part of one that cannot be read: it may hold a password."""
+def read_uri(uri: str, own: tuple[str, ...]) -> tuple[Database, dict[str, str]]:
+    """The database that a URI names, and those of its options that are not the driver's: some of `own`.
+
+    Raises UriError where it makes no sense.
+    """
     try:
         parts = urlsplit(uri)
         port = parts.port
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True)) if parts.query else {}
     except ValueError:
-        raise JournalError(MALFORMED) from None
+        raise UriError(ESCAPE) from None
     database = unquote(parts.path.removeprefix("/"))
     # A bare @, / or # in a password ends the host too early; what follows would be shown as a database's name.
     if parts.scheme not in SCHEMES or not database or "/" in database or "@" in parts.path + parts.query:
-        raise JournalError(MALFORMED)
-    vault_id = options.pop("vault", "")
-    if parts.fragment or not set(options) <= set(SECURITY):
-        raise JournalError(f"{FORM}: a ledger takes {', '.join(SECURITY)} after a question mark, and nothing else")
-    host = parts.hostname and unquote(parts.hostname)
-    named = {"host": host, "port": port and str(port), "user": parts.username and unquote(parts.username)}
-    parameters = {key: value for key, value in named.items() if value} | {"dbname": database} | options
+        raise UriError(ESCAPE)
+    if parts.fragment or not set(options) <= {*SECURITY, *own}:
+        raise UriError(f"it takes {', '.join((*own, *SECURITY))} after a question mark, and nothing else")
+    host, user = parts.hostname, parts.username
+    named = {"host": host and unquote(host), "port": port and str(port), "user": user and unquote(user)}
+    parameters = {key: value for key, value in named.items() if value} | {"dbname": database}
+    parameters |= {key: value for key, value in options.items() if key in SECURITY}
     if parts.password:
         parameters["password"] = unquote(parts.password)
-    return JournalPlace(parameters, vault_id, _without_password(uri))
+    return Database(parameters, _without_password(parts)), {key: options[key] for key in own if key in options}
+
+
+def parse_place(uri: str) -> JournalPlace:
+    """Where a journal is."""
+    try:
+        database, options = read_uri(uri, ("vault",))
+    except UriError as problem:
+        raise JournalError(f"a ledger in Postgres is {FORM}; {problem}") from None
+    return JournalPlace(database.parameters, database.location, options.get("vault", ""))
 
 
 def of_vault(uri: str, vault_id: str) -> str:
@@ -67,8 +89,7 @@ def of_vault(uri: str, vault_id: str) -> str:
     return uri if named else f"{uri}{'&' if urlsplit(uri).query else '?'}vault={quote(vault_id)}"
 
 
-def _without_password(uri: str) -> str:
-    parts = urlsplit(uri)
+def _without_password(parts: SplitResult) -> str:
     user, _, host = parts.netloc.rpartition("@")
     name = user.partition(":")[0]
     return parts._replace(netloc=f"{name}@{host}" if name else host).geturl()

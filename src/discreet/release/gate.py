@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from discreet.domain.domain import Domain
-from discreet.errors import EngineError, UnsupportedQuery
+from discreet.errors import ArchiveError, EngineError, UnsupportedQuery
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.bits import Bits, require_production
 from discreet.query.plan import Measurement, Plan
@@ -57,7 +57,14 @@ class Gate:
 
     def _answer(self, charge: Charge, plan: Plan, table: Table) -> Release:
         units = self._draw(plan, table, charge)
-        mine = self.archive.save(charge.id, units)
+        try:
+            mine = self.archive.save(charge.id, units)
+        except ArchiveError:
+            # Whoever completed the charge in the meantime has cleared this draw away: theirs is the answer.
+            recorded = self.ledger.recorded(charge.id)
+            if recorded is None:
+                raise
+            return self.recall(charge, recorded)
         record = self.ledger.record(charge.id, mine)
         self.archive.settle(charge.id, record.body)
         # Somebody else may have completed the same charge first: that answer is the only one.

@@ -12,6 +12,7 @@ import ibis
 import pyarrow as pa
 
 from discreet.errors import TableError
+from discreet.ledger.postgres_uri import is_postgres
 from discreet.table.csv import read_csv_text
 from discreet.table.engine import FRAME, DuckEngine, Source
 from discreet.table.files import contents_of, files_of, hash_files, kind_of_all, stamp_of
@@ -19,7 +20,7 @@ from discreet.table.frame import hash_arrow, to_arrow
 from discreet.table.ibis_table import open_ibis
 from discreet.table.literal import quoted, quoted_name, quoted_paths
 from discreet.table.postgres import open_postgres
-from discreet.table.postgres_uri import has_password, is_postgres, parse_place
+from discreet.table.postgres_uri import has_password, parse_place
 from discreet.table.spark import is_spark, locate_spark, open_spark
 
 SOURCE = "source"
