@@ -84,7 +84,7 @@ def show_cuboid(cuboid: "xr.DataArray", halfwidth: float, confidence: float) -> 
         if len(rows) == MOST_CELLS:
             break
         words = [str(label[code]) for label, code in zip(labels, cell, strict=True)]
-        rows.append((*words, f"{cuboid.values[cell]:,.0f}", f"± {halfwidth:,.0f}"))
+        rows.append((*words, f"{round(float(cuboid.values[cell])):,}", f"± {halfwidth:,.0f}"))
     margin = f"at {100 * confidence:.6g}%"
     table("", (*names, "count", margin), rows, right=("count", margin))
     if cuboid.size > len(rows):
