@@ -7,7 +7,8 @@ GATE) · facts (least squares) · cube (plan, publish, reconcile) · answer (wha
 directory) · vault · cli · demo.
 """
 
+from discreet.cube.cube import Cube
 from discreet.errors import BudgetExceeded, DiscreetError
 from discreet.vault import Vault
 
-__all__ = ["BudgetExceeded", "DiscreetError", "Vault"]
+__all__ = ["BudgetExceeded", "Cube", "DiscreetError", "Vault"]

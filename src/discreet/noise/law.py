@@ -104,4 +104,6 @@ def law_from_json(body: dict[str, str]) -> Law:
 
 def law_text(law: Law) -> str:
     """The noise as people read it."""
-    return f"σ = {law.scale:,.6g}" if isinstance(law, Gaussian) else f"scale {float(law.scale):,.6g}"
+    scale = float(law.scale)
+    digits = f"{scale:.0f}" if scale.is_integer() or scale >= 1e6 else f"{scale:.6g}"
+    return f"σ = {digits}" if isinstance(law, Gaussian) else f"scale {digits}"
