@@ -106,7 +106,9 @@ def charge_figure(folder: Path, costs: list[Cost]) -> Figure:
         syncs.append(theirs)
     whole, synced = statistics.median(ours) * 1000, statistics.median(syncs) * 1000
     note = f"{whole:.2f} ms, of which {synced:.2f} ms are two synced commits"
-    return Figure("charge and record, beyond two syncs", whole - synced, 0.5, "lower", "ms", note)
+    return Figure(
+        "charge and record, beyond two syncs (of the 1 ms that measure has)", whole - synced, 1, "lower", "ms", note
+    )
 
 
 def opening_figure(folder: Path, costs: list[Cost]) -> Figure:
