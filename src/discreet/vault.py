@@ -1,9 +1,7 @@
 """The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,25 +9,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.account import (
+    BudgetReport,
+    budget_map,
+    budget_report,
+    description,
+    entries_in_words,
+    plan_text,
+    plot_budget,
+)
 from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
 from discreet.answer.known import Known
 from discreet.answer.policy import Policy, Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
-from discreet.domain.attribute import Attribute, equals_text
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
-from discreet.domain.read import parse_domain
-from discreet.errors import DomainError, InvalidBudget, VaultError
+from discreet.domain.read import domain_text, parse_domain
+from discreet.errors import VaultError
 from discreet.home import RELEASES, journal_of, make_home, read_key, read_settings, relocate_table, require_whole
-from discreet.ledger.budget import Budget, ConcentratedBudget, PureBudget, budget_from_json, exact_amount
-from discreet.ledger.guarantee import Guarantee, Neighbours
-from discreet.ledger.journal import Entry
+from discreet.ledger.budget import Number, budget_from_json, budget_of
+from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Charge, Ledger, header_of
 from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
-from discreet.noise.law import law_text
 from discreet.query.lattice import Cuboids, Label, Lattice
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Quantile, Query, Sum
@@ -37,7 +41,6 @@ from discreet.release.archive import Archive
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
 from discreet.release.release import Release
-from discreet.sql.describe import query_text
 from discreet.sql.parse import parse
 from discreet.table.open import is_located, locate
 from discreet.table.propose import propose
@@ -50,22 +53,6 @@ if TYPE_CHECKING:
     from discreet.cube.progress import Progress
 
 KEY_WORDS = 4  # 256 bits
-
-Number = Fraction | int | float | str
-
-
-@dataclass(frozen=True)
-class BudgetReport:
-    """What a vault may spend, the most that anyone's row has spent, and what is left where most is spent."""
-
-    guarantee: Guarantee
-    spent: Fraction
-    left: Fraction
-    charges: int
-    pending: tuple[int, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "guarantee": self.guarantee.to_json(), "pending": list(self.pending)}
 
 
 @dataclass
@@ -109,8 +96,8 @@ class Vault:
         if home.exists():
             raise VaultError(f"{home} is already there; open it, or choose another place")
         unit = unit_of(id, max_rows, null_ids)
-        budget = _budget(epsilon, delta, rho, neighbours, unit.max_rows if unit else 1)
-        text = _domain_text(domain)
+        budget = budget_of(epsilon, delta, rho, neighbours, unit.max_rows if unit else 1)
+        text = domain_text(domain)
         key = Bits().words(KEY_WORDS).tobytes()
         opened = open_table(table, parse_domain(text), unit, key)
         header = {
@@ -204,77 +191,23 @@ class Vault:
 
     def budget(self) -> BudgetReport:
         """What is spent and what is left, as ε for one person."""
-        budget, spent = self.ledger.budget, self.ledger.spent_max
-        charges = sum(entry.kind == "charge" for entry in self.ledger.entries())
-        return BudgetReport(
-            guarantee=budget.guarantee,
-            spent=budget.amount_of(spent),
-            left=budget.amount_of(max(budget.limit - spent, 0)),
-            charges=charges,
-            pending=tuple(charge.id for charge in self.ledger.pending()),
-        )
+        return budget_report(self.ledger)
 
     def budget_map(self, rows: str, columns: str) -> NDArray[np.float64]:
         """The least ε left for each pair of codes of two attributes, over all codes of the others."""
-        if rows == columns:
-            raise DomainError("a map needs two different attributes")
-        units = self.ledger.left_by([self.domain.axis(rows), self.domain.axis(columns)])
-        return units.astype(np.float64) * float(self.ledger.budget.amount_of(1))
+        return budget_map(self.ledger, rows, columns)
 
     def plot_budget(self, *attributes: str, path: str | Path) -> None:
         """Draw what is left, by region: a heat map over two attributes."""
-        from discreet.picture.heat import heat_map  # matplotlib takes longer to import than all the rest
-        from discreet.picture.save import save_picture
-
-        if len(attributes) != 2:
-            raise DomainError("a map is drawn over two attributes, as in age,income")
-        rows, columns = (self.domain[name.strip()] for name in attributes)
-        budget = self.ledger.budget
-        picture = heat_map(
-            self.budget_map(rows.name, columns.name),
-            (rows.name, rows.labels),
-            (columns.name, columns.labels),
-            f"What is left of {budget.symbol} {equals_text(budget.total)} in {self.domain.name}",
-            f"{budget.symbol} left, at least",
-            limits=(0.0, float(budget.total)),
-        )
-        save_picture(picture, path)
+        plot_budget(self.ledger, attributes, path)
 
     def describe(self) -> dict[str, Any]:
         """The vault in public terms: its domain, its promise, its place."""
-        return {
-            "vault": str(self.path),
-            "vault_id": self.ledger.vault_id,
-            "name": self.domain.name,
-            "table": self.location,
-            "guarantee": str(self.ledger.budget.guarantee),
-            "points": self.domain.points,
-            "attributes": [
-                {
-                    "name": attribute.name,
-                    "kind": attribute.kind,
-                    "codes": attribute.size,
-                    "values": _values_in_words(attribute),
-                    "outside": attribute.outside,
-                    "null": attribute.null,
-                    "source": attribute.source,
-                }
-                for attribute in self.domain.attributes
-            ],
-        }
+        return {"vault": str(self.path), "table": self.location, **description(self.ledger)}
 
     def entries(self, after: int = 0) -> Iterator[dict[str, Any]]:
         """The journal, entry by entry, with what each one says in words."""
-        for entry in self.ledger.entries(after):
-            body = entry.parsed()
-            yield {
-                "seq": entry.seq,
-                "at": body["at"],
-                "kind": entry.kind,
-                "what": self._in_words(entry, body["content"]),
-                "hash": entry.hash.hex(),
-                "body": body,
-            }
+        return entries_in_words(self.ledger, after)
 
     def releases(self) -> Iterator[Release]:
         """Everything that was released, in order. Public, and free."""
@@ -289,7 +222,7 @@ class Vault:
 
     def plan_text(self, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""
-        return [f"{query_text(m.query, self.domain)}, {law_text(m.law)}" for m in plan.measurements]
+        return plan_text(plan, self.domain)
 
     def complete(self) -> list[Release]:
         """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent."""
@@ -383,54 +316,10 @@ class Vault:
         self._own, self.gate = own, replace(self.gate, table=own.verified)
         return receipt
 
-    def _in_words(self, entry: Entry, content: Any) -> str:
-        match entry.kind:
-            case "init":
-                return f"a vault over {self.domain.name}: {self.ledger.budget.guarantee}"
-            case "charge":
-                first, *more = self.plan_text(Plan.from_json(content))
-                return f"{first}; and {len(more)} more" if more else first
-            case "record":
-                return f"the answer of {entry.charge}"
-            case "refresh":
-                return "a changed table was accepted"
-            case "cube":
-                return f"the plan of a cube: {content['planner']}, {len(content['sources'])} cuboids to measure"
-        return entry.kind.replace("-", " ")
-
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
         return tuple(self.domain[name].name for name in ([by] if isinstance(by, str) else by))
 
 
 def propose_domain(table: object, name: str | None = None) -> str:
     """A domain to fill in: names and types from the schema, never a value."""
-    path = str(table).partition("?")[0] if isinstance(table, str | Path) else "people"
-    stem = Path(path).name.partition(".")[0]
-    default = re.sub(r"\W", "_", stem, flags=re.ASCII)
-    return propose(table, name or (default if default[:1].isalpha() else f"t_{default}"))
-
-
-def _budget(
-    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours, max_rows: int
-) -> Budget:
-    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise InvalidBudget("a vault has one currency: epsilon, epsilon with delta, or rho")
-    if rho is not None:
-        return ConcentratedBudget(exact_amount(rho, "ρ"), neighbours, max_rows)
-    total = exact_amount(epsilon or 0)
-    if delta is None:
-        return PureBudget(total, neighbours, max_rows)
-    return ConcentratedBudget.of(total, exact_amount(delta, "δ"), neighbours, max_rows)
-
-
-def _domain_text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise DomainError(f"cannot read {path}; write one with `discreet domain propose`") from None
-
-
-def _values_in_words(attribute: Attribute) -> str:
-    codes = range(attribute.size)
-    shown = codes if len(codes) <= 8 else (*codes[:3], None, *codes[-3:])
-    return ", ".join("…" if code is None else attribute.label(code) for code in shown)
+    return propose(table, name)

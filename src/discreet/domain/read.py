@@ -26,11 +26,15 @@ MOST_DIGITS = 30  # before and after the point: a number like 1e999999999 would 
 
 def read_domain(path: str | Path) -> Domain:
     """Read a domain's TOML file."""
+    return parse_domain(domain_text(path))
+
+
+def domain_text(path: str | Path) -> str:
+    """What a domain's file says."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise DomainError(f"cannot read {path}; a domain is a UTF-8 TOML file, see `discreet domain propose`") from None
-    return parse_domain(text)
 
 
 def parse_domain(text: str) -> Domain:

@@ -29,6 +29,8 @@ from discreet.ledger.guarantee import SENSES, ZCDP, ApproxDP, Guarantee, Neighbo
 from discreet.ledger.spend import MAX_UNITS, UNITS, units_down
 from discreet.noise.law import Gaussian, Law
 
+Number = Fraction | Decimal | int | float | str
+
 
 class Budget(ABC):
     """A total for everything that a vault will ever release. Raises InvalidBudget where that makes no sense."""
@@ -165,6 +167,20 @@ class ConcentratedBudget(Budget):
         return body if self.epsilon is None else {**body, "epsilon": str(self.epsilon), "delta": str(self.delta)}
 
 
+def budget_of(
+    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours, max_rows: int
+) -> Budget:
+    """The budget that a custodian chose: by ε, by ε with δ, or by ρ."""
+    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
+        raise InvalidBudget("a vault has one currency: epsilon, epsilon with delta, or rho")
+    if rho is not None:
+        return ConcentratedBudget(exact_amount(rho, "ρ"), neighbours, max_rows)
+    total = exact_amount(epsilon or 0)
+    if delta is None:
+        return PureBudget(total, neighbours, max_rows)
+    return ConcentratedBudget.of(total, exact_amount(delta, "δ"), neighbours, max_rows)
+
+
 def budget_from_json(body: Mapping[str, Any]) -> Budget:
     neighbours, max_rows = body["neighbours"], body["max_rows"]
     epsilon, delta, rho = (Fraction(body[key]) if key in body else None for key in ("epsilon", "delta", "rho"))
@@ -173,7 +189,7 @@ def budget_from_json(body: Mapping[str, Any]) -> Budget:
     return ConcentratedBudget(rho, neighbours, max_rows, epsilon, delta)
 
 
-def exact_amount(value: Fraction | Decimal | int | float | str, symbol: str = "ε") -> Fraction:
+def exact_amount(value: Number, symbol: str = "ε") -> Fraction:
     """The number that a person means: 0.1 and "0.1" are 1/10. Raises InvalidBudget where it is no finite number > 0."""
     try:
         amount = value if isinstance(value, Fraction) else parse_exact(str(value))

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise
-from discreet.ledger.budget import Budget, parse_exact
+from discreet.ledger.budget import Budget, Number, parse_exact
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law, law_from_json, law_to_json
 from discreet.query.query import Json, Quantile, Query, query_from_json, query_to_json
@@ -51,7 +51,7 @@ class Plan:
         return cls(tuple(Measurement(query_from_json(m["query"]), law_from_json(m["noise"])) for m in body))
 
 
-def exact_scale(value: Fraction | int | float | str, name: str = "scale") -> Fraction:
+def exact_scale(value: Number, name: str = "scale") -> Fraction:
     """A positive, finite number, exactly: 0.1 as people write it is 1/10, not the double next to it."""
     try:
         scale = value if isinstance(value, Fraction) else parse_exact(str(value))

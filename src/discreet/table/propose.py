@@ -1,6 +1,8 @@
 """A domain to fill in: names and types from the schema, never a value."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 from discreet.domain.read import NAME
@@ -18,8 +20,9 @@ BLANKS = {
 }
 
 
-def propose(table: object, name: str) -> str:
+def propose(table: object, name: str | None = None) -> str:
     """TOML with a table for each column; ranges, categories, bins and sources are left to the custodian."""
+    name = _name_of(table) if name is None else name
     if not NAME.fullmatch(name):
         raise DomainError("a table's name in SQL has letters, digits and _, and does not begin with a digit")
     lines = [
@@ -53,6 +56,12 @@ def _blank(column: str, kind: Any) -> list[str]:
 def _key(column: str) -> str:
     plain = column.isascii() and column.replace("_", "").replace("-", "").isalnum()
     return column if plain else json.dumps(column, ensure_ascii=False)
+
+
+def _name_of(table: object) -> str:
+    path = str(table).partition("?")[0] if isinstance(table, str | Path) else "people"
+    stem = re.sub(r"\W", "_", Path(path).name.partition(".")[0], flags=re.ASCII)
+    return stem if stem[:1].isalpha() else f"t_{stem}"
 
 
 def _type_in_words(kind: Any) -> str:

@@ -1,0 +1,136 @@
+"""What a vault tells of itself: its description, its budget, its journal in words. Public, and free."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain.attribute import Attribute, equals_text
+from discreet.domain.domain import Domain
+from discreet.errors import DomainError
+from discreet.ledger.guarantee import Guarantee
+from discreet.ledger.journal import Entry
+from discreet.ledger.ledger import Ledger
+from discreet.noise.law import law_text
+from discreet.query.plan import Plan
+from discreet.sql.describe import query_text
+
+
+@dataclass(frozen=True)
+class BudgetReport:
+    """What a vault may spend, the most that anyone's row has spent, and what is left where most is spent."""
+
+    guarantee: Guarantee
+    spent: Fraction
+    left: Fraction
+    charges: int
+    pending: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "guarantee": self.guarantee.to_json(), "pending": list(self.pending)}
+
+
+def budget_report(ledger: Ledger) -> BudgetReport:
+    budget, spent = ledger.budget, ledger.spent_max
+    return BudgetReport(
+        guarantee=budget.guarantee,
+        spent=budget.amount_of(spent),
+        left=budget.amount_of(max(budget.limit - spent, 0)),
+        charges=sum(entry.kind == "charge" for entry in ledger.entries()),
+        pending=tuple(charge.id for charge in ledger.pending()),
+    )
+
+
+def budget_map(ledger: Ledger, rows: str, columns: str) -> NDArray[np.float64]:
+    """The least ε left for each pair of codes of two attributes, over all codes of the others."""
+    if rows == columns:
+        raise DomainError("a map needs two different attributes")
+    units = ledger.left_by([ledger.domain.axis(rows), ledger.domain.axis(columns)])
+    return units.astype(np.float64) * float(ledger.budget.amount_of(1))
+
+
+def plot_budget(ledger: Ledger, attributes: Sequence[str], path: str | Path) -> None:
+    """Draw what is left, by region: a heat map over two attributes."""
+    from discreet.picture.heat import heat_map  # matplotlib takes longer to import than all the rest
+    from discreet.picture.save import save_picture
+
+    if len(attributes) != 2:
+        raise DomainError("a map is drawn over two attributes, as in age,income")
+    rows, columns = (ledger.domain[name.strip()] for name in attributes)
+    budget = ledger.budget
+    picture = heat_map(
+        budget_map(ledger, rows.name, columns.name),
+        (rows.name, rows.labels),
+        (columns.name, columns.labels),
+        f"What is left of {budget.symbol} {equals_text(budget.total)} in {ledger.domain.name}",
+        f"{budget.symbol} left, at least",
+        limits=(0.0, float(budget.total)),
+    )
+    save_picture(picture, path)
+
+
+def description(ledger: Ledger) -> dict[str, Any]:
+    """The vault's domain and promise."""
+    return {
+        "vault_id": ledger.vault_id,
+        "name": ledger.domain.name,
+        "guarantee": str(ledger.budget.guarantee),
+        "points": ledger.domain.points,
+        "attributes": [
+            {
+                "name": attribute.name,
+                "kind": attribute.kind,
+                "codes": attribute.size,
+                "values": _values_in_words(attribute),
+                "outside": attribute.outside,
+                "null": attribute.null,
+                "source": attribute.source,
+            }
+            for attribute in ledger.domain.attributes
+        ],
+    }
+
+
+def entries_in_words(ledger: Ledger, after: int = 0) -> Iterator[dict[str, Any]]:
+    """The journal, entry by entry, with what each one says in words."""
+    for entry in ledger.entries(after):
+        body = entry.parsed()
+        yield {
+            "seq": entry.seq,
+            "at": body["at"],
+            "kind": entry.kind,
+            "what": _in_words(entry, body["content"], ledger),
+            "hash": entry.hash.hex(),
+            "body": body,
+        }
+
+
+def plan_text(plan: Plan, domain: Domain) -> list[str]:
+    """Each measurement of a plan, as SQL with its noise."""
+    return [f"{query_text(m.query, domain)}, {law_text(m.law)}" for m in plan.measurements]
+
+
+def _in_words(entry: Entry, content: Any, ledger: Ledger) -> str:
+    match entry.kind:
+        case "init":
+            return f"a vault over {ledger.domain.name}: {ledger.budget.guarantee}"
+        case "charge":
+            first, *more = plan_text(Plan.from_json(content), ledger.domain)
+            return f"{first}; and {len(more)} more" if more else first
+        case "record":
+            return f"the answer of {entry.charge}"
+        case "refresh":
+            return "a changed table was accepted"
+        case "cube":
+            return f"the plan of a cube: {content['planner']}, {len(content['sources'])} cuboids to measure"
+    return entry.kind.replace("-", " ")
+
+
+def _values_in_words(attribute: Attribute) -> str:
+    codes = range(attribute.size)
+    shown = codes if len(codes) <= 8 else (*codes[:3], None, *codes[-3:])
+    return ", ".join("…" if code is None else attribute.label(code) for code in shown)
