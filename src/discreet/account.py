@@ -37,10 +37,10 @@ class BudgetReport:
 def budget_report(ledger: Ledger) -> BudgetReport:
     budget, spent = ledger.budget, ledger.spent_max
     return BudgetReport(
-        guarantee=budget.guarantee,
+        guarantee=ledger.guarantee,
         spent=budget.amount_of(spent),
         left=budget.amount_of(max(budget.limit - spent, 0)),
-        charges=sum(entry.kind == "charge" for entry in ledger.entries()),
+        charges=ledger.charges,
         pending=tuple(charge.id for charge in ledger.pending()),
     )
 
@@ -78,7 +78,7 @@ def description(ledger: Ledger) -> dict[str, Any]:
     return {
         "vault_id": ledger.vault_id,
         "name": ledger.domain.name,
-        "guarantee": str(ledger.budget.guarantee),
+        "guarantee": str(ledger.guarantee),
         "points": ledger.domain.points,
         "attributes": [
             {

@@ -79,6 +79,10 @@ def test_an_epsilon_that_is_no_positive_finite_number_is_refused(said: Any) -> N
             PureDP(Fraction(2), "add-remove", 3),
             "differential privacy, ε = 2, neighbours: add-remove (one person's up to 3 rows are added or removed)",
         ),
+        (
+            PureDP(Fraction(1), "replace", remarks=("microdata was published",)),
+            "differential privacy, ε = 1, neighbours: replace (one person's row changes); microdata was published",
+        ),
     ],
 )
 def test_a_guarantee_says_itself_in_words_and_survives_json(guarantee: PureDP, words: str) -> None:

@@ -35,7 +35,7 @@ def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
         rows=tuple(rows),
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
-        guarantee=budget.promise(peak),
+        guarantee=desk.ledger.promise(peak),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
     )

@@ -22,21 +22,34 @@ def _whose(neighbours: Neighbours, max_rows: int) -> str:
     return f"neighbours: {neighbours} (one person's {rows} {verb})"
 
 
+def _added(remarks: tuple[str, ...]) -> str:
+    return "".join(f"; {remark}" for remark in remarks)
+
+
+def _remarked(remarks: tuple[str, ...]) -> dict[str, Any]:
+    return {"remarks": list(remarks)} if remarks else {}
+
+
 @dataclass(frozen=True)
 class PureDP:
-    """ε-differential privacy for people with at most `max_rows` rows each."""
+    """ε-differential privacy for people with at most `max_rows` rows each.
+
+    `remarks`, here and in every guarantee, is what else holds in the vault by now: see `Ledger.remarks`.
+    """
 
     symbol: ClassVar[str] = "ε"
     epsilon: Fraction
     neighbours: Neighbours
     max_rows: int = 1
+    remarks: tuple[str, ...] = ()
 
     @property
     def amount(self) -> Fraction:
         return self.epsilon
 
     def __str__(self) -> str:
-        return f"differential privacy, ε = {self.epsilon}, {_whose(self.neighbours, self.max_rows)}"
+        whose = _whose(self.neighbours, self.max_rows)
+        return f"differential privacy, ε = {self.epsilon}, {whose}{_added(self.remarks)}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -44,6 +57,7 @@ class PureDP:
             "epsilon": str(self.epsilon),
             "neighbours": self.neighbours,
             "max_rows": self.max_rows,
+            **_remarked(self.remarks),
         }
 
 
@@ -55,6 +69,7 @@ class ZCDP:
     rho: Fraction
     neighbours: Neighbours
     max_rows: int = 1
+    remarks: tuple[str, ...] = ()
 
     @property
     def amount(self) -> Fraction:
@@ -62,10 +77,16 @@ class ZCDP:
 
     def __str__(self) -> str:
         whose = _whose(self.neighbours, self.max_rows)
-        return f"zero-concentrated differential privacy, ρ {equals_text(self.rho)}, {whose}"
+        return f"zero-concentrated differential privacy, ρ {equals_text(self.rho)}, {whose}{_added(self.remarks)}"
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": "zcdp", "rho": str(self.rho), "neighbours": self.neighbours, "max_rows": self.max_rows}
+        return {
+            "kind": "zcdp",
+            "rho": str(self.rho),
+            "neighbours": self.neighbours,
+            "max_rows": self.max_rows,
+            **_remarked(self.remarks),
+        }
 
 
 @dataclass(frozen=True)
@@ -78,6 +99,7 @@ class ApproxDP:
     rho: Fraction
     neighbours: Neighbours
     max_rows: int = 1
+    remarks: tuple[str, ...] = ()
 
     @property
     def amount(self) -> Fraction:
@@ -86,7 +108,7 @@ class ApproxDP:
     def __str__(self) -> str:
         return (
             f"differential privacy, ε = {self.epsilon}, δ = {float(self.delta):g} (by ρ {equals_text(self.rho)} of "
-            f"zCDP), {_whose(self.neighbours, self.max_rows)}"
+            f"zCDP), {_whose(self.neighbours, self.max_rows)}{_added(self.remarks)}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -97,6 +119,7 @@ class ApproxDP:
             "rho": str(self.rho),
             "neighbours": self.neighbours,
             "max_rows": self.max_rows,
+            **_remarked(self.remarks),
         }
 
 
@@ -105,7 +128,7 @@ Guarantee: TypeAlias = PureDP | ZCDP | ApproxDP
 
 
 def guarantee_from_json(guarantee: Mapping[str, Any]) -> Guarantee:
-    whom = guarantee["neighbours"], guarantee["max_rows"]
+    whom = guarantee["neighbours"], guarantee["max_rows"], tuple(guarantee.get("remarks", ()))
     match guarantee["kind"]:
         case "pure":
             return PureDP(Fraction(guarantee["epsilon"]), *whom)

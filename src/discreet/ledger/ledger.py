@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger.budget import Budget
+from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
 from discreet.ledger.postgres import PostgresJournal
 from discreet.ledger.postgres_uri import is_postgres, of_vault
@@ -142,11 +143,22 @@ class Ledger:
         self._give(receipt)
         return receipt
 
+    @property
+    def charges(self) -> int:
+        """How many charges there are."""
+        with self._current():
+            return self._charges
+
     def pending(self) -> list[Charge]:
         """Charges without a record: each waits for its answer in some process, or was cut off by a crash."""
         with self._current():
             entries = [self._journal.entry(seq) for seq in sorted(self._pending)]
         return [_charge(entry) for entry in entries if entry is not None]
+
+    def charge_at(self, number: int) -> Charge | None:
+        """The charge with this number, answered or not; None where that entry is no charge."""
+        entry = self._journal.entry(number)
+        return None if entry is None or entry.kind != "charge" else _charge(entry)
 
     def recorded(self, charge_id: int) -> Record | None:
         """The answer of a charge, if it has one."""
@@ -169,6 +181,22 @@ class Ledger:
         """The content of the last note of a kind; None where there is none."""
         with self._current():
             return self._notes.get(kind)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What every guarantee says besides its promise: the "remark" of the last note of each kind that has one."""
+        with self._lock:
+            notes = [note for note in self._notes.values() if isinstance(note, dict)]
+        return tuple(str(note["remark"]) for note in notes if "remark" in note)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the vault promises for everything that it releases, together."""
+        return replace(self.budget.guarantee, remarks=self.remarks)
+
+    def promise(self, units: int) -> Guarantee:
+        """What a release promises by itself that spends at most so many units at any point."""
+        return replace(self.budget.promise(units), remarks=self.remarks)
 
     @property
     def refreshed(self) -> int:
@@ -279,6 +307,7 @@ class Ledger:
         except (ValueError, OverflowError):
             raise JournalCorrupt("the journal has charges that its domain cannot have; restore a backup") from None
         self._head = last.receipt
+        self._charges += sum(map(len, tables))
 
     def _levelled(self) -> SpendMap:
         """A map for the next table: somebody may be at another point of it, so all points start at the most spent."""
@@ -292,6 +321,7 @@ class Ledger:
         self._notes = {}
         self._refreshed = 0
         self._pending = set()
+        self._charges = 0
         self._head = ORIGIN
 
     def after_fork(self) -> None:

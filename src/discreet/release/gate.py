@@ -75,7 +75,7 @@ class Gate:
             Noisy(measurement, grain_in(measurement, self.domain), array)
             for measurement, array in zip(plan.measurements, units, strict=True)
         ]
-        return Release(plan, tuple(answers), self.ledger.budget.promise(charge.cost.peak), charge.id, record.receipt)
+        return Release(plan, tuple(answers), self.ledger.promise(charge.cost.peak), charge.id, record.receipt)
 
     def _draw(self, plan: Plan, table: Table, charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
