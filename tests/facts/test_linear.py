@@ -105,3 +105,35 @@ def test_dense_and_iterated_solutions_agree_on_a_larger_system(monkeypatch):
     monkeypatch.setattr(linear, "DENSE_ENTRIES", 0)
     iterated = best_estimate(matrix, noise, target)
     assert iterated.variance == pytest.approx(dense.variance, rel=1e-9)
+
+
+def test_an_exact_measurement_costs_no_variance():
+    # Of two counts with noise and their known sum, each is (x1 + c − x2)/2, as in Example 1 of the refinement seed.
+    found = estimate([[1, 0], [0, 1], [1, 1]], [1, 1, 0], [1, 0])
+    assert found.coefficients == pytest.approx([0.5, -0.5, 0.5], abs=1e-9)
+    assert found.variance == pytest.approx(0.5, rel=1e-9)
+
+
+def test_what_exact_measurements_make_up_has_no_variance():
+    found = estimate([[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 1]], [3, 0, 0, 2], [1, 2, 1])
+    assert found.variance == 0
+    assert found.coefficients == pytest.approx([0, 1, 1, 0], abs=1e-9)
+    assert estimate([[1, 1]], [0], [2, 2]).variance == 0
+    assert estimate([[1, 1]], [0], [1, 0]) is None
+
+
+@given(systems, st.integers(0, 2**9 - 1))
+def test_exact_measurements_give_what_a_projection_onto_them_gives(system, exact):
+    # Another formula: least squares within the null space of the exact rows.
+    rows, variances, mix = system
+    matrix = np.array(rows, float)
+    noise = np.array([0.0 if exact >> row & 1 else variances[row] for row in range(len(rows))])
+    target = np.array(mix[: len(rows)], float) @ matrix
+    free = np.round(np.eye(matrix.shape[1]) - np.linalg.pinv(matrix[noise == 0]) @ matrix[noise == 0], 12)
+    seen = np.round(matrix[noise > 0] @ free, 11)
+    weighted = seen / noise[noise > 0, None]
+    information = seen.T @ weighted
+    variance = (free @ target) @ np.linalg.pinv(information, rcond=1e-10, hermitian=True) @ (free @ target)
+    found = best_estimate(sparse.csr_array(matrix), noise, target)
+    assert found is not None
+    assert found.variance == pytest.approx(variance, rel=1e-7, abs=1e-9)

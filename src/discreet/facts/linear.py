@@ -2,7 +2,7 @@
 
 A measurement is a row: how much each atom of the table counts in it. What is to be estimated is a row as well. If the
 noises are independent, the best coefficients a minimise Σ aⱼ²·varianceⱼ under Σ aⱼ·rowⱼ = target: the Gauss–Markov
-estimate, which weighted least squares on the atoms gives.
+estimate, which weighted least squares on the atoms gives. A fact is a measurement without noise.
 """
 
 from dataclasses import dataclass
@@ -23,6 +23,9 @@ DENSE_ENTRIES = 4_000_000
 RANK = 1e-10
 """Pivots below this share of the largest are linear dependence."""
 
+EXACT = 1e-10
+"""An exact measurement is taken for one with this share of the least variance: as good, to ten digits."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -35,22 +38,35 @@ class Estimate:
 def best_estimate(measurements: sparse.csr_array, variances: Floats, target: Floats) -> Estimate | None:
     """The unbiased combination of measurements (rows, over atoms) with the least variance; None where there is none.
 
-    Requires positive variances. Whatever the solver did, the result's bias is checked against BIAS, so that an answer
-    that could not be computed well is None, never wrong.
+    A variance of 0 says that a measurement is exact: a fact. Whatever the solver did, the result's bias is checked
+    against BIAS, so that an answer that could not be computed well is None, never wrong.
     """
+    return best_estimates(measurements, variances, target[None, :])[0]
+
+
+def best_estimates(measurements: sparse.csr_array, variances: Floats, targets: Floats) -> list[Estimate | None]:
+    """The same for many targets, a row each."""
     if not measurements.shape[0]:
-        return None if np.any(target) else Estimate(np.zeros(0), 0.0)
+        return [None if np.any(target) else Estimate(np.zeros(0), 0.0) for target in targets]
+    noisy = variances > 0
+    least = float(variances[noisy].min()) if noisy.any() else 1.0
     # With a = sharpness·y, the least Σ a²·variance is the least norm of y; only ratios of variances matter.
-    sharpness = np.sqrt(variances.min() / variances)
+    sharpness = np.sqrt(least / np.where(noisy, variances, EXACT * least))
     dense = measurements.shape[0] * measurements.shape[1] <= DENSE_ENTRIES
     atoms = measurements.toarray().T if dense else measurements.T.tocsr()
     solve = _independent_equations(atoms, sharpness) if dense else _Iterated(atoms, sharpness)
-    coefficients = solve(target)
-    # One step of refinement takes the rounding of the first one out.
-    coefficients = coefficients + solve(target - atoms @ coefficients)
-    if not np.all(np.abs(atoms @ coefficients - target) <= BIAS):
-        return None
-    return Estimate(coefficients, float(np.sum(coefficients**2 * variances)))
+    found: list[Estimate | None] = []
+    for target in targets:
+        coefficients = solve(target)
+        # One step of refinement takes the rounding of the first one out.
+        coefficients = coefficients + solve(target - atoms @ coefficients)
+        if np.all(np.abs(atoms @ coefficients - target) <= BIAS):
+            variance = float(np.sum(coefficients**2 * variances))
+            # What exact measurements make up by themselves leaves a share of EXACT to the noisy ones.
+            found.append(Estimate(coefficients, 0.0 if variance < EXACT * least else variance))
+        else:
+            found.append(None)
+    return found
 
 
 class _Solved:

@@ -1,0 +1,204 @@
+"""Facts in a vault: journalled, accounted for, and listed with what they do to privacy."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from discreet.domain.domain import Domain
+from discreet.errors import ArchiveError, InvalidBudget, InvalidFact
+from discreet.facts.contradiction import name_of, require_possible
+from discreet.facts.facts import CuboidFact, Fact, fact_from_json, numbered
+from discreet.facts.generic import induced_by, sensitivity
+from discreet.facts.plausible import Doubt, doubts
+from discreet.ledger.budget import Induced
+from discreet.ledger.facts import FactNote
+from discreet.ledger.guarantee import Guarantee
+from discreet.ledger.ledger import Ledger
+from discreet.release.archive import Archive
+from discreet.release.release import Release
+
+NAMED = 3
+"""A guarantee names so many facts, and counts the others."""
+
+
+@dataclass(frozen=True)
+class AddedFact:
+    """A fact that is accounted for from now on.
+
+    `sensitivity` is S_Q of all facts together; `spent` is what was spent before, to whoever knows them. Where that is
+    `exceeded`, more than the vault was to promise, nothing more is charged.
+    """
+
+    fact: Fact
+    sensitivity: int
+    guarantee: Guarantee
+    spent: Fraction
+    exceeded: bool
+    doubts: tuple[Doubt, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "fact": described(self.fact),
+            "sensitivity": self.sensitivity,
+            "guarantee": self.guarantee.to_json(),
+            "spent": self.spent,
+            "exceeded": self.exceeded,
+            "warnings": [str(doubt) for doubt in self.doubts],
+        }
+
+
+@dataclass(frozen=True)
+class FactLine:
+    """A fact with what it does by itself: whether its value can differ between the vault's own neighbours, S_Q, and ρ:
+    what noise for the vault's ε would really promise to whoever knows it. `current`: it is about the table as it is
+    now, not about one before a refresh."""
+
+    fact: Fact
+    differs: bool
+    sensitivity: int
+    rho: Fraction
+    current: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **described(self.fact),
+            "differs": self.differs,
+            "sensitivity": self.sensitivity,
+            "rho": self.rho,
+            "current": self.current,
+        }
+
+
+@dataclass(frozen=True)
+class FactsReport:
+    """Every fact of a vault, S_Q of all of them together, and what is spent and left with them."""
+
+    facts: tuple[FactLine, ...]
+    sensitivity: int
+    guarantee: Guarantee
+    spent: Fraction
+    left: Fraction
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "facts": list(self.facts), "guarantee": self.guarantee.to_json()}
+
+
+def described(fact: Fact) -> dict[str, Any]:
+    """A fact for a list of them: large tables by their shape only."""
+    value = list(fact.values.shape) if isinstance(fact, CuboidFact) else fact.value
+    return {
+        "number": fact.number,
+        "kind": fact.kind,
+        "what": fact.text or name_of(fact),
+        "shape" if isinstance(fact, CuboidFact) else "value": value,
+    }
+
+
+def facts_of(ledger: Ledger, domain: Domain, archive: Archive) -> tuple[Fact, ...]:
+    """Every fact in the journal, in order."""
+    return tuple(_recalled(note, domain, archive) for note in ledger.facts)
+
+
+def add_fact(fact: Fact, ledger: Ledger, domain: Domain, archive: Archive, releases: Iterable[Release]) -> AddedFact:
+    """Account for a fact, durably. It is compared with the other facts and with `releases` of the same table, never
+    with the table. Raises InvalidFact where it contradicts others, or where what it does to privacy is not known."""
+    known = ledger.head.seq
+    facts, new = facts_of(ledger, domain, archive), numbered(fact, 0, ledger.refreshed)
+    for old in facts:
+        if _wordless(old) == _wordless(new):
+            raise InvalidFact(f"{name_of(old)} says the same already")
+    require_possible(new, facts, domain)
+    budget = ledger.budget
+    whose, dropped = (budget.neighbours, budget.max_rows), rows_are_dropped(ledger)
+    alone = sensitivity([new], domain, *whose, dropped=dropped)
+    together = induced_by([*facts, new], domain, *whose, dropped=dropped).or_more(budget.induced)
+    try:
+        budget.under(together)
+    except InvalidBudget:
+        raise InvalidFact(
+            f"{name_of(new)} would leave a budget of nothing: with it {together.people:,} people can change together"
+        ) from None
+    unlikely = doubts(new, releases, domain)
+    content = {
+        "fact": _stored(new, archive),
+        "induced": [together.people, together.squares],
+        "alone": [alone.people, alone.squares],
+        "remark": _remark([*facts, new], together),
+    }
+    note = ledger.note_fact(content, known)
+    spent = ledger.budget.amount_of(ledger.spent_max)
+    return AddedFact(
+        numbered(new, note.number, note.table),
+        together.people,
+        ledger.guarantee,
+        spent,
+        spent > ledger.budget.total,
+        unlikely,
+    )
+
+
+def report_facts(ledger: Ledger, domain: Domain, archive: Archive) -> FactsReport:
+    """What `fact list` says."""
+    facts, budget, now = facts_of(ledger, domain, archive), ledger.budget, ledger.refreshed
+    own = budget.under(Induced()) if facts else budget
+    lines = []
+    for fact, note in zip(facts, ledger.facts, strict=True):
+        alone = Induced(*note.content["alone"])
+        rho = budget.total * own.under(alone).factor / own.factor
+        lines.append(FactLine(fact, _differs(fact, ledger), alone.people, rho, fact.table == now))
+    spent = ledger.spent_max
+    return FactsReport(
+        tuple(lines),
+        budget.induced.people if facts else sensitivity([], domain, budget.neighbours).people,
+        ledger.guarantee,
+        budget.amount_of(spent),
+        budget.amount_of(max(budget.limit - spent, 0)),
+    )
+
+
+def _wordless(fact: Fact) -> Fact:
+    return replace(fact, number=0, text="")
+
+
+def rows_are_dropped(ledger: Ledger) -> bool:
+    """Whether somebody's row may be left out of the population: for a value without a code, or for want of an id."""
+    total = all(attribute.total for attribute in ledger.domain.attributes)
+    return not total or ledger.header.get("unit") is not None
+
+
+def _differs(fact: Fact, ledger: Ledger) -> bool:
+    """Whether two of the vault's neighbours can differ in it: all but n, where rows are replaced one for one."""
+    if isinstance(fact, CuboidFact):
+        whole = not fact.by
+    else:
+        whole = [region for _, region in fact.terms] == [ledger.domain.everything]
+    return not (whole and ledger.budget.neighbours == "replace" and not rows_are_dropped(ledger))
+
+
+def _remark(facts: Sequence[Fact], induced: Induced) -> str:
+    named = [fact.text or name_of(fact) for fact in facts[:NAMED]]
+    more = [f"{len(facts) - NAMED} more"] if len(facts) > NAMED else []
+    return (
+        f"subject to {len(facts)} public fact{'s' if len(facts) > 1 else ''}, S_Q = {induced.people}: "
+        f"{', '.join([*named, *more])}"
+    )
+
+
+def _stored(fact: Fact, archive: Archive) -> dict[str, Any]:
+    """A fact as the journal keeps it: a large cuboid's values are in a file beside the releases."""
+    body = fact.to_json()
+    if isinstance(fact, CuboidFact):
+        try:
+            body["values"] = archive.save("fact", [fact.values])
+        except ArchiveError:
+            raise ArchiveError(f"the fact could not be written to {archive.folder}; free some space") from None
+    return body
+
+
+def _recalled(note: FactNote, domain: Domain, archive: Archive) -> Fact:
+    body: Mapping[str, Any] = note.content["fact"]
+    if body["kind"] == CuboidFact.kind:
+        shape = tuple(domain[name].size for name in body["by"])
+        body = {**body, "values": archive.load(body["values"], [shape])[0]}
+    return fact_from_json(body, note.number, note.table)
