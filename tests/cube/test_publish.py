@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.cube.memory import needed_bytes, require_memory
+from discreet.cube.memory import TABLE, needed_bytes, require_memory
 from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
 from discreet.cube.planning import PLANNERS, plan_cube
 from discreet.cube.publish import cube_of, measurements_of
@@ -96,7 +96,7 @@ def test_the_memory_that_a_cube_needs_is_known_from_its_plan():
     lattice = Lattice((9, 16, 7, 15, 6, 5, 2, 2))
     plan = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove"), planner="base")
     cells = 9 * 16 * 7 * 15 * 6 * 5 * 2 * 2
-    assert needed_bytes(plan) == 8 * (cells + 10 * 17 * 8 * 16 * 7 * 6 * 3 * 3)
+    assert needed_bytes(plan) == 8 * (cells + 10 * 17 * 8 * 16 * 7 * 6 * 3 * 3) + TABLE
     require_memory(plan, available=needed_bytes(plan))
     with pytest.raises(UnsupportedQuery):
         require_memory(plan, available=needed_bytes(plan) - 1)

@@ -2,17 +2,23 @@
 
 from fractions import Fraction
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.cube.consistency import reconcile, roll_up
-from discreet.cube.memory import needed_bytes
+from discreet.cube.cube import Cube
+from discreet.cube.folder import CUBOIDS
+from discreet.cube.memory import needed_bytes, require_memory
 from discreet.cube.noise_model import LaplaceNoise
 from discreet.cube.planning import plan_cube
 from discreet.cube.wide import closure_cells, is_wide, reconcile_few, roll_up_few
+from discreet.errors import UnsupportedQuery
+from discreet.noise.bits import SeededBits
 from discreet.query.lattice import Lattice
+from tests.cube.conftest import DOMAIN, Town
 
 WIDE = Lattice((11, 12, 13, 14, 15, 16, 17, 18, 19, 20))
 
@@ -71,3 +77,79 @@ def test_a_wide_cube_is_published_like_any_other(town):
     assert len(cube.cuboids) == 1 + 12 + 66
     np.testing.assert_allclose(cube["sex", "extra0"].sum("extra0"), cube["sex"], atol=1e-6)
     assert abs(cube["sex"].values.sum() - wide.base.sum()) < 20 * cube.variance() ** 0.5
+
+
+def test_all_triples_of_eight_dimensions_are_the_same_on_both_paths():
+    lattice = Lattice((10, 2, 7, 4, 3, 5, 2, 6))
+    plan = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove"), cuboids=3)
+    rng = np.random.default_rng(2)
+    sources = [(mask, rng.integers(-900, 90_000, lattice.shape(mask))) for mask in plan.source_masks]
+    whole = reconcile(lattice, sources, plan.source_variances)
+    for mask, cells in reconcile_few(lattice, sources, plan.source_variances, plan.published).items():
+        np.testing.assert_allclose(cells, lattice.cuboid_of(whole, mask), rtol=1e-9, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def wide_cube(tmp_path_factory):
+    """All pairs of 27 dimensions, published and saved."""
+    counts = np.random.default_rng(5).integers(0, 400, DOMAIN.shape)
+    wide = Town(DOMAIN, counts, SeededBits(11)).widened(24, 4)
+    cube = wide.publish(wide.plan(cuboids=2))
+    folder = tmp_path_factory.mktemp("wide") / "cube"
+    cube.save(folder)
+    return wide, cube, folder
+
+
+def test_a_cube_of_very_many_dimensions_is_consistent_and_as_exact_as_it_says(wide_cube):
+    wide, cube, _ = wide_cube
+    assert len(cube.cuboids) == 1 + 27 + 27 * 26 / 2
+    for pair in (("sex", "extra3"), ("extra1", "extra20"), ("age", "region")):
+        for name, other in (pair, pair[::-1]):
+            np.testing.assert_allclose(cube[pair].sum(other), cube[name], rtol=1e-9, atol=1e-9)
+    errors = [
+        ((cube.cells(*names) - wide.exact(*names)) ** 2).mean() / cube.variance(*names)
+        for names in (cube.plan.lattice.names_of(mask) for mask in cube.plan.published)
+        if len(names) == 2
+    ]
+    assert 0.9 < np.mean(errors) < 1.1
+
+
+def test_it_comes_back_from_its_folder_as_it_was(wide_cube):
+    _, cube, folder = wide_cube
+    again = Cube.load(folder)
+    assert again.plan == cube.plan
+    for names in ((), ("sex",), ("extra7", "age")):
+        np.testing.assert_array_equal(again[names], cube[names])
+        assert again.halfwidth(*names) == cube.halfwidth(*names)
+    with pytest.raises(UnsupportedQuery, match="no published cuboid holds sex, age, region"):
+        again["sex", "age", "region"]
+
+
+def test_its_files_name_the_values_of_each_cuboid(wide_cube):
+    _, cube, folder = wide_cube
+    rows = duckdb.sql(
+        f"SELECT value1, value2, count, variance FROM '{folder / CUBOIDS}' WHERE cuboid = 'sex,extra3'"
+    ).fetchall()
+    labels = [(sex, str(extra)) for sex in ("F", "M") for extra in range(1, 5)]
+    assert [row[:2] for row in rows] == labels
+    assert [row[2] for row in rows] == cube["sex", "extra3"].values.ravel().tolist()
+    assert {row[3] for row in rows} == {cube.variance("sex", "extra3")}
+    alone = duckdb.sql(f"SELECT value1, value2 FROM '{folder / CUBOIDS}' WHERE cuboid = 'sex'").fetchall()
+    assert alone == [("F", None), ("M", None)]
+
+
+@pytest.mark.parametrize(
+    ("there", "what"),
+    [
+        (400_000, "cuboids of at most 2 dimensions"),
+        (20_000, "cuboids of at most 1 dimension,"),
+        (1, "fewer dimensions"),
+    ],
+)
+def test_a_closure_too_large_for_memory_is_refused_with_what_would_fit(there, what):
+    plan = plan_cube(Lattice((10,) * 22), LaplaceNoise(Fraction(1), "add-remove"), cuboids=3)
+    with pytest.raises(UnsupportedQuery, match=f"nothing was spent: choose {what}"):
+        require_memory(plan, available=there)
+    some = plan_cube(Lattice((10,) * 22), LaplaceNoise(Fraction(1), "add-remove"), cuboids=[(0, 1), (2, 3)])
+    with pytest.raises(UnsupportedQuery, match="fewer dimensions or fewer cuboids"):
+        require_memory(some, available=1)

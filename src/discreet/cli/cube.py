@@ -1,33 +1,36 @@
-"""discreet cube plan | publish | show"""
+"""discreet cube plan | publish | show | average | export"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from discreet.cli.present import Json, VaultPath, command, err, out, print_json
-from discreet.cli.show_cube import show_cube, show_cuboid, show_plan
+from discreet.cli.present import Json, VaultPath, command, out, print_json, waiting
 from discreet.errors import ArchiveError, DiscreetError, InvalidBudget, UnsupportedQuery
-from discreet.ledger.budget import exact_amount
-from discreet.query.lattice import Cuboids, Label, Lattice
 
 if TYPE_CHECKING:
     from discreet.cube.plan import CubePlan
-    from discreet.cube.progress import Progress as Told
+    from discreet.query.lattice import Cuboids, Label
     from discreet.vault import Vault
 
 app = typer.Typer(help="Data cubes: plan them, publish them, look at them.", no_args_is_help=True)
 
 WhichCuboids = Annotated[str, typer.Option(help="all; at most so many dimensions: 3; or a list: 'sex,age;region'")]
 Planner = Annotated[str, typer.Option(help="optimal, bmax, bmaxg, pmost, pmostg, all or base")]
-Goal = Annotated[str, typer.Option(help="what optimal makes small: max, mean, weighted or mean-std")]
+Goal = Annotated[str, typer.Option(help="what optimal makes small: max, mean, weighted, mean-std; or large: most")]
 Dimensions = Annotated[str | None, typer.Option(help="the cube's dimensions: sex,age; every attribute by default")]
 Weight = Annotated[list[str] | None, typer.Option(help="how much a cuboid matters: sex,age=3; 1 by default")]
-Bound = Annotated[float | None, typer.Option(help="for pmost and pmostg: the variance up to which a cuboid is precise")]
+Bound = Annotated[float | None, typer.Option(help="for most, pmost, pmostg: the variance up to which one is precise")]
+Expected = Annotated[
+    list[str] | None, typer.Option(help="the variance that you expect of a cuboid: sex,age=100; others=400")
+]
+Estimate = Annotated[Path | None, typer.Option(help="a cube published before: make relative errors small, by it")]
+MeasureOf = Annotated[str, typer.Option("--measure", help="count, or sum(income): an attribute with declared bounds")]
+Facts = Annotated[bool, typer.Option("--facts", help="agree exactly with the vault's facts that are cuboids")]
 SPENDS = "what the cube spends: 1, 0.5, 1/3"
 SPENDS_RHO = "in a vault with a budget of ρ: how much of it the cube may spend"
 
@@ -46,20 +49,36 @@ def plan(
     dimensions: Dimensions = None,
     weight: Weight = None,
     bound: Bound = None,
+    expected: Expected = None,
+    estimate: Estimate = None,
+    measure: MeasureOf = "count",
+    facts: Facts = False,
     continuous: Annotated[bool, typer.Option("--continuous", help="state variances as 2λ², like the papers")] = False,
     plot: Annotated[Path | None, typer.Option(help="draw the lattice to this file")] = None,
     as_json: Json = False,
 ) -> None:
     """Show which cuboids would be measured, and how exact each would be. Spends nothing."""
-    choice = _choice(cuboids, planner, objective, weight, bound, by_index=vault is None)
+    from discreet.cli.show_cube import show_plan
+
+    choice = _choice(cuboids, planner, objective, weight, bound, expected, by_index=vault is None)
     if (vault is None) == (sizes is None):
         raise UnsupportedQuery("name a vault, or give --sizes 9,16,7 --neighbours add-remove instead")
     if vault is None:
+        if estimate is not None:
+            raise UnsupportedQuery("--estimate takes a cube of a vault: name the vault, not --sizes")
         planned = _plan_for_sizes(str(sizes), neighbours, epsilon, rho, choice)
     else:
         from discreet.vault import Vault
 
-        planned = Vault.open(vault).plan_cube(epsilon=epsilon, rho=rho, dimensions=_names(dimensions), **choice)
+        planned = Vault.open(vault).plan_cube(
+            epsilon=epsilon,
+            rho=rho,
+            dimensions=_names(dimensions),
+            estimate=estimate,
+            measure=measure,
+            facts="vault" if facts else None,
+            **choice,
+        )
     if continuous:
         planned = replace(planned, noise=planned.noise.as_continuous())
     if plot is not None:
@@ -88,26 +107,43 @@ def publish(
     dimensions: Dimensions = None,
     weight: Weight = None,
     bound: Bound = None,
+    expected: Expected = None,
+    estimate: Estimate = None,
+    measure: MeasureOf = "count",
+    facts: Facts = False,
     consistent: Annotated[bool, typer.Option(help="make every roll-up fit, which also lowers the noise")] = True,
+    norm: Annotated[str, typer.Option(help="l2, least squares; or by a linear program, where small: l1, linf")] = "l2",
+    counts: Annotated[str, typer.Option(help="real, nonnegative or whole: what cells may be")] = "real",
     as_json: Json = False,
 ) -> None:
     """Publish a cube: measured in one release, charged once, written to a folder that needs no vault."""
+    from discreet.cli.show_cube import show_cube
     from discreet.cube.folder import require_new_folder
     from discreet.vault import Vault
 
     if (epsilon is None and rho is None) == (charge is None):
         raise InvalidBudget("say what the cube may spend, --epsilon 0.5, or which charge to go on from, --charge 17")
-    choice = _choice(cuboids, planner, objective, weight, bound)
+    choice = _choice(cuboids, planner, objective, weight, bound, expected)
     require_new_folder(folder)
-    opened = Vault.open(vault)
-    what: CubePlan | int = (
-        opened.plan_cube(epsilon=epsilon, rho=rho, dimensions=_names(dimensions), **choice)
-        if charge is None
-        else charge
-    )
-    with _resumable(opened, folder), _bar() as told:
-        cube = opened.publish_cube(what, consistent=consistent, progress=told)
-        cube.save(folder, told)
+    with waiting("planning", as_json) as told:
+        opened = Vault.open(vault, progress=told)
+        what: CubePlan | int = (
+            opened.plan_cube(
+                epsilon=epsilon,
+                rho=rho,
+                dimensions=_names(dimensions),
+                estimate=estimate,
+                measure=measure,
+                facts="vault" if facts else None,
+                **choice,
+            )
+            if charge is None
+            else charge
+        )
+        with _resumable(opened, folder):
+            shape: dict[str, Any] = {"norm": norm, "counts": counts}
+            cube = opened.publish_cube(what, consistent=consistent, progress=told, **shape)
+            cube.save(folder, told)
     if as_json:
         print_json({**cube.describe(), "folder": str(folder)})
         return
@@ -125,11 +161,12 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a cuboid of a published cube, with intervals. Public, and free."""
+    from discreet.cli.show_cube import show_cube, show_cuboid
     from discreet.cube.cube import Cube
 
     cube = Cube.load(folder)
     names = tuple(dimensions or ())
-    cuboid, width = cube[names], cube.halfwidth(*names, confidence=confidence)
+    cuboid, (low, high) = cube[names], cube.interval(*names, confidence=confidence)
     if plot is not None:
         from discreet.cube.draw import plot_cuboid
 
@@ -139,9 +176,11 @@ def show(
             {
                 "dimensions": list(names),
                 "labels": {name: cuboid.coords[name].values for name in names},
-                "count": cuboid.values,
+                str(cuboid.name): cuboid.values,
+                "low": low.values,
+                "high": high.values,
                 "variance": cube.variance(*names),
-                "halfwidth": width,
+                "halfwidth": cube.halfwidth(*names, confidence=confidence),
                 "confidence": confidence,
                 "guarantee": cube.guarantee,
                 "receipt": str(cube.origin.receipt),
@@ -151,24 +190,90 @@ def show(
     if not names:
         show_cube(cube)
         out.print()
-    show_cuboid(cuboid, width, confidence)
+    show_cuboid(cuboid, low, high, confidence)
+    if cube.norm != "l2" and cube.counts == "real":
+        out.print(f"[dim]{cube.norm_bound(confidence)}.[/]", soft_wrap=True)
+    if cube.counts != "real" or cube.norm != "l2":
+        out.print("[dim]Intervals are those of least squares; a cell may lie beyond its own.[/]", soft_wrap=True)
     out.print(f"[dim]{cube.guarantee}[/]", soft_wrap=True)
 
 
+@app.command()
+@command
+def average(
+    sums: Annotated[Path, typer.Argument(metavar="SUMS", help="a published cube of sums", show_default=False)],
+    counts: Annotated[Path, typer.Argument(metavar="COUNTS", help="a published cube of counts", show_default=False)],
+    dimensions: Annotated[list[str] | None, typer.Argument(help="the cuboid's dimensions; none: the total")] = None,
+    confidence: Annotated[float, typer.Option(help="how surely the intervals hold")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Show averages, with intervals, from a cube of sums and a cube of counts. Public, and free."""
+    from discreet.cli.show_cube import show_cuboid
+    from discreet.cube.average import Averages
+    from discreet.cube.cube import Cube
+
+    averages, names = Averages(Cube.load(sums), Cube.load(counts)), tuple(dimensions or ())
+    cuboid, (low, high) = averages[names], averages.interval(*names, confidence=confidence)
+    if as_json:
+        labels = {name: cuboid.coords[name].values for name in names}
+        print_json(
+            {
+                "dimensions": list(names),
+                "labels": labels,
+                "average": cuboid.values,
+                "low": low.values,
+                "high": high.values,
+                "confidence": confidence,
+                "guarantees": [averages.sums.guarantee, averages.counts.guarantee],
+            }
+        )
+        return
+    show_cuboid(cuboid, low, high, confidence)
+
+
+@app.command()
+@command
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a published cube's folder", show_default=False)],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="NetCDF (.nc), Zarr (.zarr) or SDMX-CSV (.csv)")],
+    cuboid: Annotated[list[str] | None, typer.Option(help="only this one: sex,age; may be repeated")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a published cube for other tools."""
+    from discreet.cube.cube import Cube
+    from discreet.cube.export import require_format
+
+    require_format(path)
+    cube = Cube.load(folder)
+    cube.export(path, None if cuboid is None else [_cuboid(text, by_index=False) for text in cuboid])
+    written = len(cube.cuboids) if cuboid is None else len(cuboid)
+    if as_json:
+        print_json({"file": str(path), "cuboids": written})
+        return
+    out.print(f"{written:,} cuboids are in [bold]{path}[/]", soft_wrap=True)
+
+
 def _choice(
-    cuboids: str, planner: str, objective: str, weights: list[str] | None, bound: float | None, by_index: bool = False
+    cuboids: str,
+    planner: str,
+    objective: str,
+    weights: list[str] | None,
+    bound: float | None,
+    expected: list[str] | None,
+    by_index: bool = False,
 ) -> dict[str, Any]:
     """What both ways to plan take, as they take it."""
     return {
         "cuboids": _which(cuboids, by_index),
         "planner": planner,
         "objective": objective,
-        "weights": dict(_weight(text, by_index) for text in weights or ()),
+        "weights": dict(_numbered(text, by_index, "a weight") for text in weights or ()),
         "bound": bound,
+        "expected": dict(map(partial(_expected, by_index=by_index), expected or ())),
     }
 
 
-def _which(text: str, by_index: bool) -> Cuboids:
+def _which(text: str, by_index: bool) -> "Cuboids":
     if text == "all":
         return "all"
     if text.isdecimal():
@@ -176,7 +281,7 @@ def _which(text: str, by_index: bool) -> Cuboids:
     return [_cuboid(part, by_index) for part in text.split(";") if part.strip()]
 
 
-def _cuboid(text: str, by_index: bool) -> tuple[Label, ...]:
+def _cuboid(text: str, by_index: bool) -> "tuple[Label, ...]":
     """Dimensions by comma; `total` is the cuboid without any."""
     if text.strip() == "total":
         return ()
@@ -184,12 +289,20 @@ def _cuboid(text: str, by_index: bool) -> tuple[Label, ...]:
     return tuple(int(name) if by_index and name.isdecimal() else name for name in names)
 
 
-def _weight(text: str, by_index: bool) -> tuple[tuple[Label, ...], float]:
+def _numbered(text: str, by_index: bool, what: str) -> "tuple[tuple[Label, ...], float]":
+    """A cuboid with a number."""
     cuboid, _, number = text.rpartition("=")
     try:
         return _cuboid(cuboid, by_index), float(number)
     except ValueError:
-        raise UnsupportedQuery(f"a weight looks like sex,age=3, not {text!r}") from None
+        raise UnsupportedQuery(f"{what} looks like sex,age=3, not {text!r}") from None
+
+
+def _expected(text: str, by_index: bool) -> "tuple[tuple[Label, ...] | str, float]":
+    from discreet.query.lattice import OTHERS
+
+    cuboid, variance = _numbered(text, by_index, "an expected variance")
+    return (OTHERS if cuboid == (OTHERS,) else cuboid), variance
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -201,6 +314,8 @@ def _plan_for_sizes(
 ) -> "CubePlan":
     from discreet.cube.noise_model import GaussianNoise, LaplaceNoise, NoiseModel
     from discreet.cube.planning import plan_cube
+    from discreet.ledger.budget import exact_amount
+    from discreet.query.lattice import Lattice
 
     try:
         lattice = Lattice(tuple(int(size) for size in sizes.split(",")))
@@ -216,15 +331,6 @@ def _plan_for_sizes(
     else:
         noise = GaussianNoise(exact_amount(rho, "ρ"), neighbours)  # type: ignore[arg-type]
     return plan_cube(lattice, noise, **choice)
-
-
-@contextmanager
-def _bar() -> "Iterator[Told]":
-    """A progress bar on standard error, where somebody watches."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
-        task = progress.add_task("", total=1.0)
-        yield lambda what, done: progress.update(task, description=what, completed=done)
 
 
 @contextmanager

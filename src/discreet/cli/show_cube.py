@@ -1,9 +1,11 @@
 """Cube plans and cubes as tables for terminals."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.cli.present import out, pairs, table
 from discreet.domain.attribute import equals_text
@@ -16,15 +18,20 @@ if TYPE_CHECKING:
 
 MOST_CUBOIDS = 64
 """Plans with more cuboids than this show those that are measured, and the others by level."""
+MOST_SOURCES, FEW_SOURCES = 256, 16
+"""Of more measured cuboids than the one, so many as the other are shown."""
 MOST_CELLS = 200
 WIDEST_LEVEL = 72
+WORTH_SAYING = 10**8
+"""Bytes of memory from which on a plan says what it needs."""
 
 
 def show_plan(plan: "CubePlan") -> None:
     """The lattice, level by level, then the cuboids with their shares and errors."""
     from discreet.cube.interval import halfwidth
+    from discreet.cube.memory import needed_bytes
 
-    lattice, noise = plan.lattice, plan.noise
+    lattice, noise, needed = plan.lattice, plan.noise, needed_bytes(plan)
     shares = dict(zip(plan.source_masks, plan.shares, strict=True))
     masks = sorted({*plan.published, *plan.source_masks}, key=lambda mask: (mask.bit_count(), lattice.axes(mask)))
     widths = {mask: halfwidth(plan, mask, True, 0.95) for mask in masks}
@@ -38,25 +45,48 @@ def show_plan(plan: "CubePlan") -> None:
     ]
     table("", ("dimensions", "cuboids (● measured)", "± at 95%"), levels, right=("dimensions", "± at 95%"))
     out.print()
-    listed = masks if len(masks) <= MOST_CUBOIDS else sorted(shares, key=lambda mask: -shares[mask])
+    most = MOST_SOURCES if len(shares) <= MOST_SOURCES else FEW_SOURCES
+    largest = sorted(shares, key=lambda mask: -shares[mask])[:most]
+    listed = masks if len(masks) <= MOST_CUBOIDS else largest
     lines = [
         (
             " × ".join(map(str, lattice.names_of(mask))) or "total",
             f"{lattice.cells(mask):,}",
-            f"{float(shares[mask]):.1%}" if mask in shares else "",
+            _share_text(float(shares[mask])) if mask in shares else "",
             f"{widths[mask]:,.0f}",
         )
         for mask in listed
     ]
     numbers = ("cells", f"share of {noise.symbol}", "± at 95%")
     table("" if listed is masks else "measured", ("cuboid", *numbers), lines, right=numbers)
+    if listed is largest and len(shares) > len(largest):
+        out.print(f"[dim]and {len(shares) - len(largest):,} more with no larger shares: --json prints all[/]")
+    known = [", ".join(map(str, plan.lattice.names_of(mask))) or "the total" for mask, _ in plan.known]
     pairs(
         "",
         [
+            *([("known exactly", "; ".join(known))] if known else []),
             ("largest variance", f"{plan.max_variance_consistent:,.1f} ({plan.max_variance:,.1f} without consistency)"),
             ("mean variance", f"{plan.mean_variance_consistent:,.1f} ({plan.mean_variance:,.1f} without consistency)"),
+            *_aims(plan),
+            *([("memory to publish", f"{needed / 1e9:,.1f} GB")] if needed >= WORTH_SAYING else []),
         ],
     )
+
+
+def _aims(plan: "CubePlan") -> list[tuple[str, str]]:
+    """What was reached of what was expected, and within the bound, where there is such."""
+    rows = []
+    if plan.expected:
+        rows.append(("largest ratio", f"{plan.ratios().max():,.4g} of the variance that was expected"))
+    if plan.bound is not None:
+        whole, what = sum(plan.weights), "ratio" if plan.expected else "variance"
+        rows.append(("precise", f"{plan.precise_weight():,.6g} of {whole:,.6g}: {what} at most {plan.bound:,.6g}"))
+    return rows
+
+
+def _share_text(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.0005 else f"{share:.2g}"
 
 
 def _level(level: int, widths: Mapping[int, float], measured: Container[int]) -> tuple[object, ...]:
@@ -69,23 +99,35 @@ def _level(level: int, widths: Mapping[int, float], measured: Container[int]) ->
 
 def show_cube(cube: "Cube") -> None:
     """What a cube holds, what it promises and where it comes from."""
+    from discreet.cube.cube import dimensions_in_words
+
     about = cube.describe()
-    sizes = " × ".join(f"{name} {size}" for name, size in about.pop("dimensions").items())
+    sizes = dimensions_in_words(about.pop("dimensions"))
     rows = [(name, f"{value:,}" if type(value) is int else value) for name, value in about.items()]
     pairs(f"{about['table']}: {sizes}", rows)
 
 
-def show_cuboid(cuboid: "xr.DataArray", halfwidth: float, confidence: float) -> None:
+def show_cuboid(cuboid: "xr.DataArray", low: "xr.DataArray", high: "xr.DataArray", confidence: float) -> None:
     """Each cell with its interval; the first ones of a large cuboid."""
+    shown, ends = _in_words(cuboid.values), (_in_words(low.values), _in_words(high.values))
+    width = np.unique(np.round([high - cuboid, cuboid - low], 6))
+    plain = width.size == 1
     names = [str(name) for name in cuboid.dims]
     labels = [cuboid.coords[name].values for name in names]
     rows: list[tuple[str, ...]] = []
-    for cell in np.ndindex(cuboid.shape):
+    for cell in product(*map(range, cuboid.shape)):
         if len(rows) == MOST_CELLS:
             break
         words = [str(label[code]) for label, code in zip(labels, cell, strict=True)]
-        rows.append((*words, f"{round(float(cuboid.values[cell])):,}", f"± {halfwidth:,.0f}"))
-    margin = f"at {100 * confidence:.6g}%"
-    table("", (*names, "count", margin), rows, right=("count", margin))
+        rows.append((*words, shown(cell), f"± {width[0]:,.0f}" if plain else f"{ends[0](cell)} to {ends[1](cell)}"))
+    margin, what = f"at {100 * confidence:.6g}%", str(cuboid.name)
+    table("", (*names, what, margin), rows, right=(what, margin))
     if cuboid.size > len(rows):
-        out.print(f"[dim]and {cuboid.size - len(rows):,} more: --json prints all, cuboids.parquet holds them[/]")
+        out.print(f"[dim]and {cuboid.size - len(rows):,} more: --json prints all of them[/]")
+
+
+def _in_words(values: NDArray[np.float64]) -> Callable[[tuple[int, ...]], str]:
+    """Cells as whole numbers; with digits behind the point where all are small and some are not whole."""
+    finite = values[np.isfinite(values)]
+    small = finite.size and np.abs(finite).max() < 100 and (finite != np.rint(finite)).any()
+    return lambda cell: "–" if np.isnan(values[cell]) else f"{values[cell]:,.{2 if small else 0}f}"

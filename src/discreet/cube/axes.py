@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from discreet.cube.cores import on_all_cores
+from discreet.cores import on_all_cores
 
 Cells = NDArray[np.float64]
 

@@ -27,11 +27,14 @@ Source = tuple[int, NDArray[np.int64] | NDArray[np.float64]]
 """A mask and its noisy table, with one axis for each dimension of the mask, in order."""
 
 
-def reconcile(lattice: Lattice, sources: Iterable[Source], variances: Mapping[int, float]) -> Cube:
+def reconcile(
+    lattice: Lattice, sources: Iterable[Source], variances: Mapping[int, float], unknown: float = np.nan
+) -> Cube:
     """The consistent cube: of all whose roll-ups fit, the nearest to the sources by weighted least squares.
 
     `variances` has the σ² > 0 of the noise on each cell of each source. Sources are taken one at a time, so memory is
-    the cube's and one source's. Cuboids that no source can compute are NaN, never invented.
+    the cube's and one source's. Cuboids that no source can compute are NaN, never invented; unless `unknown` is 0: then
+    nothing is added for what no source tells.
     """
     cube = np.zeros(lattice.cube_shape)
     precisions = np.zeros(1 << lattice.dimensions)
@@ -42,7 +45,7 @@ def reconcile(lattice: Lattice, sources: Iterable[Source], variances: Mapping[in
         place(cube, lattice.axes(mask), table, precisions[mask])
     sweep(precisions, residual_matrices(lattice.sizes))
     # Nothing is known of a subset that no source holds: NaN spreads from it to the cuboids that need it, no further.
-    solve_diagonally(cube, np.where(precisions > 0, 1 / np.maximum(precisions, 1e-300), np.nan))
+    solve_diagonally(cube, np.where(precisions > 0, 1 / np.maximum(precisions, 1e-300), unknown))
     return cube
 
 

@@ -1,26 +1,41 @@
 """The published cube: labelled cuboids with exact variances. Everything in it is public, and needs no vault."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.cube.interval import halfwidth, require_confidence
 from discreet.cube.plan import CubePlan
-from discreet.cube.progress import Progress, silent
 from discreet.domain.attribute import Attribute
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
+from discreet.progress import Progress, silent
 from discreet.query.lattice import Label
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from discreet.cube.norms import NormBound
+
+MOST_NAMED = 20
+"""So many dimensions are named where a cube is told of."""
+
+Norm = Literal["l2", "l1", "linf"]
+"""The distance from the sources that a consistent cube makes least."""
+Counts = Literal["real", "nonnegative", "whole"]
+"""What cells may be: any number, none below 0, or whole numbers that are not below 0."""
+
+OTHER_SHAPE = (
+    "not unbiased; variances and half-widths are those of the least-squares cube from the same measurements, and need "
+    "not hold for these numbers"
+)
 
 Cells = NDArray[np.float64]
 Draws = NDArray[np.int64]
@@ -71,6 +86,8 @@ class Cube:
     cuboids: Mapping[int, Cells]
     consistent: bool
     origin: Origin
+    norm: Norm = "l2"
+    counts: Counts = "real"
     sliced: Mapping[int, int] = field(default_factory=dict)
     """The codes that a slice is for, by axis."""
     rolled_up: int = 0
@@ -95,32 +112,72 @@ class Cube:
         import xarray as xr  # takes longer to import than a cube to publish
 
         asked = names if isinstance(names, tuple) else (names,)
-        mask = self._mask(asked)
-        cells = self._cells(mask)[tuple(self.sliced.get(axis, slice(None)) for axis in self.plan.lattice.axes(mask))]
-        axes = [axis for axis in self.plan.lattice.axes(mask) if axis not in self.sliced]
+        axes = [axis for axis in self.plan.lattice.axes(self._mask(asked)) if axis not in self.sliced]
         dimensions = [self.dimensions[axis] for axis in axes]
         array = xr.DataArray(
-            cells,
+            self.cells(*asked),
             dims=[dimension.name for dimension in dimensions],
             coords={dimension.name: list(dimension.labels) for dimension in dimensions},
-            name="count",
+            name=self.plan.noise.measure.name,
             attrs={"variance": self.variance(*asked), "guarantee": str(self.guarantee)},
         )
         return array.transpose(*map(str, asked))
 
+    def cells(self, *names: Label) -> Cells:
+        """The counts of a cuboid without labels, its axes in the order of the cube's dimensions."""
+        mask = self._mask(names)
+        axes = self.plan.lattice.axes(mask)
+        return self._cells(mask)[tuple(self.sliced.get(axis, slice(None)) for axis in axes)]
+
     def variance(self, *names: Label) -> float:
-        """The exact variance of the noise in each cell of a cuboid."""
+        """The exact variance of the noise in each cell of a cuboid: after least squares, whatever its shape is."""
         mask = self._mask(names)
         return self.plan.variance(*self.plan.lattice.names_of(mask), consistent=self.consistent)
 
     def halfwidth(self, *names: Label, confidence: float = 0.95) -> float:
-        """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability."""
+        """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability: after
+        least squares. The cells of another shape have no such width; see `interval`."""
         return halfwidth(self.plan, self._mask(names), self.consistent, require_confidence(confidence))
 
     def interval(self, *names: Label, confidence: float = 0.95) -> "tuple[xr.DataArray, xr.DataArray]":
-        """Bounds that hold the true cuboid with at least this probability, cell by cell."""
-        cuboid, width = self[names], self.halfwidth(*names, confidence=confidence)
-        return cuboid - width, cuboid + width
+        """Bounds that hold the true cuboid with at least this probability, cell by cell: those of least squares, which
+        the value of another shape may lie beyond; not below 0 where counts are not."""
+        cuboid, width = self.least_squares[names], self.halfwidth(*names, confidence=confidence)
+        low, high = cuboid - width, cuboid + width
+        return (low, high) if self.counts == "real" else (low.clip(min=0), high.clip(min=0))
+
+    @cached_property
+    def least_squares(self) -> "Cube":
+        """The cube as least squares makes it, whatever shape this one has."""
+        from discreet.cube.publish import cuboids_of
+
+        if self._is_least_squares:
+            return self
+        cuboids = cuboids_of(self.plan, self.sources.items(), self.consistent)
+        return replace(self, cuboids=cuboids, norm="l2", counts="real")
+
+    def reshaped(self, *, norm: Norm = "l2", counts: Counts = "real") -> "Cube":
+        """The cube nearest to its sources in another norm, or one whose counts are `nonnegative` or `whole`: computed
+        from what was released, so for nothing. Roll-ups fit."""
+        from discreet.cube.reshape import reshaped
+
+        return reshaped(self, norm, counts)
+
+    def norm_bound(self, probability: float = 0.95) -> "NormBound":
+        """How near the truth a cube of norm l1 or linf is, over all its sources. [cubes, Theorems 4.2.1 and 4.2.2]"""
+        from discreet.cube.reshape import bound_of
+
+        if self.norm == "l2":
+            raise UnsupportedQuery("least squares has intervals for every cell; a norm's bound is for l1 and linf")
+        if self.counts != "real":
+            raise UnsupportedQuery(f"a norm's bound is for its own numbers, and {self.counts} counts are others")
+        return bound_of(self.plan, self.norm, require_confidence(probability))
+
+    def export(self, path: str | Path, cuboids: Iterable[tuple[Label, ...]] | None = None) -> None:
+        """Write the published cuboids, or some, for other tools: `.nc` NetCDF, `.zarr` Zarr, `.csv` SDMX-CSV."""
+        from discreet.cube.export import export_cube
+
+        export_cube(self, Path(path), cuboids)
 
     def slice(self, **values: object) -> "Cube":
         """The cube of those people only: `cube.slice(sex="F")["age"]`. It has the dimensions that are left."""
@@ -184,7 +241,8 @@ class Cube:
             finer = self._holder(mask)
             return self._summed(self.cuboids[finer], finer, mask)
         source = self.plan.best_source(mask)
-        return self._summed(self.sources[source].astype(np.float64), source, mask)
+        grains = self.sources[source].astype(np.float64)
+        return self._summed(float(self.plan.noise.measure.grain) * grains, source, mask)
 
     def _summed(self, cells: Cells, finer: int, mask: int) -> Cells:
         axes = self.plan.lattice.axes(finer)
@@ -202,18 +260,32 @@ class Cube:
             "planner": plan.planner,
             "sources": len(plan.source_masks),
             "consistent": self.consistent,
+            **self.unusual(),
             "guarantee": str(self.guarantee),
             "receipt": str(self.origin.receipt),
         }
 
+    def unusual(self) -> dict[str, str]:
+        """How it differs from counts by least squares: its measure, its norm, what its counts may be."""
+        usual = {"measure": "count", "norm": "l2", "counts": "real"}
+        own = {"measure": str(self.plan.noise.measure), "norm": self.norm, "counts": self.counts}
+        differs: dict[str, str] = {key: value for key, value in own.items() if value != usual[key]}
+        return {**differs, **({} if self._is_least_squares else {"note": OTHER_SHAPE})}
+
+    @property
+    def _is_least_squares(self) -> bool:
+        return (self.norm, self.counts) == ("l2", "real")
+
     def __repr__(self) -> str:
         about = self.describe()
-        sizes = " × ".join(f"{name} {size}" for name, size in about["dimensions"].items())
-        return f"<Cube of {about['table']}: {sizes}; {about['cuboids']:,} cuboids, {about['cells']:,} cells>"
+        return (
+            f"<Cube of {about['table']}: {dimensions_in_words(about['dimensions'])}; "
+            f"{about['cuboids']:,} cuboids, {about['cells']:,} cells>"
+        )
 
     def _repr_html_(self) -> str:
         about = self.describe()
-        sizes = " × ".join(f"{escape(name)} {size}" for name, size in about.pop("dimensions").items())
+        sizes = escape(dimensions_in_words(about.pop("dimensions")))
         title = f"<b>Cube of {escape(about.pop('table'))}</b>: {sizes}"
         lines = "".join(
             f"<tr><th style='text-align:left'>{key}</th>"
@@ -221,3 +293,9 @@ class Cube:
             for key, value in about.items()
         )
         return f"{title}<table>{lines}</table>"
+
+
+def dimensions_in_words(dimensions: Mapping[str, int]) -> str:
+    """Dimensions with their sizes; the first ones, where there are very many."""
+    shown = [f"{name} {size}" for name, size in dimensions.items()][:MOST_NAMED]
+    return " × ".join(shown) + (f" and {len(dimensions) - MOST_NAMED} more" if len(dimensions) > MOST_NAMED else "")

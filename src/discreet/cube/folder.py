@@ -2,7 +2,8 @@
 
 `sources.parquet` holds what was measured, raw; `cuboids.parquet` what was made of it. Both look like the result of
 GROUP BY CUBE: a column for each dimension, null where a cuboid does not have it, then the count and the variance of
-its noise. The folder is written aside, synced and renamed: what is there is whole.
+its noise. With more dimensions than a table should have columns, there is a column for each value of a cuboid instead.
+The folder is written aside, synced and renamed: what is there is whole.
 """
 
 import hashlib
@@ -17,12 +18,13 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.cube.cube import Cube, Dimension, Origin
-from discreet.cube.parquet import columns_of, read_cells, write_cells
-from discreet.cube.progress import Progress, silent
+from discreet.cube.parquet import columns_of, is_wide_file, read_cells, write_cells
+from discreet.cube.parquet_wide import value_columns
 from discreet.cube.record import plan_of, plan_record
 from discreet.errors import ArchiveError
 from discreet.ledger.guarantee import guarantee_from_json
 from discreet.ledger.receipt import Receipt
+from discreet.progress import Progress, silent
 
 FORMAT = 1
 PACKAGE, SOURCES, CUBOIDS = "datapackage.json", "sources.parquet", "cuboids.parquet"
@@ -54,7 +56,9 @@ def write_cube(cube: Cube, path: Path, progress: Progress = silent) -> None:
         sources = {mask: cube.sources[mask] for mask in sorted(cube.sources)}
         cuboids = {mask: cube.cuboids[mask] for mask in sorted(cube.cuboids)}
         variances = dict(zip(cube.plan.published, cube.plan.variances(cube.consistent).tolist(), strict=True))
-        write_cells(aside / SOURCES, cube, sources, cube.plan.source_variances)
+        square = float(cube.plan.noise.measure.grain) ** 2
+        in_grains = {mask: variance / square for mask, variance in cube.plan.source_variances.items()}
+        write_cells(aside / SOURCES, cube, sources, in_grains)
         write_cells(aside / CUBOIDS, cube, cuboids, variances, progress)
         package = _package(cube, aside)
         text = json.dumps({**package, "sha256": _digest(package)}, indent=2, ensure_ascii=False)
@@ -96,6 +100,8 @@ def read_cube(path: Path) -> Cube:
             sources=read_cells(path / SOURCES, plan, tuple(sorted(plan.source_masks)), np.int64),
             cuboids=read_cells(path / CUBOIDS, plan, tuple(sorted(plan.published)), np.float64),
             consistent=about["consistent"],
+            norm=about.get("norm", "l2"),
+            counts=about.get("counts", "real"),
             origin=Origin(
                 about["table"],
                 guarantee_from_json(about["guarantee"]),
@@ -109,25 +115,26 @@ def read_cube(path: Path) -> Cube:
 
 def _package(cube: Cube, folder: Path) -> Json:
     plan = cube.plan
-    record = plan_record(plan)
-    for source, variance in zip(record["sources"], plan.source_variances.values(), strict=True):
-        source["variance"] = variance
+    noisy, made = "the measured cuboids, each cell with independent noise", "the published cuboids, computed from these"
+    note = cube.unusual().get("note")
     return {
         "profile": "data-package",
         "name": f"{cube.origin.table}-cube".lower().replace("_", "-"),
-        "title": f"Counts of {cube.origin.table} by {', '.join(d.name for d in cube.dimensions)}, with noise",
-        "description": f"{cube.guarantee}. Null in a dimension's column: all its values together.",
+        "title": f"{_held(cube)} of {cube.origin.table} by {', '.join(d.name for d in cube.dimensions)}, with noise",
+        "description": f"{cube.guarantee}. Null: all values together.",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "resources": [
-            _resource(folder / SOURCES, cube, "integer", "the measured cuboids, each cell with independent noise"),
-            _resource(folder / CUBOIDS, cube, "number", "the published cuboids, computed from the measured ones"),
+            _resource(folder / SOURCES, cube, "integer", noisy + _unit(cube)),
+            _resource(folder / CUBOIDS, cube, "number", f"{made}; {note}" if note else made),
         ],
         "cube": {
             "format": FORMAT,
             "table": cube.origin.table,
             "dimensions": [{"name": d.name, "codes": d.labels, "source": d.source} for d in cube.dimensions],
-            "plan": record,
+            "plan": plan_record(plan),
             "consistent": cube.consistent,
+            "norm": cube.norm,
+            "counts": cube.counts,
             "constraints": CONSTRAINTS if cube.consistent else [],
             "guarantee": cube.guarantee.to_json(),
             "charge": cube.origin.charge,
@@ -136,13 +143,23 @@ def _package(cube: Cube, folder: Path) -> Json:
     }
 
 
-def _resource(path: Path, cube: Cube, count: str, what: str) -> Json:
+def _held(cube: Cube) -> str:
+    of = cube.plan.noise.measure.of
+    return "Counts" if of is None else f"Sums of {of}"
+
+
+def _unit(cube: Cube) -> str:
+    grain = cube.plan.noise.measure.grain
+    return "" if grain == 1 else f", in units of {grain}"
+
+
+def _resource(path: Path, cube: Cube, kind: str, what: str) -> Json:
     own = columns_of(cube.plan)
     fields = [
         {"name": own.cuboid, "type": "string", "description": "its dimensions, by comma; empty for the total"},
-        *({"name": d.name, "type": "string", "description": d.source} for d in cube.dimensions),
-        {"name": own.count, "type": count},
-        {"name": own.variance, "type": "number", "description": "the exact variance of the noise in the count"},
+        *_value_fields(cube),
+        {"name": own.measure, "type": kind},
+        {"name": own.variance, "type": "number", "description": "the exact variance of the noise in it"},
     ]
     return {
         "name": path.stem,
@@ -154,6 +171,15 @@ def _resource(path: Path, cube: Cube, count: str, what: str) -> Json:
         "hash": _file_hash(path),
         "schema": {"fields": fields},
     }
+
+
+def _value_fields(cube: Cube) -> list[Json]:
+    if not is_wide_file(cube.plan):
+        return [{"name": d.name, "type": "string", "description": d.source} for d in cube.dimensions]
+    return [
+        {"name": name, "type": "string", "description": f"a value of the cuboid's dimension {place}"}
+        for place, name in enumerate(value_columns(cube.plan.lattice, cube.cuboids), 1)
+    ]
 
 
 def _digest(package: Json) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfc
 
 from discreet.cube.noise_model import LaplaceNoise
 from discreet.cube.plan import CubePlan
@@ -34,14 +33,17 @@ def require_confidence(confidence: float) -> float:
 def halfwidth(plan: CubePlan, mask: int, consistent: bool, confidence: float) -> float:
     """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability."""
     noise = plan.noise
+    if consistent and any(not mask & ~known for known, _ in plan.known):
+        return 0.0
+    grain = noise.measure.grain
+    variance = plan.variance(*plan.lattice.names_of(mask), consistent=consistent) / float(grain) ** 2
     if not isinstance(noise, LaplaceNoise):
-        return normal_halfwidth(plan.variance(*plan.lattice.names_of(mask), consistent=consistent), confidence)
-    shares = dict(zip(plan.source_masks, plan.shares, strict=True))
-    if not consistent or len(shares) == 1:
+        return float(grain) * normal_halfwidth(variance, confidence)
+    if not consistent or (len(plan.shares) == 1 and not plan.known):
         source = plan.best_source(mask)
-        return sum_halfwidth(noise.scale(shares[source]), plan.lattice.magnification(mask, source), confidence)
-    variance = plan.variance(*plan.lattice.names_of(mask))
-    return combination_halfwidth(variance, tuple(map(noise.scale, plan.shares)), confidence)
+        scale = noise.scale(plan.share_of(source)) / grain
+        return float(grain) * sum_halfwidth(scale, plan.lattice.magnification(mask, source), confidence)
+    return float(grain) * combination_halfwidth(variance, noise.scale(plan.largest_share) / grain, confidence)
 
 
 def normal_halfwidth(variance: float, confidence: float) -> float:
@@ -59,7 +61,7 @@ def sum_halfwidth(scale: Fraction, draws: int, confidence: float) -> float:
     # Beyond 32 standard deviations lies less than 10^-18 of every such law.
     length = 1 << math.ceil(math.log2(max(64 * math.sqrt(draws * variance), 64)))
     if length > LONGEST_LAW:
-        return combination_halfwidth(draws * variance, (scale,), confidence)
+        return combination_halfwidth(draws * variance, scale, confidence)
     angles = np.pi * np.arange(length // 2 + 1) / length
     transform = np.exp(-draws * np.log1p(2 * variance * np.sin(angles) ** 2))
     law = np.fft.irfft(transform, length)[: length // 2]
@@ -67,13 +69,14 @@ def sum_halfwidth(scale: Fraction, draws: int, confidence: float) -> float:
     return int(np.searchsorted(within, confidence - 1e-13))
 
 
-def combination_halfwidth(variance: float, scales: tuple[Fraction, ...], confidence: float) -> float:
-    """A width w such that any combination of independent discrete Laplace draws of these scales, with this variance,
-    stays within ±w with at least this probability."""
+@lru_cache(maxsize=4096)
+def combination_halfwidth(variance: float, least_scale: Fraction, confidence: float) -> float:
+    """A width w such that any combination of independent discrete Laplace draws, of this scale or larger ones and with
+    this variance, stays within ±w with at least this probability."""
     allowed = 1 - require_confidence(confidence)
     # Both are worst for the least scale.
-    least = laplace_variance(min(scales))
-    widening, graininess = math.sqrt(2 * float(min(scales)) ** 2 / least), 1 / math.sqrt(6 * least)
+    least = laplace_variance(least_scale)
+    widening, graininess = math.sqrt(2 * float(least_scale) ** 2 / least), 1 / math.sqrt(6 * least)
     # A draw is a continuous one less its fraction: allow κ standard deviations for all fractions together.
     widths = []
     for kappa in (2.0, 2.75, 3.5):
@@ -112,5 +115,7 @@ def _tail_bound(t: float) -> float:
 
 
 def _beyond(t: float, variances: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    from scipy.special import erfc  # it takes longer to import than most questions take to answer
+
     beyond: NDArray[np.float64] = erfc(t / np.sqrt(2 * variances))
     return beyond

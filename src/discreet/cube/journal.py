@@ -10,6 +10,7 @@ from discreet.cube.record import plan_of, plan_record
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery, VaultError
 from discreet.ledger.ledger import Charge, Ledger
+from discreet.query.plan import Plan
 
 NOTE = "cube"
 
@@ -21,6 +22,9 @@ def require_plan_for(plan: CubePlan, domain: Domain, ledger: Ledger) -> None:
     made_for = (plan.lattice.sizes, plan.noise.neighbours, plan.noise.max_rows)
     if made_for != (sizes, budget.neighbours, budget.max_rows):
         raise UnsupportedQuery("this plan was made for other dimensions or neighbours; plan it with this vault")
+    now = {fact.number for fact in ledger.facts if fact.table == ledger.refreshed}
+    if plan.noise.induced != budget.induced or not now.issuperset(number for _, number in plan.known):
+        raise UnsupportedQuery("facts or the table have changed since this plan was made; plan it again")
 
 
 def note_plan(plan: CubePlan, domain: Domain, ledger: Ledger) -> None:
@@ -31,13 +35,13 @@ def note_plan(plan: CubePlan, domain: Domain, ledger: Ledger) -> None:
 
 def noted_plan(charge: Charge, domain: Domain, ledger: Ledger) -> CubePlan:
     """The cube plan that a charge was made for."""
-    found = None
+    found, measured = None, Plan.from_json(charge.plan)
     for entry in ledger.entries():
         if entry.seq > charge.id:
             break
         if entry.kind == NOTE:
             plan = plan_of(entry.parsed()["content"])
-            if measurements_of(plan, domain).to_json() == charge.plan:
+            if measurements_of(plan, domain) == measured:
                 found = plan
     if found is None:
         raise VaultError(f"charge {charge.id} is not a cube's; `discreet release list` shows what it is")

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self, get_args
 
+from discreet.cube.measure import COUNT, Measure
 from discreet.errors import InvalidBudget
-from discreet.ledger.budget import Budget, PureBudget, exact_amount
+from discreet.ledger.budget import NO_FACTS, Budget, Induced, PureBudget, exact_amount
 from discreet.ledger.guarantee import SENSES, Neighbours
 from discreet.ledger.spend import UNITS, units_down
 from discreet.noise.law import Gaussian, Laplace, Noise
@@ -33,6 +34,10 @@ class NoiseModel(ABC):
     neighbours: Neighbours
     max_rows: int = 1
     continuous: bool = False
+    induced: Induced = NO_FACTS
+    """How far apart neighbours are where facts are public: K_gen^Q needs Σ 1/λ_C = ε/S_Q. [cubes, Theorem 5.3.1]"""
+    measure: Measure = COUNT
+    """What a cell holds, and so how far one row moves it."""
 
     def __post_init__(self) -> None:
         if self.neighbours not in get_args(Neighbours):
@@ -56,11 +61,15 @@ class NoiseModel(ABC):
     def law(self, share: Fraction) -> Noise:
         """The noise that is drawn for each cell of a source with this share."""
 
+    def law_in_grains(self, share: Fraction) -> Noise:
+        """The same as the whole grains that it is drawn in."""
+        return self.law(share).times(1 / self.measure.grain)
+
     def variance(self, share: Fraction) -> float:
         """The variance on each cell of a source with this share."""
-        return (
-            float(self.unit / share**self.power) if self.continuous else max(self.law(share).variance, LEAST_VARIANCE)
-        )
+        if self.continuous:
+            return float(self.unit / share**self.power)
+        return max(float(self.measure.grain) ** 2 * self.law_in_grains(share).variance, LEAST_VARIANCE)
 
     @property
     def limit(self) -> int:
@@ -89,7 +98,7 @@ class LaplaceNoise(NoiseModel):
 
     @property
     def factor(self) -> int:
-        return self.max_rows * SENSES[self.neighbours]
+        return self.max_rows * max(SENSES[self.neighbours], self.induced.people)
 
     @property
     def unit(self) -> Fraction:
@@ -97,7 +106,7 @@ class LaplaceNoise(NoiseModel):
 
     def scale(self, share: Fraction) -> Fraction:
         """λ, exactly."""
-        return self.factor / (self.budget * share)
+        return self.factor * self.measure.move / (self.budget * share)
 
     def law(self, share: Fraction) -> Noise:
         return Laplace(self.scale(share))
@@ -119,7 +128,9 @@ class GaussianNoise(NoiseModel):
     def factor(self) -> int:
         # A row that is replaced leaves one cell of a cuboid and enters another: k rows move it by a squared
         # length of at most k² + k², where adding or removing them makes k².
-        return self.max_rows**2 * SENSES[self.neighbours]
+        moved = self.induced.people**2 if self.neighbours == "add-remove" else self.induced.squares
+        signs = 1 if self.neighbours == "add-remove" or self.measure.one_signed else 2  # as the ledger charges it
+        return self.max_rows**2 * max(SENSES[self.neighbours], moved) * signs
 
     @property
     def unit(self) -> Fraction:
@@ -127,13 +138,13 @@ class GaussianNoise(NoiseModel):
 
     def squared_scale(self, share: Fraction) -> Fraction:
         """σ², exactly."""
-        return self.factor / (2 * self.budget * share)
+        return self.factor * self.measure.move**2 / (2 * self.budget * share)
 
     def law(self, share: Fraction) -> Noise:
         return Gaussian(self.squared_scale(share))
 
 
-def noise_model(epsilon: object, rho: object, budget: Budget) -> NoiseModel:
+def noise_model(epsilon: object, rho: object, budget: Budget, measure: Measure = COUNT) -> NoiseModel:
     """The part of a vault's budget that a cube may spend, in the vault's currency."""
     amount = epsilon if isinstance(budget, PureBudget) else rho
     if amount is None or (epsilon is not None and rho is not None):
@@ -142,4 +153,5 @@ def noise_model(epsilon: object, rho: object, budget: Budget) -> NoiseModel:
             f"this vault's budget is {budget.symbol}: say how much of it the cube may spend, {option}=…"
         )
     model = LaplaceNoise if isinstance(budget, PureBudget) else GaussianNoise
-    return model(exact_amount(amount, budget.symbol), budget.neighbours, budget.max_rows)  # type: ignore[arg-type]
+    exact = exact_amount(amount, budget.symbol)  # type: ignore[arg-type]
+    return model(exact, budget.neighbours, budget.max_rows, induced=budget.induced, measure=measure)

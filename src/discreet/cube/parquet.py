@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from discreet.cube.cube import Cube
+from discreet.cube.parquet_wide import value_columns, wide_groups, wide_schema
 from discreet.cube.plan import CubePlan
-from discreet.cube.progress import Progress, silent
+from discreet.progress import Progress, silent
+from discreet.query.lattice import MAX_DIMENSIONS
 
 GROUP_ROWS = 1 << 20
 """About so many cells are in memory as a table at any one time, and in a row group on disk."""
@@ -26,17 +28,19 @@ Numbers = NDArray[Any]
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the columns beside the dimensions."""
+    """The names of the columns beside the dimensions; `measure` is that of the counts or sums."""
 
     cuboid: str
-    count: str
+    measure: str
     variance: str
 
 
 def columns_of(plan: CubePlan) -> Columns:
-    """cuboid, count and variance; where a dimension has such a name, with underscores."""
+    """cuboid, count (or sum) and variance; where a dimension has such a name, with underscores."""
+    own = ["cuboid", plan.noise.measure.name, "variance"]
+    if is_wide_file(plan):
+        return Columns(*own)
     taken = {str(name) for name in plan.lattice.names}
-    own = ["cuboid", "count", "variance"]
     for place in range(3):
         while own[place] in taken:
             own[place] += "_"
@@ -51,17 +55,29 @@ def write_cells(
     progress: Progress = silent,
 ) -> None:
     """Stream cuboids to one Parquet file, a row group at a time."""
-    names = pa.array([",".join(map(str, cube.plan.lattice.names_of(mask))) for mask in cuboids], pa.string())
-    labels = [pa.array(dimension.labels, pa.string()) for dimension in cube.dimensions]
-    schema = _schema(cube, next(iter(cuboids.values())).dtype)
-    repetitive = [name for name in schema.names if name != columns_of(cube.plan).count]
+    kind = next(iter(cuboids.values())).dtype
+    if is_wide_file(cube.plan):
+        schema = wide_schema(value_columns(cube.plan.lattice, cuboids), columns_of(cube.plan).measure, kind)
+        groups = wide_groups(cube, cuboids, variances, schema, GROUP_ROWS)
+    else:
+        schema = _schema(cube, kind)
+        groups = _groups(_batches(cube, cuboids, variances, schema))
+    repetitive = [name for name in schema.names if name != columns_of(cube.plan).measure]
     rows, written = sum(cells.size for cells in cuboids.values()), 0
-    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repetitive) as writer:
-        for group in _groups(_batches(cube, cuboids, variances, names, labels, schema)):
+    # The digits of a wide cube's counts are noise: they take time to compress, and no less space.
+    noisy = is_wide_file(cube.plan) and kind.kind == "f"
+    compression = dict.fromkeys(repetitive if noisy else schema.names, "zstd")
+    with pq.ParquetWriter(path, schema, compression=compression, use_dictionary=repetitive) as writer:
+        for group in groups:
             progress("writing", written / rows)
             writer.write_table(group)
             written += group.num_rows
     progress("writing", 1.0)
+
+
+def is_wide_file(plan: CubePlan) -> bool:
+    """Whether a column for each dimension would be too many."""
+    return plan.lattice.dimensions > MAX_DIMENSIONS
 
 
 def _schema(cube: Cube, kind: np.dtype[Any]) -> pa.Schema:
@@ -70,7 +86,7 @@ def _schema(cube: Cube, kind: np.dtype[Any]) -> pa.Schema:
         [
             pa.field(own.cuboid, pa.dictionary(pa.int32(), pa.string())),
             *(pa.field(d.name, pa.dictionary(_code_type(len(d.labels)), pa.string())) for d in cube.dimensions),
-            pa.field(own.count, pa.from_numpy_dtype(kind)),
+            pa.field(own.measure, pa.from_numpy_dtype(kind)),
             pa.field(own.variance, pa.float64()),
         ]
     )
@@ -80,10 +96,10 @@ def _batches(
     cube: Cube,
     cuboids: Mapping[int, Numbers],
     variances: Mapping[int, float],
-    names: pa.Array,
-    labels: list[pa.Array],
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
+    names = pa.array([",".join(map(str, cube.plan.lattice.names_of(mask))) for mask in cuboids], pa.string())
+    labels = [pa.array(dimension.labels, pa.string()) for dimension in cube.dimensions]
     for place, (mask, cells) in enumerate(cuboids.items()):
         for first, counts in _pieces(cells):
             columns = [
@@ -146,7 +162,7 @@ def read_cells(path: Path, plan: CubePlan, masks: tuple[int, ...], kind: type[An
     with pq.ParquetFile(path) as file:
         if file.metadata.num_rows != counts.size:
             raise ValueError("the file does not hold these cuboids")
-        for batch in file.iter_batches(GROUP_ROWS, columns=[columns_of(plan).count]):
+        for batch in file.iter_batches(GROUP_ROWS, columns=[columns_of(plan).measure]):
             counts[filled : filled + batch.num_rows] = batch.column(0)
             filled += batch.num_rows
     counts.flags.writeable = False

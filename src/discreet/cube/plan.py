@@ -9,14 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.kronecker import Masks, best_source_variances, consistent_variances
+from discreet.cube.exactness import Exactness, exactness_of
+from discreet.cube.given import variances_given
 from discreet.cube.noise_model import NoiseModel
 from discreet.errors import UnsupportedQuery
 from discreet.query.lattice import Label, Lattice
 
-Objective = Literal["max", "mean", "weighted", "mean-std"]
-"""max: the largest weight × variance of a published cuboid. mean and mean-std: the weighted mean of their variances,
-and of their standard deviations. weighted: the mean, where weights have to be given."""
+Objective = Literal["max", "mean", "weighted", "mean-std", "most"]
+"""max: the largest weight × ratio of a published cuboid, a ratio being its variance / the expected one: its variance,
+where none is expected. mean and mean-std: the weighted mean of their ratios, and of the roots of these. weighted: the
+mean, where weights have to be given. most: the weight of those whose ratio is within a bound, to be made large."""
 
 
 @dataclass(frozen=True)
@@ -34,60 +36,78 @@ class CubePlan:
     noise: NoiseModel
     source_masks: tuple[int, ...]
     shares: tuple[Fraction, ...]
+    known: tuple[tuple[int, int], ...] = ()
+    """Cuboids that are public facts, by mask, with the journal's number of the fact: sources without noise, and for
+    nothing. Only consistent cubes use them."""
+    expected: tuple[float, ...] = ()
+    """The variance that is expected of each published cuboid, where one is. [cubes, Problem 6]"""
+    bound: float | None = None
+    """The ratio up to which a cuboid counts as precise, where that was to be."""
 
     def __post_init__(self) -> None:
         if len(set(self.source_masks)) != len(self.source_masks):
             raise UnsupportedQuery("a cuboid is measured once: it is given twice among the sources")
         if min(self.shares, default=Fraction()) <= 0 or sum(self.shares) > 1:
             raise UnsupportedQuery("shares of the budget are above 0, and together at most 1")
-        missing = [mask for mask in self.published if np.isinf(self._best[mask])]
-        if missing:
-            names = self.lattice.names_of(missing[0])
-            raise UnsupportedQuery(f"cuboid {names} cannot be computed from the sources of this plan")
+        missing = np.flatnonzero(np.isinf(self.variances(consistent=False)))
+        if len(missing):
+            raise self._unreachable(self.published[missing[0]])
 
     @property
     def sources(self) -> tuple[tuple[Label, ...], ...]:
         return tuple(self.lattice.names_of(mask) for mask in self.source_masks)
 
+    def share_of(self, source: int) -> Fraction:
+        """The share of a source, by its mask."""
+        return self._shares[source]
+
+    @cached_property
+    def _shares(self) -> dict[int, Fraction]:
+        return dict(zip(self.source_masks, self.shares, strict=True))
+
+    @cached_property
+    def largest_share(self) -> Fraction:
+        return max(self.shares)
+
     @cached_property
     def source_variances(self) -> dict[int, float]:
         """σ² on each cell of each source, by its mask."""
-        pairs = zip(self.source_masks, self.shares, strict=True)
-        return {mask: self.noise.variance(share) for mask, share in pairs}
-
-    def _over_masks(self, elsewhere: float) -> Masks:
-        values = np.full(1 << self.lattice.dimensions, elsewhere)
-        values[list(self.source_variances)] = list(self.source_variances.values())
-        return values
+        of_share = {share: self.noise.variance(share) for share in set(self.shares)}
+        return {mask: of_share[share] for mask, share in zip(self.source_masks, self.shares, strict=True)}
 
     @cached_property
-    def _best(self) -> Masks:
-        return best_source_variances(self._over_masks(np.inf), self.lattice.sizes)
-
-    @cached_property
-    def _consistent(self) -> Masks:
-        return consistent_variances(1 / self._over_masks(np.inf), self.lattice.sizes)
+    def _exactness(self) -> Exactness:
+        return exactness_of(self.lattice, self.source_variances)
 
     def variances(self, consistent: bool = True) -> NDArray[np.float64]:
         """The variance of a cell of each published cuboid, in their order."""
-        return (self._consistent if consistent else self._best)[list(self.published)]
+        return self._variances(self.published, consistent)
+
+    def _variances(self, masks: Sequence[int], consistent: bool) -> NDArray[np.float64]:
+        if not (consistent and self.known):
+            return self._exactness.variances(masks, consistent)
+        known = [mask for mask, _ in self.known]
+        return variances_given(self.lattice, known, masks, lambda some: self._exactness.variances(some, True))
 
     def variance(self, *names: Label, consistent: bool = True) -> float:
         """The variance of a cell of one cuboid, published or computable: as `publish_cube` gives it, or, where not
         `consistent`, of the cuboid rolled up from its best source."""
         mask = self.lattice.mask(*names)
-        variance = float((self._consistent if consistent else self._best)[mask])
+        [variance] = self._variances((mask,), consistent).tolist()
         if variance == np.inf:
-            raise UnsupportedQuery(f"cuboid {names} cannot be computed from the sources of this plan")
-        return variance
+            raise self._unreachable(mask)
+        return float(variance)
 
     def best_source(self, mask: int) -> int:
         """The source from which a cuboid is rolled up with the least variance. [cubes, 3.3]"""
-        lattice, variances = self.lattice, self.source_variances
-        holding = [source for source in self.source_masks if not mask & ~source]
-        if not holding:
-            raise UnsupportedQuery(f"cuboid {lattice.names_of(mask)} cannot be computed from the sources of this plan")
-        return min(holding, key=lambda source: lattice.magnification(mask, source) * variances[source])
+        source = self._exactness.best_source(mask)
+        if source is None:
+            raise self._unreachable(mask)
+        return source
+
+    def _unreachable(self, mask: int) -> UnsupportedQuery:
+        names = self.lattice.names_of(mask)
+        return UnsupportedQuery(f"cuboid {names} cannot be computed from the sources of this plan")
 
     @property
     def max_variance(self) -> float:
@@ -107,7 +127,24 @@ class CubePlan:
 
     def score(self, objective: Objective, consistent: bool = True) -> float:
         """What a planner with that objective makes small, weights included."""
-        return score(self.variances(consistent), self.weights, objective)
+        return score(self.ratios(consistent), self.weights, objective)
+
+    def ratios(self, consistent: bool = True) -> NDArray[np.float64]:
+        """Variance / expected variance of each published cuboid; its variance, where none is expected."""
+        ratios: NDArray[np.float64] = self.variances(consistent) / np.array(self.expected or 1.0)
+        return ratios
+
+    def precise_weight(self, consistent: bool = True) -> float | None:
+        """The weight of the published cuboids whose ratio is within the bound; None where there is no bound."""
+        if self.bound is None:
+            return None
+        return float(np.array(self.weights)[self.ratios(consistent) <= self.bound * ROUNDING].sum())
+
+    def _aims_to_json(self) -> dict[str, Any]:
+        """What was reached of what was expected, and within the bound, where there is such."""
+        ratios = {"max_ratio": float(self.ratios(False).max()), "max_ratio_consistent": float(self.ratios().max())}
+        precise = {"precise_weight": self.precise_weight(False), "precise_weight_consistent": self.precise_weight()}
+        return {**(ratios if self.expected else {}), **({"bound": self.bound, **precise} if self.bound else {})}
 
     def to_json(self) -> dict[str, Any]:
         """The plan as `cube plan --json` prints it."""
@@ -119,11 +156,17 @@ class CubePlan:
             "mean_variance": self.mean_variance,
             "max_variance_consistent": self.max_variance_consistent,
             "mean_variance_consistent": self.mean_variance_consistent,
+            **self._aims_to_json(),
+            **({"known": [list(self.lattice.names_of(mask)) for mask, _ in self.known]} if self.known else {}),
         }
 
 
+ROUNDING = 1 + 1e-9
+"""A bound that is reached exactly is kept."""
+
+
 def score(variances: NDArray[np.float64], weights: Sequence[float], objective: Objective) -> float:
-    """An objective's value for the variances of the published cuboids."""
+    """An objective's value for the variances, or the ratios, of the published cuboids."""
     match objective:
         case "max":
             return float((variances * np.asarray(weights)).max())

@@ -1,6 +1,8 @@
 """From a question to a plan: every planner by its name."""
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import get_args
 
@@ -10,12 +12,14 @@ from discreet.cube.planners.all import share_among_all
 from discreet.cube.planners.base import give_all_to_base
 from discreet.cube.planners.bmax import bound_max
 from discreet.cube.planners.bmaxg import bound_max_generally
+from discreet.cube.planners.few import is_few, optimise_few
+from discreet.cube.planners.most import publish_most_precise
 from discreet.cube.planners.optimal import optimise
-from discreet.cube.planners.pmost import publish_most
+from discreet.cube.planners.pmost import precision_bound, publish_most
 from discreet.cube.planners.pmostg import publish_most_generally
 from discreet.cube.planners.task import Planner, Shares, Task
 from discreet.errors import InvalidBudget, UnsupportedQuery
-from discreet.query.lattice import Cuboids, Label, Lattice
+from discreet.query.lattice import MAX_DIMENSIONS, Cuboids, Label, Lattice
 
 PLANNERS: Mapping[str, Planner] = {
     "all": share_among_all,
@@ -37,11 +41,13 @@ def plan_cube(
     objective: Objective = "max",
     weights: Mapping[tuple[Label, ...], float] | None = None,
     bound: float | None = None,
+    expected: Mapping[tuple[Label, ...] | str, float] | None = None,
 ) -> CubePlan:
     """Which cuboids to measure and how to share the budget among them. Public: it sees no data.
 
-    `objective` steers optimal alone; the other planners have their own. `bound` is PMost's and PMostG's: the variance
-    up to which a cuboid is precise.
+    `objective` steers optimal alone; the other planners have their own. `expected` has the variance that is expected of
+    each cuboid: then it is the ratio of its variance to that which is made small. `bound` is for the objective most,
+    PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise.
     """
     if planner not in PLANNERS:
         raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join(PLANNERS)}")
@@ -51,21 +57,63 @@ def plan_cube(
         raise UnsupportedQuery("the objective weighted needs a weight for at least one cuboid")
     if bound is not None and not bound > 0:
         raise UnsupportedQuery("a bound on the variance must be above 0")
-    if bound is not None and planner not in ("pmost", "pmostg"):
-        raise UnsupportedQuery(f"planner {planner} takes no bound; pmost and pmostg do")
+    counts_precise = planner in ("pmost", "pmostg") or (planner == "optimal" and objective == "most")
+    if bound is not None and not counts_precise:
+        raise UnsupportedQuery(f"planner {planner} takes no bound; pmost, pmostg and the objective most do")
     published = lattice.choose(cuboids)
-    task = Task(lattice, published, lattice.weigh(published, weights), noise, objective, bound)
-    sources, shares = _exact_shares(PLANNERS[planner](task), noise)
-    return CubePlan(planner, lattice, published, task.weights, noise, sources, shares)
+    task = Task(
+        lattice=lattice,
+        published=published,
+        weights=lattice.weigh(published, weights),
+        noise=noise,
+        objective=objective,
+        bound=bound,
+        expected=lattice.expect(published, expected),
+    )
+    if counts_precise and bound is None:
+        if is_few(task):
+            raise UnsupportedQuery("say up to which variance a cuboid is precise: bound=1000, --bound 1000")
+        task = replace(task, bound=precision_bound(task))
+    wide = lattice.dimensions > MAX_DIMENSIONS
+    sources, shares = _exact_shares(_planner(planner, task)(task), noise, wide)
+    return CubePlan(
+        planner=planner,
+        lattice=lattice,
+        published=published,
+        weights=task.weights,
+        noise=noise,
+        source_masks=sources,
+        shares=shares,
+        expected=task.expected if expected else (),
+        bound=task.bound,
+    )
 
 
-def _exact_shares(shares: Shares, noise: NoiseModel) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-    """Sources by mask, and shares of whole units of the ledger that never overspend."""
-    total = max(Fraction(1), sum((Fraction(share) for share in shares.values()), Fraction()))
-    exact = {mask: noise.exact_share(Fraction(share) / total) for mask, share in sorted(shares.items())}
-    if not all(exact.values()):
-        raise InvalidBudget(f"the budget is too small to be shared among {len(exact)} sources; give more, or plan base")
+def _planner(name: str, task: Task) -> Planner:
+    """The planner of a name; for optimal, the one that suits the objective and the number of dimensions."""
+    if name != "optimal":
+        return PLANNERS[name]
+    if task.objective == "most":
+        return publish_most_precise
+    return optimise_few if is_few(task) else optimise
+
+
+def _exact_shares(shares: Shares, noise: NoiseModel, wide: bool) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
+    """Sources, and shares of whole units of the ledger that never overspend; by mask, in a wide cube by share."""
+    # Thousands of sources have a few different shares: sums go by share.
+    times = Counter(shares.values())
+    total = max(Fraction(1), sum((Fraction(share) * count for share, count in times.items()), Fraction()))
+    rounded = {share: noise.exact_share(Fraction(share) / total) for share in times}
+    if not all(rounded.values()):
+        raise InvalidBudget(
+            f"the budget is too small to be shared among {len(shares):,} sources; give more, or choose fewer cuboids"
+        )
+    exact = {mask: rounded[share] for mask, share in sorted(shares.items())}
     # What rounding left goes to the largest share, so that the whole budget is spent, to the last unit.
     largest = max(exact, key=lambda mask: exact[mask])
-    exact[largest] += noise.exact_share(Fraction(1)) - sum(exact.values())
+    left = noise.exact_share(Fraction(1)) - sum((rounded[share] * count for share, count in times.items()), Fraction())
+    exact[largest] += left
+    if wide:
+        # Sources with one share lie together, so that a plan of thousands is short to write.
+        exact = dict(sorted(exact.items(), key=lambda source: source[1]))
     return tuple(exact), tuple(exact.values())

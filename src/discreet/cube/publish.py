@@ -7,27 +7,32 @@ from numpy.typing import NDArray
 
 from discreet.cube.consistency import Source, reconcile, roll_up
 from discreet.cube.cube import Cube, Dimension, Origin
+from discreet.cube.exact import Known, impose
 from discreet.cube.memory import require_memory
 from discreet.cube.plan import CubePlan
-from discreet.cube.progress import Progress, silent
 from discreet.cube.wide import is_wide, reconcile_few, roll_up_few
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
+from discreet.progress import Progress, silent
+from discreet.query.lattice import Label
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count
+from discreet.query.query import Count, Sum
 from discreet.release.release import Release
 
 
 def measurements_of(plan: CubePlan, domain: Domain) -> Plan:
-    """One count of everything by each source's dimensions, with its exact noise."""
+    """One count (or sum) of everything by each source's dimensions, with its exact noise."""
     noise = plan.noise
     if noise.continuous:
         raise UnsupportedQuery("a plan with continuous variances is for comparison only; plan again without")
+    laws = {share: noise.law(share) for share in set(plan.shares)}
+
+    def query(names: tuple[Label, ...]) -> Count | Sum:
+        by, of = tuple(map(str, names)), noise.measure.of
+        return Count(domain.everything, by) if of is None else Sum(of, domain.everything, by)
+
     return Plan(
-        tuple(
-            Measurement(Count(domain.everything, tuple(map(str, names))), noise.law(share))
-            for names, share in zip(plan.sources, plan.shares, strict=True)
-        )
+        tuple(Measurement(query(names), laws[share]) for names, share in zip(plan.sources, plan.shares, strict=True))
     )
 
 
@@ -37,20 +42,38 @@ def publish_cube(
     measure: Callable[[Plan], Release],
     *,
     consistent: bool = True,
+    known: Known | None = None,
     progress: Progress = silent,
 ) -> Cube:
     """Measure a plan's sources and compute its cuboids. Refused before anything is spent where memory is too small."""
     require_memory(plan)
+    require_consistent(plan, consistent)
     progress("measuring", 0.0)
     release = measure(measurements_of(plan, domain))
     progress("measuring", 1.0)
-    return cube_of(plan, domain, release, consistent=consistent, progress=progress)
+    return cube_of(plan, domain, release, consistent=consistent, known=known, progress=progress)
+
+
+def require_consistent(plan: CubePlan, consistent: bool) -> None:
+    """Raise UnsupportedQuery for a cube that is to agree with facts, but not with itself."""
+    if plan.known and not consistent:
+        raise UnsupportedQuery("a cube that agrees with facts is a consistent one; plan without facts, or leave it so")
 
 
 def cube_of(
-    plan: CubePlan, domain: Domain, release: Release, *, consistent: bool = True, progress: Progress = silent
+    plan: CubePlan,
+    domain: Domain,
+    release: Release,
+    *,
+    consistent: bool = True,
+    known: Known | None = None,
+    progress: Progress = silent,
 ) -> Cube:
-    """The cube of a release that measured a plan's sources: made from public numbers alone, and free."""
+    """The cube of a release that measured a plan's sources: made from public numbers alone, and free.
+
+    `known` has the exact tables of the cuboids that the plan knows.
+    """
+    require_consistent(plan, consistent)
     lattice = plan.lattice
     sources = {mask: noisy.units for mask, noisy in zip(plan.source_masks, release.answers, strict=True)}
     what = "making consistent" if consistent else "rolling up"
@@ -60,7 +83,10 @@ def cube_of(
             progress(what, place / (len(sources) + 1))
             yield source
 
-    cuboids = _cuboids(plan, one_by_one(), consistent)
+    cuboids = cuboids_of(plan, one_by_one(), consistent)
+    impose(lattice, cuboids, known or {})
+    for cells in cuboids.values():
+        cells.flags.writeable = False
     progress(what, 1.0)
     return Cube(
         plan=plan,
@@ -72,14 +98,13 @@ def cube_of(
     )
 
 
-def _cuboids(plan: CubePlan, sources: Iterable[Source], consistent: bool) -> dict[int, NDArray[np.float64]]:
-    """The published cuboids, read-only: views of the one array, or each by itself where that would be too large."""
-    lattice, variances = plan.lattice, plan.source_variances
+def cuboids_of(plan: CubePlan, sources: Iterable[Source], consistent: bool) -> dict[int, NDArray[np.float64]]:
+    """The published cuboids: views of the one array, or each by itself where that would be too large."""
+    lattice, variances, grain = plan.lattice, plan.source_variances, plan.noise.measure.grain
     if is_wide(plan):
-        few = reconcile_few(lattice, sources, variances, plan.published) if consistent else roll_up_few(plan, sources)
-        for cells in few.values():
-            cells.flags.writeable = False
-        return few
+        made = reconcile_few(lattice, sources, variances, plan.published) if consistent else roll_up_few(plan, sources)
+        return made if grain == 1 else {mask: cells * float(grain) for mask, cells in made.items()}
     array = (reconcile if consistent else roll_up)(lattice, sources, variances)
-    array.flags.writeable = False
+    if grain != 1:
+        array *= float(grain)
     return {mask: lattice.cuboid_of(array, mask) for mask in plan.published}

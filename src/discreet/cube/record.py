@@ -1,13 +1,16 @@
 """A cube plan as the journal and a cube's folder keep it: exactly, and readable without a vault."""
 
-from collections.abc import Mapping
+import math
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
 
+from discreet.cube.measure import COUNT, Measure
 from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
 from discreet.cube.plan import CubePlan
 from discreet.errors import ArchiveError, DiscreetError
-from discreet.query.lattice import Lattice
+from discreet.ledger.budget import Induced
+from discreet.query.lattice import MAX_DIMENSIONS, Label, Lattice
 
 Json = dict[str, Any]
 
@@ -15,7 +18,6 @@ Json = dict[str, Any]
 def plan_record(plan: CubePlan) -> Json:
     """Everything that makes the plan what it is; shares are exact."""
     noise, lattice = plan.noise, plan.lattice
-    everything = len(plan.published) == 1 << lattice.dimensions
     even = set(plan.weights) == {1.0}
     return {
         "planner": plan.planner,
@@ -23,24 +25,91 @@ def plan_record(plan: CubePlan) -> Json:
         noise.currency: str(noise.budget),
         "neighbours": noise.neighbours,
         "max_rows": noise.max_rows,
-        "cuboids": "all" if everything else [list(lattice.names_of(mask)) for mask in plan.published],
+        **_measure(plan.noise.measure),
+        "cuboids": _chosen(plan),
         "weights": None if even else list(plan.weights),
-        "sources": [
-            {"dimensions": list(names), "share": str(share)}
-            for names, share in zip(plan.sources, plan.shares, strict=True)
-        ],
+        "sources": _sources(plan),
+        **({"expected": list(plan.expected)} if plan.expected else {}),
+        **({"bound": plan.bound} if plan.bound else {}),
+        **_facts(plan),
     }
 
 
-def plan_of(record: Mapping[str, Any]) -> CubePlan:
+def _measure(measure: Measure) -> Json:
+    """What is summed, and how far a row can move it; nothing for counts."""
+    if measure.of is None:
+        return {}
+    return {
+        "sum": {
+            "of": measure.of,
+            "move": str(measure.move),
+            "grain": str(measure.grain),
+            "one_signed": measure.one_signed,
+            "complete": measure.complete,
+        }
+    }
+
+
+def _measure_of(record: Json) -> Measure:
+    if "sum" not in record:
+        return COUNT
+    summed = record["sum"]
+    move, grain = Fraction(summed["move"]), Fraction(summed["grain"])
+    return Measure(str(summed["of"]), move, grain, summed["one_signed"], summed["complete"])
+
+
+def _facts(plan: CubePlan) -> Json:
+    """What public facts make of the plan; nothing where there are none."""
+    induced = plan.noise.induced
+    known = [{"dimensions": list(plan.lattice.names_of(mask)), "fact": number} for mask, number in plan.known]
+    return {
+        **({"induced": [induced.people, induced.squares]} if induced.people else {}),
+        **({"known": known} if known else {}),
+    }
+
+
+def _chosen(plan: CubePlan) -> str | int | list[list[Label]]:
+    """What is published, in the words of whoever chose it, as far as they can be told."""
+    lattice, most = plan.lattice, max(mask.bit_count() for mask in plan.published)
+    if len(plan.published) == sum(math.comb(lattice.dimensions, count) for count in range(most + 1)):
+        return "all" if most == lattice.dimensions else most
+    return [list(lattice.names_of(mask)) for mask in plan.published]
+
+
+def _sources(plan: CubePlan) -> list[Json]:
+    """The sources with their shares, in order; in a wide cube those in a row with one share are one line."""
+    if plan.lattice.dimensions <= MAX_DIMENSIONS:
+        return [
+            {"dimensions": list(names), "share": str(share), "variance": plan.source_variances[mask]}
+            for mask, names, share in zip(plan.source_masks, plan.sources, plan.shares, strict=True)
+        ]
+    lines = []
+    for share, run in groupby(plan.source_masks, key=plan.share_of):
+        masks = list(run)
+        cuboids = [list(plan.lattice.names_of(mask)) for mask in masks]
+        lines.append({"share": str(share), "variance": plan.source_variances[masks[0]], "cuboids": cuboids})
+    return lines
+
+
+def _shares(record: Json, lattice: Lattice) -> dict[int, Fraction]:
+    return {
+        lattice.mask(*names): Fraction(source["share"])
+        for source in record["sources"]
+        for names in (source["cuboids"] if "cuboids" in source else [source["dimensions"]])
+    }
+
+
+def plan_of(record: Json) -> CubePlan:
     """The plan that was recorded. Raises ArchiveError where the record makes no sense."""
     try:
         names, sizes = zip(*record["dimensions"], strict=True)
         lattice = Lattice(sizes, names)
         model = LaplaceNoise if LaplaceNoise.currency in record else GaussianNoise
-        noise = model(Fraction(record[model.currency]), record["neighbours"], record["max_rows"])
+        induced = Induced(*record.get("induced", ()))
+        budget, whom = Fraction(record[model.currency]), (record["neighbours"], record["max_rows"])
+        noise = model(budget, *whom, induced=induced, measure=_measure_of(record))
         published = lattice.choose(record["cuboids"])
-        shares = {lattice.mask(*source["dimensions"]): Fraction(source["share"]) for source in record["sources"]}
+        shares = _shares(record, lattice)
         return CubePlan(
             planner=str(record["planner"]),
             lattice=lattice,
@@ -49,6 +118,9 @@ def plan_of(record: Mapping[str, Any]) -> CubePlan:
             noise=noise,
             source_masks=tuple(shares),
             shares=tuple(shares.values()),
+            expected=tuple(record.get("expected", ())),
+            bound=record.get("bound"),
+            known=tuple((lattice.mask(*known["dimensions"]), known["fact"]) for known in record.get("known", ())),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, DiscreetError):
         raise ArchiveError(

@@ -24,7 +24,7 @@ def smallest_bound(task: Task) -> tuple[tuple[int, ...], float]:
     """
     coverage = cover_of(task, weighted=True)
     power = task.noise.power
-    sources, least = task.published, max(task.weights) * float(len(task.published)) ** power
+    sources, least = task.published, max(task.burdens) * float(len(task.published)) ** power
     for magnification in np.unique(coverage.magnifications).tolist():
         fewer = math.ceil((least / magnification) ** (1 / power)) - 1
         cover = feasible(coverage, len(task.published), magnification, fewer)

@@ -45,21 +45,22 @@ def count_pairs(task: Task) -> int:
 
 
 def cover_of(task: Task, weighted: bool) -> Coverage:
-    """Everything that each source can compute. `weighted` multiplies a cuboid's magnification by its weight, so that a
-    bound on the magnification bounds weight × variance. Raises UnsupportedQuery where that is too much to list."""
+    """Everything that each source can compute. A cuboid's magnification is divided by what is expected of it, and where
+    `weighted` multiplied by its weight, so that a bound on it bounds the ratio, or weight × ratio. Raises
+    UnsupportedQuery where that is too much to list."""
     if count_pairs(task) > MAX_PAIRS:
         raise UnsupportedQuery(
-            f"{len(task.published)} cuboids of {task.top.bit_count()} dimensions are too many for a greedy planner; "
-            "plan with optimal, all or base"
+            f"{len(task.published):,} cuboids of {task.top.bit_count()} dimensions are too many for a greedy planner; "
+            "plan with optimal or all"
         )
     published = np.array(task.published, np.int64)
-    weights = np.array(task.weights) if weighted else np.ones(len(published))
+    burdens = np.array(task.burdens) if weighted else 1 / np.array(task.expected)
     cells = task.lattice.cell_counts
     sources, cuboids, magnifications = [], [], []
     for source in sorted(task.lattice.ancestors(task.top)):
         within = np.flatnonzero(published & ~source == 0)
         if len(within):
-            magnification = cells[source] / cells[published[within]] * weights[within]
+            magnification = cells[source] / cells[published[within]] * burdens[within]
             order = np.argsort(magnification, kind="stable")
             sources.append(source)
             cuboids.append(within[order].astype(np.int32))

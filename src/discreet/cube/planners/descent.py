@@ -4,11 +4,13 @@ A search takes thousands of short descents on a few hundred variables, where a g
 between them; this is the same method beside the function that it descends.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from discreet.cube.cores import on_all_cores
+from discreet.cores import on_all_cores
 from discreet.cube.kronecker import Masks
 from discreet.cube.planners.landscape import Landscape, Terrain, evaluate
 
@@ -41,6 +43,38 @@ def descend(
 
     on_all_cores(descend_some, len(points), points.shape[1] * max(steps, 1) * EFFORT)
     return lower, values
+
+
+def descend_along(
+    evaluate: Callable[[Masks], tuple[float, Masks]], point: Masks, steps: int, tolerance: float = 1e-7
+) -> Masks:
+    """The same from one point, where only a function in Python tells the value and the gradient."""
+    moves, turns, inverses = np.empty((MEMORY, point.size)), np.empty((MEMORY, point.size)), np.zeros(MEMORY)
+    direction, kept = np.empty_like(point), 0
+    value, gradient = evaluate(point)
+    for _ in range(steps):
+        _point_downhill(gradient, moves, turns, inverses, kept, direction)
+        slope, length, trials = _dot(gradient, direction), 1.0, 1
+        lower = point + direction
+        lower_value, lower_gradient = evaluate(lower)
+        while not lower_value <= value + SUFFICIENT * length * slope and trials < MOST_TRIALS:
+            length, trials = length * SHRINK, trials + 1
+            lower = point + length * direction
+            lower_value, lower_gradient = evaluate(lower)
+        gain = value - lower_value
+        if not gain > 0:
+            break
+        place = kept % MEMORY
+        moves[place], turns[place] = lower - point, lower_gradient - gradient
+        curvature = _dot(moves[place], turns[place])
+        # Slopes are about as small as shares, of which there may be very many.
+        bends = curvature > 1e-12 / point.size
+        inverses[place] = 1 / curvature if bends else 0.0
+        kept += bends
+        point, gradient, value = lower, lower_gradient, lower_value
+        if gain < tolerance:
+            break
+    return point
 
 
 @njit(cache=True, nogil=True)

@@ -15,10 +15,21 @@ import numpy as np
 from numba import njit
 
 from discreet.cube.kronecker import Masks, Matrices, residual_matrices, sweep, variance_matrices
+from discreet.cube.plan import Objective
 from discreet.cube.planners.task import Task
+
+EXPONENTS: dict[Objective, float | None] = {"max": None, "most": None, "mean": 1.0, "weighted": 1.0, "mean-std": 0.5}
+"""The exponent r of each objective; None for the largest variance, the limit of growing r."""
 
 ABSENT = -36.0
 """The logit of a cuboid that is no source: e^-36 of the budget is nothing, and its square is still a normal number."""
+
+
+def log_weights_of(task: Task) -> Masks:
+    """The logarithm of what stands beside Var^r, for each published cuboid; beside Var, where the largest counts."""
+    exponent = EXPONENTS[task.objective]
+    log_weights: Masks = np.log(task.weights) - (1 if exponent is None else exponent) * np.log(task.expected)
+    return log_weights
 
 
 class Terrain(NamedTuple):
@@ -37,7 +48,7 @@ class Terrain(NamedTuple):
 
 @dataclass(frozen=True)
 class Landscape:
-    """`exponent` is the objective's r; None for the largest variance, the limit of growing r."""
+    """`exponent` is the objective's own."""
 
     terrain: Terrain
     exponent: float | None
@@ -46,11 +57,12 @@ class Landscape:
     def of(cls, task: Task) -> "Landscape":
         sizes = task.lattice.sizes
         log_weights = np.full(1 << len(sizes), -np.inf)
-        log_weights[list(task.published)] = np.log(task.weights)
-        exponent = {"max": None, "mean": 1.0, "weighted": 1.0, "mean-std": 0.5}[task.objective]
+        log_weights[list(task.published)] = log_weights_of(task)
         sweeps = residual_matrices(sizes), variance_matrices(sizes)
         transposes = [np.ascontiguousarray(matrices.transpose(0, 2, 1)) for matrices in sweeps]
-        return cls(Terrain(*sweeps, transposes[0], transposes[1], log_weights, task.noise.power), exponent)
+        return cls(
+            Terrain(*sweeps, transposes[0], transposes[1], log_weights, task.noise.power), EXPONENTS[task.objective]
+        )
 
     def terrain_at(self, r: float) -> Terrain:
         """The terrain with weights to stand beside Var^r: where the largest counts, they are inside the power."""

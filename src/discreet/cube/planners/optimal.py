@@ -44,6 +44,20 @@ def optimise(task: Task) -> Shares:
     return {_spread(int(mask), axes): float(shares[mask]) for mask in np.flatnonzero(shares)}
 
 
+def descend_a_little(task: Task, shares: Shares) -> Shares:
+    """Better shares in the valley that some are in, for the largest weight × ratio."""
+    axes = task.lattice.axes(task.top)
+    landscape = Landscape.of(_over(task, axes))
+    point = np.zeros((1, 1 << len(axes)))
+    for mask, share in shares.items():
+        point[0, sum((mask >> axis & 1) << place for place, axis in enumerate(axes))] = share
+    point = logits_of(point)
+    for r in (BLUNT, SHARPENING[1]):
+        point, _ = descend(landscape, point, r, STEPS_TO_SETTLE // 2)
+    found = shares_of(point)[0]
+    return {_spread(int(mask), axes): float(found[mask]) for mask in np.flatnonzero(found > SMALLEST)}
+
+
 def _over(task: Task, axes: Sequence[int]) -> Task:
     """The task on a lattice of some of its dimensions, which hold all that is published."""
     lattice = Lattice(tuple(task.lattice.sizes[axis] for axis in axes))

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.cube.kronecker import best_source_variances
+from discreet.cube.exactness import exactness_of
 from discreet.cube.planners.bmax import smallest_bound
 from discreet.cube.planners.coverage import cover_of, greedy_cover
 from discreet.cube.planners.task import Shares, Task
@@ -26,19 +26,18 @@ def publish_most(task: Task) -> Shares:
 
 
 def precision_bound(task: Task) -> float:
-    """The variance up to which a cuboid is precise: the task's, or half of what BMax keeps. [cubes, Section 6.2.1]"""
+    """The ratio up to which a cuboid is precise: the task's, or half of what BMax keeps. [cubes, Section 6.2.1]"""
     return task.bound if task.bound is not None else smallest_bound(task)[1] / 2
 
 
 def most_precise(task: Task, bound: float, candidates: Iterable[Shares]) -> Shares:
     """The shares under which the most weight is precise; of those, with the smallest largest variance."""
-    published, weights = list(task.published), np.array(task.weights)
+    weights, expected = np.array(task.weights), np.array(task.expected)
 
     def rank(shares: Shares) -> tuple[float, float]:
-        variances = np.full(1 << task.lattice.dimensions, math.inf)
-        for mask, share in shares.items():
-            variances[mask] = float(task.noise.unit) / float(share) ** task.noise.power
-        reached = best_source_variances(variances, task.lattice.sizes)[published]
+        unit, power = float(task.noise.unit), task.noise.power
+        variances = {mask: unit / float(share) ** power for mask, share in shares.items()}
+        reached = exactness_of(task.lattice, variances).variances(task.published, consistent=False) / expected
         return float(weights[reached <= bound * ROUNDING].sum()), -float(reached.max())
 
     return max(candidates, key=rank)
@@ -46,8 +45,8 @@ def most_precise(task: Task, bound: float, candidates: Iterable[Shares]) -> Shar
 
 def computes_all(task: Task, sources: Iterable[int]) -> bool:
     """Whether every published cuboid has a source with all its dimensions."""
-    sources = tuple(sources)
-    return all(any(mask & ~source == 0 for source in sources) for mask in task.published)
+    variances = exactness_of(task.lattice, dict.fromkeys(sources, 1.0)).variances(task.published, consistent=False)
+    return bool(np.isfinite(variances).all())
 
 
 def _covers(task: Task, bound: float) -> Iterator[list[int]]:

@@ -53,7 +53,7 @@ def _in_blocks(task: Task) -> tuple[Task, list[int]]:
         blocks = sorted([*(b for b in blocks if b not in (first, second)), joined], key=lambda block: block[1])
         masks = [mask for _, mask in blocks]
         weights: dict[int, float] = {}
-        for published, weight in zip(task.published, task.weights, strict=True):
+        for published, weight in zip(task.published, task.burdens, strict=True):
             touched = sum(1 << index for index, mask in enumerate(masks) if mask & published)
             weights[touched] = max(weight, weights.get(touched, 0))
         chosen = tuple(sorted(weights))
@@ -62,6 +62,7 @@ def _in_blocks(task: Task) -> tuple[Task, list[int]]:
             lattice=Lattice(tuple(size for size, _ in blocks)),
             published=chosen,
             weights=tuple(weights[mask] for mask in chosen),
+            expected=(1.0,) * len(chosen),
         )
     return coarse, [mask for _, mask in blocks]
 

@@ -13,7 +13,8 @@ from discreet.query.lattice import Lattice
 
 @dataclass(frozen=True)
 class Task:
-    """A weight stands beside each published cuboid. `bound` is the variance up to which a cuboid counts as precise."""
+    """A weight stands beside each published cuboid, and what variance is expected of it: what is made small is a
+    cuboid's ratio, variance / expected. `bound` is the ratio up to which a cuboid counts as precise."""
 
     lattice: Lattice
     published: tuple[int, ...]
@@ -21,6 +22,16 @@ class Task:
     noise: NoiseModel
     objective: Objective = "max"
     bound: float | None = None
+    expected: tuple[float, ...] = ()
+    """1 for every cuboid where nothing is said, so that a ratio is a variance."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "expected", self.expected or (1.0,) * len(self.published))
+
+    @cached_property
+    def burdens(self) -> tuple[float, ...]:
+        """weight / expected: what the variance of each published cuboid counts, where the largest does."""
+        return tuple(weight / expected for weight, expected in zip(self.weights, self.expected, strict=True))
 
     @cached_property
     def top(self) -> int:

@@ -1,4 +1,4 @@
-"""How far a long piece of work has come."""
+"""How far a long piece of work has come, for whoever watches: what is done and its share, never anything of a row."""
 
 from collections.abc import Callable
 

@@ -1,0 +1,56 @@
+"""Averages from two published cubes, one of sums and one of counts. Public, and free. [cubes, Section 3.4.2]"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.cube.cube import Cube
+from discreet.errors import UnsupportedQuery
+from discreet.query.lattice import Label
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Averages:
+    """`averages["sex"]` is the mean of the summed attribute, by sex: noisy sum / noisy count.
+
+    A ratio of noisy numbers is biased where the count is small, so look at the interval: it holds the true average of
+    a cell that is not empty with at least its confidence, for sum and count each keep half of what may go wrong.
+    """
+
+    sums: Cube
+    counts: Cube
+
+    def __post_init__(self) -> None:
+        summed, counted = (cube.plan.noise.measure for cube in (self.sums, self.counts))
+        if summed.of is None or counted.of is not None:
+            raise UnsupportedQuery("an average takes a cube of sums and a cube of counts, in this order")
+        if not summed.complete:
+            raise UnsupportedQuery(
+                f"rows may have no {summed.of} (null or other, in the domain) and are counted all the same: a sum over "
+                f"a count is no average then; ask for AVG({summed.of}) in SQL, which leaves them out"
+            )
+        if self.sums.origin.table != self.counts.origin.table:
+            raise UnsupportedQuery("an average takes two cubes of one table")
+
+    def __getitem__(self, names: Label | tuple[Label, ...]) -> "xr.DataArray":
+        """Averages of a cuboid; missing where the noisy count is not above 0."""
+        sums, counts = self.sums[names], self.counts[names]
+        averages = (sums / counts.where(counts > 0)).rename("average")
+        averages.attrs = {"guarantee": str(self.sums.guarantee), "count_guarantee": str(self.counts.guarantee)}
+        return averages
+
+    def interval(self, *names: Label, confidence: float = 0.95) -> "tuple[xr.DataArray, xr.DataArray]":
+        """Bounds for the true average of each cell that is not empty, never beyond ± the largest declared |value|."""
+        each = (1 + confidence) / 2
+        low_sum, high_sum = self.sums.interval(*names, confidence=each)
+        low_count, high_count = self.counts.interval(*names, confidence=each)
+        largest = float(self.sums.plan.noise.measure.move)
+        least = np.maximum(low_count, 1)  # an average is of somebody
+        most = np.maximum(high_count, 1)
+        low = np.where(low_sum >= 0, low_sum / most, low_sum / least)
+        high = np.where(high_sum >= 0, high_sum / least, high_sum / most)
+        return low_sum.copy(data=np.clip(low, -largest, largest)), low_sum.copy(data=np.clip(high, -largest, largest))
