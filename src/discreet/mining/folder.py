@@ -1,0 +1,157 @@
+"""Published statistics on disk: one Parquet file and a datapackage.json, readable by anything that reads Parquet.
+
+The folder is written aside, synced and renamed: what is there is whole.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from datetime import UTC, datetime
+from itertools import combinations
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.errors import ArchiveError
+from discreet.mining.statistics import Attribute, Statistics
+from discreet.release.archive import sync_folder
+
+FORMAT = 1
+PACKAGE, COUNTS = "datapackage.json", "counts.parquet"
+Json = dict[str, Any]
+
+
+def require_new_folder(path: Path) -> None:
+    """Raise ArchiveError unless statistics can be written there."""
+    if path.exists():
+        raise ArchiveError(f"{path} is already there; choose another place for the statistics")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise ArchiveError(f"{path.absolute().parent} is not a folder that can be written to; choose another place")
+
+
+def write_statistics(statistics: Statistics, path: Path) -> None:
+    """Write the folder aside, sync it, and give it its name."""
+    require_new_folder(path)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        aside.mkdir()
+        pq.write_table(_rows(statistics), aside / COUNTS, compression="zstd")
+        package = _package(statistics, aside / COUNTS)
+        text = json.dumps({**package, "sha256": _digest(package)}, indent=2, ensure_ascii=False)
+        (aside / PACKAGE).write_text(text + "\n", encoding="utf-8")
+        for name in (COUNTS, PACKAGE):
+            with open(aside / name, "rb") as written:
+                os.fsync(written.fileno())
+        sync_folder(aside)
+        aside.rename(path)
+        sync_folder(path.absolute().parent)
+    except (OSError, pa.ArrowException):
+        raise ArchiveError(
+            f"the statistics could not be written to {path}; is there space, and may you write there?"
+        ) from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def read_statistics(folder: Path) -> Statistics:
+    """Read a folder back, after checking that each of its bytes is what was written."""
+    if not (folder / PACKAGE).is_file():
+        raise ArchiveError(f"{folder} holds no statistics: it has no {PACKAGE}")
+    damaged = ArchiveError(f"the statistics in {folder} are damaged; restore them from a copy: they are public")
+    try:
+        package = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))
+        if "statistics" not in package:
+            raise ArchiveError(f"{folder} holds no statistics; `discreet sulq publish` makes such a folder")
+        if package.pop("sha256") != _digest(package):
+            raise damaged
+        about = package["statistics"]
+        if about["format"] != FORMAT:
+            raise ArchiveError(f"{folder} has format {about['format']!r}; upgrade Discreet to read it")
+        if package["resources"][0]["hash"] != _file_hash(folder / COUNTS):
+            raise damaged
+        shape = comb(len(about["attributes"]), about["arity"]), 1 << about["arity"], about["subsets"]
+        table = pq.read_table(folder / COUNTS, columns=["subset", "size", "count"])
+        subset, size, count = (table.column(name).to_numpy() for name in table.column_names)
+        return Statistics(
+            attributes=tuple(Attribute(one["name"], one["condition"]) for one in about["attributes"]),
+            arity=about["arity"],
+            seeds=tuple(subset[: shape[2]].tolist()),
+            sizes=size[: shape[2]],
+            counts=count.reshape(shape),
+            **{key: about[key] for key in ("people", "trials", "roster", "guarantee", "charge", "receipt")},
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException):
+        raise damaged from None
+
+
+def _rows(statistics: Statistics) -> pa.Table:
+    """A row a count, in the order of `Statistics.counts`: the counts alone are enough to read them back."""
+    tuples, patterns, subsets = statistics.counts.shape
+    names = [
+        " AND ".join(name if pattern >> bit & 1 else f"NOT {name}" for bit, name in enumerate(chosen))
+        for chosen in combinations(statistics.names, statistics.arity)
+        for pattern in range(patterns)
+    ]
+    conjunction = np.repeat(np.arange(len(names), dtype=np.int32), subsets)
+    return pa.table(
+        {
+            "subset": np.tile(np.array(statistics.seeds, np.uint64), tuples * patterns),
+            "size": np.tile(statistics.sizes, tuples * patterns),
+            "conjunction": pa.DictionaryArray.from_arrays(conjunction, pa.array(names, pa.string())),
+            "count": statistics.counts.reshape(-1),
+        }
+    )
+
+
+def _package(statistics: Statistics, counts: Path) -> Json:
+    fields = [
+        ("subset", "integer", "the seed of the subset; each person is in it with probability 1/2"),
+        ("size", "integer", "how many people of the roster are in the subset, exactly"),
+        ("conjunction", "string", "what is counted, over the attributes below"),
+        ("count", "integer", f"with binomial noise of variance {statistics.trials / 4:g}, independent in every row"),
+    ]
+    return {
+        "profile": "data-package",
+        "name": "statistics",
+        "title": f"Conjunctions of {statistics.arity} of {len(statistics.attributes)} attributes, with noise",
+        "description": f"{statistics.guarantee}. `discreet mine learn` tells functions of {2 * statistics.arity}.",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "resources": [
+            {
+                "name": counts.stem,
+                "path": counts.name,
+                "format": "parquet",
+                "mediatype": "application/vnd.apache.parquet",
+                "bytes": counts.stat().st_size,
+                "hash": _file_hash(counts),
+                "schema": {"fields": [{"name": n, "type": kind, "description": what} for n, kind, what in fields]},
+            }
+        ],
+        "statistics": {
+            "format": FORMAT,
+            "attributes": [vars(attribute) for attribute in statistics.attributes],
+            "arity": statistics.arity,
+            "subsets": len(statistics.seeds),
+            "people": statistics.people,
+            "trials": statistics.trials,
+            "roster": statistics.roster,
+            "guarantee": statistics.guarantee,
+            "charge": statistics.charge,
+            "receipt": statistics.receipt,
+        },
+    }
+
+
+def _digest(package: Json) -> str:
+    text = json.dumps(package, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _file_hash(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
