@@ -1,20 +1,16 @@
 """Marginals in Postgres and in Spark, against the same GROUP BY written by hand in psql and spark-sql."""
 
-import os
 import re
-import shutil
-import socket
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from bench.figure import Figure
+from bench.postgres import Postgres, serving
 from discreet.demo.census import census_domain_path, write_census
 from discreet.domain.read import parse_domain
 from discreet.query.query import Count
@@ -50,17 +46,16 @@ def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "people.parquet"
         write_census(file, PEOPLE)
-        with _postgres() as server:
+        with serving() as server:
             yield from _in_postgres(server, file)
         yield from _in_spark(file)
 
 
-def _in_postgres(server: "_Server", file: Path) -> Iterator[Figure]:
-    uri = f"postgres://{server.user}@localhost:{server.port}/postgres?table=people"
-    server.load(file)
-    table = open_table(uri, DOMAIN)
+def _in_postgres(server: Postgres, file: Path) -> Iterator[Figure]:
+    _load(server, file)
+    table = open_table(server.uri("people"), DOMAIN)
     for by in MARGINALS:
-        yield _compared("Postgres", "psql", by, table, lambda by=by: server.seconds_in_psql(_by_hand(by)))
+        yield _compared("Postgres", "psql", by, table, lambda by=by: _seconds_in_psql(server, _by_hand(by)))
 
 
 def _in_spark(file: Path) -> Iterator[Figure]:
@@ -87,55 +82,20 @@ def _seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-class _Server:
-    """A Postgres of our own, that trusts everybody on this machine, and lives as long as the benchmark."""
-
-    user = "bench"
-
-    def __init__(self, programs: Path, port: int) -> None:
-        self.programs, self.port = programs, port
-
-    def psql(self, script: str) -> str:
-        command = [self.programs / "psql", "-h", "localhost", "-p", str(self.port), "-U", self.user, "-qX", "postgres"]
-        return subprocess.run(command, input=script, capture_output=True, text=True, check=True).stdout
-
-    def seconds_in_psql(self, sql: str) -> float:
-        """What psql says of the second of two runs: its own start is not in it."""
-        printed = self.psql(f"\\o /dev/null\n{sql};\n\\timing on\n{sql};\n")
-        [milliseconds] = re.findall(r"Time: ([\d.]+) ms", printed)
-        return float(milliseconds) / 1e3
-
-    def load(self, file: Path) -> None:
-        import psycopg
-
-        columns = "age smallint, sex text, region text, education text, occupation text, income integer"
-        names = [column.split()[0] for column in columns.split(", ")]
-        with psycopg.connect(host="localhost", port=self.port, user=self.user, dbname="postgres") as session:
-            session.execute(f"CREATE TABLE people ({columns})")
-            with session.cursor().copy("COPY people FROM STDIN") as copy:
-                for batch in pq.ParquetFile(file).iter_batches(columns=names):
-                    for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                        copy.write_row(row)
-        self.psql("VACUUM ANALYZE people;")
+def _seconds_in_psql(server: Postgres, sql: str) -> float:
+    """What psql says of the second of two runs: its own start is not in it."""
+    printed = server.psql(f"\\o /dev/null\n{sql};\n\\timing on\n{sql};\n")
+    [milliseconds] = re.findall(r"Time: ([\d.]+) ms", printed)
+    return float(milliseconds) / 1e3
 
 
-@contextmanager
-def _postgres() -> Iterator[_Server]:
-    programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
-    become = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    if become:
-        shutil.chown(folder, "postgres")
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    control = [*become, programs / "pg_ctl", "-D", folder / "data", "-s", "-w", "-l", folder / "log"]
-    make = [*become, programs / "initdb", "-D", folder / "data", "-U", _Server.user, "-A", "trust", "-E", "UTF8"]
-    try:
-        subprocess.run([*make, "--locale=C.UTF-8"], cwd=folder, check=True, capture_output=True)
-        options = f"-p {port} -k {folder} -c listen_addresses=localhost"
-        subprocess.run([*control, "-o", options, "start"], cwd=folder, check=True, capture_output=True)
-        yield _Server(programs, port)
-    finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], cwd=folder, check=False, capture_output=True)
-        shutil.rmtree(folder, ignore_errors=True)
+def _load(server: Postgres, file: Path) -> None:
+    columns = "age smallint, sex text, region text, education text, occupation text, income integer"
+    names = [column.split()[0] for column in columns.split(", ")]
+    with server.connect() as session:
+        session.execute(f"CREATE TABLE people ({columns})")
+        with session.cursor().copy("COPY people FROM STDIN") as copy:
+            for batch in pq.ParquetFile(file).iter_batches(columns=names):
+                for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    copy.write_row(row)
+    server.execute("VACUUM ANALYZE people")

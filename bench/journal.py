@@ -7,12 +7,11 @@ import time
 import uuid
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from bench.engines import _postgres
 from bench.figure import Figure
 from bench.ledger import state_home
+from bench.postgres import INSTALL, find_programs, serving
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.errors import BudgetExceeded
@@ -30,11 +29,11 @@ ROUNDS = 3
 
 
 def figures() -> Iterator[Figure]:
-    if not any(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
-        print("journal: nothing is measured without Postgres; install it: apt install postgresql", file=sys.stderr)
+    if find_programs() is None:
+        print(f"journal: nothing is measured. {INSTALL}", file=sys.stderr)
         return
-    with tempfile.TemporaryDirectory() as folder, state_home(folder), _postgres() as server:
-        database = f"postgres://{server.user}@localhost:{server.port}/postgres"
+    with tempfile.TemporaryDirectory() as folder, state_home(folder), serving() as server:
+        database = server.ledger()
         rates = [(charges_per_second(database, 1), charges_per_second(database, 2)) for _ in range(ROUNDS)]
     alone, together = (max(rate) for rate in zip(*rates, strict=True))
     note = f"{together:.0f} and {alone:.0f} charges/s, synced; all {CHARGES} that fit and none more"

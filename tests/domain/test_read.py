@@ -52,6 +52,12 @@ def test_the_three_kinds_are_read_as_declared() -> None:
     )
 
 
+@pytest.mark.parametrize("null_ids", ["drop", "own", "refuse"])
+def test_what_rows_without_an_id_are_is_read_as_declared(null_ids: str) -> None:
+    assert parse_domain(f'null_ids = "{null_ids}"\n{FOUNDATION}').null_ids == null_ids
+    assert parse_domain(FOUNDATION).null_ids is None
+
+
 def test_a_hierarchy_orders_the_values_from_left_to_right() -> None:
     domain = parse_domain(
         one(
@@ -121,8 +127,15 @@ BAD_DOCUMENTS = [
     ('name = "people"', 1, "", "at least one [attributes.NAME] table"),
     ('name = "people"\n\nattributes = 3', 3, "", "at least one [attributes.NAME] table"),
     ('name = "people"\n[attributes]', 2, "", "at least one [attributes.NAME] table"),
-    ('name = "people"\ncolour = "red"', 2, "unknown key 'colour'", "allowed: name, [attributes.…]"),
-    ('name = "people"\n\n[attribute.age]\nlow = 1', 3, "unknown key 'attribute'", "allowed: name, [attributes.…]"),
+    ('name = "people"\nnull_ids = "own "', 2, "null_ids", "must be one of drop, own, refuse"),
+    ('name = "people"\nnull_ids = ["own"]', 2, "null_ids", "must be one of drop, own, refuse"),
+    ('name = "people"\ncolour = "red"', 2, "unknown key 'colour'", "allowed: name, null_ids, [attributes.…]"),
+    (
+        'name = "people"\n\n[attribute.age]\nlow = 1',
+        3,
+        "unknown key 'attribute'",
+        "allowed: name, null_ids, [attributes.…]",
+    ),
     ('name = "people"\n[attributes]\nage = 3', 3, "attributes.age", "must be a table: [attributes.age]"),
     ('name = "people"\n[[attributes.age]]\nlow = 3', 2, "attributes.age", "must be a table"),
     ('name = "people"\n[attributes.""]\nlow = 3', 2, "attributes.", "at least one visible character"),

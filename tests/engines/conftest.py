@@ -7,20 +7,16 @@ import datetime as dt
 import decimal
 import os
 import shutil
-import socket
-import subprocess
 import tempfile
 import uuid
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-PASSWORD = "p@ss/w:rd#1?"
+from bench.postgres import INSTALL, find_programs, serving
+
 POSTGRES_TYPES = {
     pa.int16(): "smallint",
     pa.int32(): "integer",
@@ -39,100 +35,45 @@ def missing(what):
     pytest.skip(what)
 
 
-@dataclass(frozen=True)
-class Postgres:
-    """A server of our own, on a free port of this machine."""
-
-    port: int
-    control: tuple[str | Path, ...] = ()
-    """The command that starts and stops it, without the verb."""
-    password: str = PASSWORD
-
-    def restart(self):
-        """Stop it as a crash would, and start it again."""
-        run([*self.control, "-m", "immediate", "restart"], Path("/"))
-
-    def uri(self, table, password=PASSWORD, **options):
-        more = "".join(f"&{key}={value}" for key, value in options.items())
-        return f"postgres://keeper:{quote(password, safe='')}@localhost:{self.port}/people?table={quote(table)}{more}"
-
-    def ledger(self, name="people", port=None, user="keeper", password=PASSWORD):
-        """Where a database of this server is; by another port for a detour to it."""
-        return f"postgres://{user}:{quote(password, safe='')}@localhost:{port or self.port}/{name}"
-
-    def connect(self):
-        import psycopg
-
-        return psycopg.connect(
-            host="localhost", port=self.port, user="keeper", password=PASSWORD, dbname="people", autocommit=True
-        )
-
-    def execute(self, *statements):
-        with self.connect() as session:
-            for statement in statements:
-                session.execute(statement)
+def in_memory():
+    """Where syncing costs nothing, if there is room: a ledger refuses a server that does not sync."""
+    memory = Path("/dev/shm")
+    return memory if memory.is_dir() and shutil.disk_usage(memory).free > 1 << 30 else None
 
 
 @pytest.fixture(scope="session")
 def postgres():
     """One server for all tests."""
-    with serving() as server:
+    if find_programs() is None:
+        missing(INSTALL)
+    with serving(in_memory()) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def mortal_postgres():
-    """A server that tests may restart."""
-    with serving() as server:
+def mortal_postgres(postgres):  # noqa: ARG001
+    """Another one, that tests may restart."""
+    with serving(in_memory()) as server:
         yield server
 
 
-@contextmanager
-def serving():
-    """Debian's server, started as the user `postgres` where we are root, since it refuses to run as root."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
-    initdb = found[0] if found else shutil.which("initdb")
-    if initdb is None:
-        missing("Postgres is not here; install it: apt install postgresql")
-    programs, folder = Path(initdb).parent, Path(tempfile.mkdtemp(prefix="pg"))
-    become = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    if become:
-        shutil.chown(folder, "postgres")
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    (folder / "password").write_text(PASSWORD)
-    if become:
-        shutil.chown(folder / "password", "postgres")
-    data = folder / "data"
-    control = [*become, programs / "pg_ctl", "-D", data, "-s", "-w", "-l", folder / "log"]
-    settings = f"-p {port} -k {folder} -c listen_addresses=localhost -c fsync=off"
-    create = [programs / "initdb", "-D", data, "-U", "keeper", "-A", "scram-sha-256", "-E", "UTF8", "--no-sync"]
-    try:
-        run([*become, *create, "--locale=C.UTF-8", f"--pwfile={folder / 'password'}"], folder)
-        run([*control, "-o", settings, "start"], folder)
-        environment = {**os.environ, "PGPASSWORD": PASSWORD}
-        address = ["-h", "localhost", "-p", str(port), "-U", "keeper"]
-        run([programs / "createdb", *address, "people"], folder, env=environment)
-        yield Postgres(port, tuple(control))
-    finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], cwd=folder, capture_output=True, check=False)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def run(command, folder, **options):
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60, **options)
-
-
 @pytest.fixture(scope="session")
-def spark():
-    """One Spark for all tests: it takes ten seconds to start."""
+def spark_installed():
+    """Where Spark is."""
     try:
-        from pyspark.sql import SparkSession
+        import pyspark
     except ImportError:
         missing("PySpark is not here; install it: pip install 'discreet[spark]'")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         missing("Spark needs Java 17; install it: apt install openjdk-17-jre-headless")
+    return Path(pyspark.__file__).parent
+
+
+@pytest.fixture(scope="session")
+def spark(spark_installed):  # noqa: ARG001
+    """One Spark for all tests: it takes ten seconds to start."""
+    from pyspark.sql import SparkSession
+
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
     builder = SparkSession.builder.master("local[*]").config(map=settings)
     session = builder.config("spark.sql.warehouse.dir", tempfile.mkdtemp(prefix="warehouse")).getOrCreate()

@@ -60,6 +60,16 @@ def edit(server, location, statement):
     server.execute("SET session_replication_role = replica; " + statement.format(parse_place(location).vault_id))
 
 
+def switch_fsync(server, value):
+    server.execute(f"ALTER SYSTEM SET fsync = {value}", "SELECT pg_reload_conf()")
+    for _ in range(100):  # the server hears of it a little later
+        with server.connect() as session:
+            if session.execute("SHOW fsync").fetchone() == (value,):
+                return
+        time.sleep(0.05)
+    pytest.fail(f"the server never switched fsync {value}")
+
+
 def backend_of(ledger):
     return ledger._journal._session.info.backend_pid
 
@@ -67,7 +77,15 @@ def backend_of(ledger):
 def in_processes(count, work):
     """Run work(i, out) in forked children; everything that they put out."""
     out = FORK.SimpleQueue()
-    children = [FORK.Process(target=work, args=(i, out)) for i in range(count)]
+
+    def told(i):
+        try:
+            work(i, out)
+        except BaseException as failure:
+            out.put(failure)
+            raise
+
+    children = [FORK.Process(target=told, args=(i,)) for i in range(count)]
     for child in children:
         child.start()
     results = [out.get() for _ in children]
@@ -413,6 +431,28 @@ class TestServers:
             for setting, value in (("synchronous_commit", "on"), ("transaction_isolation", "read committed")):
                 assert ledger._journal._run(f"SHOW {setting}") == [(value,)]
         assert sum(in_processes(2, lambda _, out: out.put(charge_until_refused(opened(location), TENTH)))) == 10
+
+    def test_a_server_that_does_not_sync_is_refused_and_nothing_is_written(self, mortal_postgres):
+        location = new_journal(mortal_postgres)
+        ledger = opened(location)
+        switch_fsync(mortal_postgres, "off")
+        for use in (opened, lambda _: new_journal(mortal_postgres)):
+            with pytest.raises(JournalError, match="runs with fsync off; nothing was written: set fsync = on"):
+                use(location)
+        mortal_postgres.restart()  # whoever was connected is asked again
+        with pytest.raises(JournalError, match="would not survive a crash"):
+            ledger.charge(TENTH, {})
+        switch_fsync(mortal_postgres, "on")
+        ledger.charge(TENTH, {})
+        assert [entry.kind for entry in opened(location).entries()] == ["init", "charge"]
+
+    def test_a_table_that_a_crash_would_empty_is_refused(self, postgres):
+        postgres.execute("CREATE DATABASE fleeting")
+        place = of_vault(postgres.ledger("fleeting"), "test-vault")
+        Ledger.create(place, {"vault_id": "test-vault"})
+        module.PostgresJournal(place)._run("ALTER TABLE discreet_entries SET UNLOGGED")
+        with pytest.raises(JournalError, match=r"unlogged table; nothing was written: ALTER TABLE .* SET LOGGED"):
+            opened(place)
 
     def test_a_read_only_server_says_so_and_spends_nothing(self, location, monkeypatch):
         monkeypatch.setenv("PGOPTIONS", "-c default_transaction_read_only=on")

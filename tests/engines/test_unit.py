@@ -5,14 +5,16 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
-from discreet.errors import DomainError
+from discreet.errors import DomainError, TableError
 from discreet.query.query import Count, Sum
 from discreet.table.table import open_table
 from discreet.table.unit import Unit, unit_of
+from discreet.vault import Vault
 
 KEY = bytes(range(32))
 DOMAIN = parse_domain("""
@@ -112,11 +114,59 @@ def test_another_key_keeps_other_rows(engine, tmp_path):
     assert kept(where) != kept(where, key=bytes(32))
 
 
-@pytest.mark.parametrize(("null_ids", "rows"), [("drop", K), ("own", K + 40)])
+@pytest.mark.parametrize(("null_ids", "rows"), [("drop", K), ("own", K + 40), ("refuse", K)])
 def test_rows_without_an_id_are_left_out_or_each_its_own_person(engine, null_ids, rows, tmp_path):
     table = as_table([(None, 7, 1.0)] * 40 + [("", 8, 1.0)] * 40)
     opened = open_table(engine(table, tmp_path), DOMAIN, Unit("person", K, null_ids), KEY)
     assert opened.evaluate([Count(DOMAIN.everything)])[0] == rows
+
+
+def domain_file(folder, null_ids):
+    said = f'null_ids = "{null_ids}"\n' if null_ids else ""
+    ward = '[attributes.ward]\nkind = "integer"\nlow = 0\nhigh = 199\nsource = "a test"\n'
+    (folder / "visits.toml").write_text('name = "visits"\n' + said + ward)
+    return folder / "visits.toml"
+
+
+def make(folder, table, null_ids, **unit):
+    given = {"epsilon": 100, "neighbours": "add-remove", **(unit or {"id": "person", "max_rows": K})}
+    return Vault.init(folder / "vault", table=table, domain=domain_file(folder, null_ids), **given)
+
+
+@pytest.mark.parametrize(("null_ids", "rows"), [(None, K), ("drop", K), ("own", K + 40)])
+def test_the_domain_says_what_rows_without_an_id_are(engine, null_ids, rows, tmp_path):
+    table = engine(as_table([(None, 7, 1.0)] * 40 + [("a", 8, 1.0)] * 40), tmp_path)
+    vault = make(tmp_path, table, null_ids)
+    assert abs(int(vault.measure(vault.count(), scale="1/4").value) - rows) < 10
+    assert vault.ledger.header["unit"]["null_ids"] == (null_ids or "drop")
+
+
+def test_a_domain_that_refuses_rows_without_an_id_does_so_before_there_is_a_vault(engine, tmp_path):
+    whole, torn = ([("a", 7, 1.0)] * 5, [("a", 7, 1.0), (None, 8, 1.0)])
+    with pytest.raises(TableError, match="has rows without person, and its domain refuses them"):
+        make(tmp_path, engine(as_table(torn), tmp_path), "refuse")
+    assert not (tmp_path / "vault").exists()
+    vault = make(tmp_path, engine(as_table(whole), tmp_path), "refuse")
+    before = vault.ledger.head
+    with pytest.raises(TableError, match="refuses them"):
+        vault.refresh(engine(as_table(torn), tmp_path))
+    assert vault.ledger.head == before
+    assert abs(int(vault.measure(vault.count(), scale="1/4").value) - 5) < 10
+
+
+def test_who_asks_is_not_told_that_a_row_without_an_id_appeared(tmp_path):
+    pq.write_table(as_table([("a", 7, 1.0)] * 5), tmp_path / "visits.parquet")
+    vault = make(tmp_path, tmp_path / "visits.parquet", "refuse")
+    pq.write_table(as_table([("a", 7, 1.0)] * 5 + [(None, 8, 1.0)]), tmp_path / "visits.parquet")
+    with pytest.raises(TableError, match="the table has changed since the vault was made") as refusal:
+        vault.measure(vault.count(), scale=1)
+    assert "person" not in str(refusal.value)
+
+
+def test_a_domain_that_speaks_of_ids_needs_the_column(tmp_path):
+    table = as_table([("a", 7, 1.0)])
+    with pytest.raises(DomainError, match=r"the domain says null_ids = 'own'; people with several rows need both"):
+        make(tmp_path, table, "own", max_rows=None)
 
 
 def test_sums_are_of_the_rows_that_are_kept(engine, tmp_path):
@@ -152,9 +202,8 @@ def test_an_id_that_is_not_there_or_no_id_is_refused(engine, tmp_path):
     [
         (("person", None), "need both"),
         ((None, 5), "need both"),
-        ((None, None, "own"), "need both"),
+        ((None, None, "own"), "the domain says null_ids = 'own'; .* need both"),
         (("person", 0), "at least one row"),
-        (("person", 5, "maybe"), "drop or own"),
     ],
 )
 def test_half_a_unit_is_refused(asked, words):

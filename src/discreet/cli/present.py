@@ -5,8 +5,8 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
+from threading import Timer
 from typing import Annotated, ParamSpec
 
 import typer
@@ -14,12 +14,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from discreet.domain.attribute import number_text
 from discreet.errors import DiscreetError
+from discreet.plain import plain
+from discreet.progress import Progress, silent
 
 P = ParamSpec("P")
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for machines")]
 VaultPath = Annotated[Path, typer.Argument(metavar="VAULT", help="the vault's directory", show_default=False)]
+
+PATIENCE = 1.0
+"""Seconds for which nobody needs a bar."""
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -43,18 +47,8 @@ def command(run: Callable[P, object]) -> Callable[P, None]:
 
 
 def print_json(value: object) -> None:
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, default=_plain)
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, default=plain)
     sys.stdout.write("\n")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Fraction):
-        return number_text(value)
-    if hasattr(value, "to_json"):
-        return value.to_json()
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
 
 
 def table(
@@ -88,13 +82,29 @@ def pairs(title: str, rows: Sequence[tuple[str, object]]) -> None:
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """A spinner while something takes its time; silent where nobody watches."""
-    if err.is_terminal:
-        with err.status(what):
-            yield
-    else:
-        yield
+def waiting(what: str, as_json: bool = False) -> Iterator[Progress]:
+    """A bar on standard error for what takes longer than a second: it says what is done, and how much of it.
+
+    Until somebody tells how far it is, the bar only moves. Silent where nobody watches: on a pipe, or with --json.
+    """
+    if as_json or not err.is_interactive:
+        yield silent
+        return
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    shown = Bars(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=err, transient=True)
+    task = shown.add_task(what, total=None)
+    late = Timer(PATIENCE, shown.start)
+    late.daemon = True
+    late.start()
+    # A bar that was full has ended for Rich, and its clock stands still; but something else may follow.
+    try:
+        yield lambda now, done: shown.update(task, description=now, completed=done, total=1 + 1e-9)
+    finally:
+        late.cancel()
+        late.join()  # it may have begun to draw
+        shown.stop()
 
 
 def bar(share: float, width: int = 24) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.demo import population as people
 from discreet.demo.draw import Lookup, row_bits, split_bits
 from discreet.demo.income import draw_income
+from discreet.progress import Progress, silent
 
 Ints = NDArray[np.int64]
 CHUNK = 2**18  # rows made and written at a time: bounded memory, and a row group of a size that engines like
@@ -40,12 +41,15 @@ def census(rows: int, seed: int = 0) -> Any:
     return pa.Table.from_batches(_batches(rows, seed)).cast(SCHEMA)
 
 
-def write_census(path: str | Path, rows: int, seed: int = 0) -> None:
+def write_census(path: str | Path, rows: int, seed: int = 0, progress: Progress = silent) -> None:
     """Write `census(rows, seed)` as Parquet, a chunk at a time."""
     # Without the Arrow schema in the file, dictionaries read back as what they hold: plain strings.
     with pq.ParquetWriter(path, _batch(seed, 0, 0).schema, compression="zstd", store_schema=False) as writer:
+        written = 0
         for batch in _batches(rows, seed):
             writer.write_batch(batch)
+            written += batch.num_rows
+            progress(f"generating {rows:,} people", written / max(1, rows))
 
 
 def census_domain_path() -> Path:

@@ -4,10 +4,13 @@ import difflib
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from discreet.domain.attribute import Attribute
 from discreet.domain.region import Box, Region
 from discreet.errors import DomainError
+
+NullIds = Literal["drop", "own", "refuse"]
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,9 @@ class Domain:
 
     name: str
     attributes: tuple[Attribute, ...]
+    null_ids: NullIds | None = None
+    """What rows without an id are, where people have ids: nobody's and left out, each a person of its own, or
+    a reason for a custodian's `init` to refuse the table. None where the domain does not say."""
 
     @cached_property
     def _axes(self) -> dict[str, int]:

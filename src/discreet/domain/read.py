@@ -10,13 +10,14 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from discreet.domain.attribute import Attribute, Bins, Category, Hierarchy, Integer, Outside, number_text
-from discreet.domain.domain import Domain
+from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
 from discreet.errors import DomainError
 
+TOP_KEYS = ("name", "null_ids", "attributes")
 COMMON_KEYS = ("kind", "source", "outside", "null")
 OWN_KEYS = {"integer": ("low", "high"), "category": ("values", "hierarchy"), "bins": ("edges", "grain")}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -46,12 +47,18 @@ def parse_domain(text: str) -> Domain:
     except (ValueError, ArithmeticError, RecursionError):
         raise DomainError("not a domain: a number is too long, or brackets are nested too deeply") from None
     for key in document:
-        if key not in ("name", "attributes"):
-            raise DomainError(f"line {line_of(text, (key,))}: unknown key {key!r}; allowed: name, [attributes.…]")
+        if key not in TOP_KEYS:
+            allowed = ", ".join((*TOP_KEYS[:-1], "[attributes.…]"))
+            raise DomainError(f"line {line_of(text, (key,))}: unknown key {key!r}; allowed: {allowed}")
     name = document.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise DomainError(
             f'line {line_of(text, ("name",))}: name = "…" is required: the table\'s name in SQL (letters, digits, _)'
+        )
+    null_ids = document.get("null_ids")
+    if null_ids is not None and null_ids not in get_args(NullIds):
+        raise DomainError(
+            f"line {line_of(text, ('null_ids',))}: null_ids must be one of {', '.join(get_args(NullIds))}"
         )
     tables = document.get("attributes")
     if not isinstance(tables, dict) or not tables:
@@ -62,7 +69,7 @@ def parse_domain(text: str) -> Domain:
         spelled = first_spelling.setdefault(reader.name.lower(), reader.name)
         if spelled != reader.name:
             reader.fail(None, f"SQL cannot tell it from {spelled}: the names differ in case only")
-    return Domain(name, tuple(reader.attribute() for reader in readers))
+    return Domain(name, tuple(reader.attribute() for reader in readers), null_ids)
 
 
 @dataclass(frozen=True)

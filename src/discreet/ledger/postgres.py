@@ -70,6 +70,12 @@ class PostgresJournal:
         self._in_turn = False
         self._parents: list[psycopg.Connection] = []
         self._run("SELECT FROM discreet_entries LIMIT 0")
+        [[kept]] = self._run("SELECT relpersistence::text FROM pg_class WHERE oid = 'discreet_entries'::regclass")
+        if kept != "p":
+            self.close()
+            raise _forgetful(
+                self.place, "discreet_entries is an unlogged table", "ALTER TABLE discreet_entries SET LOGGED"
+            )
 
     @classmethod
     def create(cls, location: str) -> "PostgresJournal":
@@ -227,9 +233,27 @@ def _connect(place: JournalPlace) -> "psycopg.Connection":
             f"the ledger at {place.where} needs ?vault=ID after its address, as `discreet init` wrote it"
         )
     try:
-        return psycopg.connect(make_conninfo(**CONNECTION, **place.parameters), autocommit=True)
+        session = psycopg.connect(make_conninfo(**CONNECTION, **place.parameters), autocommit=True)
     except psycopg.Error as error:
         raise _unreachable(place.where, getattr(error, "pgconn", None)) from None
+    try:
+        with _in_words(place):
+            synced = session.execute("SHOW fsync").fetchone() == ("on",)
+        if not synced:
+            way_out = "set fsync = on in postgresql.conf, then SELECT pg_reload_conf()"
+            raise _forgetful(place, "the server runs with fsync off", way_out)
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+def _forgetful(place: JournalPlace, why: str, way_out: str) -> JournalError:
+    """A server that may lose what it has committed is refused: an answer would be out, and its charge gone."""
+    return JournalError(
+        f"the journal at {place.where} would not survive a crash, and what it forgets could be spent again: {why}; "
+        f"nothing was written: {way_out}"
+    )
 
 
 def _unreachable(where: str, connection: Any) -> JournalError:

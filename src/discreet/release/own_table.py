@@ -4,13 +4,16 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from discreet.domain.domain import Domain
 from discreet.errors import TableError
 from discreet.ledger.ledger import Ledger
-from discreet.table.engine import FRAME
-from discreet.table.table import Table, open_table
-from discreet.table.unit import Unit
+from discreet.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from discreet.table.roster import Roster
+    from discreet.table.table import Table
 
 
 @dataclass
@@ -21,11 +24,14 @@ class OwnTable:
     domain: Domain
     ledger: Ledger
     key: Callable[[], bytes]
-    _opened: Table | None = None
+    progress: Progress = silent
+    roster: "Callable[[], Roster] | None" = None
+    """Where the vault answers about a roster."""
+    _opened: "Table | None" = None
     _accepted: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def verified(self) -> Table:
+    def verified(self) -> "Table":
         """The table, if it is the one that the vault was made for or that was accepted since."""
         accepted = str((self.ledger.latest("refresh") or self.ledger.header)["fingerprint"])
         with self._lock:
@@ -38,10 +44,15 @@ class OwnTable:
             self._opened, self._accepted = opened, accepted
             return opened
 
-    def open(self) -> Table:
+    def open(self) -> "Table":
         """The table as it is now, whether it was accepted or not."""
+        from discreet.table.engine import FRAME  # engines take long to import, and what is public needs none
+        from discreet.table.table import open_table
+        from discreet.table.unit import Unit
+
         table = self.locate()
         if isinstance(table, str) and table == FRAME:
             raise TableError("this vault's table is a data frame; hand it over: Vault.open(path, table=frame)")
         unit = self.ledger.header.get("unit")
-        return open_table(table, self.domain, None if unit is None else Unit.from_json(unit), self.key())
+        roster = None if self.roster is None else self.roster()
+        return open_table(table, self.domain, unit and Unit.from_json(unit), self.key(), self.progress, roster)

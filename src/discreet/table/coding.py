@@ -30,9 +30,12 @@ def units_column(name: str) -> str:
     return f"units_{name}"
 
 
-def coded(table: Any, domain: Domain, dialect: Dialect) -> Any:
-    """The population as codes: an Ibis table with a column for each attribute, rows without a code left out."""
-    columns = {}
+def coded(table: Any, domain: Domain, dialect: Dialect, **also: Any) -> Any:
+    """The population as codes: an Ibis table with a column for each attribute, rows without a code left out.
+
+    `also` are further columns, by the names that they get.
+    """
+    columns = dict(also)
     for attribute in domain.attributes:
         value = _value(_column(table, attribute), attribute, dialect)
         columns[code_column(attribute.name)] = _code(value, attribute, dialect).cast(_code_type(attribute))

@@ -21,6 +21,8 @@ class Dialect:
     """64 bits of the text of a whole row of `everyone`, seeded; equal rows have equal ones."""
     digest: Callable[[Any], Any]
     """SHA-256 of a text, in hexadecimal, as an Ibis expression."""
+    leading_bits: str
+    """The first 60 bits of a hexadecimal text, as a whole number."""
     counts_first: bool = True
     """Whether it counts rows by what is stored faster than it codes them."""
     together: str = ""
@@ -58,6 +60,7 @@ DUCKDB = Dialect(
     total="SUM({})",
     row_hash="md5_number_lower(to_json(everyone) || '{seed}')",
     digest=sha256,
+    leading_bits="CAST('0x' || substr({}, 1, 15) AS BIGINT)",
     counts_first=False,
 )
 POSTGRES = Dialect(
@@ -66,6 +69,7 @@ POSTGRES = Dialect(
     total="SUM({})",
     row_hash="hashtextextended(CAST(everyone AS TEXT), {seed})",
     digest=lambda text: encode(sha256_bytes(convert_to(text, "UTF8")), "hex"),
+    leading_bits="CAST(CAST('x0' || substr({}, 1, 15) AS BIT(64)) AS BIGINT)",
 )
 SPARK = Dialect(
     name="pyspark",
@@ -73,6 +77,7 @@ SPARK = Dialect(
     total="SUM(CAST({} AS DECIMAL(38, 0)))",
     row_hash="xxhash64(to_json(struct(*)), {seed})",
     digest=lambda text: sha2(text, 256),
+    leading_bits="CAST(conv(substr({}, 1, 15), 16, 10) AS BIGINT)",
     together="/*+ COALESCE(1) */",
     position=lambda text, among: ibis.array(among).index(text),
 )

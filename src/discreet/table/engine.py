@@ -1,6 +1,7 @@
 """The seam between the population and whatever runs its SQL."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import EngineError
 from discreet.table.dialect import DUCKDB, Dialect
+from discreet.table.watch import Told, watching
 
 Array = NDArray[np.int64]
 
@@ -35,11 +37,16 @@ class Engine(Protocol):
     def compile(self, rows: Any) -> str:
         """An Ibis expression as this engine's SQL."""
 
-    def run(self, sql: str) -> list[Array]:
-        """The columns of the whole answer."""
+    def run(self, sql: str, told: Told | None = None) -> list[Array]:
+        """The columns of the whole answer. Whoever watches is told how far it is, where the engine can tell."""
 
     def stream(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """The answer in batches of at most so many rows."""
+
+
+class Fingerprint(Protocol):
+    def __call__(self, key: bytes, told: Told | None = None) -> str:
+        """A keyed hash of the rows. Whoever watches is told how far it has come, where that can be told."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ class Source:
     location: str
     rows: Any
     engine: Engine
-    fingerprint: Callable[[bytes], str]
+    fingerprint: Fingerprint
     stamp: Callable[[], object]
     """Changes whenever the rows may have changed; cheap, unlike the fingerprint."""
 
@@ -65,9 +72,9 @@ class DuckEngine:
     def compile(self, rows: Any) -> str:
         return str(ibis.to_sql(rows, dialect="duckdb"))
 
-    def run(self, sql: str) -> list[Array]:
+    def run(self, sql: str, told: Told | None = None) -> list[Array]:
         try:
-            with self.connection.cursor() as cursor:
+            with self.connection.cursor() as cursor, _watched(cursor, told):
                 return [np.asarray(column) for column in cursor.execute(sql).fetchnumpy().values()]
         except duckdb.Error:
             raise failed() from None
@@ -78,6 +85,23 @@ class DuckEngine:
                 yield from cursor.sql(sql).to_arrow_reader(batch_rows)
         except (duckdb.Error, pa.ArrowException):
             raise failed() from None
+
+
+@contextmanager
+def _watched(cursor: duckdb.DuckDBPyConnection, told: Told | None) -> Iterator[None]:
+    """DuckDB counts what it has read of its tables, for a bar of its own: it is made to count, and not to draw."""
+    if told is None:
+        yield
+        return
+    cursor.execute("SET enable_progress_bar_print = false")
+    cursor.execute("SET enable_progress_bar = true")
+
+    def look() -> float | None:
+        percent = cursor.query_progress()
+        return None if percent < 0 else percent / 100
+
+    with watching(look, told):
+        yield
 
 
 def failed() -> EngineError:

@@ -7,6 +7,7 @@ from glob import glob, has_magic
 from os.path import isfile
 
 from discreet.errors import TableError
+from discreet.table.watch import Told
 
 KINDS = {
     "parquet": (".parquet",),
@@ -56,13 +57,17 @@ def _stat(file: str) -> tuple[int, int, int]:
     return info.st_size, info.st_mtime_ns, info.st_ino
 
 
-def hash_files(files: list[str], key: bytes) -> str:
+def hash_files(files: list[str], key: bytes, told: Told | None = None) -> str:
     digest = hashlib.blake2b(key=key, digest_size=32)
+    total, read = max(1, sum(_stat(file)[0] for file in files)), 0
     for file in files:
         length = 0
         for chunk in _chunks(file):
             digest.update(chunk)
             length += len(chunk)
+            if told is not None:
+                told(min(1.0, (read + length) / total))
+        read += length
         digest.update(length.to_bytes(8, "big"))  # where one file ends matters, not its name
     return digest.hexdigest()
 

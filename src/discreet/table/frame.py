@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.errors import TableError
+from discreet.table.watch import Told
 
 
 def to_arrow(frame: object) -> pa.Table:
@@ -33,11 +34,16 @@ def _plain(kind: Any) -> Any:
     return pa.string() if pa.types.is_null(kind) else kind
 
 
-def hash_arrow(rows: pa.Table, key: bytes) -> str:
+def hash_arrow(rows: pa.Table, key: bytes, told: Told | None = None) -> str:
     """A keyed hash of names, types and values, in order."""
     digest = hashlib.blake2b(key=key, digest_size=32)
     with pa.PythonFile(_Hashing(digest), mode="w") as sink, pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows, max_chunksize=1 << 20)
+        hashed = 0
+        for batch in rows.to_batches(max_chunksize=1 << 20):
+            writer.write_batch(batch)
+            hashed += batch.num_rows
+            if told is not None:
+                told(hashed / max(1, rows.num_rows))
     return digest.hexdigest()
 
 

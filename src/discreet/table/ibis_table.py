@@ -19,7 +19,7 @@ def open_ibis(table: ibis.Table) -> Source:
         location=FRAME,
         rows=table,
         engine=engine,
-        fingerprint=lambda key: hash_rows(engine, relation, columns, key),
+        fingerprint=lambda key, told=None: hash_rows(engine, [relation], columns, key, told),
         stamp=lambda: None,
     )
 

@@ -22,6 +22,7 @@ from discreet.table.literal import quoted, quoted_name, quoted_paths
 from discreet.table.postgres import open_postgres
 from discreet.table.postgres_uri import has_password, parse_place
 from discreet.table.spark import is_spark, locate_spark, open_spark
+from discreet.table.watch import Told
 
 SOURCE = "source"
 
@@ -88,7 +89,7 @@ def _open_file(uri: str) -> Source:
         location=uri,
         rows=rows,
         engine=DuckEngine(connection),
-        fingerprint=lambda key: hash_files(contents_of(path), key),
+        fingerprint=lambda key, told=None: hash_files(contents_of(path), key, told),
         stamp=lambda: stamp_of(path),
     )
 
@@ -145,9 +146,9 @@ def _open_frame(rows: pa.Table) -> Source:
         ) from None
     fingerprints: dict[bytes, str] = {}
 
-    def fingerprint(key: bytes) -> str:
+    def fingerprint(key: bytes, told: Told | None = None) -> str:
         if key not in fingerprints:
-            fingerprints[key] = hash_arrow(rows, key)
+            fingerprints[key] = hash_arrow(rows, key, told)
         return fingerprints[key]
 
     return Source(FRAME, backend.table(SOURCE), DuckEngine(connection), fingerprint, lambda: None)

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
@@ -18,13 +19,16 @@ from discreet.table.dialect import SPARK, Dialect
 from discreet.table.engine import Array, Source, failed
 from discreet.table.files import contents_of, hash_files, stamp_of
 from discreet.table.recognise import hash_rows
+from discreet.table.watch import Told, watching
 
 if TYPE_CHECKING:
+    from pyspark import StatusTracker
     from pyspark.sql import DataFrame, SparkSession
 
 PARQUET, CLUSTER = "spark+parquet:", "spark://"
 FORM = "spark://HOST:PORT?table=NAME"
 SOURCE = "source"
+JOB_GROUP = "spark.jobGroup.id"
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,8 @@ class SparkEngine:
     def compile(self, rows: Any) -> str:
         return str(self.backend.compile(rows))
 
-    def run(self, sql: str) -> list[Array]:
-        with _in_our_words():
+    def run(self, sql: str, told: Told | None = None) -> list[Array]:
+        with _in_our_words(), self._watched(told):
             answer = self._frame(sql).toArrow()
             return [column.to_numpy().astype(np.int64, copy=False) for column in answer.columns]
 
@@ -55,9 +59,34 @@ class SparkEngine:
             if rows:
                 yield _batch(rows, frame.columns)
 
+    @contextmanager
+    def _watched(self, told: Told | None) -> Iterator[None]:
+        """Spark knows how many tasks each job of a group has, and how many of them are done."""
+        if told is None:
+            yield
+            return
+        context = self.backend._session.sparkContext
+        group, before = f"discreet-{next(_groups)}", context.getLocalProperty(JOB_GROUP)
+        context.setLocalProperty(JOB_GROUP, group)
+        try:
+            with watching(lambda: _share_of(context.statusTracker(), group), told):
+                yield
+        finally:
+            context.setLocalProperty(JOB_GROUP, before)
+
     def _frame(self, sql: str) -> "DataFrame":
         session: SparkSession = self.backend._session
         return session.sql(sql)
+
+
+_groups = count(1)
+
+
+def _share_of(tracker: "StatusTracker", group: str) -> float | None:
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    begun = [stage for stage in stages if stage is not None and stage.numTasks]
+    return sum(s.numCompletedTasks for s in begun) / sum(s.numTasks for s in begun) if begun else None
 
 
 def is_spark(uri: str) -> bool:
@@ -91,7 +120,7 @@ def _open_parquet(uri: str) -> Source:
         location=locate_spark(uri),
         rows=rows,
         engine=engine,
-        fingerprint=lambda key: hash_files(contents_of(path), key),
+        fingerprint=lambda key, told=None: hash_files(contents_of(path), key, told),
         stamp=lambda: stamp_of(path),
     )
 
@@ -114,7 +143,13 @@ def _open_catalogue(uri: str) -> Source:
 
 def _recognised_by_rows(location: str, rows: Any, engine: SparkEngine) -> Source:
     columns = repr(list(rows.schema().items()))
-    return Source(location, rows, engine, lambda key: hash_rows(engine, SOURCE, columns, key), lambda: None)
+    return Source(
+        location=location,
+        rows=rows,
+        engine=engine,
+        fingerprint=lambda key, told=None: hash_rows(engine, [SOURCE], columns, key, told),
+        stamp=lambda: None,
+    )
 
 
 def _is_remote(path: str) -> bool:

@@ -18,12 +18,16 @@ from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import EngineError, TableError
-from discreet.query.query import Count, Sum, answer_shape
+from discreet.progress import Progress, silent
+from discreet.query.query import Count, SubsetCount, Sum, answer_shape
+from discreet.table.bits import RosterBits
 from discreet.table.coding import PEOPLE, code_column, coded, counted, row_bytes, units_column
-from discreet.table.engine import Source
+from discreet.table.engine import Engine, Source
 from discreet.table.open import SOURCE, open_source
-from discreet.table.recognise import hash_rows
-from discreet.table.unit import Unit, bounded
+from discreet.table.recognise import hash_rows, unreadable
+from discreet.table.roster import Roster, canonical_ids, key_text
+from discreet.table.unit import Unit, bounded, require_id, without_id
+from discreet.table.watch import Told
 
 COPY_LIMIT = 1 << 30
 """Codes are kept in memory, from the second read on, where they take at most this many bytes."""
@@ -33,6 +37,10 @@ SMALL_CELLS, SPARSER = 1 << 20, 16
 """… and is small, or not so many times larger than all of them: summing it up must not cost more than reading again."""
 BAGS = 1 << 20
 """Rows are counted before they are coded, on engines that gain by it, where there are at most this many codes."""
+MANY = 64
+"""So many marginals that share no scan are counted natively, all in one pass over the codes …"""
+STREAMED_CODES = 1 << 25
+"""… of which so many are in memory at a time."""
 FEW_BOXES = 32
 """A region of more boxes is summed up from a finer grouping: an engine plans long conditions in quadratic time."""
 SATURATION = 1 << 62
@@ -41,17 +49,57 @@ SATURATION = 1 << 62
 Array = NDArray[np.int64]
 Measured = Count | Sum
 
+BATCH_ROWS = 1 << 20
 
-def open_table(table: object, domain: Domain, unit: Unit | None = None, key: bytes = b"") -> "Table":
+
+def open_table(
+    table: object,
+    domain: Domain,
+    unit: Unit | None = None,
+    key: bytes = b"",
+    progress: Progress = silent,
+    roster: Roster | None = None,
+) -> "Table":
     """Open a location, a frame or an Ibis table as the population that a domain describes; names and types must match.
 
-    With a unit, at most `max_rows` rows of each person are in it, chosen by the key.
+    With a unit, at most `max_rows` rows of each person are in it, chosen by the key. With a roster too, a person is a
+    canonical id, and counts over subsets of the roster are answered. Whoever watches is told how far each reading has
+    come, where the engine can tell.
     """
     source = open_source(table)
     engine = source.engine
-    rows = source.rows if unit is None else bounded(source.rows, unit, domain.names, engine.dialect, key)
-    population = coded(rows, domain, engine.dialect)
-    return Table(source, domain, f"({engine.compile(population)})", rows, is_bounded=unit is not None)
+    if unit is None:
+        return Table(source, domain, _compiled(source.rows, domain, engine), source.rows, None, progress)
+    people = source.rows
+    if roster is not None:
+        require_id(people, unit)
+        people = people.mutate(**{unit.id: canonical_ids(people[unit.id])})
+    rows = bounded(people, unit, domain.names, engine.dialect, key)
+    opened = Table(source, domain, _compiled(rows, domain, engine), rows, unit, progress)
+    if roster is not None:
+        opened.people = RosterBits(domain, roster, _Records(engine, domain, rows, unit.id))
+    return opened
+
+
+def _compiled(rows: Any, domain: Domain, engine: Engine, **also: Any) -> str:
+    return f"({engine.compile(coded(rows, domain, engine.dialect, **also))})"
+
+
+@dataclass(frozen=True)
+class _Records:
+    """Reads whose row has which codes: the key of its record id, and the codes of some attributes."""
+
+    engine: Engine
+    domain: Domain
+    rows: Any
+    id: str
+
+    def __call__(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        dialect = self.engine.dialect
+        population = _compiled(self.rows, self.domain, self.engine, record=dialect.digest(self.rows[self.id]))
+        columns = [f"{key_text(dialect, 'record')} AS record"]
+        columns += [f"{dialect.name_of(code_column(name))} AS {dialect.name_of(code_column(name))}" for name in names]
+        return self.engine.stream(f"SELECT {', '.join(columns)} FROM {population} AS computed", BATCH_ROWS)
 
 
 @dataclass
@@ -62,8 +110,11 @@ class Table:
     domain: Domain
     _coded: str
     _rows: Any
-    is_bounded: bool = False
-    """Whether not every row is in it: a unit bounds how many there are of one person."""
+    unit: Unit | None = None
+    """Where there is one, not every row is in it: at most so many of one person."""
+    progress: Progress = silent
+    people: RosterBits | None = None
+    """Where there is a roster: its people's rows, for counts over subsets of it."""
     _counted: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
     _copied: bool = False
     _reads: int = 0
@@ -76,8 +127,31 @@ class Table:
         A person's rows must be the same ones in all releases: the budget is kept by region, and others would spend
         another region's. So an engine that chooses otherwise than it did is noticed too.
         """
-        rows = self.source.fingerprint(key)
-        return hash_rows(self.source.engine, self._coded, rows, key) if self.is_bounded else rows
+        rows = self.source.fingerprint(key, self._told("reading the table"))
+        if self.unit is None:
+            return rows
+        return hash_rows(self.source.engine, [self._coded], rows, key, self._told("choosing the rows of each person"))
+
+    def accept(self, key: bytes) -> str:
+        """The fingerprint of a table that a custodian takes in. Raises where it has rows that the domain refuses.
+
+        Never called to answer: that there is a row without an id must not be told to those who ask.
+        """
+        if self.unit is not None and self.unit.null_ids == "refuse":
+            self._refuse_null_ids(self.unit)
+        return self.fingerprint(key)
+
+    def _refuse_null_ids(self, unit: Unit) -> None:
+        engine = self.source.engine
+        try:
+            [[rows]] = engine.run(engine.compile(without_id(self.source.rows, unit)))
+        except EngineError:
+            raise unreadable() from None
+        if rows:
+            raise TableError(
+                f"the table has rows without {unit.id}, and its domain refuses them (null_ids): complete them, leave "
+                'them out of the table, or say null_ids = "drop" or "own" in the domain of a new vault'
+            )
 
     def verify(self, fingerprint: str, key: bytes) -> None:
         """Raise unless the rows are those that the fingerprint was taken of; cheap while nothing was touched."""
@@ -90,8 +164,22 @@ class Table:
                 )
             self._verified = stamp
 
-    def evaluate(self, queries: Sequence[Measured]) -> list[Array]:
-        """The exact answers: one engine query for each distinct grouping, or one for all where they share a scan."""
+    def evaluate(self, queries: Sequence[Measured | SubsetCount]) -> list[Array]:
+        """The exact answers: one engine query for each distinct grouping, or one for all where they share a scan.
+
+        Counts over subsets come from the roster's bits, without the engine once those are made.
+        """
+        counted = {place: self._over_roster(q) for place, q in enumerate(queries) if isinstance(q, SubsetCount)}
+        others = [query for query in queries if not isinstance(query, SubsetCount)]
+        rest = iter(self._evaluate(others) if others else [])
+        return [counted[place] if place in counted else next(rest) for place in range(len(queries))]
+
+    def _over_roster(self, query: SubsetCount) -> Array:
+        if self.people is None:
+            raise EngineError("this table has no roster")
+        return self.people.count(query)
+
+    def _evaluate(self, queries: Sequence[Measured]) -> list[Array]:
         read = [self._finer(query) for query in queries]
         exact = self._read(read, self._relation())
         return [
@@ -99,10 +187,13 @@ class Table:
             for query, finer, array in zip(queries, read, exact, strict=True)
         ]
 
-    def codes(self, batch_rows: int = 1 << 20) -> Iterator[pa.RecordBatch]:
+    def codes(self, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """The codes of every row, a column an attribute, in batches of bounded size: for counting natively."""
-        columns = ", ".join(f"{self._code(name)} AS {self._quoted(name)}" for name in self.domain.names)
-        return self.source.engine.stream(f"SELECT {columns} FROM {self._relation()}", batch_rows)
+        return self._stream(self.domain.names, self._relation(), batch_rows)
+
+    def _stream(self, names: Sequence[str], relation: str, batch_rows: int = 1 << 20) -> Iterator[pa.RecordBatch]:
+        columns = ", ".join(f"{self._code(name)} AS {self._quoted(name)}" for name in names)
+        return self.source.engine.stream(f"SELECT {columns} FROM {relation}", batch_rows)
 
     def _read(self, queries: Sequence[Measured], relation: str) -> list[Array]:
         marginals = {query.by for query in queries if self._is_marginal(query)}
@@ -110,10 +201,14 @@ class Table:
         wanted = sum(self._cells(by) for by in marginals)
         if len(marginals) > 1 and self._cells(shared) <= min(SHARED_SCAN_CELLS, max(SMALL_CELLS, SPARSER * wanted)):
             return self._read_shared(queries, shared, relation)
+        if len(marginals) >= MANY:
+            return self._read_natively(queries, shared, relation)
         answers: dict[Measured, Array] = {}
-        for by in dict.fromkeys(query.by for query in queries):
+        groupings = list(dict.fromkeys(query.by for query in queries))
+        for place, by in enumerate(groupings):
             alike = list(dict.fromkeys(query for query in queries if query.by == by))
-            answers.update(zip(alike, self._grouped(alike, by, relation), strict=True))
+            told = self._told("counting", place, len(groupings))
+            answers.update(zip(alike, self._grouped(alike, by, relation, told), strict=True))
         return [answers[query] for query in queries]
 
     def _cells(self, by: tuple[str, ...]) -> int:
@@ -144,7 +239,7 @@ class Table:
 
     def _read_shared(self, queries: Sequence[Measured], shared: tuple[str, ...], relation: str) -> list[Array]:
         """Marginals rolled up from the finest one, each from the smallest that is already there."""
-        [base] = self._grouped([Count(self.domain.everything, shared)], shared, relation)
+        [base] = self._grouped([Count(self.domain.everything, shared)], shared, relation, self._told("counting"))
         made = {shared: base}
         wanted = {query.by for query in queries if self._is_marginal(query)}
         for by in sorted(wanted, key=len, reverse=True):
@@ -157,7 +252,23 @@ class Table:
         rest = iter(self._read(others, relation) if others else [])
         return [_reorder(made, query.by) if self._is_marginal(query) else next(rest) for query in queries]
 
-    def _grouped(self, queries: Sequence[Measured], by: tuple[str, ...], relation: str) -> list[Array]:
+    def _read_natively(self, queries: Sequence[Measured], shared: tuple[str, ...], relation: str) -> list[Array]:
+        """Marginals counted one by one, all in a single pass over the codes."""
+        from discreet.table.tally import count_marginals  # compiled code that few questions need
+
+        marginals = list(dict.fromkeys(query.by for query in queries if self._is_marginal(query)))
+        place = {name: axis for axis, name in enumerate(shared)}
+        sizes = [self.domain[name].size for name in shared]
+        axes = [tuple(place[name] for name in by) for by in marginals]
+        batches = self._stream(shared, relation, STREAMED_CODES // len(shared))
+        counted = dict(zip(marginals, count_marginals(batches, sizes, axes), strict=True))
+        others = [query for query in queries if not self._is_marginal(query)]
+        rest = iter(self._read(others, relation) if others else [])
+        return [counted[query.by] if self._is_marginal(query) else next(rest) for query in queries]
+
+    def _grouped(
+        self, queries: Sequence[Measured], by: tuple[str, ...], relation: str, told: Told | None
+    ) -> list[Array]:
         """One SELECT for queries with the same grouping; empty groups are there, as zeros."""
         if self.source.engine.dialect.counts_first and (bags := self._bags(queries, by)):
             relation = bags
@@ -168,10 +279,10 @@ class Table:
             f"{self._aggregate(query, not alike, relation)} AS answer{i}" for i, query in enumerate(queries)
         )
         if not by:
-            rows = self._run(f"SELECT {aggregates} FROM {relation}{common}")
+            rows = self._run(f"SELECT {aggregates} FROM {relation}{common}", told)
             return [column.astype(np.int64).reshape(()) for column in rows]
         key = " + ".join(f"CAST({prod(shape[i + 1 :])} AS BIGINT) * {self._code(name)}" for i, name in enumerate(by))
-        rows = self._run(f"SELECT {key} AS key, {aggregates} FROM {relation}{common} GROUP BY key")
+        rows = self._run(f"SELECT {key} AS key, {aggregates} FROM {relation}{common} GROUP BY key", told)
         cells, *columns = rows
         answers = []
         for column in columns:
@@ -260,8 +371,12 @@ class Table:
                 self._run(f"CREATE TABLE codes AS SELECT * FROM {self._coded} AS computed")
                 self._copied = True
 
-    def _run(self, sql: str) -> list[Array]:
-        return self.source.engine.run(sql)
+    def _run(self, sql: str, told: Told | None = None) -> list[Array]:
+        return self.source.engine.run(sql, told)
+
+    def _told(self, what: str, place: int = 0, of: int = 1) -> Told | None:
+        """Whom an engine tells how far it is with one of several statements; None where nobody watches."""
+        return None if self.progress is silent else lambda share: self.progress(what, (place + share) / of)
 
 
 def _reorder(made: dict[tuple[str, ...], Array], by: tuple[str, ...]) -> Array:

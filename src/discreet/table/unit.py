@@ -3,14 +3,13 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import ibis
 
+from discreet.domain.domain import NullIds
 from discreet.errors import DomainError
 from discreet.table.dialect import Dialect
-
-NullIds = Literal["drop", "own"]
 
 
 @dataclass(frozen=True)
@@ -20,13 +19,11 @@ class Unit:
     id: str
     max_rows: int
     null_ids: NullIds = "drop"
-    """Rows without an id are nobody's and left out, or each is a person of its own."""
+    """Rows without an id are left out, or each is a person of its own, or there are none: see `null_ids` of Domain."""
 
     def __post_init__(self) -> None:
         if self.max_rows < 1:
             raise DomainError("a person has at least one row: max_rows is 1 or more")
-        if self.null_ids not in get_args(NullIds):
-            raise DomainError(f"rows without an id: {' or '.join(get_args(NullIds))}")
 
     def to_json(self) -> dict[str, Any]:
         return {"id": self.id, "max_rows": self.max_rows, "null_ids": self.null_ids}
@@ -37,14 +34,28 @@ class Unit:
 
 
 def unit_of(id_column: str | None, max_rows: int | None, null_ids: NullIds | None = None) -> Unit | None:
-    """The unit that somebody asks for; None is a row. An id needs a bound, and a bound needs an id."""
+    """The unit that somebody asks for; None is a row. An id needs a bound, and a bound needs an id.
+
+    `null_ids` is what the domain says. A domain that speaks of ids is refused where nobody names the column.
+    """
     if id_column is None and max_rows is None and null_ids is None:
         return None
     if id_column is None or max_rows is None:
+        because = f"the domain says null_ids = {null_ids!r}; " if null_ids else ""
         raise DomainError(
-            "people with several rows need both: the column of their id, and the most rows to keep of one"
+            f"{because}people with several rows need both: the column of their id (--id), and the most rows to keep of "
+            "one (--max-rows)"
         )
     return Unit(id_column, max_rows, null_ids or "drop")
+
+
+def unit_on_roster(id_column: str | None, max_rows: int | None, null_ids: NullIds | None) -> Unit:
+    """The unit of a table that is asked about a roster: one row of each person, and nobody without an id."""
+    if id_column is None:
+        raise DomainError("a roster needs the table's column of record ids: --id COLUMN")
+    if max_rows not in (None, 1):
+        raise DomainError("counts over a roster are of people, with one row each: leave max_rows out, or say 1")
+    return Unit(id_column, 1, "refuse" if null_ids == "refuse" else "drop")
 
 
 def bounded(rows: Any, unit: Unit, attributes: Sequence[str], dialect: Dialect, key: bytes) -> Any:
@@ -54,7 +65,7 @@ def bounded(rows: Any, unit: Unit, attributes: Sequence[str], dialect: Dialect, 
     hash is of the id, the attributes and how many equal rows came before (whichever of them those are), so that every
     row of a person has the same chance.
     """
-    _require_id(rows, unit)
+    require_id(rows, unit)
     columns = list(dict.fromkeys((unit.id, *(name for name in attributes if name in rows.columns))))
     content, turn, rank = _fresh(("content", "turn", "rank"), columns)
     secret = hashlib.blake2b(b"rows of a person", key=key, digest_size=16).hexdigest()
@@ -69,7 +80,14 @@ def bounded(rows: Any, unit: Unit, attributes: Sequence[str], dialect: Dialect, 
     return place.filter(nobody | among_first if unit.null_ids == "own" else ~nobody & among_first).select(*columns)
 
 
-def _require_id(rows: Any, unit: Unit) -> None:
+def without_id(rows: Any, unit: Unit) -> Any:
+    """How many rows have no id: an Ibis table of one number."""
+    nobodys = rows.filter(rows[unit.id].isnull())
+    return nobodys.aggregate(found=nobodys.count())
+
+
+def require_id(rows: Any, unit: Unit) -> None:
+    """Raise unless the table has the unit's column, of a type that has one spelling for each value."""
     if unit.id not in rows.columns:
         raise DomainError(f"the table has no column {unit.id!r} for an id; its columns are {', '.join(rows.columns)}")
     kind = rows[unit.id].type()

@@ -1,0 +1,152 @@
+"""A table that a Spark cluster's catalogue names: on a real standalone master and worker, in processes of their own."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("spark cluster")
+
+SETTINGS = """
+spark.driver.memory 512m
+spark.executor.memory 512m
+spark.cores.max 1
+spark.sql.shuffle.partitions 1
+spark.default.parallelism 1
+spark.ui.enabled false
+"""
+DOMAIN = """
+name = "people"
+[attributes.age]
+kind = "integer"
+low = 0
+high = 9
+source = "a test"
+[attributes.sex]
+kind = "category"
+values = ["F", "M"]
+outside = "other"
+source = "a test"
+"""
+# There is one Spark in a process, and that of the other tests is a local one.
+ANALYST = """
+import json, sys
+from pyspark.sql import SparkSession
+
+from discreet.domain.read import read_domain
+from discreet.errors import TableError
+from discreet.query.query import Count
+from discreet.table.table import open_table
+from discreet.vault import Vault
+
+master, uri = sys.argv[1], f"{sys.argv[1]}?table=people"
+rows = "id % 10 AS age, CASE id % 3 WHEN 0 THEN 'F' WHEN 1 THEN 'M' ELSE 'X' END AS sex"
+spark = SparkSession.builder.master(master).getOrCreate()
+spark.range(600).selectExpr(*rows.split(", ")).write.saveAsTable("people")
+
+domain = read_domain("people.toml")
+table = open_table(uri, domain)
+spark.table("people").where("age < 5").createOrReplaceGlobalTempView("young")
+young = open_table(f"{master}?table=global_temp.young", domain)
+total, by_sex, both = table.evaluate([Count(domain.everything, by) for by in ((), ("sex",), ("age", "sex"))])
+vault = Vault.init("vault", table=uri, domain="people.toml", epsilon=100, neighbours="replace")
+answer = vault.ask("SELECT COUNT(*) FROM people WHERE age < 5", scale=1)
+told = {
+    "master": spark.sparkContext.master,
+    "total": int(total),
+    "young": int(young.evaluate([Count(domain.everything)])[0]),
+    "by_sex": by_sex.tolist(),
+    "both": both.tolist(),
+    "same": table.fingerprint(bytes(32)) == open_table(uri, domain).fingerprint(bytes(32)),
+    "other": table.fingerprint(bytes(32)) != table.fingerprint(bytes([1] * 32)),
+    "answer": answer.value,
+    "kind": answer.kind,
+    "location": vault.location,
+}
+spark.range(5).selectExpr(*rows.split(", ")).write.insertInto("people")
+try:
+    Vault.open("vault").ask("SELECT COUNT(*) FROM people WHERE age < 3", scale=1)
+except TableError as refusal:
+    told["refusal"] = str(refusal)
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(spark_installed, tmp_path_factory):
+    """The address of a master with one worker, and the environment to reach it in; both are gone at the end."""
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "spark-defaults.conf").write_text(f"{SETTINGS}spark.sql.warehouse.dir {folder}/warehouse\n")
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(spark_installed),
+        "SPARK_CONF_DIR": str(folder),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(folder),
+        "SPARK_WORKER_DIR": str(folder / "work"),
+        "SPARK_DAEMON_MEMORY": "256m",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    daemons = []
+
+    def start(kind, said, *arguments):
+        """Start one, and wait for what its log says when it is ready."""
+        log = folder / f"{kind}.log"
+        command = [spark_installed / "bin" / "spark-class", f"org.apache.spark.deploy.{kind.lower()}.{kind}"]
+        options = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0", *arguments]
+        with log.open("w") as out:
+            settings = {"env": environment, "cwd": folder, "stdout": out, "stderr": out, "start_new_session": True}
+            daemons.append(subprocess.Popen([*command, *options], **settings))
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline and daemons[-1].poll() is None:
+            if found := re.search(said, log.read_text()):
+                return found[0]
+            time.sleep(0.1)
+        pytest.fail(f"Spark's {kind} did not start:\n{log.read_text()[-2000:]}", pytrace=False)
+
+    try:
+        master = start("Master", r"spark://127\.0\.0\.1:\d+")
+        start("Worker", "Successfully registered", "--cores", "1", "--memory", "1g", master)
+        yield master, environment
+    finally:
+        for daemon in reversed(daemons):  # each with the executors that it started
+            os.killpg(daemon.pid, signal.SIGKILL)
+            daemon.wait()
+
+
+@pytest.fixture(scope="module")
+def told(cluster, tmp_path_factory):
+    """What a process found there."""
+    master, environment = cluster
+    folder = tmp_path_factory.mktemp("analyst")
+    (folder / "people.toml").write_text(DOMAIN)
+    environment = {**environment, "XDG_STATE_HOME": str(folder / "state")}
+    settings = {"env": environment, "cwd": folder, "capture_output": True, "text": True, "timeout": 240}
+    done = subprocess.run([sys.executable, "-c", ANALYST, master], check=False, **settings)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return master, json.loads(done.stdout.splitlines()[-1])
+
+
+def test_counts_and_marginals_are_exact(told):
+    master, found = told
+    assert found["master"] == master
+    assert (found["total"], found["young"], found["by_sex"]) == (600, 300, [200, 200, 200])
+    assert found["both"] == [[20, 20, 20]] * 10
+
+
+def test_rows_are_recognised_by_the_key(told):
+    assert told[1]["same"]
+    assert told[1]["other"]
+
+
+def test_a_vault_asks_the_cluster_and_refuses_a_table_that_grew(told):
+    master, found = told
+    assert found["location"] == f"{master}?table=people"
+    assert found["kind"] == "measured"
+    assert abs(found["answer"] - 300) < 60  # scale 1: e^-60
+    assert "the table has changed since the vault was made" in found["refusal"]
