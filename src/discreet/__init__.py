@@ -3,12 +3,49 @@
 The rooms, from the ground up; each may import those before it:
 errors · domain (what is public about the table), noise (exact samplers), picture (plots of public numbers) · ledger
 (budget and journal) · query (what can be measured) · sql, table (how it is asked; the sensitive rows) · release (THE
-GATE) · facts (least squares) · cube (plan, publish, reconcile) · answer (what to do with a question) · home (a vault's
-directory) · vault · cli · demo.
+GATE) · facts (what is public anyway; refinement) · cube (plan, publish, reconcile), microdata (buckets), mining (SuLQ) ·
+answer (what to do with a question) · account (what a vault tells of itself), home (its directory) · verbs (what it can
+do, by capability) · vault · audit (attacks) · client, server (HTTP, MySQL, the console) · cli · demo.
 """
 
-from discreet.cube.cube import Cube
-from discreet.errors import BudgetExceeded, DiscreetError
-from discreet.vault import Vault
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["BudgetExceeded", "Cube", "DiscreetError", "Vault"]
+from discreet.errors import BudgetExceeded, DiscreetError
+
+if TYPE_CHECKING:
+    from discreet.client import Client
+    from discreet.cube.cube import Cube
+    from discreet.facts.refine import refine
+    from discreet.facts.refinement import LinearRefinement
+    from discreet.facts.rho import calibrate, rho
+    from discreet.vault import Vault
+
+# Engines, compiled code and solvers are imported when they are first asked for: `discreet --help` needs none of them.
+_LATER = {
+    "Client": "discreet.client",
+    "Cube": "discreet.cube.cube",
+    "LinearRefinement": "discreet.facts.refinement",
+    "calibrate": "discreet.facts.rho",
+    "refine": "discreet.facts.refine",
+    "rho": "discreet.facts.rho",
+    "Vault": "discreet.vault",
+}
+
+__all__ = [
+    "BudgetExceeded",
+    "Client",
+    "Cube",
+    "DiscreetError",
+    "LinearRefinement",
+    "Vault",
+    "calibrate",
+    "refine",
+    "rho",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'discreet' has no attribute {name!r}")

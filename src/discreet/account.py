@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.domain.attribute import Attribute, equals_text
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError
+from discreet.ledger.budget import QueryBudget
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Ledger
@@ -29,6 +30,8 @@ class BudgetReport:
     left: Fraction
     charges: int
     pending: tuple[int, ...]
+    by_user: dict[str, Fraction]
+    """What each user's questions spent, added up; of those that were asked through a server."""
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "guarantee": self.guarantee.to_json(), "pending": list(self.pending)}
@@ -42,6 +45,7 @@ def budget_report(ledger: Ledger) -> BudgetReport:
         left=budget.amount_of(max(budget.limit - spent, 0)),
         charges=ledger.charges,
         pending=tuple(charge.id for charge in ledger.pending()),
+        by_user={name: budget.amount_of(units) for name, units in sorted(ledger.spent_by().items())},
     )
 
 
@@ -79,6 +83,7 @@ def description(ledger: Ledger) -> dict[str, Any]:
         "vault_id": ledger.vault_id,
         "name": ledger.domain.name,
         "guarantee": str(ledger.guarantee),
+        **_asked_of(ledger),
         "points": ledger.domain.points,
         "attributes": [
             {
@@ -95,6 +100,15 @@ def description(ledger: Ledger) -> dict[str, Any]:
     }
 
 
+def _asked_of(ledger: Ledger) -> dict[str, Any]:
+    """What a SuLQ database answers about, and with how much noise."""
+    if not isinstance(ledger.budget, QueryBudget):
+        return {}
+    roster, budget = ledger.header["roster"], ledger.budget
+    noise = f"R = {budget.trials:,} coins, σ = {budget.law.scale:,.1f} (calibration: {budget.calibration})"
+    return {"people": roster["people"], "roster": roster["fingerprint"], "noise": noise}
+
+
 def entries_in_words(ledger: Ledger, after: int = 0) -> Iterator[dict[str, Any]]:
     """The journal, entry by entry, with what each one says in words."""
     for entry in ledger.entries(after):
@@ -103,7 +117,7 @@ def entries_in_words(ledger: Ledger, after: int = 0) -> Iterator[dict[str, Any]]
             "seq": entry.seq,
             "at": body["at"],
             "kind": entry.kind,
-            "what": _in_words(entry, body["content"], ledger),
+            "what": _in_words(entry, body, ledger),
             "hash": entry.hash.hex(),
             "body": body,
         }
@@ -114,19 +128,28 @@ def plan_text(plan: Plan, domain: Domain) -> list[str]:
     return [f"{query_text(m.query, domain)}, {law_text(m.law)}" for m in plan.measurements]
 
 
-def _in_words(entry: Entry, content: Any, ledger: Ledger) -> str:
+def _in_words(entry: Entry, body: dict[str, Any], ledger: Ledger) -> str:
+    content = body["content"]
     match entry.kind:
         case "init":
             return f"a vault over {ledger.domain.name}: {ledger.budget.guarantee}"
         case "charge":
             first, *more = plan_text(Plan.from_json(content), ledger.domain)
-            return f"{first}; and {len(more)} more" if more else first
+            asker = f", asked by {body['by']}" if "by" in body else ""
+            return (f"{first}; and {len(more)} more" if more else first) + asker
         case "record":
             return f"the answer of {entry.charge}"
         case "refresh":
             return "a changed table was accepted"
+        case "fact":
+            return f"a fact: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
+        case "buckets":
+            return f"microdata in buckets: {content['state']}"
         case "cube":
-            return f"the plan of a cube: {content['planner']}, {len(content['sources'])} cuboids to measure"
+            sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
+            return f"the plan of a cube: {content['planner']}, {sources:,} cuboids to measure"
+        case "statistics":
+            return f"the plan of statistics: {content['queries']:,} counts, conjunctions of {content['arity']}"
     return entry.kind.replace("-", " ")
 
 

@@ -29,6 +29,10 @@ class BudgetExceeded(DiscreetError):
     """A charge does not fit. Names what is left, and where."""
 
 
+class QuotaExceeded(DiscreetError):
+    """A charge does not fit what its asker may spend of the vault's budget."""
+
+
 class JournalError(DiscreetError):
     """The journal cannot be written or read."""
 
@@ -49,8 +53,36 @@ class InvalidBudget(DiscreetError):
     """A budget is not a positive, finite, exact number, or is beyond what the ledger counts."""
 
 
+class InvalidFact(DiscreetError):
+    """A fact or a constraint makes no sense, contradicts others, or is beyond what can be accounted for."""
+
+
 class ArchiveError(DiscreetError):
     """A released array on disk cannot be written, is missing or is damaged."""
+
+
+class InvalidLimits(DiscreetError):
+    """Limits of sensitive values are malformed, below a frequency, or beyond what buckets within the sizes can keep."""
+
+
+class PartyError(DiscreetError):
+    """A party of a mining task cannot be reached, has too few queries left, or holds another roster."""
+
+
+class AccessDenied(DiscreetError):
+    """A token is missing, unknown, expired or revoked, its role does not allow this, or a user cannot be made."""
+
+
+class TooManyRequests(DiscreetError):
+    """A user asks faster than the server lets one."""
+
+
+class NotFound(DiscreetError):
+    """Nothing is there by the name or number that was asked for."""
+
+
+class ServerError(DiscreetError):
+    """A server cannot be reached, or does not answer as `discreet serve` does."""
 
 
 class PictureError(DiscreetError):

@@ -15,7 +15,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.release.archive import sync_folder
 
-SETTINGS, JOURNAL, KEY, RELEASES = "vault.toml", "journal.sqlite", "key", "releases"
+SETTINGS, JOURNAL, KEY, RELEASES, ROSTER = "vault.toml", "journal.sqlite", "key", "releases", "roster.bin"
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,17 @@ def read_key(home: Path) -> bytes:
         ) from None
 
 
-def make_home(home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None) -> None:
+def make_home(
+    home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None, roster: bytes | None = None
+) -> None:
     """Write the directory aside and rename it: a vault that is there is whole."""
     aside = home.with_name(f".{home.name}.{os.getpid()}.part")
     try:
         aside.mkdir(parents=True)
         _write_synced(aside / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
         _write_synced(aside / KEY, key, mode=0o600)
+        if roster is not None:
+            _write_synced(aside / ROSTER, roster)
         Ledger.create(ledger or aside / JOURNAL, header)
         aside.rename(home)
         sync_folder(home.parent)

@@ -1,8 +1,8 @@
 """The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,20 +21,29 @@ from discreet.account import (
 from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
 from discreet.answer.known import Known
-from discreet.answer.policy import Policy, Wish, exponential_like, noise_of_scale
+from discreet.answer.policy import Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
-from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
-from discreet.errors import VaultError
-from discreet.home import RELEASES, journal_of, make_home, read_key, read_settings, relocate_table, require_whole
-from discreet.ledger.budget import Number, budget_from_json, budget_of
+from discreet.errors import InvalidBudget, InvalidNoise, VaultError
+from discreet.home import (
+    RELEASES,
+    ROSTER,
+    journal_of,
+    make_home,
+    read_key,
+    read_settings,
+    relocate_table,
+    require_whole,
+)
+from discreet.ledger.asker import Asker
+from discreet.ledger.budget import Number, QueryBudget, budget_from_json, budget_of
 from discreet.ledger.guarantee import Neighbours
-from discreet.ledger.ledger import Charge, Ledger, header_of
+from discreet.ledger.ledger import Ledger, header_of
 from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
-from discreet.query.lattice import Cuboids, Label, Lattice
+from discreet.progress import Progress, silent
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Quantile, Query, Sum
 from discreet.release.archive import Archive
@@ -42,30 +51,24 @@ from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
 from discreet.release.release import Release
 from discreet.sql.parse import parse
-from discreet.table.open import is_located, locate
-from discreet.table.propose import propose
-from discreet.table.table import open_table
-from discreet.table.unit import NullIds, unit_of
+from discreet.sql.question import Question
+from discreet.verbs.buckets import Buckets
+from discreet.verbs.cubes import Cubes
+from discreet.verbs.facts import Facts
+from discreet.verbs.subsets import Subsets
 
 if TYPE_CHECKING:
-    from discreet.cube.cube import Cube
-    from discreet.cube.plan import CubePlan, Objective
-    from discreet.cube.progress import Progress
+    from discreet.mining.sulq import Calibration
+    from discreet.table.roster import Roster
 
 KEY_WORDS = 4  # 256 bits
+QUESTIONS = 256
+"""So many texts of SQL are remembered as they were read."""
 
 
 @dataclass
-class Vault:
+class Vault(Cubes, Facts, Buckets, Subsets):
     """A private statistical database in one directory. Make one with `Vault.init`, come back with `Vault.open`."""
-
-    path: Path
-    domain: Domain
-    ledger: Ledger
-    gate: Gate = field(repr=False)
-    _own: OwnTable = field(repr=False)
-    location: str
-    policy: Policy
 
     @classmethod
     def init(
@@ -74,14 +77,18 @@ class Vault:
         *,
         table: object,
         domain: str | Path,
-        neighbours: Neighbours,
+        neighbours: Neighbours | None = None,
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
+        queries: int | None = None,
+        roster: object = None,
+        calibration: "Calibration" = "exact",
+        failure: Number | None = None,
         id: str | None = None,
         max_rows: int | None = None,
-        null_ids: NullIds | None = None,
         ledger: str | None = None,
+        progress: Progress = silent,
     ) -> "Vault":
         """Make a vault over a table: nothing of it is released, and nothing is spent.
 
@@ -89,35 +96,61 @@ class Vault:
         Laplace noise), `rho` (zCDP, Gaussian noise), or `epsilon` with `delta` (kept by way of zCDP). `neighbours` says
         whom it protects: "add-remove", a person who may be in the table or not; "replace", a person whose row may be
         another. Where people have several rows, `id` is the column that tells people apart, and at most `max_rows` rows
-        of each are kept. `null_ids`: rows without an id are left out ("drop"), or each is a person of its "own".
-        `ledger` is a Postgres database for the journal, for several hosts to share; a file in the vault if not given.
+        of each are kept; the domain says what rows without an id are. `ledger` is a Postgres database for the journal,
+        for several hosts to share; a file in the vault if not given. `progress` as in `open`.
+
+        `queries` with `delta` make a SuLQ database instead: so many counts over subsets of a public `roster` (a file of
+        record ids, as in column `id`), ever, that move nobody's log-odds by more than δ but for the probability
+        `failure` (one in a million). `calibration` is "exact", the least noise that keeps it, or the "paper"'s.
         """
+        from discreet.table.open import is_located, locate  # engines take long to import: asking may need none
+        from discreet.table.roster import roster_bytes
+        from discreet.table.table import open_table
+        from discreet.table.unit import unit_of, unit_on_roster
+
         home = Path(path)
         if home.exists():
             raise VaultError(f"{home} is already there; open it, or choose another place")
-        unit = unit_of(id, max_rows, null_ids)
-        budget = budget_of(epsilon, delta, rho, neighbours, unit.max_rows if unit else 1)
         text = domain_text(domain)
+        described = parse_domain(text)
+        people = None
+        if queries is None and roster is None:
+            unit = unit_of(id, max_rows, described.null_ids)
+            budget = budget_of(epsilon, delta, rho, neighbours, unit.max_rows if unit else 1)
+        else:
+            if epsilon is not None or rho is not None or neighbours is not None:
+                raise InvalidBudget("a budget of queries has no epsilon, rho or neighbours: any row may be another")
+            unit = unit_on_roster(id, max_rows, described.null_ids)
+            people, budget = _sulq(queries, delta, roster, unit.id, described.points, calibration, failure)
         key = Bits().words(KEY_WORDS).tobytes()
-        opened = open_table(table, parse_domain(text), unit, key)
+        opened = open_table(table, described, unit, key, progress, people)
         header = {
             "vault_id": Bits().words(2).tobytes().hex(),
             "budget": budget.to_json(),
             "domain": text,
             "unit": unit and unit.to_json(),
-            "fingerprint": opened.fingerprint(key),
+            "fingerprint": opened.accept(key),
+            **({} if people is None else {"roster": {"people": people.people, "fingerprint": people.fingerprint}}),
         }
-        make_home(home, header, key, locate(table), ledger and of_vault(ledger, str(header["vault_id"])))
-        return cls.open(home, table=None if is_located(table) else table, ledger=ledger)
+        journal = ledger and of_vault(ledger, str(header["vault_id"]))
+        make_home(home, header, key, locate(table), journal, None if people is None else roster_bytes(people))
+        return cls.open(home, table=None if is_located(table) else table, ledger=ledger, progress=progress)
 
     @classmethod
     def open(
-        cls, path: str | Path, *, table: object = None, ledger: str | None = None, accept_rollback: bool = False
+        cls,
+        path: str | Path,
+        *,
+        table: object = None,
+        ledger: str | None = None,
+        accept_rollback: bool = False,
+        progress: Progress = silent,
     ) -> "Vault":
         """Open a vault. A table that was handed over as a data frame has to be handed over again.
 
         `ledger` is where a journal in Postgres is, with a password that no vault keeps (PGPASSWORD does as well).
         `accept_rollback` accepts a journal that is older than the last receipt seen: see the docs before you do.
+        `progress` is told what is done, and which share of it is, whenever this vault reads its table.
         """
         home = Path(path)
         require_whole(home)
@@ -126,11 +159,14 @@ class Vault:
         header = header_of(journal)
         domain, budget = parse_domain(header["domain"]), budget_from_json(header["budget"])
         account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
+        roster = header.get("roster")
         own = OwnTable(
             lambda: read_settings(home).table if table is None else table,
             domain,
             account,
             cache(lambda: read_key(home)),
+            progress,
+            roster and cache(lambda: _roster(home, roster["fingerprint"])),
         )
         gate = Gate(domain, own.verified, account, Archive(home / RELEASES), Bits())
         return cls(home, domain, account, gate, own, settings.table, settings.policy)
@@ -149,6 +185,7 @@ class Vault:
             if scale is not None:
                 raise VaultError("a plan has its own scales: measure(plan)")
             return self.gate.measure(query)
+        self._require_amounts()
         if scale is None:
             raise VaultError("say how much noise: measure(query, scale=100)")
         noise = noise_of_scale(exact_scale(scale), self.ledger.budget)
@@ -162,13 +199,23 @@ class Vault:
         scale: Number | None = None,
         within: Number | None = None,
         confidence: Number | None = None,
+        refine: bool = False,
     ) -> Answer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
 
         `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
-        vault's policy does.
+        vault's policy does. `refine` spends nothing: it makes the best of the vault's facts and all released answers.
         """
-        return ask(parse(sql, self.domain), Wish.of(self.policy, scale, within, confidence), self._desk)
+        if refine:
+            return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
+        return ask(self._question(sql), Wish.of(self.policy, scale, within, confidence), self._desk)
+
+    def _refined(self, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
+        from discreet.answer.refine import refine
+
+        if scale is not None or within is not None:
+            raise InvalidNoise("a refined answer is as sharp as what is public makes it; leave out scale and within")
+        return refine(self._question(sql), wish, self._desk, self.facts())
 
     def explain(
         self,
@@ -179,7 +226,18 @@ class Vault:
         confidence: Number | None = None,
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        return explain(parse(sql, self.domain), Wish.of(self.policy, scale, within, confidence), self._desk)
+        return explain(self._question(sql), Wish.of(self.policy, scale, within, confidence), self._desk)
+
+    def asked_by(self, asker: Asker) -> "Vault":
+        """The same vault, with every charge in somebody's name and within what they may spend."""
+        theirs = replace(self, gate=replace(self.gate, asker=asker))
+        theirs._known, theirs._question = self._known, self._question
+        return theirs
+
+    @cached_property
+    def _question(self) -> Callable[[str], Question]:
+        """Reading SQL takes longer than answering what is known already."""
+        return lru_cache(QUESTIONS)(lambda sql: parse(sql, self.domain))
 
     @cached_property
     def _known(self) -> Known:
@@ -187,6 +245,7 @@ class Vault:
 
     @property
     def _desk(self) -> Desk:
+        self._require_amounts()
         return Desk(self.domain, self.ledger, self._known, self.policy, self.gate.measure)
 
     def budget(self) -> BudgetReport:
@@ -215,10 +274,10 @@ class Vault:
 
     def release(self, charge: int) -> Release:
         """One release, by the number of its charge."""
-        found = next((pair for pair in self.ledger.answered() if pair[0].id == charge), None)
-        if found is None:
+        found, record = self.ledger.charge_at(charge), self.ledger.recorded(charge)
+        if found is None or record is None:
             raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
-        return self.gate.recall(*found)
+        return self.gate.recall(found, record)
 
     def plan_text(self, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""
@@ -228,72 +287,6 @@ class Vault:
         """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent."""
         return [self.gate.complete(charge) for charge in self.ledger.pending()]
 
-    def plan_cube(
-        self,
-        *,
-        epsilon: Number | None = None,
-        rho: Number | None = None,
-        cuboids: Cuboids = "all",
-        planner: str = "optimal",
-        objective: "Objective" = "max",
-        dimensions: Sequence[str] | None = None,
-        weights: Mapping[tuple[Label, ...], float] | None = None,
-        bound: float | None = None,
-    ) -> "CubePlan":
-        """Which cuboids to measure, with what shares of `epsilon` (or `rho`, by the vault's budget), and how exact
-        every cuboid will be. Spends nothing.
-
-        `cuboids` is "all", a number (all cuboids of at most so many dimensions), or a list of cuboids by their
-        dimensions. `dimensions` are all attributes where nothing is said.
-        """
-        from discreet.cube.noise_model import noise_model  # planning brings compiled code that asking does not need
-        from discreet.cube.planning import plan_cube
-
-        names = tuple(self.domain[name].name for name in dimensions or self.domain.names)
-        budget = self.ledger.budget
-        return plan_cube(
-            Lattice(tuple(self.domain[name].size for name in names), names),
-            noise_model(epsilon, rho, budget),
-            cuboids=cuboids,
-            planner=planner,
-            objective=objective,
-            weights=weights,
-            bound=bound,
-        )
-
-    def publish_cube(
-        self, plan: "CubePlan | int", *, consistent: bool = True, progress: "Progress | None" = None
-    ) -> "Cube":
-        """Measure a plan's sources in one release, and compute its cuboids from them.
-
-        With the number of a charge, the cube of a publish that was interrupted, or lost since: nothing more is spent.
-        Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit.
-        """
-        from discreet.cube.journal import note_plan, noted_plan, require_plan_for
-        from discreet.cube.memory import require_memory
-        from discreet.cube.progress import silent
-        from discreet.cube.publish import cube_of, publish_cube
-
-        told = progress or silent
-        if isinstance(plan, int):
-            charge = self._charge(plan)
-            planned = noted_plan(charge, self.domain, self.ledger)
-            require_memory(planned)
-            record = self.ledger.recorded(charge.id)
-            release = self.gate.complete(charge) if record is None else self.gate.recall(charge, record)
-            return cube_of(planned, self.domain, release, consistent=consistent, progress=told)
-        require_plan_for(plan, self.domain, self.ledger)
-        require_memory(plan)
-        note_plan(plan, self.domain, self.ledger)
-        return publish_cube(plan, self.domain, self.gate.measure, consistent=consistent, progress=told)
-
-    def _charge(self, number: int) -> Charge:
-        charges = (*self.ledger.pending(), *(charge for charge, _ in self.ledger.answered()))
-        found = next((charge for charge in charges if charge.id == number), None)
-        if found is None:
-            raise VaultError(f"there is no charge {number}; see `discreet ledger show {self.path}`")
-        return found
-
     def check_receipt(self, receipt: str | Receipt) -> None:
         """Raise unless the journal went on from where it was when the receipt was given."""
         try:
@@ -301,14 +294,16 @@ class Vault:
         except ValueError as error:
             raise VaultError(str(error)) from None
 
-    def refresh(self, table: object = None) -> Receipt:
+    def refresh(self, table: object = None, *, progress: Progress | None = None) -> Receipt:
         """Accept a changed table (or another one with the same columns). All spending is kept.
 
         One budget protects a person in both versions. Someone may be at another point of the new one, so every region
         counts from now on as much spent as the most spent one; and what was released of the old one answers nothing.
         """
+        from discreet.table.open import locate
+
         own = self._own if table is None else replace(self._own, locate=lambda: table)
-        fingerprint = own.open().fingerprint(read_key(self.path))
+        fingerprint = replace(own, progress=progress or own.progress).open().accept(read_key(self.path))
         if table is not None:
             self.location = locate(table)
             relocate_table(self.path, self.location)
@@ -320,6 +315,34 @@ class Vault:
         return tuple(self.domain[name].name for name in ([by] if isinstance(by, str) else by))
 
 
+def _roster(home: Path, fingerprint: str) -> "Roster":
+    from discreet.table.roster import load_roster
+
+    return load_roster(home / ROSTER, fingerprint)
+
+
+def _sulq(
+    queries: int | None,
+    delta: Number | None,
+    roster: object,
+    id_column: str,
+    points: int,
+    calibration: "Calibration",
+    failure: Number | None,
+) -> "tuple[Roster, QueryBudget]":
+    """The roster and the budget of a SuLQ database. A row is a point of the domain, or there is none."""
+    from discreet.mining.sulq import FAILURE, query_budget
+    from discreet.table.roster import read_roster
+
+    if queries is None or delta is None or roster is None:
+        raise InvalidBudget("a SuLQ database takes queries, delta and a roster, all three")
+    people = read_roster(roster, id_column)
+    most = FAILURE if failure is None else failure
+    return people, query_budget(queries, delta, people.people, points + 1, calibration, most)
+
+
 def propose_domain(table: object, name: str | None = None) -> str:
     """A domain to fill in: names and types from the schema, never a value."""
+    from discreet.table.propose import propose
+
     return propose(table, name)

@@ -1,27 +1,15 @@
-"""A state directory of its own for each test, and small domains."""
+"""Small domains, and a ledger on one of them."""
 
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
-
-# The same examples on every run, and no deadline: a busy machine is not a bug.
-settings.register_profile("steady", derandomize=True, deadline=None)
-settings.load_profile("steady")
-
-
-@pytest.fixture(autouse=True)
-def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    state = tmp_path_factory.mktemp("state")
-    monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    return state
 
 
 @pytest.fixture(scope="session")

@@ -39,7 +39,7 @@ def test_disjoint_regions_have_a_budget_each(ledger: Ledger) -> None:
 
 def test_every_guarantee_repeats_the_remark_of_the_last_note_of_a_kind(ledger: Ledger) -> None:
     assert ledger.guarantee == ledger.budget.guarantee
-    for kind, remark in [("rows", "microdata was published"), ("fact", "one fact"), ("fact", "two facts")]:
+    for kind, remark in [("rows", "microdata was published"), ("other", "one fact"), ("other", "two facts")]:
         ledger.note(kind, {"remark": remark})
     assert ledger.head.seq == 4
     assert str(ledger.guarantee) == f"{ledger.budget.guarantee}; microdata was published; two facts"
@@ -69,6 +69,21 @@ def test_a_charge_is_completed_once_and_every_other_answer_is_lost(ledger: Ledge
     assert first.body == {"value": 41}
     assert ledger.pending() == []
     assert list(ledger.answered()) == [(charge, first)]
+
+
+def test_charges_are_found_by_their_number_and_counted_wherever_they_were_made(
+    ledger: Ledger, path: Path, domain: Domain, budget: PureBudget
+) -> None:
+    first = ledger.charge(THIRD, {"query": 1})
+    ledger.record(first.id, {})
+    other = Ledger.open(path, domain, budget)
+    second = other.charge(THIRD, {"query": 2})
+    ledger.note("refresh", {"fingerprint": ""})
+    assert (ledger.charge_at(first.id), ledger.charge_at(second.id)) == (first, second)
+    assert [ledger.charge_at(number) for number in (0, 1, first.id + 1, 99)] == [None] * 4
+    third = ledger.charge(Cost(1), {})
+    assert (ledger.charges, other.charges, Ledger.open(path, domain, budget).charges) == (3, 3, 3)
+    assert third.id == 6
 
 
 @pytest.mark.parametrize("seq", [1, 3, 4, 99])

@@ -7,10 +7,20 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+import scipy.stats
 
 from discreet.errors import InvalidNoise
-from discreet.noise.binomial import COUNTED_TRIALS, MAX_TRIALS, STEPS, _accept, _bounds, sample_binomial
+from discreet.noise.binomial import (
+    COUNTED_TRIALS,
+    MAX_TRIALS,
+    STEPS,
+    _accept,
+    _bounds,
+    binomial_halfwidth,
+    sample_binomial,
+)
 from discreet.noise.bits import SeededBits
+from discreet.noise.law import Binomial, law_from_json, law_text, law_to_json
 
 
 def acceptances(trials: int, furthest: int) -> list[mpmath.mpf]:
@@ -105,3 +115,30 @@ def test_a_negative_size_is_refused_and_an_empty_one_draws_nothing(scripted, tri
     with pytest.raises(InvalidNoise, match="negative"):
         sample_binomial(trials, -1, SeededBits(1))
     assert sample_binomial(trials, 0, scripted([])).shape == (0,)
+
+
+@pytest.mark.parametrize("trials", [2, 10, 1024, 208_390, 10**7])
+@pytest.mark.parametrize("confidence", [Fraction(0), Fraction(1, 2), Fraction(95, 100), 1 - Fraction(1, 10**9)])
+def test_the_halfwidth_is_the_least_that_holds_so_many_draws(trials, confidence):
+    width, law = binomial_halfwidth(trials, confidence), scipy.stats.binom(trials, 0.5)
+    beyond = [2 * law.sf(trials // 2 + w) if w >= 0 else 1.0 for w in (width, width - 1)]
+    allowed = float(1 - confidence)
+    assert beyond[0] <= allowed * (1 + 1e-9)
+    assert width == 0 or beyond[1] > allowed * (1 - 1e-9)
+
+
+def test_with_very_many_trials_the_halfwidth_is_that_of_the_bell():
+    sigma = 10**6 / 2
+    assert binomial_halfwidth(10**12, Fraction(95, 100)) == pytest.approx(1.959964 * sigma, abs=2)
+
+
+def test_the_law_of_binomial_noise_is_written_down_and_read():
+    law = Binomial(208_390)
+    assert law_from_json(law_to_json(law)) == law
+    assert (law.variance, law_text(law)) == (52_097.5, "σ = 228.249")
+    assert law.times(Fraction(1)) == law
+    with pytest.raises(InvalidNoise, match="no other scale"):
+        law.times(Fraction(2))
+    for trials in (0, 3, 10**12 + 2, 2.0):
+        with pytest.raises(InvalidNoise, match="even"):
+            Binomial(trials)

@@ -89,12 +89,54 @@ def test_an_impossible_choice_of_cuboids_is_refused(cuboids: object, message: st
         ((2, 3), ("a", "a"), "dimension a is named twice"),
         ((2, 3), ("a",), "there are 2 sizes and 1 names"),
         ((), (), "at least one dimension"),
-        ((2,) * 21, (), "at most 20 dimensions"),
     ],
 )
 def test_impossible_dimensions_are_refused(sizes: tuple[int, ...], names: tuple[str, ...], message: str) -> None:
     with pytest.raises(DomainError, match=message):
         Lattice(sizes, names)
+
+
+@pytest.mark.parametrize(
+    ("cuboids", "message"),
+    [
+        ("all", "has 1.1e\\+15 cuboids; choose those of a few dimensions each"),
+        (5, "there are 2,369,936 cuboids of at most 5 of 50 dimensions; choose those of at most 4, which are 251,176"),
+    ],
+)
+def test_more_cuboids_than_can_be_planned_are_refused_with_what_can_be(cuboids: object, message: str) -> None:
+    with pytest.raises(UnsupportedQuery, match=message):
+        Lattice((10,) * 50).choose(cuboids)  # type: ignore[arg-type]
+
+
+def test_a_few_of_very_many_dimensions_are_chosen_by_number_or_by_name() -> None:
+    wide = Lattice((10,) * 100)
+    assert len(wide.choose(3)) == 166_751
+    assert wide.choose([(0, 99), 7]) == (1 << 7, 1 << 99 | 1)
+    assert wide.axes(1 << 99 | 1 << 3) == (3, 99)
+
+
+def test_expected_variances_stand_beside_the_published_cuboids_and_default_to_1() -> None:
+    published = SEED.choose(1)
+    assert SEED.expect(published, {("age",): 3, "others": 7}) == (7, 7, 3, 7)
+    assert SEED.expect(published, {(): 1, ("sex",): 2, ("age",): 3, ("salary",): 4}) == (1, 2, 3, 4)
+    assert SEED.expect(published, None) == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("expected", "message"),
+    [
+        ({("age",): 3}, r"cuboid \(\) has no expected variance; each published cuboid needs one"),
+        ({("age", "sex"): 2, "others": 1}, "has an expected variance, but is not published"),
+        ({("age",): 0, "others": 1}, r"expected of \('age',\) must be above 0 and finite"),
+        ({("age",): -4, "others": 1}, "above 0 and finite"),
+        ({"others": 0}, "expected of the others must be above 0"),
+        ({"others": float("nan")}, "above 0 and finite"),
+        ({("ages",): 1, "others": 1}, "did you mean age"),
+    ],
+)
+def test_impossible_expectations_are_refused(expected: dict, message: str) -> None:
+    with pytest.raises(UnsupportedQuery, match=message):
+        SEED.expect(SEED.choose(1), expected)
 
 
 def test_weights_stand_beside_the_published_cuboids_and_default_to_1() -> None:

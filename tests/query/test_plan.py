@@ -110,3 +110,19 @@ def test_noise_takes_exact_numbers_above_zero_only(law, scale):
 def test_a_query_is_measured_with_noise_of_its_own_kind(mismatch):
     with pytest.raises(InvalidNoise, match="exponential mechanism"):
         Measurement(*mismatch)
+
+
+def test_counts_that_differ_in_their_groups_alone_are_one_line_of_the_journal():
+    laws = [Laplace(Fraction(1, 3)), Laplace(Fraction(1, 3)), Laplace(Fraction(2)), Laplace(Fraction(2))]
+    queries = [Count(DOMAIN.everything, by) for by in ((), ("age",), ("sex",))] + [Count(YOUNG)]
+    plan = Plan(
+        (
+            *(Measurement(query, law) for query, law in zip(queries, laws, strict=True)),
+            Measurement(Sum("age", YOUNG), Laplace(Fraction(2))),
+            Measurement(Sum("age", YOUNG), Laplace(Fraction(2))),
+        )
+    )
+    lines = json.loads(json.dumps(plan.condensed()))
+    assert [next(iter(line["query"])) for line in lines] == ["counts", "count", "count", "sum", "sum"]
+    assert lines[0]["query"]["counts"]["by"] == [[], ["age"]]
+    assert Plan.from_json(lines) == Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan

@@ -81,6 +81,7 @@ def test_a_release_of_one_query_is_its_value(gate, domain):
         "guarantee": {"kind": "pure", "epsilon": "1/2", "neighbours": "add-remove", "max_rows": 1},
         "charge": 2,
         "receipt": str(release.receipt),
+        "facts": [],
     }
 
 

@@ -25,7 +25,7 @@ from discreet.ledger.spend import Cost
 from discreet.ledger.words import refused
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Quantile, Query, Sum, grain_of
+from discreet.query.query import Combination, Count, Quantile, Query, Sum, grain_of
 from discreet.release.release import Release
 
 Codes = tuple[int, ...]
@@ -148,6 +148,8 @@ class Settled:
     """The numbers of a question, and what they cost."""
 
     numbers: dict[Cell, Estimate | Picked | None] = field(default_factory=dict)
+    combinations: dict[tuple[Combination, Codes], Estimate | None] = field(default_factory=dict)
+    """Sums of quantities that were estimated as one; others are added up."""
     releases: list[Release] = field(default_factory=list)
     spent: Cost = field(default_factory=Cost)
 

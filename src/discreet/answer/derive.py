@@ -9,12 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from discreet.answer.index import Answered, Answers, Corner, corners
 from discreet.answer.past import PastAnswer
 from discreet.domain.region import Region
-from discreet.facts.linear import best_estimate
 
 MOST_REGIONS = 128
 """At most this many answered regions are combined: those that are the fewest shared corners away from the target."""
@@ -64,8 +62,8 @@ def derive(
     reached = {corner for part in given for corner in part.corners}
     if not all(corner in reached or past.crowd(corner) for corner in turns):
         return None
-    linked = _linked(reached.union(turns), past, most_regions)
-    useful = _peeled([*dict.fromkeys([*given, *linked])], turns)
+    near = linked(reached.union(turns), past, most_regions)
+    useful = _peeled([*dict.fromkeys([*given, *near])], turns)
     if all(part.corners == turns for part in useful):
         return _average([answer for part in useful for answer in part.answers])
     return _combined(useful, turns)
@@ -109,7 +107,7 @@ def _single(answer: PastAnswer, past: Answers) -> Answered:
     return Answered(answer.where, corners(answer.where, past.shape) or {}, (answer,))
 
 
-def _linked(start: set[Corner], past: Answers, most: int) -> list[Answered]:
+def linked(start: set[Corner], past: Answers, most: int) -> list[Answered]:
     """Answered regions that have corners in common with the start, or with one another, nearest first.
 
     Of many at the same distance, those on the corners with the fewest regions come first: there is the least choice. A
@@ -164,6 +162,10 @@ def _average(answers: Sequence[PastAnswer]) -> Derived | None:
 
 def _combined(parts: Sequence[Answered], turns: Mapping[Corner, int]) -> Derived | None:
     """The best combination of parts whose corners come to the target's; None where none does."""
+    from scipy import sparse  # solvers take long to import, and most answers need none
+
+    from discreet.facts.linear import best_estimate
+
     columns: dict[Corner, int] = {}
     for corner in (*turns, *(corner for part in parts for corner in part.corners)):
         columns.setdefault(corner, len(columns))

@@ -52,6 +52,11 @@ class Groups:
         self._blocks.append(block)
         self._columns = _Columns(columns.low, columns.high, columns.grouped, old.count + 1)
 
+    @property
+    def blocks(self) -> list[Block]:
+        """All of them, in the order in which they were added."""
+        return list(self._blocks)
+
     def aligned(self, box: Box) -> list[Block]:
         """The blocks of whose groups a box is a union."""
         if not self._columns.count:

@@ -102,6 +102,11 @@ class Answers:
         for nearest in self._nearest.values():
             nearest.add(box)
 
+    @property
+    def regions(self) -> list[Answered]:
+        """Every region that was answered as a whole, in the order in which they were first answered."""
+        return list(self._answered.values())
+
     def answered(self, where: Region) -> Answered | None:
         return self._answered.get(where)
 

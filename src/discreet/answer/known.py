@@ -11,7 +11,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.law import Noise
-from discreet.query.query import Count, Quantile, Sum
+from discreet.query.query import Count, Quantile, SubsetCount, Sum
 from discreet.release.release import Release
 
 
@@ -76,6 +76,8 @@ class Known:
                     if one not in self._quantiles or scale < self._quantiles[one][0]:
                         self._quantiles[one] = (scale, code)
                 continue
+            if isinstance(query, SubsetCount):
+                continue  # about a roster's people, not about a region's rows
             answers, source = self.of(query), (release.charge, place)
             self._noises[source] = noisy.noise
             for answer in past_answers(query, noisy.units, noisy.noise.variance, source, self.domain):

@@ -1,12 +1,15 @@
 """Boxes by how near they are to an asked one, in the relaxation error's own metric."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from discreet.domain.region import Box
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 LEAF = 256
 """Boxes that wait in a plain array before they become a tree."""
@@ -19,7 +22,7 @@ ROUNDING = 1e-9
 class _State:
     """What a reader sees: trees over all boxes but the last, in order, and an array of those, filled to `count`."""
 
-    trees: tuple[cKDTree, ...]
+    trees: "tuple[cKDTree, ...]"
     waiting: NDArray[np.float64]
     count: int
 
@@ -42,6 +45,8 @@ class NearestBoxes:
         if state.count + 1 < len(state.waiting):
             self._state = _State(state.trees, state.waiting, state.count + 1)
             return
+        from scipy.spatial import cKDTree  # most vaults have no tree yet, and would wait for it to be imported
+
         trees, points = list(state.trees), state.waiting
         while trees and trees[-1].n == len(points):
             points = np.concatenate((trees.pop().data, points))

@@ -82,8 +82,8 @@ def noise_of_scale(scale: Fraction, budget: Budget) -> Noise:
 
 def exponential_like(noise: Noise, budget: Budget) -> Exponential:
     """The exponential mechanism that costs as much as a count with this noise, or hardly less."""
-    if isinstance(noise, Laplace):
-        return Exponential(noise.scale)
+    if not isinstance(noise, Gaussian):
+        return Exponential(Fraction(noise.scale))
     equal = math.sqrt(float(noise.sigma_squared * budget.loss(Exponential(Fraction(1)), Fraction(1), True) * 2))
     return Exponential(stepped(equal) + Fraction(1, FINEST_STEP))
 

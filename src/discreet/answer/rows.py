@@ -56,6 +56,8 @@ class Rows:
             case Mean() as mean:
                 total, count = (self._number(query, codes, place) for query in parts_of_mean(mean, self.desk))
                 return self._mean(mean, total, count, place)
+            case Combination() as whole if (whole, codes) in self.settled.combinations:
+                return self._estimate(self.settled.combinations[whole, codes], place)
             case Combination(terms=terms):
                 found = [(times, self._number(query, codes, place)) for times, query in terms]
                 parts = [(times, estimate) for times, estimate in found if estimate is not None]

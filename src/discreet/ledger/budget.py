@@ -12,24 +12,57 @@ a person replaced, let r and a be what the rows taken away and added move a numb
 (a − r)² ≤ a² + r², hence 2k²·M; otherwise, and for pure mechanisms, (|a| + |r|)² ≤ 2a² + 2r², hence 4k²·M. So
 M ≤ ρ/(k²·S) is ρ-zCDP, where in a `replace` vault everything but one-signed Gaussian numbers is charged twice.
 
+Facts: where exact statistics are public, neighbours are tables that agree with them and have no such table between them
+[cubes, Definition 5.1.4], and several people change at once: see `Induced`. If their rows at p number g(p), k for each
+of S_Q people, the odds change by at most exp(Σ g(p)·spend at p) ≤ exp(k·S_Q·M); and a number moves by at most
+Σ g(p)·f(p), whose square is at most k·S_Q·Σ g(p)·f(p)²: over all measurements (k·S_Q)²·M. For one-signed numbers the
+rows added and those removed work against each other, which leaves the larger of two such bounds, hence at most their
+sum, k²·(added² + removed²)·M; and twice that is at least (k·S_Q)²·M for the others, which `replace` charges twice.
+
+Queries: T answers with binomial noise of R coins, a number of them and not an amount; every answer is one for
+everybody. What R keeps the T answers (δ, T)-private is found in `mining/sulq.py`, once, when the vault is made.
+[SuLQ, Section 4]
+
 Queries are chosen in the light of earlier answers; whether one is charged depends on the public history alone, so the
 map is a privacy filter [Feldman, Zrnic 2021]: docs/explain/privacy.md has the proof.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
-from discreet.errors import InvalidBudget, InvalidNoise
+from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
 from discreet.ledger.conversion import rho_for
-from discreet.ledger.guarantee import SENSES, ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
+from discreet.ledger.guarantee import SENSES, ZCDP, ApproxDP, DeltaT, Guarantee, Neighbours, PureDP
 from discreet.ledger.spend import MAX_UNITS, UNITS, units_down
-from discreet.noise.law import Gaussian, Law
+from discreet.noise.law import Binomial, Gaussian, Law
 
 Number = Fraction | Decimal | int | float | str
+
+MAX_QUERIES = 10**7
+BY_QUERIES = "binomial noise is accounted for by a budget of queries alone; see `discreet init --queries`"
+SUBSETS_ONLY = (
+    "this vault has a budget of queries: it answers counts over subsets of its roster, and nothing else; ask with "
+    "`discreet sulq ask`, or make another vault with --epsilon for SQL, cubes and buckets"
+)
+
+
+@dataclass(frozen=True)
+class Induced:
+    """How far apart the neighbours are that public facts induce: the most people who change (S_Q), and the most of
+    added² + removed², over all such neighbours. Without facts both are 0: the vault's own neighbours decide."""
+
+    people: int = 0
+    squares: int = 0
+
+    def or_more(self, other: "Induced") -> "Induced":
+        return Induced(max(self.people, other.people), max(self.squares, other.squares))
+
+
+NO_FACTS = Induced()
 
 
 class Budget(ABC):
@@ -38,6 +71,7 @@ class Budget(ABC):
     symbol: ClassVar[str]
     neighbours: Neighbours
     max_rows: int
+    induced: Induced = NO_FACTS
 
     def __post_init__(self) -> None:
         if self.neighbours not in get_args(Neighbours):
@@ -71,9 +105,19 @@ class Budget(ABC):
         """What so many units at a point cost one person."""
         return Fraction(units * self.factor, UNITS)
 
+    def under(self, induced: Induced) -> Self:  # noqa: ARG002
+        """The same total where public facts induce neighbours so far apart. Raises where that is not accounted for."""
+        raise UnsupportedQuery(
+            f"a vault with a budget of {self.symbol} takes no facts; make one with --epsilon or --rho"
+        )
+
     @abstractmethod
     def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:
         """What a mechanism costs a row that moves its numbers by at most `move`, before the factor."""
+
+    def units_of_queries(self, queries: int, law: Law) -> int:  # noqa: ARG002
+        """What so many counts over subsets of a roster cost everybody. Raises where the vault does not answer them."""
+        raise no_subsets(self)
 
     @property
     @abstractmethod
@@ -96,6 +140,7 @@ class PureBudget(Budget):
     epsilon: Fraction
     neighbours: Neighbours
     max_rows: int = 1
+    induced: Induced = NO_FACTS
 
     @property
     def total(self) -> Fraction:
@@ -103,11 +148,16 @@ class PureBudget(Budget):
 
     @property
     def factor(self) -> int:
-        return self.max_rows * SENSES[self.neighbours]
+        return self.max_rows * max(SENSES[self.neighbours], self.induced.people)
+
+    def under(self, induced: Induced) -> Self:
+        return replace(self, induced=induced)
 
     def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:  # noqa: ARG002
         if isinstance(law, Gaussian):
             raise InvalidNoise("Gaussian noise has no pure guarantee; a vault made with --rho or --delta takes it")
+        if isinstance(law, Binomial):
+            raise InvalidNoise(BY_QUERIES)
         return move / law.scale
 
     @property
@@ -131,6 +181,7 @@ class ConcentratedBudget(Budget):
     max_rows: int = 1
     epsilon: Fraction | None = None
     delta: Fraction | None = None
+    induced: Induced = NO_FACTS
 
     @classmethod
     def of(cls, epsilon: Fraction, delta: Fraction, neighbours: Neighbours, max_rows: int = 1) -> "ConcentratedBudget":
@@ -146,9 +197,15 @@ class ConcentratedBudget(Budget):
 
     @property
     def factor(self) -> int:
-        return self.max_rows**2 * SENSES[self.neighbours]
+        moved = self.induced.people**2 if self.neighbours == "add-remove" else self.induced.squares
+        return self.max_rows**2 * max(SENSES[self.neighbours], moved)
+
+    def under(self, induced: Induced) -> Self:
+        return replace(self, induced=induced)
 
     def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:
+        if isinstance(law, Binomial):
+            raise InvalidNoise(BY_QUERIES)
         cost = move**2 / (2 * law.sigma_squared) if isinstance(law, Gaussian) else (move / law.scale) ** 2 / 2
         tight = self.neighbours == "add-remove" or (isinstance(law, Gaussian) and one_signed)
         return cost if tight else 2 * cost
@@ -167,12 +224,99 @@ class ConcentratedBudget(Budget):
         return body if self.epsilon is None else {**body, "epsilon": str(self.epsilon), "delta": str(self.delta)}
 
 
+@dataclass(frozen=True)
+class QueryBudget(Budget):
+    """A total of T queries, with noise of `trials` coins. A unit is a query; what else is in it is stated, not kept.
+
+    `calibration` says where the trials come from, `failure` and `dp_delta` what they keep: see DeltaT.
+    """
+
+    symbol: ClassVar[str] = "T"
+    queries: int
+    delta: Fraction
+    trials: int
+    calibration: str
+    failure: Fraction
+    dp_delta: Fraction
+    points: int
+    neighbours: Neighbours = "replace"
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_queries(self.queries)
+        Binomial(self.trials)
+
+    @property
+    def total(self) -> Fraction:
+        return Fraction(self.queries)
+
+    @property
+    def factor(self) -> int:
+        return 1
+
+    @property
+    def limit(self) -> int:
+        return self.queries
+
+    def amount_of(self, units: int) -> Fraction:
+        return Fraction(units)
+
+    def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:  # noqa: ARG002
+        raise UnsupportedQuery(SUBSETS_ONLY)
+
+    def units_of_queries(self, queries: int, law: Law) -> int:
+        if law != self.law:
+            raise InvalidNoise(f"every answer of this vault has the noise of {self.trials:,} coins, no other")
+        return queries
+
+    @property
+    def law(self) -> Binomial:
+        """The noise of every answer."""
+        return Binomial(self.trials)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return DeltaT(self.queries, self.delta, self.failure, self.dp_delta, self.trials, self.points)
+
+    def promise(self, units: int) -> Guarantee:
+        return DeltaT(self.queries, self.delta, self.failure, self.dp_delta, self.trials, self.points, units)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "queries": self.queries,
+            "delta": str(self.delta),
+            "trials": self.trials,
+            "calibration": self.calibration,
+            "failure": str(self.failure),
+            "dp_delta": str(self.dp_delta),
+            "points": self.points,
+        }
+
+
+def no_subsets(budget: Budget) -> UnsupportedQuery:
+    """The refusal of counts over subsets where the budget is another."""
+    return UnsupportedQuery(
+        f"this vault has a budget of {budget.symbol}, and counts over subsets are answered by one with a budget of "
+        "queries; make it with `discreet init --roster … --queries … --delta …`"
+    )
+
+
+def require_queries(queries: object) -> int:
+    """A number of queries that a vault can have; otherwise InvalidBudget."""
+    if type(queries) is not int or not 1 <= queries <= MAX_QUERIES:
+        raise InvalidBudget(f"a budget of queries is a whole number from 1 to {MAX_QUERIES:,}")
+    return queries
+
+
 def budget_of(
-    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours, max_rows: int
+    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours | None, max_rows: int
 ) -> Budget:
     """The budget that a custodian chose: by ε, by ε with δ, or by ρ."""
+    if neighbours is None:
+        raise InvalidBudget(f"neighbours is one of {', '.join(get_args(Neighbours))}; it has to be chosen")
     if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise InvalidBudget("a vault has one currency: epsilon, epsilon with delta, or rho")
+        raise InvalidBudget("a vault has one currency: epsilon, epsilon with delta, rho, or queries with delta")
     if rho is not None:
         return ConcentratedBudget(exact_amount(rho, "ρ"), neighbours, max_rows)
     total = exact_amount(epsilon or 0)
@@ -182,6 +326,9 @@ def budget_of(
 
 
 def budget_from_json(body: Mapping[str, Any]) -> Budget:
+    if "queries" in body:
+        fractions = {key: Fraction(body[key]) for key in ("delta", "failure", "dp_delta")}
+        return QueryBudget(**{**body, **fractions})
     neighbours, max_rows = body["neighbours"], body["max_rows"]
     epsilon, delta, rho = (Fraction(body[key]) if key in body else None for key in ("epsilon", "delta", "rho"))
     if rho is None:

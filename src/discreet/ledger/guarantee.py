@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from discreet.domain.attribute import equals_text
+from discreet.domain.attribute import equals_text, number_text
 
 Neighbours = Literal["add-remove", "replace"]
 
@@ -123,12 +123,89 @@ class ApproxDP:
         }
 
 
-Guarantee: TypeAlias = PureDP | ZCDP | ApproxDP
+@dataclass(frozen=True)
+class DeltaT:
+    """(δ, T)-privacy: T answers move the log-odds of a statement about one person by more than δ with probability at
+    most `failure`, whichever statement it is, whoever asks, however the queries are chosen. [SuLQ, Definition 1]
+
+    `points` is how many rows a person can have, none at all included: all statements at once move by at most 2δ, but
+    for a probability of points·failure [SuLQ, Proposition 2]. `dp_delta` states the same answers as (ε, δ)-differential
+    privacy, with ε = δ here. `asked` is how many of the T queries a release is; None for all of them.
+    """
+
+    symbol: ClassVar[str] = "T"
+    neighbours: ClassVar[Neighbours] = "replace"
+    max_rows: ClassVar[int] = 1
+    queries: int
+    delta: Fraction
+    failure: Fraction
+    dp_delta: Fraction
+    trials: int
+    points: int
+    asked: int | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def amount(self) -> Fraction:
+        return Fraction(self.queries if self.asked is None else self.asked)
+
+    @property
+    def failure_of_all(self) -> Fraction:
+        """With which probability some statement, of all that there are, moves by more than 2δ."""
+        return min(self.points * self.failure, Fraction(1))
+
+    def __str__(self) -> str:
+        part = "" if self.asked is None else f"{self.asked:,} of "
+        every = (
+            f" (all statements at once by more than {number_text(2 * self.delta)}: {float(self.failure_of_all):.2g})"
+        )
+        return (
+            f"(δ, T)-privacy, δ {equals_text(self.delta)}, {part}T = {self.queries:,} queries: all together they move "
+            f"the log-odds of a statement about one person by more than {number_text(self.delta)} with probability "
+            f"{float(self.failure):.2g} at most{every if self.failure_of_all < 1 else ''}; differential privacy, ε "
+            f"{equals_text(self.delta)}, δ = {float(self.dp_delta):.2g}; somebody in two such databases faces 2δ"
+            f"{_added(self.remarks)}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "queries",
+            "queries": self.queries,
+            "delta": str(self.delta),
+            "failure": str(self.failure),
+            "dp_delta": str(self.dp_delta),
+            "trials": self.trials,
+            "points": self.points,
+            "asked": self.asked,
+            **_remarked(self.remarks),
+        }
+
+
+@dataclass(frozen=True)
+class FPrivacy:
+    """From the published tables alone, nobody can be more sure that a person has a value than the value's limit says.
+
+    No currency of a vault: nothing is spent on it, and it composes with nothing. [buckets, Definition 2]
+    """
+
+    def __str__(self) -> str:
+        return "F'-privacy; not differential privacy"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "f-prime", "words": str(self)}
+
+
+Guarantee: TypeAlias = PureDP | ZCDP | ApproxDP | DeltaT
 """What a release promises; every currency of a vault adds its own class."""
 
 
 def guarantee_from_json(guarantee: Mapping[str, Any]) -> Guarantee:
-    whom = guarantee["neighbours"], guarantee["max_rows"], tuple(guarantee.get("remarks", ()))
+    remarks = tuple(guarantee.get("remarks", ()))
+    if guarantee["kind"] == "queries":
+        delta, failure, dp_delta = (Fraction(guarantee[key]) for key in ("delta", "failure", "dp_delta"))
+        numbers = guarantee["trials"], guarantee["points"], guarantee["asked"]
+        return DeltaT(guarantee["queries"], delta, failure, dp_delta, *numbers, remarks)
+    whom = guarantee["neighbours"], guarantee["max_rows"], remarks
     match guarantee["kind"]:
         case "pure":
             return PureDP(Fraction(guarantee["epsilon"]), *whom)

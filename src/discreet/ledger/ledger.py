@@ -9,9 +9,10 @@ import os
 import re
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
+from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack
+from discreet.ledger.asker import Asker
 from discreet.ledger.budget import Budget
+from discreet.ledger.facts import FactNote
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
 from discreet.ledger.postgres import PostgresJournal
@@ -31,7 +34,7 @@ from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt, receipt
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
 from discreet.ledger.sqlite import SQLiteJournal
-from discreet.ledger.words import refused
+from discreet.ledger.words import overdrawn, refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Charge:
     receipt: Receipt
     cost: Cost
     plan: Any
+    by: str | None = None
+    """Who asked, where it was asked through a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +58,28 @@ class Record:
     body: Any
 
 
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Charges under one limit, of one table: after a refresh the map is levelled first."""
+
+    budget: Budget
+    levelled: bool = False
+    costs: list[Cost] = field(default_factory=list)
+
+
 class Ledger:
     """The account of one vault. Any number of threads and processes may hold it."""
 
     _map: SpendMap
     _notes: dict[str, Any]
     _pending: set[int]
+    _facts: list[FactNote]
+    _spent_by: Counter[str]
     _head: Receipt
 
     def __init__(self, journal: Journal, domain: Domain, budget: Budget) -> None:
         """Verify the whole chain and replay it."""
-        self.domain, self.budget = domain, budget
+        self.domain, self.budget, self._own_budget = domain, budget, budget
         self.header: dict[str, Any] = {}
         self._journal = journal
         self._lock = threading.RLock()
@@ -111,16 +127,21 @@ class Ledger:
         with self._current():
             return self._head
 
-    def charge(self, cost: Cost, plan: Any) -> Charge:
-        """Spend, durably, for a plan that is JSON. Raises BudgetExceeded and records nothing where it does not fit."""
-        body = _body(plan, cost=cost.to_json())
+    def charge(self, cost: Cost, plan: Any, asker: Asker | None = None) -> Charge:
+        """Spend, durably, for a plan that is JSON. Raises BudgetExceeded and records nothing where it does not fit,
+        and QuotaExceeded where it does not fit what its asker may spend."""
+        body = _body(plan, cost=cost.to_json(), **({} if asker is None else {"by": asker.name}))
         with self._turn():
-            refusal = self._map.refusal(cost)
+            if asker is not None:
+                asker.require_within(self._spent_by[asker.name], cost.peak, self.budget)
+            refusal = self._refusal(cost)
             if refusal is not None:
-                raise refused(self.domain, self.budget, refusal)
+                raise self._overdrawn() or refused(self.domain, self.budget, refusal)
             entry = self._append("charge", None, body)
+        if asker is not None:
+            asker.charges.append(entry.seq)
         self._give(entry.receipt)
-        return Charge(entry.seq, entry.receipt, cost, plan)
+        return Charge(entry.seq, entry.receipt, cost, plan, None if asker is None else asker.name)
 
     def record(self, charge_id: int, body: Any) -> Record:
         """Complete a charge with its answer, durably. If it has one already, that one is returned and this one lost."""
@@ -135,7 +156,7 @@ class Ledger:
 
     def note(self, kind: str, body: Any) -> Receipt:
         """Any other entry: it is kept in order with the charges."""
-        if kind in ("init", "charge", "record"):
+        if kind in ("init", "charge", "record", "fact"):
             raise ValueError(f"{kind} has a method of its own")
         text = _body(body)
         with self._turn():
@@ -148,6 +169,31 @@ class Ledger:
         """How many charges there are."""
         with self._current():
             return self._charges
+
+    def note_fact(self, content: Mapping[str, Any], known: int) -> FactNote:
+        """A fact, durably. From now on its `induced` neighbours set the limit, for all that was spent and will be.
+
+        `known` is how many entries the journal had when they were worked out: where a fact or another table came after
+        that, it is refused.
+        """
+        text = _body(dict(content))
+        with self._turn():
+            if max((self._refreshed, *(fact.number for fact in self._facts))) > known:
+                raise JournalError("another fact or another table came in between; add the fact again")
+            entry = self._append("fact", None, text)
+        self._give(entry.receipt)
+        return self.facts[-1]
+
+    @property
+    def facts(self) -> tuple[FactNote, ...]:
+        """Every fact, in order."""
+        with self._current():
+            return tuple(self._facts)
+
+    def facts_before(self, number: int) -> tuple[int, ...]:
+        """The numbers of the facts before an entry: what a charge was calibrated to."""
+        with self._lock:
+            return tuple(fact.number for fact in self._facts if fact.number < number)
 
     def pending(self) -> list[Charge]:
         """Charges without a record: each waits for its answer in some process, or was cut off by a crash."""
@@ -191,8 +237,11 @@ class Ledger:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the vault promises for everything that it releases, together."""
-        return replace(self.budget.guarantee, remarks=self.remarks)
+        """What the vault promises for everything that it releases, together; and where facts have made that more than
+        it was to be, what holds."""
+        with self._lock:
+            held = self.budget.promise(self._map.spent_max) if self._is_overdrawn else self.budget.guarantee
+        return replace(held, remarks=self.remarks)
 
     def promise(self, units: int) -> Guarantee:
         """What a release promises by itself that spends at most so many units at any point."""
@@ -217,23 +266,41 @@ class Ledger:
     def refusal(self, cost: Cost) -> Refusal | None:
         """What a charge would be refused for now; None where it would fit."""
         with self._current():
-            return self._map.refusal(cost)
+            return self._refusal(cost)
 
     def left(self, region: Region) -> int:
         """The least units left at any point of a region."""
         with self._current():
-            return self._map.left(region)
+            return 0 if self._is_overdrawn else self._map.left(region)
 
     def left_by(self, axes: Sequence[int]) -> NDArray[np.int64]:
         """The least units left for each combination of codes on some axes, over all codes of the others."""
         with self._current():
-            return self._map.left_by(axes)
+            return self._map.left_by(axes) * (not self._is_overdrawn)
 
     @property
     def spent_max(self) -> int:
         """The most units spent at any point."""
         with self._current():
             return self._map.spent_max
+
+    def spent_by(self) -> dict[str, int]:
+        """The units of each asker's charges, each at the point where it spent most, added up."""
+        with self._current():
+            return dict(self._spent_by)
+
+    @property
+    def _is_overdrawn(self) -> bool:
+        """Whether a fact has lowered the limit below what was spent: then nothing more is charged, anywhere."""
+        return self._map.spent_max > self._map.limit
+
+    def _refusal(self, cost: Cost) -> Refusal | None:
+        if self._is_overdrawn:
+            return Refusal(0, cost.peak, self.domain.everything.boxes[0])
+        return self._map.refusal(cost)
+
+    def _overdrawn(self) -> BudgetExceeded | None:
+        return overdrawn(self.budget, self._map.spent_max) if self._is_overdrawn else None
 
     def close(self) -> None:
         with self._lock:
@@ -280,34 +347,44 @@ class Ledger:
 
     def _absorb(self) -> None:
         """Count the entries after the last one seen. On any failure the map stays as it was."""
-        tables: list[list[Cost]] = [[]]
+        spans, facts, spent_by = [_Span(self.budget)], list(self._facts), Counter[str]()
         last = None
         for entry in verified(self._journal.entries(self._head.seq), self._head):
             match entry.kind:
                 case "init":
                     self.header = entry.parsed()["content"]
                 case "charge":
-                    tables[-1].append(_charge(entry).cost)
+                    charge = _charge(entry)
+                    spans[-1].costs.append(charge.cost)
                     self._pending.add(entry.seq)
+                    if charge.by is not None:
+                        spent_by[charge.by] += charge.cost.peak
                 case "record" if entry.charge is not None:
                     self._pending.discard(entry.charge)
                 case "refresh":
-                    tables.append([])
+                    spans.append(_Span(spans[-1].budget, levelled=True))
                     self._notes["refresh"], self._refreshed = entry.parsed()["content"], entry.seq
+                case "fact":
+                    fact = FactNote(entry.seq, self._refreshed, entry.parsed()["content"])
+                    spans.append(_Span(fact.lowered(self._own_budget, spans[-1].budget)))
+                    facts.append(fact)
+                    self._notes["fact"] = fact.content
                 case note:
                     self._notes[note] = entry.parsed()["content"]
             last = entry
         if last is None:
             return
         try:
-            self._map.replay(tables[0])
-            for costs in tables[1:]:
-                self._map = self._levelled()
-                self._map.replay(costs)
+            for span in spans:
+                self.budget, self._map.limit = span.budget, span.budget.limit
+                if span.levelled:
+                    self._map = self._levelled()
+                self._map.replay(span.costs)
         except (ValueError, OverflowError):
             raise JournalCorrupt("the journal has charges that its domain cannot have; restore a backup") from None
-        self._head = last.receipt
-        self._charges += sum(map(len, tables))
+        self._head, self._facts = last.receipt, facts
+        self._charges += sum(len(span.costs) for span in spans)
+        self._spent_by += spent_by
 
     def _levelled(self) -> SpendMap:
         """A map for the next table: somebody may be at another point of it, so all points start at the most spent."""
@@ -317,8 +394,9 @@ class Ledger:
 
     def _forget(self) -> None:
         """Trust nothing in memory: the next look at the journal starts from its first entry."""
+        self.budget = self._own_budget
         self._map = spend_map(self.domain, self.budget.limit)
-        self._notes = {}
+        self._notes, self._facts, self._spent_by = {}, [], Counter()
         self._refreshed = 0
         self._pending = set()
         self._charges = 0
@@ -370,7 +448,7 @@ def _body(content: Any, **more: Any) -> str:
 def _charge(entry: Entry) -> Charge:
     body = entry.parsed()
     try:
-        return Charge(entry.seq, entry.receipt, Cost.from_json(body["cost"]), body["content"])
+        return Charge(entry.seq, entry.receipt, Cost.from_json(body["cost"]), body["content"], body.get("by"))
     except (LookupError, TypeError, ValueError):
         raise JournalCorrupt(f"entry {entry.seq} of the journal is no charge; restore it from a backup") from None
 

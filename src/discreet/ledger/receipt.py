@@ -9,6 +9,7 @@ import os
 import re
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -33,7 +34,11 @@ class Receipt:
 
 def receipt_path(vault_id: str) -> Path:
     """Where the last receipt of a vault is kept: under XDG_STATE_HOME, or else ~/.local/state."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return _receipt_path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), vault_id)
+
+
+@lru_cache(maxsize=64)
+def _receipt_path(state: str, vault_id: str) -> Path:
     return Path(state) / "discreet" / "receipts" / vault_id
 
 

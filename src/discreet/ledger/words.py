@@ -4,10 +4,11 @@ import math
 from decimal import ROUND_DOWN, ROUND_UP, Context
 from fractions import Fraction
 
+from discreet.domain.attribute import equals_text
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded
-from discreet.ledger.budget import Budget
+from discreet.ledger.budget import Budget, QueryBudget
 from discreet.ledger.spend import Refusal
 
 
@@ -35,11 +36,25 @@ def needed_words(budget: Budget, units: int) -> str:
 
 
 def refused(domain: Domain, budget: Budget, refusal: Refusal) -> BudgetExceeded:
+    if isinstance(budget, QueryBudget):
+        return BudgetExceeded(
+            f"this vault answers {budget.queries:,} queries in all, ever; {refusal.left:,} are left, and this asks "
+            f"{refusal.needed:,}; ask about fewer subsets, or of what was released: that is free"
+        )
     where = box_words(domain, refusal.where)
     left, needed = left_words(budget, refusal.left), needed_words(budget, refusal.needed)
     advice = "with more noise, or for a region that avoids it" if refusal.left else "for a region that avoids it"
     return BudgetExceeded(
         f"this region has {budget.symbol} = {left} left ({where}) and the query needs {needed}; ask {advice}"
+    )
+
+
+def overdrawn(budget: Budget, spent: int) -> BudgetExceeded:
+    """What is said where a fact lowered the limit below what was spent before it."""
+    return BudgetExceeded(
+        f"what was spent is {budget.symbol} = {needed_words(budget, spent)} to whoever knows the facts, and the vault "
+        f"was to promise {budget.symbol} {equals_text(budget.total)}: nothing more is measured; what was released stays "
+        "free to ask for"
     )
 
 

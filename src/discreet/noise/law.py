@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
+from discreet.noise.binomial import binomial_halfwidth, require_trials, sample_binomial
 from discreet.noise.bits import Bits
 from discreet.noise.gaussian import gaussian_halfwidth, gaussian_variance, require_sigma_squared, sample_gaussian
 from discreet.noise.laplace import laplace_halfwidth, laplace_variance, require_scale, sample_laplace
@@ -67,6 +68,36 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
+class Binomial:
+    """Heads among `trials` fair coins, less trials/2. [SuLQ, Section 4: the seed's σ = √R is √R/2]"""
+
+    trials: int
+
+    def __post_init__(self) -> None:
+        require_trials(self.trials)
+
+    def times(self, factor: Fraction) -> "Binomial":
+        if factor != 1:
+            raise InvalidNoise("binomial noise is for counts of people, and has no other scale")
+        return self
+
+    @property
+    def scale(self) -> float:
+        """σ = √R/2."""
+        return math.sqrt(self.trials) / 2
+
+    @property
+    def variance(self) -> float:
+        return self.trials / 4
+
+    def halfwidth(self, confidence: Fraction) -> int:
+        return binomial_halfwidth(self.trials, confidence)
+
+    def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
+        return sample_binomial(self.trials, size, bits)
+
+
+@dataclass(frozen=True)
 class Exponential:
     """The exponential mechanism: a candidate with Pr ∝ exp(utility/(2·scale)), for a utility that a row moves by 1."""
 
@@ -76,7 +107,7 @@ class Exponential:
         object.__setattr__(self, "scale", require_scale(self.scale))
 
 
-Noise = Laplace | Gaussian
+Noise = Laplace | Gaussian | Binomial
 Law = Noise | Exponential
 
 
@@ -86,6 +117,8 @@ def law_to_json(law: Law) -> dict[str, str]:
             return {"laplace": str(law.scale)}
         case Gaussian():
             return {"gaussian": str(law.sigma_squared)}
+        case Binomial():
+            return {"binomial": str(law.trials)}
         case Exponential():
             return {"exponential": str(law.scale)}
 
@@ -97,13 +130,15 @@ def law_from_json(body: dict[str, str]) -> Law:
             return Laplace(Fraction(parameter))
         case "gaussian":
             return Gaussian(Fraction(parameter))
+        case "binomial":
+            return Binomial(int(parameter))
         case "exponential":
             return Exponential(Fraction(parameter))
-    raise InvalidNoise(f"noise of kind {kind!r}; this version knows laplace, gaussian and exponential")
+    raise InvalidNoise(f"noise of kind {kind!r}; this version knows laplace, gaussian, binomial and exponential")
 
 
 def law_text(law: Law) -> str:
     """The noise as people read it."""
     scale = float(law.scale)
     digits = f"{scale:.0f}" if scale.is_integer() or scale >= 1e6 else f"{scale:.6g}"
-    return f"σ = {digits}" if isinstance(law, Gaussian) else f"scale {digits}"
+    return f"σ = {digits}" if isinstance(law, Gaussian | Binomial) else f"scale {digits}"

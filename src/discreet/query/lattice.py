@@ -6,6 +6,7 @@ are sums of B's. An array over all masks is indexed by them, so that dimension i
 
 import difflib
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,8 +24,12 @@ Label = str | int
 Cuboids = Literal["all"] | int | Iterable[Label | Iterable[Label]]
 """Which cuboids: all of them, those of at most so many dimensions, or a list, each with its dimensions."""
 
+OTHERS = "others"
+"""Every cuboid that is not named, where expected variances are given."""
+
 MAX_DIMENSIONS = 20
-"""Plans keep a few numbers for each of the 2^d cuboids."""
+"""With more dimensions than this, cuboids of a few of them are chosen: plans keep a few numbers for each cuboid."""
+MAX_CUBOIDS = 1 << MAX_DIMENSIONS
 
 
 @dataclass(frozen=True)
@@ -41,17 +46,12 @@ class Lattice:
             raise DomainError("a cube needs at least one dimension")
         if len(self.names) != len(self.sizes):
             raise DomainError(f"there are {len(self.sizes)} sizes and {len(self.names)} names: one name a dimension")
-        if len(self.sizes) > MAX_DIMENSIONS:
-            raise DomainError(
-                f"a cube of {len(self.sizes)} dimensions has {2.0 ** len(self.sizes):.1e} cuboids; "
-                f"choose at most {MAX_DIMENSIONS} dimensions"
-            )
         for name, size in zip(self.names, self.sizes, strict=True):
             if size < 2:
                 raise DomainError(
                     f"dimension {name} has {size} value{'s' if size != 1 else ''}; it needs at least 2: leave it out"
                 )
-        repeated = sorted({str(name) for name in self.names if self.names.count(name) > 1})
+        repeated = sorted({str(name) for name, times in Counter(self.names).items() if times > 1})
         if repeated:
             raise DomainError(f"dimension {', '.join(repeated)} is named twice")
 
@@ -65,7 +65,11 @@ class Lattice:
         return (1 << self.dimensions) - 1
 
     def axes(self, mask: int) -> tuple[int, ...]:
-        return tuple(axis for axis in range(self.dimensions) if mask >> axis & 1)
+        axes = []
+        while mask:
+            axes.append((mask & -mask).bit_length() - 1)
+            mask &= mask - 1
+        return tuple(axes)
 
     def mask(self, *names: Label) -> int:
         """The cuboid with these dimensions, in any order; an unknown one raises with the near ones."""
@@ -77,9 +81,13 @@ class Lattice:
             mask |= bit
         return mask
 
+    @cached_property
+    def _axes(self) -> dict[Label, int]:
+        return {name: axis for axis, name in enumerate(self.names)}
+
     def _axis(self, name: Label) -> int:
-        if name in self.names:
-            return self.names.index(name)
+        if name in self._axes:
+            return self._axes[name]
         known = [str(known) for known in self.names]
         near = difflib.get_close_matches(str(name), known, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
@@ -125,6 +133,11 @@ class Lattice:
     def choose(self, cuboids: Cuboids) -> tuple[int, ...]:
         """The masks to publish, in ascending order. Raises UnsupportedQuery where the choice is empty or repeats."""
         if cuboids == "all":
+            if self.dimensions > MAX_DIMENSIONS:
+                raise UnsupportedQuery(
+                    f"a cube of {self.dimensions} dimensions has {2.0**self.dimensions:.1e} cuboids; choose those of a "
+                    f"few dimensions each, such as 3, or a cube of at most {MAX_DIMENSIONS} dimensions"
+                )
             return tuple(range(1 << self.dimensions))
         if isinstance(cuboids, int) and not isinstance(cuboids, bool):
             return self._up_to(cuboids)
@@ -143,6 +156,13 @@ class Lattice:
     def _up_to(self, most: int) -> tuple[int, ...]:
         if not 0 <= most <= self.dimensions:
             raise UnsupportedQuery(f"cuboids of at most {most} dimensions; give a number from 0 to {self.dimensions}")
+        counts = np.cumsum([float(math.comb(self.dimensions, count)) for count in range(most + 1)])
+        if counts[-1] > MAX_CUBOIDS:
+            fits = int(np.searchsorted(counts, MAX_CUBOIDS, side="right")) - 1
+            raise UnsupportedQuery(
+                f"there are {counts[-1]:,.0f} cuboids of at most {most} of {self.dimensions} dimensions; "
+                f"choose those of at most {fits}, which are {counts[fits]:,.0f}"
+            )
         axes = range(self.dimensions)
         return tuple(
             sorted(
@@ -157,9 +177,37 @@ class Lattice:
         for mask, weight in by_mask.items():
             if mask in unpublished:
                 raise UnsupportedQuery(f"cuboid {self.names_of(mask)} has a weight, but is not published")
-            if not 0 < weight < math.inf:
-                raise UnsupportedQuery(f"the weight of {self.names_of(mask)} must be above 0 and finite")
+            self._require_positive(weight, f"the weight of {self.names_of(mask)}")
         return tuple(float(by_mask.get(mask, 1)) for mask in published)
+
+    def expect(
+        self, published: Sequence[int], expected: Mapping[tuple[Label, ...] | str, float] | None
+    ) -> tuple[float, ...]:
+        """The variance that is expected of each published cuboid: that of OTHERS where a cuboid has none of its own.
+
+        1 for all where nothing is expected. Raises UnsupportedQuery unless each has one, finite and above 0.
+        """
+        if not expected:
+            return (1.0,) * len(published)
+        own = {names: variance for names, variance in expected.items() if names != OTHERS}
+        by_mask = {self.mask(*names): variance for names, variance in own.items()}
+        for mask, variance in by_mask.items():
+            self._require_positive(variance, f"the variance expected of {self.names_of(mask)}")
+        for mask in by_mask.keys() - published:
+            raise UnsupportedQuery(f"cuboid {self.names_of(mask)} has an expected variance, but is not published")
+        missing = next((mask for mask in published if mask not in by_mask), None)
+        if missing is not None and OTHERS not in expected:
+            raise UnsupportedQuery(
+                f"cuboid {self.names_of(missing)} has no expected variance; each published cuboid needs one, "
+                f"or all others together: {OTHERS}=100"
+            )
+        others = expected.get(OTHERS, 1.0)
+        self._require_positive(others, "the variance expected of the others")
+        return tuple(float(by_mask.get(mask, others)) for mask in published)
+
+    def _require_positive(self, number: float, what: str) -> None:
+        if not 0 < number < math.inf:
+            raise UnsupportedQuery(f"{what} must be above 0 and finite")
 
     @property
     def cube_shape(self) -> tuple[int, ...]:

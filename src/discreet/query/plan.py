@@ -1,15 +1,16 @@
 """Plans: what to measure and with how much noise. Public: made before the table is touched, and kept in the journal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise
 from discreet.ledger.budget import Budget, Number, parse_exact
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law, law_from_json, law_to_json
-from discreet.query.query import Json, Quantile, Query, query_from_json, query_to_json
+from discreet.query.query import Count, Json, Quantile, Query, query_from_json, query_to_json
 from discreet.query.sensitivity import spends
 
 
@@ -46,9 +47,39 @@ class Plan:
     def to_json(self) -> list[Json]:
         return [{"query": query_to_json(m.query), "noise": law_to_json(m.law)} for m in self.measurements]
 
+    def condensed(self) -> list[Json]:
+        """The plan as the journal keeps it: counts in a row that differ in their groups alone are one line."""
+        lines = []
+        for _, run in groupby(enumerate(self.measurements), key=_likeness):
+            measurements = [measurement for _, measurement in run]
+            first = measurements[0]
+            query = query_to_json(first.query)
+            if len(measurements) > 1:
+                query = {"counts": {**query["count"], "by": [list(m.query.by) for m in measurements]}}
+            lines.append({"query": query, "noise": law_to_json(first.law)})
+        return lines
+
     @classmethod
     def from_json(cls, body: Sequence[Json]) -> "Plan":
-        return cls(tuple(Measurement(query_from_json(m["query"]), law_from_json(m["noise"])) for m in body))
+        """The inverse of both."""
+        return cls(tuple(measurement for line in body for measurement in _measurements(line)))
+
+
+def _likeness(placed: tuple[int, Measurement]) -> tuple[object, ...]:
+    """Equal for counts of one region with the same noise; anything else is like itself alone."""
+    place, measurement = placed
+    query = measurement.query
+    return (query.where, measurement.law) if isinstance(query, Count) else (place,)
+
+
+def _measurements(line: Json) -> Iterator[Measurement]:
+    law = law_from_json(line["noise"])
+    if "counts" not in line["query"]:
+        yield Measurement(query_from_json(line["query"]), law)
+        return
+    counts = line["query"]["counts"]
+    like = query_from_json({"count": {**counts, "by": ()}})
+    yield from (Measurement(Count(like.where, tuple(by)), law) for by in counts["by"])
 
 
 def exact_scale(value: Number, name: str = "scale") -> Fraction:

@@ -13,6 +13,7 @@ from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
+from discreet.query.subset import MOST_SUBSETS, Subset, subset_from_json, subset_to_json
 
 Json = dict[str, Any]
 
@@ -44,7 +45,23 @@ class Quantile:
     by: tuple[str, ...] = ()
 
 
-Query = Count | Sum | Quantile
+@dataclass(frozen=True)
+class SubsetCount:
+    """How many people of each subset of a roster have their row in `where`: the SuLQ queries (q, g), one a subset."""
+
+    subsets: tuple[Subset, ...]
+    where: Region
+    by: tuple[str, ...] = ()
+    """Always empty: the answer has one axis, that of the subsets."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.subsets) <= MOST_SUBSETS:
+            raise UnsupportedQuery(f"a query names 1 to {MOST_SUBSETS:,} subsets, not {len(self.subsets):,}")
+        if self.by:
+            raise UnsupportedQuery("a count over subsets has no groups; ask for each with a condition of its own")
+
+
+Query = Count | Sum | Quantile | SubsetCount
 
 
 @dataclass(frozen=True)
@@ -81,7 +98,8 @@ def grain_of(attribute: Attribute) -> Fraction:
 
 def query_to_json(query: Query) -> Json:
     """The query as the journal keeps it: codes, not labels."""
-    body: Json = {"where": [[list(box.low), list(box.high)] for box in query.where.boxes], "by": list(query.by)}
+    where = [[list(box.low), list(box.high)] for box in query.where.boxes]
+    body: Json = {"where": where, "by": list(query.by)}
     match query:
         case Count():
             return {"count": body}
@@ -89,12 +107,14 @@ def query_to_json(query: Query) -> Json:
             return {"sum": {**body, "of": query.of}}
         case Quantile():
             return {"quantile": {**body, "of": query.of, "level": str(query.level)}}
+        case SubsetCount():
+            return {"subset_count": {"where": where, "subsets": [subset_to_json(subset) for subset in query.subsets]}}
 
 
 def query_from_json(body: Json) -> Query:
     [(kind, fields)] = body.items()
     where = Region(tuple(Box(tuple(low), tuple(high)) for low, high in fields["where"]))
-    by = tuple(fields["by"])
+    by = tuple(fields.get("by", ()))
     match kind:
         case "count":
             return Count(where, by)
@@ -102,20 +122,26 @@ def query_from_json(body: Json) -> Query:
             return Sum(fields["of"], where, by)
         case "quantile":
             return Quantile(fields["of"], Fraction(fields["level"]), where, by)
-    raise UnsupportedQuery(f"a query of kind {kind!r}; this version knows count, sum and quantile")
+        case "subset_count":
+            return SubsetCount(tuple(map(subset_from_json, fields["subsets"])), where)
+    raise UnsupportedQuery(f"a query of kind {kind!r}; this version knows count, sum, quantile and subset_count")
 
 
 def answer_shape(query: Query, domain: Domain) -> tuple[int, ...]:
-    """The shape of the query's answer: one axis for each attribute of `by`."""
+    """The shape of the query's answer: one axis for each attribute of `by`; for subsets, one for them."""
+    if isinstance(query, SubsetCount):
+        return (len(query.subsets),)
     return tuple(domain[name].size for name in query.by)
 
 
 def require_in_domain(query: Query, domain: Domain) -> None:
     """Raise unless the query's attributes and its region are the domain's own."""
-    for name in query.by if isinstance(query, Count) else (*query.by, query.of):
+    for name in (*query.by, query.of) if isinstance(query, Sum | Quantile) else query.by:
         domain.axis(name)
     if len(set(query.by)) < len(query.by):
         raise UnsupportedQuery("an attribute groups an answer once")
+    if query.where is domain.everything:
+        return
     whole = domain.everything.boxes[0]
     if not all(len(box.low) == len(whole.low) and whole.covers(box) for box in query.where.boxes):
         raise UnsupportedQuery(f"a region reaches out of the domain {domain.name}; make it from the domain itself")

@@ -19,7 +19,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.ledger.budget import Budget
 from discreet.ledger.spend import units_up
 from discreet.noise.law import Law
-from discreet.query.query import Count, Quantile, Query, Sum, grain_of
+from discreet.query.query import Count, Quantile, Query, SubsetCount, Sum, grain_of
 
 PIECES = 256
 """A Sum charges a box in at most so many pieces, each for the largest value in it: rounded up, never down."""
@@ -31,15 +31,18 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
         case Count() | Quantile():
             amount = units_up(budget.loss(law, Fraction(1), one_signed=True))
             yield from ((box, amount) for box in query.where.boxes)
+        case SubsetCount():
+            # A person's row moves each answer by at most 1, wherever it is: a query is one of T for everybody.
+            yield domain.everything.boxes[0], budget.units_of_queries(len(query.subsets), law)
         case Sum():
             axis, attribute = domain.axis(query.of), domain[query.of]
-            grain, one_signed = grain_of(attribute), _one_signed(attribute)
+            grain, one_signed = grain_of(attribute), is_one_signed(attribute)
             for box in query.where.boxes:
                 for low, high, grains in _pieces(attribute, box.low[axis], box.high[axis]):
                     yield _cut(box, axis, low, high), units_up(budget.loss(law, grains * grain, one_signed))
 
 
-def _one_signed(attribute: Attribute) -> bool:
+def is_one_signed(attribute: Attribute) -> bool:
     """Whether no two rows can move a sum in opposite directions."""
     match attribute:
         case Integer(low=low, high=high):

@@ -1,22 +1,28 @@
 """THE GATE: the one place where sensitive rows are read: charge → read → noise → record → return."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.domain.domain import Domain
 from discreet.errors import ArchiveError, EngineError, UnsupportedQuery
+from discreet.ledger.asker import Asker
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.bits import Bits, require_production
+from discreet.noise.law import Noise
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Quantile, Query, Sum, answer_shape, require_in_domain
+from discreet.query.query import Count, Quantile, Query, SubsetCount, Sum, answer_shape, require_in_domain
 from discreet.release.archive import Archive, Array
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
 from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
-from discreet.table.table import Table
+
+if TYPE_CHECKING:
+    from discreet.table.table import Table
 
 RELEASE_CELLS = 1 << 29
 """A plan with more numbers than this is refused before anything is spent."""
@@ -27,11 +33,13 @@ class Gate:
     """Binds table, ledger, bits and archive. `measure` is the reader; nothing else in Discreet reads rows."""
 
     domain: Domain
-    table: Callable[[], Table]
+    table: "Callable[[], Table]"
     """Opens the table and checks that it is the vault's own; called before anything is charged."""
     ledger: Ledger
     archive: Archive
     bits: Bits
+    asker: Asker | None = None
+    """Whom charges are for, where a vault has several users."""
 
     def measure(self, plan: Plan) -> Release:
         """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
@@ -41,7 +49,7 @@ class Gate:
         require_production(self.bits)
         self._require_measurable(plan)
         table = self.table()
-        charge = self.ledger.charge(plan.cost(self.domain, self.ledger.budget), plan.to_json())
+        charge = self.ledger.charge(plan.cost(self.domain, self.ledger.budget), plan.condensed(), self.asker)
         return self._answer(charge, plan, table)
 
     def complete(self, charge: Charge) -> Release:
@@ -55,7 +63,7 @@ class Gate:
         units = self.archive.load(record.body, [answer_shape(m.query, self.domain) for m in plan.measurements])
         return self._released(charge, plan, units, record)
 
-    def _answer(self, charge: Charge, plan: Plan, table: Table) -> Release:
+    def _answer(self, charge: Charge, plan: Plan, table: "Table") -> Release:
         units = self._draw(plan, table, charge)
         try:
             mine = self.archive.save(charge.id, units)
@@ -75,25 +83,38 @@ class Gate:
             Noisy(measurement, grain_in(measurement, self.domain), array)
             for measurement, array in zip(plan.measurements, units, strict=True)
         ]
-        return Release(plan, tuple(answers), self.ledger.promise(charge.cost.peak), charge.id, record.receipt)
+        promise, facts = self.ledger.promise(charge.cost.peak), self.ledger.facts_before(charge.id)
+        return Release(plan, tuple(answers), promise, charge.id, record.receipt, facts)
 
-    def _draw(self, plan: Plan, table: Table, charge: Charge) -> list[Array]:
+    def _draw(self, plan: Plan, table: "Table", charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
         try:
             queries = [_read_for(measurement.query) for measurement in plan.measurements]
             exact = table.evaluate(queries)
-            return [self._noisy(m, array) for m, array in zip(plan.measurements, exact, strict=True)]
+            return self._noisy(plan.measurements, exact)
         except Exception:
             raise EngineError(
                 f"the answer could not be computed; charge {charge.id} stands, and `discreet ledger complete` "
                 "finishes it without a further charge"
             ) from None
 
-    def _noisy(self, measurement: Measurement, exact: Array) -> Array:
-        if isinstance(measurement.query, Quantile):
-            return draw_quantiles(measurement.query, Fraction(measurement.law.scale), exact, self.domain, self.bits)
-        noise = noise_in_grains(measurement, self.domain).sample(exact.size, self.bits).reshape(exact.shape)
-        return np.add(exact, noise, out=noise)
+    def _noisy(self, measurements: Sequence[Measurement], exact: Sequence[Array]) -> list[Array]:
+        """The answers with noise. Those of one law draw it together: a wide cube has thousands of small tables."""
+        answers: dict[int, Array] = {}
+        of_law: dict[Noise, list[int]] = defaultdict(list)
+        for place, measurement in enumerate(measurements):
+            if isinstance(measurement.query, Quantile):
+                scale = Fraction(measurement.law.scale)
+                answers[place] = draw_quantiles(measurement.query, scale, exact[place], self.domain, self.bits)
+            else:
+                of_law[noise_in_grains(measurement, self.domain)].append(place)
+        for noise, places in of_law.items():
+            sizes = [exact[place].size for place in places]
+            draws = np.split(noise.sample(sum(sizes), self.bits), np.cumsum(sizes)[:-1])
+            for place, drawn in zip(places, draws, strict=True):
+                shaped = drawn.reshape(exact[place].shape)
+                answers[place] = np.add(exact[place], shaped, out=shaped)
+        return [answers[place] for place in range(len(measurements))]
 
     def _require_measurable(self, plan: Plan) -> None:
         """Refuse, before anything is charged, what could only fail later."""
@@ -110,6 +131,6 @@ class Gate:
             raise UnsupportedQuery(f"the answer would have {cells:,} cells; at most {RELEASE_CELLS:,} are released")
 
 
-def _read_for(query: Query) -> Count | Sum:
+def _read_for(query: Query) -> Count | Sum | SubsetCount:
     """What is read exactly, in order to answer a query."""
     return histogram_of(query) if isinstance(query, Quantile) else query

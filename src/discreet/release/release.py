@@ -15,7 +15,7 @@ from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Exponential, Law, Noise
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Quantile, Sum, grain_of
+from discreet.query.query import Quantile, Query, SubsetCount, Sum, grain_of
 
 Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
 
@@ -68,9 +68,17 @@ class Noisy:
         values = self.values
         half = None if isinstance(query, Quantile) else float(self.halfwidth(confidence))
         for cell in np.ndindex(values.shape):
-            labels = tuple(attribute.label(code) for attribute, code in zip(attributes, cell, strict=True))
+            if isinstance(query, SubsetCount):
+                labels: tuple[str, ...] = (str(query.subsets[cell[0]]),)
+            else:
+                labels = tuple(attribute.label(code) for attribute, code in zip(attributes, cell, strict=True))
             value = values[cell].item()
             yield Row(labels, value, None if half is None else value - half, None if half is None else value + half)
+
+
+def label_names(query: Query) -> tuple[str, ...]:
+    """What the labels of an answer's rows are called."""
+    return ("subset",) if isinstance(query, SubsetCount) else query.by
 
 
 class Row(NamedTuple):
@@ -84,13 +92,18 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Release:
-    """What the gate returned for a plan. Anything computed from it alone is free."""
+    """What the gate returned for a plan. Anything computed from it alone is free.
+
+    The guarantee is what holds by now; `facts` are the journal's numbers of the facts that were public when it was
+    charged: those that its noise was calibrated to.
+    """
 
     plan: Plan
     answers: tuple[Noisy, ...]
     guarantee: Guarantee
     charge: int
     receipt: Receipt
+    facts: tuple[int, ...] = ()
 
     @property
     def only(self) -> Noisy:
@@ -125,6 +138,7 @@ class Release:
             "guarantee": self.guarantee.to_json(),
             "charge": self.charge,
             "receipt": str(self.receipt),
+            "facts": list(self.facts),
         }
 
 

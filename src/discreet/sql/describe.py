@@ -2,7 +2,7 @@
 
 from discreet.domain.attribute import number_text
 from discreet.domain.domain import Domain
-from discreet.query.query import Count, Quantile, Query, Sum
+from discreet.query.query import Count, Quantile, Query, SubsetCount, Sum
 from discreet.sql.word import identifier, where_text
 
 
@@ -11,12 +11,17 @@ def query_text(query: Query, domain: Domain) -> str:
     groups = [identifier(name) for name in query.by]
     where = "" if query.where == domain.everything else f" WHERE {where_text(query.where, domain)}"
     group_by = f" GROUP BY {', '.join(groups)}" if groups else ""
-    return f"SELECT {', '.join([*groups, _aggregate(query)])} FROM {identifier(domain.name)}{where}{group_by}"
+    select = f"SELECT {', '.join([*groups, _aggregate(query)])} FROM {identifier(domain.name)}{where}{group_by}"
+    return f"{select} over {_subsets(query)}" if isinstance(query, SubsetCount) else select
+
+
+def _subsets(query: SubsetCount) -> str:
+    return str(query.subsets[0]) if len(query.subsets) == 1 else f"{len(query.subsets):,} subsets"
 
 
 def _aggregate(query: Query) -> str:
     match query:
-        case Count():
+        case Count() | SubsetCount():
             return "COUNT(*)"
         case Sum():
             return f"SUM({identifier(query.of)})"

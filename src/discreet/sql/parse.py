@@ -11,6 +11,7 @@ from math import prod
 from sqlglot import exp
 
 from discreet.domain.domain import Domain
+from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
 from discreet.sql.aggregate import AGGREGATES, Groups, Term, read_aggregate, read_terms
 from discreet.sql.condition import MOST_CELLS, AllOf, Condition, atoms, region_of
@@ -19,6 +20,7 @@ from discreet.sql.scope import Scope
 from discreet.sql.syntax import exact_number, only, read_select, refused
 from discreet.sql.tokens import shown
 from discreet.sql.where import read_condition
+from discreet.sql.word import identifier
 
 MOST_AGGREGATES = 50
 MOST_GROUPS = 1_000_000
@@ -57,6 +59,18 @@ def parse(text: str, domain: Domain) -> Question:
         offset=_row_number(select, "offset") or 0,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def parse_predicate(text: str, domain: Domain) -> tuple[Region, tuple[str, ...]]:
+    """The region in which a condition holds, as after WHERE, and notes where that differs from what was asked.
+
+    Raises as `parse` does.
+    """
+    select = read_select(f"SELECT COUNT(*) FROM {identifier(domain.name)} WHERE {text}")
+    only(select, ("expressions", "from_", "where"), "a condition, as after WHERE")
+    where = read_condition(select.args["where"].this, Scope.of(select, domain))
+    notes = [note for atom in atoms(where) for note in atom.notes]
+    return region_of(where, domain), tuple(dict.fromkeys(notes))
 
 
 def _group_by(select: exp.Select, scope: Scope) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.domain.attribute import Bins, Integer
+from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.errors import UnsupportedQuery
 from discreet.sql.compare import Bound, Verdict, is_among, is_missing, is_within, number, ordered
 from discreet.sql.condition import AllOf, AnyOf, Atom, Condition
@@ -57,9 +57,21 @@ def read_condition(node: exp.Expression, scope: Scope, wanted: bool = True) -> C
         ordering = _ordering(node, scope, wanted)
         return _atom(ordering.axis, is_within(ordering.attribute, *ordering.bounds), True)
     if isinstance(node, exp.Column):
-        scope.axis(node)
+        axis = scope.axis(node)
+        if (truth := _truth(scope.domain.attributes[axis])) is not None:
+            return _atom(axis, is_among(scope.domain.attributes[axis], [truth]), wanted)
         raise UnsupportedQuery(f"{shown(node.name)} alone is not a condition; compare it with a value")
     raise refused(node, CONDITIONS)
+
+
+def _truth(attribute: Attribute) -> Fraction | bool | None:
+    """What a column is where it is true by itself: TRUE, or 1 of 0 and 1; None where it is no yes-or-no column."""
+    match attribute:
+        case Category(values=values) if sorted(values) == ["false", "true"]:
+            return True
+        case Integer(low=0, high=1):
+            return Fraction(1)
+    return None
 
 
 def _atom(axis: int, verdict: Verdict, wanted: bool) -> Atom:

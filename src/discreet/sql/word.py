@@ -6,8 +6,6 @@ attribute (a bound cannot tell on which side they are), and edges that no decima
 
 import re
 
-from sqlglot.tokens import Tokenizer
-
 from discreet.domain.attribute import Attribute, Bins, Category, Integer, number_text
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
@@ -125,6 +123,8 @@ def text_literal(text: str) -> str:
 
 def identifier(name: str) -> str:
     """A column's name as SQL takes it: in double quotes where it is not a plain word."""
+    from sqlglot.tokens import Tokenizer  # only where something is written as SQL
+
     if PLAIN_NAME.fullmatch(name) and name.upper() not in Tokenizer.KEYWORDS:
         return name
     return '"' + name.replace('"', '""') + '"'

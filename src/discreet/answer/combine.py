@@ -1,0 +1,176 @@
+"""One estimate from everything that is public: all released answers, and facts, which are exact.
+
+`derive` looks for a combination that is sharp enough; here every answer and every fact has its best share. Groups of a
+GROUP BY or a cuboid that nothing else tells apart have the same share, so that their sum serves: that loses nothing,
+and keeps the system small.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from discreet.answer.derive import linked
+from discreet.answer.grid import Grid, Ints, Terms
+from discreet.answer.index import Answered, Answers, corners
+from discreet.answer.past import Block, Source
+from discreet.domain.domain import Domain
+from discreet.facts.facts import CuboidFact, Fact
+from discreet.facts.linear import DENSE_ENTRIES, Estimate, best_estimates
+
+MOST_REGIONS = 512
+"""Of more answered regions than this, those nearest to what is asked are combined."""
+
+MOST_LABELS = 1 << 24
+"""At most so many cells of the grid, over all that is combined."""
+
+SHARE = 1e-8
+"""A smaller share than this is what exact measurements leave to noisy ones, for rounding."""
+
+
+@dataclass(frozen=True)
+class Combined:
+    """The best estimate of a sum of counts, and what it is made of: measurements, and facts by their numbers.
+
+    `draw` is the measurement whose noise it has, where that is a single draw; `complete` says whether every released
+    answer was looked at.
+    """
+
+    value: float
+    variance: float
+    sources: frozenset[Source]
+    facts: frozenset[int]
+    draw: Source | None
+    complete: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What a release or a fact says of a grid's cells: `grouped`, a sum over the cells with each label from 1 on; else
+    one sum over all cells, where labels say how often a cell counts."""
+
+    labels: Ints
+    grouped: bool
+    values: NDArray[np.float64]
+    variances: NDArray[np.float64]
+    draws: Ints
+    """How many draws of noise are in each sum."""
+    sources: frozenset[Source] = frozenset()
+    facts: frozenset[int] = frozenset()
+
+    def rows(self, atoms: NDArray[np.intp]) -> sparse.csr_array:
+        """A row for each sum, a column for each atom; `atoms` are cells, one of each kind."""
+        labels = self.labels[atoms]
+        inside = np.flatnonzero(labels)
+        rows = labels[inside] - 1 if self.grouped else np.zeros_like(inside)
+        times = np.ones(len(inside)) if self.grouped else labels[inside].astype(np.float64)
+        return sparse.csr_array((times, (rows, inside)), shape=(len(self.values), len(atoms)))
+
+
+def combine(targets: Sequence[Terms], past: Answers, facts: Sequence[Fact], domain: Domain) -> list[Combined | None]:
+    """The least-variance unbiased estimate of each target; None where nothing that is public determines it."""
+    chosen = _nearest(targets, past)
+    while True:
+        told = _told(targets, chosen, past.groups.blocks, facts, domain)
+        found = None if told is None else _solved(targets, *told)
+        if found is not None:
+            complete = len(chosen) == len(past.regions)
+            return [one and replace(one, complete=complete) for one in found]
+        if len(targets) > 1:
+            return [one for target in targets for one in combine([target], past, facts, domain)]
+        if not chosen:
+            return [None]
+        chosen = chosen[: len(chosen) // 2]
+
+
+def _nearest(targets: Sequence[Terms], past: Answers) -> Sequence[Answered]:
+    """All answered regions, or where they are too many those linked to the targets."""
+    if len(past.regions) <= MOST_REGIONS:
+        return past.regions
+    start = {at for terms in targets for _, region in terms for at in corners(region, past.shape) or {}}
+    return linked(start, past, MOST_REGIONS)
+
+
+def _told(
+    targets: Sequence[Terms],
+    regions: Sequence[Answered],
+    blocks: Sequence[Block],
+    facts: Sequence[Fact],
+    domain: Domain,
+) -> tuple[Grid, list[_Told]] | None:
+    """The grid and what is said of its cells; None where that is too much."""
+    sums: list[Terms] = [*targets, *(((1, part.where),) for part in regions)]
+    sums += [fact.terms for fact in facts if not isinstance(fact, CuboidFact)]
+    boxes = [box for terms in sums for _, region in terms for box in region.boxes]
+    grid = Grid.of([*boxes, *(block.where for block in blocks)], domain.shape)
+    if grid.cells * (len(sums) + len(blocks) + len(facts)) > MOST_LABELS:
+        return None
+    told = [_by_region(part, grid) for part in regions]
+    told += [_by_block(block, grid) for block in blocks]
+    told += [_by_fact(fact, grid, domain) for fact in facts]
+    return grid, told
+
+
+def _by_region(part: Answered, grid: Grid) -> _Told:
+    average = sum(answer.value / answer.variance for answer in part.answers) * part.variance
+    sources = frozenset(answer.source for answer in part.answers)
+    labels, draws = grid.times(((1, part.where),)), np.array([len(part.answers)])
+    return _Told(labels, False, np.array([average]), np.array([part.variance]), draws, sources)
+
+
+def _by_block(block: Block, grid: Grid) -> _Told:
+    labels, sums, counts = grid.groups(block.where, block.by, block.values)
+    variances = np.float64(block.variance) * counts
+    return _Told(labels, True, sums.astype(np.float64), variances, counts, frozenset({block.source}))
+
+
+def _by_fact(fact: Fact, grid: Grid, domain: Domain) -> _Told:
+    number = frozenset({fact.number})
+    if isinstance(fact, CuboidFact):
+        labels, sums, _ = grid.groups(domain.everything.boxes[0], fact.axes(domain), fact.values)
+        none = np.zeros_like(sums)
+        return _Told(labels, True, sums.astype(np.float64), none.astype(np.float64), none, facts=number)
+    value, none = np.array([float(fact.value)]), np.zeros(1, np.int64)
+    return _Told(grid.times(fact.terms), False, value, np.zeros(1), none, facts=number)
+
+
+def _solved(targets: Sequence[Terms], grid: Grid, told: Sequence[_Told]) -> list[Combined | None] | None:
+    """None where the system is too large for its solver."""
+    wanted = np.array([grid.times(terms) for terms in targets])
+    _, atoms = np.unique(np.vstack([wanted, *(one.labels for one in told)]), axis=1, return_index=True)
+    rows = sum(len(one.values) for one in told)
+    if rows * len(atoms) > DENSE_ENTRIES:
+        return None
+    empty = sparse.csr_array((0, len(atoms)))
+    matrix = sparse.vstack([empty, *(one.rows(atoms) for one in told)], format="csr")
+    variances = np.concatenate([np.zeros(0), *(one.variances for one in told)])
+    estimates = best_estimates(matrix, variances, wanted[:, atoms].astype(np.float64))
+    return [None if estimate is None else _combined(estimate, told) for estimate in estimates]
+
+
+def _combined(estimate: Estimate, told: Sequence[_Told]) -> Combined:
+    ends = np.cumsum([len(one.values) for one in told])[:-1]
+    shares = list(zip(told, np.split(estimate.coefficients, ends), strict=True))
+    value = sum(float(share @ one.values) for one, share in shares)
+    used = [(one, share) for one, share in shares if np.any(np.abs(share) > SHARE)]
+    noisy = [one for one, share in used if one.sources] if estimate.variance else []
+    draw = _single_draw([(one, share) for one, share in used if one.sources])
+    return Combined(
+        round(value) if draw or not estimate.variance else value,
+        estimate.variance,
+        frozenset[Source]().union(*(one.sources for one in noisy)),
+        frozenset[int]().union(*(one.facts for one, _ in used)),
+        draw,
+    )
+
+
+def _single_draw(used: Sequence[tuple[_Told, NDArray[np.float64]]]) -> Source | None:
+    """The measurement that has the only draw in an estimate, taken once, if there is one."""
+    if len(used) != 1:
+        return None
+    [(one, share)] = used
+    large = np.flatnonzero(np.abs(share) > SHARE)
+    whole = len(large) == 1 and abs(abs(share[large[0]]) - 1) <= SHARE and one.draws[large[0]] == 1
+    return next(iter(one.sources)) if whole else None

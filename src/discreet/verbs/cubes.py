@@ -1,0 +1,127 @@
+"""Cubes: plan them, publish them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from discreet.errors import UnsupportedQuery
+from discreet.ledger.budget import Number
+from discreet.progress import Progress, silent
+from discreet.query.lattice import Cuboids, Label, Lattice
+from discreet.verbs.facts import Facts
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Counts, Cube, Norm
+    from discreet.cube.plan import CubePlan, Objective
+
+
+class Cubes(Facts):
+    """A cube may agree with what is public anyway."""
+
+    def plan_cube(
+        self,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        cuboids: Cuboids = "all",
+        planner: str = "optimal",
+        objective: "Objective" = "max",
+        measure: str = "count",
+        dimensions: Sequence[str] | None = None,
+        weights: Mapping[tuple[Label, ...], float] | None = None,
+        bound: float | None = None,
+        expected: Mapping[tuple[Label, ...] | str, float] | None = None,
+        estimate: "Cube | str | Path | None" = None,
+        facts: Literal["vault"] | None = None,
+    ) -> "CubePlan":
+        """Which cuboids to measure, with what shares of `epsilon` (or `rho`, by the vault's budget), and how exact
+        every cuboid will be. Spends nothing.
+
+        `cuboids` is "all", a number (all cuboids of at most so many dimensions), or a list of cuboids by their
+        dimensions. `dimensions` are all attributes where nothing is said. Noise is always what the vault's facts need;
+        with `facts="vault"` those that are cuboids are used as well, and the cube will agree with them. `measure` is
+        "count", or "sum(income)": the sum of an attribute with declared bounds.
+
+        `expected` has the variance that you expect of each cuboid, `"others"` for all that are not named: what is made
+        small is then the ratio of the two. `estimate` is a cube that was published before: with it that ratio is the
+        relative error, as far as that cube can tell.
+        """
+        from discreet.cube.exact import known_cuboids
+        from discreet.cube.measure import parse_measure
+        from discreet.cube.noise_model import noise_model  # planning brings compiled code that asking does not need
+        from discreet.cube.planning import plan_cube
+
+        self._require_amounts()
+        names = tuple(self.domain[name].name for name in dimensions or self.domain.names)
+        lattice = Lattice(tuple(self.domain[name].size for name in names), names)
+        if facts not in (None, "vault"):
+            raise UnsupportedQuery('facts is "vault", or left out')
+        measured = parse_measure(measure, self.domain)
+        if facts and measured.of is not None:
+            raise UnsupportedQuery("facts are counts: a cube of sums cannot agree with them")
+        known = known_cuboids(self.facts(), lattice, self.domain) if facts else {}
+        plan = plan_cube(
+            lattice,
+            noise_model(epsilon, rho, self.ledger.budget, measured),
+            cuboids=cuboids,
+            planner=planner,
+            objective=objective,
+            weights=weights,
+            bound=bound,
+            expected=expected if estimate is None else self._mean_squares(estimate, expected, lattice, cuboids),
+        )
+        return replace(plan, known=tuple(known.items()))
+
+    def _mean_squares(
+        self, estimate: "Cube | str | Path", expected: object, lattice: Lattice, cuboids: Cuboids
+    ) -> dict[tuple[Label, ...] | str, float]:
+        from discreet.cube.cube import Cube
+        from discreet.cube.relative import mean_squares
+
+        if expected:
+            raise UnsupportedQuery("expected variances are given, or estimated from a cube; not both")
+        cube = estimate if isinstance(estimate, Cube) else Cube.load(estimate)
+        return mean_squares(cube, lattice, lattice.choose(cuboids))
+
+    def publish_cube(
+        self,
+        plan: "CubePlan | int",
+        *,
+        consistent: bool = True,
+        norm: "Norm" = "l2",
+        counts: "Counts" = "real",
+        progress: Progress = silent,
+    ) -> "Cube":
+        """Measure a plan's sources in one release, and compute its cuboids from them.
+
+        With the number of a charge, the cube of a publish that was interrupted, or lost since: nothing more is spent.
+        Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit. `norm` and
+        `counts` as in `Cube.reshaped`.
+        """
+        from discreet.cube.exact import known_tables
+        from discreet.cube.journal import note_plan, noted_plan, require_plan_for
+        from discreet.cube.memory import require_memory
+        from discreet.cube.publish import cube_of, publish_cube, require_consistent
+        from discreet.cube.reshape import require_shape
+
+        if isinstance(plan, int):
+            charge = self._charge(plan)
+            planned = noted_plan(charge, self.domain, self.ledger)
+            require_memory(planned)
+            require_consistent(planned, consistent)
+            require_shape(planned, norm, counts, consistent)
+            record = self.ledger.recorded(charge.id)
+            release = self.gate.complete(charge) if record is None else self.gate.recall(charge, record)
+            known = known_tables(planned, self._all_facts())
+            cube = cube_of(planned, self.domain, release, consistent=consistent, known=known, progress=progress)
+            return cube.reshaped(norm=norm, counts=counts)
+        require_plan_for(plan, self.domain, self.ledger)
+        require_memory(plan)
+        require_consistent(plan, consistent)
+        require_shape(plan, norm, counts, consistent)
+        known = known_tables(plan, self._all_facts())
+        note_plan(plan, self.domain, self.ledger)
+        measure = self.gate.measure
+        cube = publish_cube(plan, self.domain, measure, consistent=consistent, known=known, progress=progress)
+        return cube.reshaped(norm=norm, counts=counts)

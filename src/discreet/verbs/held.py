@@ -1,0 +1,36 @@
+"""What every verb of a vault works with."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from discreet.answer.policy import Policy
+from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery, VaultError
+from discreet.ledger.budget import SUBSETS_ONLY, QueryBudget
+from discreet.ledger.ledger import Charge, Ledger
+from discreet.release.gate import Gate
+from discreet.release.own_table import OwnTable
+
+
+@dataclass
+class Held:
+    """A vault's parts: its directory, what is public, its account, the gate, and its own table."""
+
+    path: Path
+    domain: Domain
+    ledger: Ledger
+    gate: Gate = field(repr=False)
+    _own: OwnTable = field(repr=False)
+    location: str
+    policy: Policy
+
+    def _charge(self, number: int) -> Charge:
+        found = self.ledger.charge_at(number)
+        if found is None:
+            raise VaultError(f"there is no charge {number}; see `discreet ledger show {self.path}`")
+        return found
+
+    def _require_amounts(self) -> None:
+        """Refuse what a SuLQ database does not do."""
+        if isinstance(self.ledger.budget, QueryBudget):
+            raise UnsupportedQuery(SUBSETS_ONLY)

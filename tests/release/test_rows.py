@@ -1,0 +1,85 @@
+"""The second reader: it says what it does before it reads, and nothing that it leaves behind is silent."""
+
+import pytest
+
+from discreet.errors import EngineError, InvalidLimits, InvalidNoise, VaultError
+from discreet.noise.bits import Bits, SeededBits
+from discreet.release.rows import NOTE, RowGate, publications
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+@pytest.fixture
+def rows(make_ledger, table):
+    return RowGate(lambda: table, make_ledger(), Bits())
+
+
+def states(ledger):
+    """What the journal says of publications, with everything read that is in it."""
+    assert ledger.head
+    return [entry.parsed()["content"]["state"] for entry in ledger.entries() if entry.kind == NOTE]
+
+
+def test_it_is_journalled_before_a_row_is_read_and_after_all_is_written(rows):
+    seen = []
+
+    def write(held, begun):
+        seen.append((states(rows.ledger), rows.ledger.head == begun, int(held.counts("sex").sum())))
+        return {"sha256": "ab"}
+
+    rows.publish({"sensitive": "sex"}, ("age", "sex"), write)
+    assert seen == [(["begun"], True, 1200)]
+    assert states(rows.ledger) == ["begun", "published"]
+    assert rows.ledger.latest(NOTE)["sha256"] == "ab"
+    assert rows.ledger.spent_max == 0
+
+
+def test_a_crash_on_the_way_is_never_silent(rows, make_ledger):
+    def crash(_held, _begun):
+        raise Crash
+
+    with pytest.raises(Crash):
+        rows.publish({}, ("sex",), crash)
+    again = make_ledger()
+    assert states(again) == ["begun"]
+    assert "microdata was published" in str(again.guarantee)
+    with pytest.raises(VaultError, match="or begun"):
+        RowGate(rows.table, again, Bits()).publish({}, ("sex",), lambda *_: {})
+
+
+@pytest.mark.parametrize(("error", "seen"), [(InvalidLimits("no"), InvalidLimits), (OSError("row 7"), EngineError)])
+def test_a_failure_leaves_no_remark_and_its_words_quote_nothing(rows, error, seen):
+    def fail(_held, _begun):
+        raise error
+
+    with pytest.raises(seen) as caught:
+        rows.publish({}, ("sex",), fail)
+    assert "row 7" not in str(caught.value)
+    assert states(rows.ledger) == ["begun", "withdrawn"]
+    assert rows.ledger.guarantee.remarks == ()
+    assert publications(rows.ledger) == []
+
+
+def test_a_failure_after_a_publication_keeps_what_is_said_of_that(rows):
+    def fail(_held, _begun):
+        raise InvalidLimits("no")
+
+    rows.publish({}, ("sex",), lambda *_: {})
+    with pytest.raises(InvalidLimits):
+        rows.publish({}, ("sex",), fail, again=True)
+    assert states(rows.ledger) == ["begun", "published", "begun", "withdrawn"]
+    assert rows.ledger.guarantee.remarks == (
+        "microdata was published in buckets: F'-privacy, not differential privacy",
+    )
+    rows.publish({}, ("sex",), lambda *_: {}, again=True)
+    assert states(rows.ledger)[-1] == "published"
+    assert "2 times" in rows.ledger.guarantee.remarks[0]
+
+
+def test_bits_that_can_be_foretold_are_refused_before_anything_is_journalled(make_ledger, table):
+    gate = RowGate(lambda: table, make_ledger(), SeededBits(1))
+    with pytest.raises(InvalidNoise):
+        gate.publish({}, ("sex",), lambda *_: {})
+    assert states(gate.ledger) == []
