@@ -42,7 +42,7 @@ def _bars(
 ) -> Figure:
     """Lying bars, so that labels are read without turning the head: a group a line, a colour a column."""
     groups, columns = cells.shape
-    figure, axes = _page(title, note, height=1.6 + 0.3 * max(groups, 4) * (0.55 + 0.45 * columns))
+    figure, axes = page(title, note, height=1.6 + 0.3 * max(groups, 4) * (0.55 + 0.45 * columns))
     thickness = 0.8 / columns
     for column in range(columns):
         places = np.arange(groups) + (column - (columns - 1) / 2) * thickness
@@ -71,7 +71,7 @@ def _bars(
 
 def _band(values: NDArray[np.floating], dimension: Axis, halfwidth: float, title: str, note: str) -> Figure:
     """A line with a band of ±halfwidth, for a dimension of many values."""
-    figure, axes = _page(title, note, height=4.2)
+    figure, axes = page(title, note, height=4.2)
     name, labels = dimension
     codes = np.arange(values.size)
     axes.fill_between(codes, values - halfwidth, values + halfwidth, step="mid", color=ACCENT, alpha=0.25, linewidth=0)
@@ -88,7 +88,7 @@ def _band(values: NDArray[np.floating], dimension: Axis, halfwidth: float, title
     return figure
 
 
-def _page(title: str, note: str, height: float) -> tuple[Figure, Axes]:
+def page(title: str, note: str, height: float) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(8, height), dpi=144, layout="constrained")
     axes = figure.subplots()
     axes.set_title(f"{title}\n", loc="left", weight="bold")

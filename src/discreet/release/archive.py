@@ -26,7 +26,7 @@ class Archive:
 
     folder: Path
 
-    def save(self, charge: int, values: Sequence[Array]) -> dict[str, Any]:
+    def save(self, charge: int | str, values: Sequence[Array]) -> dict[str, Any]:
         """Make the values durable and return what the journal keeps of them."""
         if sum(array.size for array in values) <= JOURNAL_CELLS:
             return {"values": [array.ravel().tolist() for array in values]}
@@ -64,7 +64,7 @@ class Archive:
             if draw.name != record["file"]:
                 draw.unlink(missing_ok=True)
 
-    def _write(self, charge: int, values: Sequence[Array]) -> dict[str, Any]:
+    def _write(self, charge: int | str, values: Sequence[Array]) -> dict[str, Any]:
         """Write aside, sync, rename, sync the folder: a file that is there is whole."""
         if not self.folder.is_dir():
             self.folder.mkdir(exist_ok=True)

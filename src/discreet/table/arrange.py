@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from math import prod
 from pathlib import Path
 
 import duckdb
@@ -25,6 +26,9 @@ from discreet.table.literal import quoted, quoted_name
 from discreet.table.table import Table
 
 Array = NDArray[np.int64]
+
+LARGEST_KEY = 2**31
+"""Combinations of codes that fit beside a number of 31 bits, and a sign."""
 
 
 @contextmanager
@@ -111,11 +115,23 @@ class HeldRows:
         """Write the columns of some attributes with the rows' numbers to a Parquet file, ordered by what it holds: by
         number and then by the columns, so that the order tells nothing that the file does not."""
         columns = [self._value(self.domain[name]) + f" AS {quoted_name(name)}" for name in names]
-        keys = ", ".join(("number", *map(self._code, names)))
+        # Codes are sorted, and then made labels of: sorting texts takes twice as long.
+        ordered = f"(SELECT * FROM numbered ORDER BY {self._content_key(names)})"
         self.cursor.execute(
-            f"COPY (SELECT {', '.join((*columns, f'number AS {quoted_name(number)}'))} FROM numbered ORDER BY {keys}) "
+            f"COPY (SELECT {', '.join((*columns, f'number AS {quoted_name(number)}'))} FROM {ordered}) "
             f"TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
         )
+
+    def _content_key(self, names: Sequence[str]) -> str:
+        """What orders rows by number and then by codes: one whole number where 63 bits do, which sorts faster."""
+        codes = [self._code(name) for name in names]
+        sizes = [self.domain[name].size for name in names]
+        if prod(sizes) >= LARGEST_KEY:
+            return ", ".join(("number", *codes))
+        key = "CAST(number AS BIGINT)"
+        for code, size in zip(codes, sizes, strict=True):
+            key = f"({key} * {size} + {code})"
+        return key
 
     def sample(self, names: Sequence[str], first_numbers: int) -> tuple[Array, Array]:
         """The numbers and the codes of all rows with a number up to so many: for measuring what can be guessed."""

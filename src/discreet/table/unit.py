@@ -67,17 +67,27 @@ def bounded(rows: Any, unit: Unit, attributes: Sequence[str], dialect: Dialect, 
     """
     require_id(rows, unit)
     columns = list(dict.fromkeys((unit.id, *(name for name in attributes if name in rows.columns))))
+    read = rows.select(*columns)
+    [held] = _fresh(("held",), columns)
+    # Who has at most k rows keeps them whatever their lots: hashing and ranking is for the others, and they are few.
+    people = read.group_by(unit.id).aggregate(**{held: read.count()})
+    beyond = people.filter(people[held] > unit.max_rows)
+    whole = read.anti_join(beyond, unit.id)
+    kept = whole if unit.null_ids == "own" else whole.filter(whole[unit.id].notnull())
+    return kept.union(_by_lot(read.semi_join(beyond, unit.id), unit, dialect, key))
+
+
+def _by_lot(rows: Any, unit: Unit, dialect: Dialect, key: bytes) -> Any:
+    """Of each person the k rows with the smallest lots."""
+    columns = list(rows.columns)
     content, turn, rank = _fresh(("content", "turn", "rank"), columns)
     secret = hashlib.blake2b(b"rows of a person", key=key, digest_size=16).hexdigest()
-    read = rows.select(*columns)
-    hashed = read.mutate(**{content: dialect.digest(_joined([ibis.literal(secret), *map(_text, _each(read))]))})
+    hashed = rows.mutate(**{content: dialect.digest(_joined([ibis.literal(secret), *map(_text, _each(rows))]))})
     counted = hashed.mutate(**{turn: ibis.row_number().over(group_by=[unit.id, content])})
     lot = dialect.digest(_joined([counted[content], ibis.literal("#"), counted[turn].cast("string")]))
     ranked = counted.mutate(**{rank: lot})
     place = ranked.mutate(**{rank: ibis.row_number().over(group_by=unit.id, order_by=ranked[rank])})
-    nobody = place[unit.id].isnull()
-    among_first = place[rank] < unit.max_rows
-    return place.filter(nobody | among_first if unit.null_ids == "own" else ~nobody & among_first).select(*columns)
+    return place.filter(place[rank] < unit.max_rows).select(*columns)
 
 
 def without_id(rows: Any, unit: Unit) -> Any:
