@@ -1,10 +1,10 @@
-"""Redo figures of the cubes seed: `python -m experiments.cubes [fig6_1 … fig6_9 online]`; all by default."""
+"""Redo figures of the cubes seed: `python -m experiments.cubes [fig6_1 … fig6_9 online counts]`; all by default."""
 
 import importlib
 import sys
 import time
 
-FIGURES = (*(f"fig6_{number}" for number in range(1, 10)), "online")
+FIGURES = (*(f"fig6_{number}" for number in range(1, 10)), "online", "counts")
 
 
 def main() -> int:

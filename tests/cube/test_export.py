@@ -81,7 +81,7 @@ def test_numbers_that_are_not_those_of_least_squares_say_so(publish, tmp_path, s
         flow = sdmx.read_sdmx(structure_path(path)).dataflow["people"]
         told = {note.id: str(note.text) for note in flow.annotations}
     assert told["counts"] == "whole"
-    assert "not unbiased" in told["note"]
+    assert "cells are biased" in told["note"]
 
 
 def test_a_label_that_was_changed_is_noticed(publish, tmp_path):

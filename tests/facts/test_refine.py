@@ -231,3 +231,8 @@ def test_the_public_name_is_at_the_root():
 def test_of_many_contradictions_the_first_few_are_named_and_all_are_counted():
     with pytest.raises(InvalidFact, match=r"constraint 1 says 1,.*; and 4 more; correct the constants"):
         refine([1.0, 2.0], [[1, 0]] * 8, range(8))
+
+
+def test_a_covariance_that_no_noise_has_is_refused_with_the_pair():
+    with pytest.raises(InvalidFact, match="2 between responses 0 and 1 is more than their variances 1 and 3 allow"):
+        refine([4.0, 1.0, 6.0], [[1, 1, 1]], [10], covariance=[[1, 2, 0], [2, 3, 0], [0, 0, 1]])

@@ -4,18 +4,21 @@ Every cuboid is a sum of base cells, so it is enough to choose the base cells. T
 nearest to least squares from the total downwards, one dimension after the other, each total shared out among its parts
 by a projection onto the simplex; and the product of the one-dimensional cuboids. The first keeps what the data tells
 of fine cells, the second leaves no cell at 0 that coarse cuboids need. Then the cells are raked, as survey weights
-are: scaled so that they add up to each cuboid in turn that is known well, the best-known last. Whole numbers are the
+are: scaled so that they add up to each cuboid in turn that is known well, the best-known last; and before that to the
+large cells of others, for a sparse cuboid may have a few cells that are known well. Whole numbers are the
 steps of their running sum, rounded: every cell goes to a neighbouring whole number, and no run of cells is off by 1.
 
-This has a bias: cells that are really empty come out above 0 on average, and large ones below by as much. Cells are
-few people's, so the error becomes far smaller all the same; docs/experiments/cubes.md measures both.
+This has a bias: cells that are really empty come out above 0 on average, middling ones below. Most cells are few
+people's, and their error becomes far smaller all the same; that of the largest grows. Figures: docs/explain/cubes.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from discreet.cores import on_all_cores
 
 Cells = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -27,6 +30,9 @@ ROUNDS = 2
 
 MOST_RAKED = 64
 """The best known are enough: the others follow from them."""
+
+LARGE, MOST_LARGE = 8, 64
+"""A cell by itself is raked to where it has so many standard deviations, in so many cuboids of up to 3 dimensions."""
 
 INDEPENDENT = 0.1
 """The share of the product of the one-dimensional cuboids in the start."""
@@ -43,7 +49,8 @@ def countable(base: Cells, deviations: Mapping[int, float], *, whole: bool) -> C
     if not total:
         return np.zeros(base.shape)
     cells = (1 - INDEPENDENT) * _shared_out(base, total) + INDEPENDENT * _independent(base, total)
-    _rake(cells, base, _precise(base.shape, deviations, total), total)
+    precise = _precise(base.shape, deviations, total)
+    _rake(cells, [*_large(base, deviations, precise), *(_Aim(base, mask, total) for mask in precise)], total)
     return np.diff(np.rint(np.cumsum(cells)), prepend=0.0).reshape(base.shape) if whole else cells
 
 
@@ -115,18 +122,31 @@ def _precise(shape: tuple[int, ...], deviations: Mapping[int, float], total: flo
     return sorted(chosen, key=signal.__getitem__)[-MOST_RAKED:]
 
 
-def _rake(cells: Cells, base: Cells, masks: list[int], total: float) -> None:
-    """Scale the cells, in place, so that they add up to each of these cuboids, one after the other."""
-    aims = [_Aim(base, mask, total) for mask in masks]
+def _large(base: Cells, deviations: Mapping[int, float], precise: Collection[int]) -> list["_Aim"]:
+    """The large cells of other cuboids; those that hold most people last."""
+    aims = [
+        _Aim(base, mask, above=LARGE * deviation)
+        for mask, deviation in deviations.items()
+        if 1 <= mask.bit_count() <= 3 and mask not in precise
+    ]
+    return sorted((aim for aim in aims if aim.people), key=lambda aim: aim.people)[-MOST_LARGE:]
+
+
+def _rake(cells: Cells, aims: Sequence["_Aim"], total: float) -> None:
+    """Scale the cells, in place, so that they add up to each of these, one after the other."""
     for _ in range(ROUNDS):
         for aim in aims:
             aim.reach(cells)
+    cells *= total / cells.sum()
 
 
 class _Aim:
-    """A cuboid that cells are to add up to. The place of a cell in it is the place of its row and of its column."""
+    """A cuboid that cells are to add up to: all of it, with this total, or only where it is above a number.
 
-    def __init__(self, base: Cells, mask: int, total: float) -> None:
+    The place of a cell in it is the place of its row and of its column.
+    """
+
+    def __init__(self, base: Cells, mask: int, total: float | None = None, above: float = -np.inf) -> None:
         middle = _middle(base.shape)
         places = np.zeros(1, np.int64)
         stride = 1
@@ -141,17 +161,31 @@ class _Aim:
                 places = np.zeros(1, np.int64)
         self._columns, self._rows = (halves[0], halves[1]) if len(halves) == 2 else (halves[0], places)
         self._size = stride
-        self.cells = _onto_simplex(self._sums(base), total)
+        sums = self._sums(base)
+        self.cells = sums if total is None else _onto_simplex(sums, total)
+        self._aimed = self.cells >= above
+        self.people = float(self.cells[self._aimed].sum())
 
     def _sums(self, cells: Cells) -> Cells:
-        sums = np.zeros(self._size)
-        _add_up(cells.reshape(self._rows.size, -1), self._rows, self._columns, sums)
+        by_row, parts = cells.reshape(self._rows.size, -1), []
+
+        def work(first: int, last: int) -> None:
+            part = np.zeros(self._size)
+            _add_up(by_row[first:last], self._rows[first:last], self._columns, part)
+            parts.append(part)
+
+        on_all_cores(work, *by_row.shape)
+        sums: Cells = np.sum(parts, axis=0)
         return sums
 
     def reach(self, cells: Cells) -> None:
         sums = self._sums(cells)
-        factors = np.divide(self.cells, sums, out=np.ones(self._size), where=sums > 0)
-        _scale(cells.reshape(self._rows.size, -1), self._rows, self._columns, factors)
+        factors = np.divide(self.cells, sums, out=np.ones(self._size), where=self._aimed & (sums > 0))
+        by_row = cells.reshape(self._rows.size, -1)
+        on_all_cores(
+            lambda first, last: _scale(by_row[first:last], self._rows[first:last], self._columns, factors),
+            *by_row.shape,
+        )
 
 
 def _middle(shape: tuple[int, ...]) -> int:

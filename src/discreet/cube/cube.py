@@ -32,10 +32,8 @@ Norm = Literal["l2", "l1", "linf"]
 Counts = Literal["real", "nonnegative", "whole"]
 """What cells may be: any number, none below 0, or whole numbers that are not below 0."""
 
-OTHER_SHAPE = (
-    "not unbiased; variances and half-widths are those of the least-squares cube from the same measurements, and need "
-    "not hold for these numbers"
-)
+OTHER_SHAPE = "variances and half-widths are those of least squares from the same measurements, not of these numbers"
+BIASED = "cells are biased: empty ones are above 0 on average, and the largest may be further off than by least squares"
 
 Cells = NDArray[np.float64]
 Draws = NDArray[np.int64]
@@ -270,7 +268,9 @@ class Cube:
         usual = {"measure": "count", "norm": "l2", "counts": "real"}
         own = {"measure": str(self.plan.noise.measure), "norm": self.norm, "counts": self.counts}
         differs: dict[str, str] = {key: value for key, value in own.items() if value != usual[key]}
-        return {**differs, **({} if self._is_least_squares else {"note": OTHER_SHAPE})}
+        if self._is_least_squares:
+            return differs
+        return {**differs, "note": OTHER_SHAPE if self.counts == "real" else f"{BIASED}; {OTHER_SHAPE}"}
 
     @property
     def _is_least_squares(self) -> bool:

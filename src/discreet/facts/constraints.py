@@ -129,6 +129,7 @@ class Covariance:
             raise InvalidFact("covariance is not symmetric")
         variances = matrix.diagonal()
         _require_nonnegative(variances)
+        _require_within_variances(matrix, variances)
         if matrix.nnz == np.count_nonzero(variances):
             return cls(variances)
         return cls(variances, matrix)
@@ -173,3 +174,16 @@ def _require_nonnegative(variances: Floats) -> None:
     if np.any(variances < 0):
         place = int(np.argmin(variances))
         raise InvalidFact(f"covariance: the variance of response {place} is {variances[place]:.6g}; none is below 0")
+
+
+def _require_within_variances(matrix: sparse.csr_array, variances: Floats) -> None:
+    """No two noises vary together by more than each does by itself."""
+    pairs = matrix.tocoo()
+    rows, columns = pairs.coords
+    beyond = np.flatnonzero(pairs.data**2 > (1 + 1e-9) * variances[rows] * variances[columns])
+    if len(beyond):
+        row, column = rows[beyond[0]], columns[beyond[0]]
+        raise InvalidFact(
+            f"covariance: {pairs.data[beyond[0]]:.6g} between responses {row} and {column} is more than their "
+            f"variances {variances[row]:.6g} and {variances[column]:.6g} allow"
+        )

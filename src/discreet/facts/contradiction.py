@@ -26,13 +26,16 @@ FINEST = 1000
 
 
 def require_possible(new: Fact, facts: Sequence[Fact], domain: Domain) -> None:
-    """Raise InvalidFact, naming the culprits, where no table has a new fact and all of these."""
+    """Raise InvalidFact where no table has a new fact and all of these, naming the culprits; or where every table has
+    it."""
     same_table = [fact for fact in facts if fact.table == new.table]
     for fact in same_table:
         _require_agreement(new, fact, domain)
     if _are_two_cuboids([*same_table, new]):
         return  # they agree on what both roll up to, so there is a table
     atoms = atoms_of([*same_table, new], domain)
+    if isinstance(new, CountFact) and not new.value and not atoms.labels[-1].any():
+        raise InvalidFact(f"{name_of(new)} is 0 on every table: it tells nothing, and needs no account")
     if atoms.labels.shape[1] <= MOST_ATOMS:
         culprits = _culprits(atoms)
         if culprits:

@@ -125,7 +125,10 @@ def cuboid_fact(by: tuple[str, ...], values: ArrayLike, domain: Domain, text: st
     axes = [domain.axis(attribute) for attribute in by]
     if len(set(axes)) < len(axes):
         raise InvalidFact(f"{name}: an attribute is given twice")
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidFact(f"{name}: its values are no array; their rows differ in length") from None
     shape = tuple(domain.shape[axis] for axis in axes)
     if array.shape != shape:
         raise InvalidFact(f"{name} has the shape {array.shape}; the domain's codes make it {shape}")
@@ -133,16 +136,15 @@ def cuboid_fact(by: tuple[str, ...], values: ArrayLike, domain: Domain, text: st
         finite = np.issubdtype(array.dtype, np.floating) and bool(np.isfinite(array).all())
         if not finite or bool((array != np.rint(array)).any()):
             raise InvalidFact(f"{name}: a count is a whole number")
-    whole = array.astype(np.int64)
-    for bad, why in ((whole < 0, "counts are never negative"), (whole >= MOST, f"counts are below {MOST}")):
+    for bad, why in ((array < 0, "counts are never negative"), (array >= MOST, f"counts are below {MOST}")):
         if bad.any():
             cell = tuple(int(code) for code in np.argwhere(bad)[0])
             labels = ", ".join(
                 f"{domain.attributes[a].name} {domain.attributes[a].label(c)}" for a, c in zip(axes, cell, strict=True)
             )
-            raise InvalidFact(f"{name} has {whole[cell]} at {labels or 'its one cell'}; {why}")
+            raise InvalidFact(f"{name} has {array[cell]} at {labels or 'its one cell'}; {why}")
     order = sorted(range(len(axes)), key=lambda place: axes[place])
-    ordered = np.array(whole.transpose(order), order="C")
+    ordered = np.array(array.astype(np.int64).transpose(order), order="C")
     ordered.flags.writeable = False
     return CuboidFact(tuple(domain.names[axis] for axis in sorted(axes)), ordered, text)
 

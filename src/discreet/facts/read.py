@@ -66,7 +66,7 @@ def fact_of_csv(by: Sequence[str], path: str | Path, domain: Domain) -> CuboidFa
         cell = tuple(known[label] for known, label in zip(codes, labels, strict=True))
         if values[cell] >= 0:
             raise InvalidFact(f"{path}, line {line}: {', '.join(labels)} is there twice")
-        if not count.strip().isdigit() or len(count) > 16:
+        if not count.strip().isdecimal() or len(count) > 16:
             raise InvalidFact(f"{path}, line {line}: {count!r} is not a count: whole numbers from 0 are")
         values[cell] = int(count)
     if (values < 0).any():
@@ -77,6 +77,8 @@ def fact_of_csv(by: Sequence[str], path: str | Path, domain: Domain) -> CuboidFa
 
 
 def _lines(path: Path, names: Sequence[str]) -> list[tuple[int, list[str], str]]:
+    if not path.is_file():
+        raise InvalidFact(f"{path} is not there; a cuboid is given as a CSV file")
     try:
         with open(path, newline="", encoding="utf-8-sig") as stream:
             rows = list(csv.reader(stream))
