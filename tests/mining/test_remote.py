@@ -36,7 +36,8 @@ class Served(BaseHTTPRequestHandler):
         except BudgetExceeded as error:
             self.send(403, {"error": {"kind": "BudgetExceeded", "message": str(error)}})
             return
-        self.send(200, {"values": found.values.tolist(), "sizes": found.sizes.tolist(), "receipt": "7:ab"})
+        counted = {"values": found.values.tolist(), "sizes": found.sizes.tolist()}
+        self.send(200, {**counted, "receipt": "7:ab", "notes": ["as it says"]})
 
     def send(self, code: int, body: Any) -> None:
         if self.headers.get("Authorization") != f"Bearer {TOKEN}":
@@ -85,6 +86,7 @@ def test_a_remote_party_answers_what_the_party_does(served):
     found = remote.ask_subsets([Seeded(1), Seeded(2)], "alpha")
     np.testing.assert_array_equal(found.sizes, population.counts([Seeded(1), Seeded(2)]).sum(axis=1))
     assert found.receipt == "7:ab"
+    assert found.notes == ("as it says",)
     assert "a-token" not in repr(remote)
 
 

@@ -201,6 +201,42 @@ def test_a_vault_with_another_budget_is_no_party(tmp_path, homes):
         implication((vault, "absent_days > 10"), (vault, "absent_days > 20"))
 
 
+def test_where_a_party_answers_something_else_is_said(homes, vaults):
+    sides = (vaults[0], "smoker OR age = 7"), (vaults[1], "absent_days > 10")
+    [note] = implication(*sides, queries=20).notes
+    assert "holds for no row" in note
+    [pair] = functions(*sides, queries=16)
+    assert pair.notes == (note,)
+    named = (homes / "hospital", sides[0][1], homes / "employer", sides[1][1], "--queries", 16)
+    assert "holds for no row" in " ".join(run("mine", "implies", *named).split())
+    assert json.loads(run("mine", "functions", *named, "--json"))["pairs"][0]["notes"] == [note]
+
+
+def test_a_plan_that_tells_nothing_says_so(homes, tmp_path):
+    Vault.init(
+        tmp_path / "noisy",
+        table=str(homes / "hospital.parquet"),
+        domain=homes / "hospital.toml",
+        id="person",
+        roster=str(homes / "roster.csv"),
+        queries=3000,
+        delta="1/2",
+    )
+    wish = ("sulq", "publish", tmp_path / "noisy", "--arity", 2, "--plan", "--subsets")
+    shown = " ".join(run(*wish, 40).split())
+    assert "nothing for sure of any function of 4 attributes" in shown
+    assert "the paper's t –" in shown
+    assert json.loads(run(*wish, 40, "--json"))["subsets_by_the_seed"] is None
+    refused = " ".join(run(*wish, 4000, fails=True).split())
+    assert "750 subsets would fit, for an error that leaves nothing to learn" in refused
+
+
+def test_a_rate_without_a_seed_asks_nothing(homes):
+    left = Vault.open(homes / "hospital").party().queries_left
+    assert "a rate goes with a seed" in run("sulq", "ask", homes / "hospital", "smoker", "--rate", "1/4", fails=True)
+    assert Vault.open(homes / "hospital").party().queries_left == left
+
+
 def run(*words: object, fails: bool = False) -> str:
     done = CliRunner().invoke(app, [str(word) for word in words])
     assert done.exit_code == fails, done.output

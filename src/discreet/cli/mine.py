@@ -165,6 +165,7 @@ def _show_implication(found: "Implication", left: list[int]) -> None:
     ]
     table("", ("", "share", f"at {found.confidence:.0%}"), rows, right=("share",), tight=("",))
     out.print(f"[bold]{_verdict(found)}[/]", soft_wrap=True)
+    _show_notes(found.notes)
     _show_spent([found.queries_alpha, found.queries_beta], left, found.guarantees)
 
 
@@ -181,6 +182,12 @@ def _show_functions(found: "Functions") -> None:
     rows = [_row(name, estimate) for name, estimate in found.probabilities.items()]
     rows.append(_row("b given a", found.conditional))
     table("", ("function", "probability", f"at {found.confidence:.0%}"), rows, right=("probability",))
+    _show_notes(found.notes)
+
+
+def _show_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        out.print(note, markup=False, soft_wrap=True)
 
 
 def _show_spent(queries: list[int], left: list[int], guarantees: Sequence[str]) -> None:

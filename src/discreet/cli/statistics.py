@@ -61,21 +61,29 @@ def _show_plan(plan: "StatisticsPlan", as_json: bool) -> None:
     from discreet.mining.statistics import subsets_by_the_seed
 
     k, arity = len(plan.attributes), plan.arity
-    by_the_seed = subsets_by_the_seed(arity, k, plan.error, 1 - plan.confidence)
+    by_the_seed = subsets_by_the_seed(arity, k, plan.error, 1 - plan.confidence) if plan.error < 1 else None
     if as_json:
         print_json({**plan.to_json(), "subsets_by_the_seed": by_the_seed})
         return
     factors = f"{plan.subsets:,} subsets × C({k},{arity}) × 2^{arity}"
+    seeds = f"in the order of {by_the_seed:,} subsets, for all conjunctions at once" if by_the_seed else "–"
     pairs(
         "",
         [
             ("attributes", ", ".join(f"{one.name} ({one.condition})" for one in plan.attributes)),
             ("queries", f"{plan.queries:,} = {factors}"),
-            ("tells", f"any function of {2 * arity} attributes within ±{plan.error:.2g} at {plan.confidence:.0%}"),
+            ("tells", _tells(plan)),
             ("instead of", f"{plan.queries_naive:,}, every conjunction of {2 * arity} once ({_saving(plan)})"),
-            ("the paper's t", f"in the order of {by_the_seed:,} subsets, for all conjunctions at once"),
+            ("the paper's t", seeds),
         ],
     )
+
+
+def _tells(plan: "StatisticsPlan") -> str:
+    functions = f"any function of {2 * plan.arity} attributes"
+    if plan.error >= 1:
+        return f"nothing for sure of {functions}: the noise is too much for so few people and subsets"
+    return f"{functions} within ±{plan.error:.2g} at {plan.confidence:.0%}"
 
 
 def _saving(plan: "StatisticsPlan") -> str:

@@ -6,6 +6,7 @@ import typer
 
 from discreet.cli.present import Json, VaultPath, command, out, print_json, table, waiting
 from discreet.cli.statistics import publish
+from discreet.errors import UnsupportedQuery
 
 if TYPE_CHECKING:
     from discreet.answer.subsets import SubsetAnswer
@@ -23,7 +24,9 @@ def ask(
     vault: VaultPath,
     predicate: Annotated[str, typer.Argument(help="a condition, as after WHERE: 'smoker AND age > 50'")],
     seed: Annotated[list[int] | None, typer.Option(help="a subset by its seed, with --rate; may be repeated")] = None,
-    rate: Annotated[str, typer.Option(help="the share of the roster that a seed's subset has")] = "1/2",
+    rate: Annotated[
+        str | None, typer.Option(help="the share of the roster that a seed's subset has; 1/2 if not given")
+    ] = (None),
     ids: Annotated[str | None, typer.Option(help="a subset by its record ids, with commas between them")] = None,
     as_json: Json = False,
 ) -> None:
@@ -33,7 +36,9 @@ def ask(
     """
     from discreet.vault import Vault
 
-    subsets: list[object] = [(number, rate) for number in seed or ()]
+    if rate is not None and not seed:
+        raise UnsupportedQuery("a rate goes with a seed, which says which people: --seed 7 --rate 1/4")
+    subsets: list[object] = [(number, rate or "1/2") for number in seed or ()]
     if ids is not None:
         subsets.append([text.strip() for text in ids.split(",") if text.strip()])
     with waiting("reading the table", as_json) as told:

@@ -58,6 +58,8 @@ class Functions:
     conditional: Estimate
     """Pr[β|α]."""
     guarantees: tuple[str, str]
+    notes: tuple[str, ...] = ()
+    """Where a party answered about something else than its predicate says."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -65,6 +67,7 @@ class Functions:
             "probabilities": {name: found.to_json() for name, found in self.probabilities.items()},
             "conditional": self.conditional.to_json(),
             "guarantees": list(self.guarantees),
+            "notes": list(self.notes),
         }
 
 
@@ -102,6 +105,7 @@ def functions(
                 probabilities_of(joint),
                 joint.conditional,
                 (alpha.party.guarantee, beta.party.guarantee),
+                sampled.notes[first] + sampled.notes[second],
             )
         )
     return tuple(tables)

@@ -53,6 +53,8 @@ class Implication:
     queries_alpha: int
     queries_beta: int
     guarantees: tuple[str, str]
+    notes: tuple[str, ...] = ()
+    """Where a party answered about something else than its predicate says."""
 
     def to_json(self) -> dict[str, Any]:
         numbers = ("share_alpha", "share_beta", "gap", "conditional")
@@ -60,6 +62,7 @@ class Implication:
             **vars(self),
             **{name: getattr(self, name).to_json() for name in numbers},
             "guarantees": list(self.guarantees),
+            "notes": list(self.notes),
         }
 
 
@@ -115,7 +118,7 @@ def implication(
         return _by_search(pilot, first, second, plan, bits, progress)
     rest = (queries or _queries_by(known, first, second, error)) - PILOT
     sampled = pilot.and_then(sample_together([first, second], rest, bits, progress)) if rest > 0 else pilot
-    return _told(_joint(sampled, first, second, confidence), first, second, len(sampled.sizes))
+    return _told(sampled, first, second, confidence)
 
 
 def _require_sample(queries: int, method: Method) -> None:
@@ -153,7 +156,7 @@ def _by_search(
         beta,
     )
     pilot = first_sets.and_then(sample_together([alpha, beta], plan.pilot - PILOT, bits, progress, "finding shares"))
-    told = _told(_joint(pilot, alpha, beta, confidence), alpha, beta, plan.pilot)
+    told = _told(pilot, alpha, beta, confidence)
     plan = replace(plan, shares=(told.share_alpha.value, told.share_beta.value))
     gap, heavy_queries = search(plan, alpha, beta, bits, progress)
     share = told.share_beta.value
@@ -175,7 +178,8 @@ def _joint(sampled: Sampled, alpha: Asked, beta: Asked, confidence: float) -> Jo
     return joint_of(sampled.sample(0, alpha), sampled.sample(1, beta), sampled.sizes, alpha.party.people, confidence)
 
 
-def _told(known: Joint, alpha: Asked, beta: Asked, queries: int) -> Implication:
+def _told(sampled: Sampled, alpha: Asked, beta: Asked, confidence: float) -> Implication:
+    known = _joint(sampled, alpha, beta, confidence)
     return Implication(
         alpha=alpha.predicate,
         beta=beta.predicate,
@@ -186,7 +190,8 @@ def _told(known: Joint, alpha: Asked, beta: Asked, queries: int) -> Implication:
         share_beta=known.share(0, 0, 1, 0),
         gap=known.gap,
         conditional=known.conditional,
-        queries_alpha=queries,
-        queries_beta=queries,
+        queries_alpha=len(sampled.sizes),
+        queries_beta=len(sampled.sizes),
         guarantees=(alpha.party.guarantee, beta.party.guarantee),
+        notes=sum(sampled.notes, ()),
     )

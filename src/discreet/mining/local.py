@@ -34,4 +34,4 @@ class LocalParty:
 
     def ask_subsets(self, subsets: Sequence[Subset], predicate: str) -> SubsetAnswers:
         answer = self._ask(subsets, predicate)
-        return SubsetAnswers(answer.values, answer.sizes, str(answer.receipt))
+        return SubsetAnswers(answer.values, answer.sizes, str(answer.receipt), answer.notes)

@@ -27,6 +27,8 @@ class SubsetAnswers:
     values: Counts
     sizes: Counts
     receipt: str = ""
+    notes: tuple[str, ...] = ()
+    """Where the party answered about something else than the predicate says: about whole bins, for instance."""
 
 
 @runtime_checkable

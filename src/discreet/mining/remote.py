@@ -2,7 +2,7 @@
 
 GET /api/v1/sulq → people, roster, trials, queries_left, guarantee
 POST /api/v1/sulq/ask {"predicate": text, "subsets": [{"seed": 7, "rate": "1/2"}, {"ids": […]}, "everyone", …]}
-→ values, sizes, variance, guarantee, receipt, queries_left
+→ values, sizes, variance, guarantee, receipt, queries_left, notes
 Both take `Authorization: Bearer <token>`; an error is {"error": {"kind": "BudgetExceeded", "message": …}}.
 """
 
@@ -49,11 +49,12 @@ class RemoteParty:
         reply = call(self.url, f"{ROUTE}/ask", asked, self.token, PartyError)
         try:
             values, sizes = (np.array(reply[key], np.int64) for key in ("values", "sizes"))
+            notes = tuple(str(note) for note in reply.get("notes", ()))
         except (KeyError, TypeError, ValueError, OverflowError):
             raise PartyError(f"{self.url} {STRANGER}") from None
         if not values.shape == sizes.shape == (len(subsets),):
             raise PartyError(f"{self.url} did not answer every subset; what it charged is spent")
-        return SubsetAnswers(values, sizes, str(reply.get("receipt", "")))
+        return SubsetAnswers(values, sizes, str(reply.get("receipt", "")), notes)
 
 
 def _words(about: Json) -> str:

@@ -40,10 +40,13 @@ class Sampled:
 
     counts: tuple[Counts, ...]
     sizes: Counts
+    notes: tuple[tuple[str, ...], ...]
+    """Of each predicate: where its party answered about something else than it says."""
 
     def and_then(self, more: "Sampled") -> "Sampled":
         together = zip(self.counts, more.counts, strict=True)
-        return Sampled(tuple(np.concatenate(pair) for pair in together), np.concatenate([self.sizes, more.sizes]))
+        sizes = np.concatenate([self.sizes, more.sizes])
+        return Sampled(tuple(np.concatenate(pair) for pair in together), sizes, more.notes)
 
     def sample(self, place: int, asked: Asked) -> Sample:
         return Sample(self.counts[place], noise_variance(asked.party))
@@ -62,7 +65,7 @@ def sample_together(
 
     The first batch is a small one: a predicate that its party refuses costs the others no more.
     """
-    found = Sampled(tuple(np.empty(0, np.int64) for _ in asked), np.empty(0, np.int64))
+    found = Sampled(tuple(np.empty(0, np.int64) for _ in asked), np.empty(0, np.int64), ((),) * len(asked))
     while len(found.sizes) < count:
         progress(what, len(found.sizes) / count)
         batch = BATCH if found.sizes.size else PILOT
@@ -71,7 +74,8 @@ def sample_together(
         for answer in answers[1:]:
             if not np.array_equal(answer.sizes, answers[0].sizes):
                 raise PartyError("the parties count different people in the same subset; their versions differ")
-        found = found.and_then(Sampled(tuple(answer.values for answer in answers), answers[0].sizes))
+        counts, notes = tuple(answer.values for answer in answers), tuple(answer.notes for answer in answers)
+        found = found.and_then(Sampled(counts, answers[0].sizes, notes))
     progress(what, 1.0)
     return found
 

@@ -151,7 +151,8 @@ def _what_would_fit(plan: StatisticsPlan, left: int) -> str:
     advice = []
     if left // each >= LEAST_SUBSETS:
         fewer = replace(plan, subsets=left // each)
-        advice.append(f"{fewer.subsets:,} subsets would fit, for an error of ±{fewer.error:.2g}")
+        within = f"an error of ±{fewer.error:.2g}" if fewer.error < 1 else "an error that leaves nothing to learn"
+        advice.append(f"{fewer.subsets:,} subsets would fit, for {within}")
     fewer_attributes = [n for n in range(plan.arity, k) if plan.subsets * conjunctions(n, plan.arity) <= left]
     if fewer_attributes:
         advice.append(f"{fewer_attributes[-1]} attributes would fit")
