@@ -15,6 +15,9 @@ help:  ## what there is to make
 demo: .venv/ready  ## a vault over a generated census of 1,000,000 people, at work
 	$(BIN)/python -m discreet.demo
 
+console: .venv/ready  ## the same people behind the console in the browser, on a loopback address
+	$(BIN)/python -m discreet.demo.console
+
 test: lint types .venv/ready  ## lint, types, room contracts, then every test
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
@@ -35,6 +38,7 @@ docs: .venv/ready  ## run every command and example of the docs, and check every
 experiments: .venv/ready  ## the papers' experiments: numbers as CSV and plots, in docs/experiments
 	$(BIN)/python -m experiments.relaxation
 	$(BIN)/python -m experiments.cubes
+	$(BIN)/python -m experiments.facts
 
 lock:  ## pin the newest versions that fit pyproject.toml
 	$(PYTHON) -m pip install -q uv
@@ -43,4 +47,4 @@ lock:  ## pin the newest versions that fit pyproject.toml
 clean:  ## remove what these commands made
 	rm -rf .venv demo bench/out
 
-.PHONY: help demo test lint types bench docs experiments lock clean
+.PHONY: help demo console test lint types bench docs experiments lock clean

@@ -2,7 +2,7 @@
 
 import typer
 
-from discreet.cli import ask, cube, domain, ledger, release, vault
+from discreet.cli import ask, audit, buckets, cube, domain, fact, ledger, mine, release, serve, sulq, user, vault
 
 app = typer.Typer(
     name="discreet",
@@ -12,12 +12,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for verb in (vault.init, vault.describe, ask.ask, vault.budget, vault.refresh):
+for verb in (vault.init, vault.describe, ask.ask, vault.budget, vault.refresh, serve.serve):
     app.command()(verb)
+app.add_typer(audit.app, name="audit")
+app.add_typer(buckets.app, name="buckets")
 app.add_typer(cube.app, name="cube")
 app.add_typer(domain.app, name="domain")
+app.add_typer(fact.app, name="fact")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(mine.app, name="mine")
 app.add_typer(release.app, name="release")
+app.add_typer(sulq.app, name="sulq")
+app.add_typer(user.app, name="user")
 
 
 def main() -> None:

@@ -1,13 +1,16 @@
 """discreet ask"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.answer.reply import Answer, Explanation
-from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table
+from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table, waiting
 from discreet.domain.attribute import equals_text
+from discreet.errors import InvalidNoise
+
+if TYPE_CHECKING:
+    from discreet.answer.reply import Answer, Explanation
 
 
 @command
@@ -17,6 +20,9 @@ def ask(
     scale: Annotated[str | None, typer.Option(help="the scale of the noise, in people")] = None,
     within: Annotated[str | None, typer.Option(help="how far off each number may be, instead of a scale")] = None,
     confidence: Annotated[str | None, typer.Option(help="how surely: 0.95 by default")] = None,
+    refine: Annotated[
+        bool, typer.Option("--refine", help="make the best of facts and all released answers; spend nothing")
+    ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="show cost and expected error; spend nothing")] = False,
     save: Annotated[Path | None, typer.Option("--out", help="write the answer to a CSV file as well")] = None,
     as_json: Json = False,
@@ -24,15 +30,18 @@ def ask(
     """Ask a question in SQL. It is answered from what is public where that is good enough, else measured with noise."""
     from discreet.vault import Vault
 
-    opened = Vault.open(vault)
+    if explain and refine:
+        raise InvalidNoise("a refined answer is free, so that there is nothing to explain: ask with --refine alone")
     if explain:
-        explanation = opened.explain(sql, scale=scale, within=within, confidence=confidence)
+        explanation = Vault.open(vault).explain(sql, scale=scale, within=within, confidence=confidence)
         if as_json:
             print_json(explanation)
         else:
             _show_explanation(explanation)
         return
-    answer = opened.ask(sql, scale=scale, within=within, confidence=confidence)
+    with waiting("opening the vault", as_json) as told:
+        opened = Vault.open(vault, progress=told)
+        answer = opened.ask(sql, scale=scale, within=within, confidence=confidence, refine=refine)
     if save is not None:
         answer.save_csv(save)
     if as_json:
@@ -41,7 +50,7 @@ def ask(
         show_answer(answer)
 
 
-def show_answer(answer: Answer) -> None:
+def show_answer(answer: "Answer") -> None:
     """Print an answer as a table, with what a reader must know under it."""
     headers, lines = answer.table()
     table("", headers, lines, right=answer.columns, tight=headers)
@@ -49,7 +58,7 @@ def show_answer(answer: Answer) -> None:
         out.print(note, style="dim", markup=False, soft_wrap=True)
 
 
-def _show_explanation(explanation: Explanation) -> None:
+def _show_explanation(explanation: "Explanation") -> None:
     rows = [
         (
             forecast.column,

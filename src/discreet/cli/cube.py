@@ -182,6 +182,7 @@ def show(
                 "variance": cube.variance(*names),
                 "halfwidth": cube.halfwidth(*names, confidence=confidence),
                 "confidence": confidence,
+                **cube.unusual(),
                 "guarantee": cube.guarantee,
                 "receipt": str(cube.origin.receipt),
             }
@@ -229,6 +230,8 @@ def average(
         )
         return
     show_cuboid(cuboid, low, high, confidence)
+    for what, cube in (("sums", averages.sums), ("counts", averages.counts)):
+        out.print(f"[dim]{what}: {cube.guarantee}[/]", soft_wrap=True)
 
 
 @app.command()

@@ -36,9 +36,8 @@ def complete(vault: VaultPath, as_json: Json = False) -> None:
     """Finish charges whose answers were never recorded, because of a crash or a failure. Spends nothing more."""
     from discreet.vault import Vault
 
-    opened = Vault.open(vault)
-    with waiting("finishing"):
-        finished = opened.complete()
+    with waiting("finishing", as_json) as told:
+        finished = Vault.open(vault, progress=told).complete()
     if as_json:
         print_json({"completed": finished})
         return

@@ -1,16 +1,16 @@
 """discreet release list | show"""
 
 from itertools import islice
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.answer.reply import number
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table
 from discreet.domain.attribute import equals_text
-from discreet.domain.domain import Domain
-from discreet.query.query import Quantile
-from discreet.release.release import Noisy, Release, Row
+
+if TYPE_CHECKING:
+    from discreet.domain.domain import Domain
+    from discreet.release.release import Noisy, Release, Row
 
 COLUMNS = ("value", "95% low", "95% high")
 MOST_ROWS = 200
@@ -22,6 +22,7 @@ app = typer.Typer(help="What was released: public, and free to read.", no_args_i
 @command
 def list_releases(vault: VaultPath, as_json: Json = False) -> None:
     """List everything that was released."""
+    from discreet.ledger.budget import QueryBudget
     from discreet.vault import Vault
 
     opened = Vault.open(vault)
@@ -38,7 +39,8 @@ def list_releases(vault: VaultPath, as_json: Json = False) -> None:
         )
         for release in releases
     ]
-    table("releases", ("charge", "what", "answer", "ε"), rows, right=("charge", "answer", "ε"))
+    spent = "queries" if isinstance(opened.ledger.budget, QueryBudget) else opened.ledger.budget.symbol
+    table("releases", ("charge", "what", "answer", spent), rows, right=("charge", "answer", spent))
 
 
 @app.command("show")
@@ -47,6 +49,7 @@ def show_release(
     vault: VaultPath, charge: Annotated[int, typer.Argument(help="the release's charge")], as_json: Json = False
 ) -> None:
     """Show one release: values, variances, intervals, guarantee, receipt."""
+    from discreet.release.release import label_names
     from discreet.vault import Vault
 
     opened = Vault.open(vault)
@@ -58,7 +61,7 @@ def show_release(
     for what, noisy in zip(opened.plan_text(release.plan), release.answers, strict=True):
         rows = [_cells(row, noisy, opened.domain) for row in islice(noisy.rows(opened.domain), MOST_ROWS)]
         out.print(f"\n{what}", markup=False, soft_wrap=True)
-        table("", (*noisy.measurement.query.by, *COLUMNS), rows, right=COLUMNS)
+        table("", (*label_names(noisy.measurement.query), *COLUMNS), rows, right=COLUMNS)
         if noisy.units.size > MOST_ROWS:
             out.print(f"[dim]and {noisy.units.size - MOST_ROWS:,} more: --json prints all[/]")
 
@@ -69,14 +72,17 @@ def _first_of(texts: list[str], most: int = 4) -> str:
     return "\n".join(shown)
 
 
-def _cells(row: Row, noisy: Noisy, domain: Domain) -> tuple[str, ...]:
+def _cells(row: "Row", noisy: "Noisy", domain: "Domain") -> tuple[str, ...]:
     """A quantile is recorded as a code: people read its label."""
+    from discreet.answer.reply import number
+    from discreet.query.query import Quantile
+
     query = noisy.measurement.query
     value = domain[query.of].label(int(row.value)) if isinstance(query, Quantile) else number(row.value)
     return (*row.labels, value, number(row.low), number(row.high))
 
 
-def _numbers(release: Release, domain: Domain) -> str:
+def _numbers(release: "Release", domain: "Domain") -> str:
     cells = sum(noisy.units.size for noisy in release.answers)
     if cells != 1:
         return f"{cells:,} numbers"

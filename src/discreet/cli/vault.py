@@ -9,9 +9,13 @@ from rich.markup import escape
 from discreet.cli.present import Json, VaultPath, bar, command, out, pairs, print_json, table, waiting
 from discreet.domain.attribute import equals_text
 from discreet.errors import InvalidBudget
+from discreet.ledger.guarantee import DeltaT
 
 if TYPE_CHECKING:
+    from discreet.account import BudgetReport
     from discreet.vault import Vault
+
+READING = "reading the table once, to recognise it later"
 
 
 @command
@@ -21,12 +25,27 @@ def init(
         str, typer.Option("--table", help="a Parquet, CSV or DuckDB file, postgres://…?table=people, spark+parquet:…")
     ],
     domain: Annotated[Path, typer.Option(help="the table's public description, in TOML")],
-    neighbours: Annotated[str, typer.Option(help="whom it protects: add-remove or replace; a required choice")],
+    neighbours: Annotated[
+        str | None, typer.Option(help="whom it protects: add-remove or replace; a required choice but with --queries")
+    ] = None,
     epsilon: Annotated[
         str | None, typer.Option(help="the budget for everything ever released: 1, 0.5, 1/3; pure where alone")
     ] = None,
-    delta: Annotated[str | None, typer.Option(help="with --epsilon: (ε, δ), by way of zCDP and Gaussian noise")] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(help="with --epsilon: (ε, δ), by way of zCDP; with --queries: how far log-odds may move"),
+    ] = None,
     rho: Annotated[str | None, typer.Option(help="instead: a budget of zCDP, with Gaussian noise")] = None,
+    queries: Annotated[
+        int | None, typer.Option(help="instead: a SuLQ database, with so many counts over subsets of a roster, ever")
+    ] = None,
+    roster: Annotated[Path | None, typer.Option(help="with --queries: the public list of record ids, a file")] = None,
+    calibration: Annotated[
+        str, typer.Option(help="with --queries: exact, the least noise that keeps δ, or the paper's")
+    ] = "exact",
+    failure: Annotated[
+        str | None, typer.Option(help="with --queries: how probable more than δ may be; 1e-6 by default")
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="keep the journal in Postgres: postgres://USER@HOST:PORT/DATABASE")
     ] = None,
@@ -36,19 +55,16 @@ def init(
     max_rows: Annotated[
         int | None, typer.Option(help="with --id: at most so many rows of each person are kept")
     ] = None,
-    null_ids: Annotated[
-        str | None, typer.Option(help="with --id: rows without one are left out (drop), or each its own person (own)")
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """Make a vault over a table. Nothing is released and nothing is spent."""
     from discreet.vault import Vault
 
-    if neighbours not in ("add-remove", "replace"):
+    if neighbours not in ("add-remove", "replace") and queries is None:
         raise InvalidBudget(
             "--neighbours is add-remove (someone may be in the table or not) or replace (someone's row may be another)"
         )
-    with waiting("reading the table once, to recognise it later"):
+    with waiting(READING, as_json) as told:
         made = Vault.init(
             vault,
             table=source,
@@ -56,11 +72,15 @@ def init(
             epsilon=epsilon,
             delta=delta,
             rho=rho,
-            neighbours="replace" if neighbours == "replace" else "add-remove",
+            neighbours=cast(Literal["add-remove", "replace"] | None, neighbours),
+            queries=queries,
+            roster=roster,
+            calibration=cast(Literal["exact", "paper"], calibration),
+            failure=failure,
             id=id_column,
             max_rows=max_rows,
-            null_ids=cast(Literal["drop", "own"] | None, null_ids),
             ledger=ledger,
+            progress=told,
         )
     if as_json:
         print_json(made.describe())
@@ -79,7 +99,8 @@ def describe(vault: VaultPath, as_json: Json = False) -> None:
     if as_json:
         print_json(description)
         return
-    pairs(description["name"], [(key, description[key]) for key in ("vault", "table", "guarantee")])
+    told = [key for key in ("vault", "table", "guarantee", "people", "roster", "noise") if key in description]
+    pairs(description["name"], [(key, _plainly(description[key])) for key in told])
     rows = [
         (a["name"], a["kind"], f"{a['codes']:,}", a["values"], a["outside"], a["source"])
         for a in description["attributes"]
@@ -110,17 +131,38 @@ def budget(
         show_budget(opened)
 
 
+def _plainly(value: object) -> object:
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def _queries_rows(report: "BudgetReport", share: float) -> list[tuple[str, object]]:
+    return [
+        ("promise", report.guarantee),
+        ("spent", f"{int(report.spent):,} of {int(report.guarantee.amount):,} queries"),
+        ("left", f"{int(report.left):,} queries, ever"),
+        ("", f"{bar(share)} {share:.1%}"),
+        ("charges", f"{report.charges:,}"),
+    ]
+
+
 def show_budget(vault: "Vault") -> None:
     """Print what is spent and what is left."""
     report = vault.budget()
     symbol, share = report.guarantee.symbol, float(report.spent / report.guarantee.amount)
+    overdrawn = report.spent > vault.ledger.budget.total
+    left = equals_text(report.left)
     rows: list[tuple[str, object]] = [
         ("promise", report.guarantee),
         ("spent", f"{symbol} {equals_text(report.spent)} where most is spent"),
-        ("left", f"{symbol} {equals_text(report.left)} there, more elsewhere"),
+        ("left", "nothing: facts have lowered the limit" if overdrawn else f"{symbol} {left} there, more elsewhere"),
         ("", f"{bar(share)} {share:.1%}"),
         ("charges", f"{report.charges:,}"),
     ]
+    if isinstance(report.guarantee, DeltaT):
+        rows = _queries_rows(report, share)
+    if report.by_user:
+        spent_by = ", ".join(f"{name} {equals_text(spent)}" for name, spent in report.by_user.items())
+        rows.append(("by user", f"{spent_by}; as their questions add up"))
     if report.pending:
         unfinished = ", ".join(map(str, report.pending))
         rows.append(("unfinished", f"{unfinished}; finish them with `discreet ledger complete {vault.path}`"))
@@ -137,8 +179,8 @@ def refresh(
     from discreet.vault import Vault
 
     opened = Vault.open(vault)
-    with waiting("reading the table once, to recognise it later"):
-        receipt = opened.refresh(source)
+    with waiting(READING, as_json) as told:
+        receipt = opened.refresh(source, progress=told)
     if as_json:
         print_json({"receipt": str(receipt), "table": opened.location})
         return

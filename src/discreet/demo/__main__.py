@@ -49,8 +49,8 @@ def main(folder: Path = Path("demo"), people: int = 1_000_000, epsilon: str = "1
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     started = time.perf_counter()
-    with waiting(f"generating {people:,} people"):
-        write_census(folder / "people.parquet", people)
+    with waiting(f"generating {people:,} people") as told:
+        write_census(folder / "people.parquet", people, progress=told)
     shutil.copy(census_domain_path(), folder / "people.toml")
     out.print(f"{people:,} people who never lived are in {folder}/people.parquet, and what is public about them")
     out.print(f"in {folder}/people.toml. A vault over both, for ε = {epsilon} in all:\n")
@@ -58,13 +58,15 @@ def main(folder: Path = Path("demo"), people: int = 1_000_000, epsilon: str = "1
         f"discreet init {folder}/vault --table {folder}/people.parquet --domain {folder}/people.toml "
         f"--epsilon {epsilon} --neighbours {neighbours}"
     )
-    vault = Vault.init(
-        folder / "vault",
-        table=folder / "people.parquet",
-        domain=folder / "people.toml",
-        epsilon=epsilon,
-        neighbours="replace" if neighbours == "replace" else "add-remove",
-    )
+    with waiting("making the vault") as told:
+        vault = Vault.init(
+            folder / "vault",
+            table=folder / "people.parquet",
+            domain=folder / "people.toml",
+            epsilon=epsilon,
+            neighbours="replace" if neighbours == "replace" else "add-remove",
+            progress=told,
+        )
     last = ""
     for title, sql, wish in QUESTIONS:
         last = sql or last

@@ -53,8 +53,8 @@ def overdrawn(budget: Budget, spent: int) -> BudgetExceeded:
     """What is said where a fact lowered the limit below what was spent before it."""
     return BudgetExceeded(
         f"what was spent is {budget.symbol} = {needed_words(budget, spent)} to whoever knows the facts, and the vault "
-        f"was to promise {budget.symbol} {equals_text(budget.total)}: nothing more is measured; what was released stays "
-        "free to ask for"
+        f"was to promise {budget.symbol} {equals_text(budget.total)}: nothing more is measured; what was released "
+        "stays free to ask for"
     )
 
 

@@ -1,0 +1,115 @@
+"""discreet user add | list | revoke | log"""
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from discreet.cli.present import Json, VaultPath, command, out, print_json, table
+from discreet.domain.attribute import equals_text
+
+app = typer.Typer(help="Who may ask over HTTP, and with which token.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="the user's name", show_default=False)]
+
+
+@app.command()
+@command
+def add(
+    vault: VaultPath,
+    name: Name,
+    role: Annotated[str, typer.Option(help="analyst, custodian, or auditor, who may look but not ask")] = "analyst",
+    quota: Annotated[
+        str | None, typer.Option(help="the most of the vault's budget that an analyst's questions may spend: 0.2")
+    ] = None,
+    expires: Annotated[str | None, typer.Option(help="how long the token is good for: 30d, 12h, 45m")] = None,
+    as_json: Json = False,
+) -> None:
+    """Add a user, and print their token: once, it is not kept."""
+    from discreet.home import require_whole
+    from discreet.server.auth import add_user, list_users
+
+    require_whole(vault)
+    token = add_user(vault, name, role, quota=quota, expires=expires)
+    [user] = [user for user in list_users(vault) if user.name == name]
+    if as_json:
+        print_json({**user.to_json(), "token": token})
+        return
+    bounds = [
+        *([] if user.quota is None else [f"within {equals_text(user.quota).removeprefix('= ')} of the budget"]),
+        *([] if user.expires is None else [f"until {_clock(user.expires)} UTC"]),
+    ]
+    what = "look" if role == "auditor" else "ask"
+    out.print(f"{escape(name)} may now {what} as {role}{''.join(f', {bound}' for bound in bounds)}.", soft_wrap=True)
+    out.print("The token, shown this once:")
+    out.print(token, soft_wrap=True)
+
+
+@app.command("list")
+@command
+def list_all(vault: VaultPath, as_json: Json = False) -> None:
+    """List the users of a vault."""
+    from discreet.home import require_whole
+    from discreet.server.auth import list_users
+
+    require_whole(vault)
+    users = list_users(vault)
+    if as_json:
+        print_json({"users": users})
+        return
+    rows = [
+        (
+            user.name,
+            user.role,
+            _clock(user.at),
+            "–" if user.quota is None else equals_text(user.quota).removeprefix("= "),
+            "–" if user.expires is None else _clock(user.expires),
+        )
+        for user in users
+    ]
+    table("users", ("name", "role", "since (UTC)", "quota", "until (UTC)"), rows, right=("quota",))
+
+
+@app.command()
+@command
+def revoke(vault: VaultPath, name: Name, as_json: Json = False) -> None:
+    """Take a user's token back: it opens nothing from the next request on."""
+    from discreet.home import require_whole
+    from discreet.server.auth import revoke_user
+
+    require_whole(vault)
+    revoke_user(vault, name)
+    if as_json:
+        print_json({"revoked": name})
+    else:
+        out.print(f"{escape(name)} may no longer ask.")
+
+
+@app.command()
+@command
+def log(
+    vault: VaultPath,
+    user: Annotated[str | None, typer.Option(help="only what this user asked")] = None,
+    last: Annotated[int, typer.Option(min=1, help="so many lines, the last ones")] = 100,
+    as_json: Json = False,
+) -> None:
+    """Show who asked what through the server, and when. What was spent is in the journal, in the same names."""
+    from collections import deque
+
+    from discreet.home import require_whole
+    from discreet.server.log import read_log
+
+    require_whole(vault)
+    lines = list(deque(read_log(vault, user), last))
+    if as_json:
+        print_json({"asked": lines})
+        return
+    rows = [
+        (_clock(line.pop("at")), line.pop("user"), line.pop("verb"), ", ".join(f"{k} {v}" for k, v in line.items()))
+        for line in lines
+    ]
+    table(f"asked of {vault}", ("at (UTC)", "user", "verb", "what"), rows, tight=("at (UTC)", "user", "verb"))
+
+
+def _clock(at: str) -> str:
+    """A time in UTC, without what every line would repeat."""
+    return at.partition("+")[0].partition(".")[0].replace("T", " ")

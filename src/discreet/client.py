@@ -1,0 +1,340 @@
+"""A vault behind `discreet serve`, with the verbs of Vault: `Client("http://localhost:8801", token).ask("…")`."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote, urlencode
+
+from discreet.errors import ArchiveError, EngineError, ServerError, UnsupportedQuery
+from discreet.http_json import STRANGER, Json, base_of, call, fetch
+from discreet.progress import Progress, silent
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Number = str | float | Fraction
+T = TypeVar("T")
+POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class RemoteRow:
+    """One number of an answer: of a group (its labels) and an aggregate (its column)."""
+
+    labels: Mapping[str, str]
+    column: str
+    value: float | None
+    low: float | None
+    high: float | None
+    kind: str
+
+
+@dataclass(frozen=True)
+class RemoteAnswer:
+    """An answer to one SELECT, with an interval beside every number."""
+
+    text: str
+    rows: tuple[RemoteRow, ...]
+    confidence: float
+    kind: str
+    asked: str | None
+    answered: str | None
+    relaxation_error: float
+    cost: Fraction
+    guarantee: Json
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, body: Json) -> "RemoteAnswer":
+        names = ("labels", "column", "value", "low", "high", "kind")
+        return cls(
+            text=body["sql"],
+            rows=tuple(RemoteRow(**{name: row[name] for name in names}) for row in body["rows"]),
+            confidence=body["confidence"],
+            kind=body["kind"],
+            asked=body["asked"],
+            answered=body["answered"],
+            relaxation_error=body["relaxation_error"],
+            cost=Fraction(body["cost"]),
+            guarantee=body["guarantee"],
+            notes=tuple(body["notes"]),
+        )
+
+    @property
+    def only(self) -> RemoteRow:
+        if len(self.rows) != 1:
+            raise UnsupportedQuery(f"this answer has {len(self.rows)} numbers; look at .rows")
+        return self.rows[0]
+
+    @property
+    def value(self) -> float | None:
+        return self.only.value
+
+    def interval(self) -> tuple[float | None, float | None]:
+        """Bounds that hold the truth of the answered region with the confidence that was asked for."""
+        return self.only.low, self.only.high
+
+
+@dataclass(frozen=True)
+class RemoteForecast:
+    """What one aggregate of a question would be answered from, and how far off it would be."""
+
+    column: str
+    kinds: Mapping[str, int]
+    halfwidth: float | None
+    scale: float
+
+
+@dataclass(frozen=True)
+class RemoteExplanation:
+    """What an answer would cost and be worth."""
+
+    text: str
+    forecasts: tuple[RemoteForecast, ...]
+    confidence: float
+    cost: Fraction
+    left: Fraction
+    more: int | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RemoteBudget:
+    """What a vault may spend, the most that anyone's row has spent, what is left there, and who spent it."""
+
+    guarantee: Json
+    spent: Fraction
+    left: Fraction
+    charges: int
+    pending: tuple[int, ...]
+    by_user: Mapping[str, Fraction]
+
+
+@dataclass(frozen=True)
+class RemoteCube:
+    """A published cube on a server: cuboids are fetched when they are asked for."""
+
+    client: "Client" = field(repr=False)
+    name: str
+    about: Json = field(repr=False)
+    sliced: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The dimensions that can be asked for."""
+        return tuple(name for name in self.about["dimensions"] if name not in self.sliced)
+
+    def __getitem__(self, names: str | tuple[str, ...]) -> "xr.DataArray":
+        """A cuboid, its axes in the order of the names; `cube[()]` is the total."""
+        import xarray as xr
+
+        asked = (names,) if isinstance(names, str) else names
+        body = self.client.get(f"{self._path}/cuboid", self._view(asked))
+        told = {key: body[key] for key in ("variance", "halfwidth", "confidence", "guarantee")}
+        return xr.DataArray(body["count"], dims=list(asked), coords=body["labels"], name="count", attrs=told)
+
+    def halfwidth(self, *names: str, confidence: float = 0.95) -> float:
+        """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability."""
+        view = [*self._view(names), ("confidence", str(confidence))]
+        return float(self.client.get(f"{self._path}/cuboid", view)["halfwidth"])
+
+    def slice(self, **values: object) -> "RemoteCube":
+        """The cube of those people only; it has the dimensions that are left."""
+        chosen = {**self.sliced, **{name: str(value) for name, value in values.items()}}
+        return RemoteCube(self.client, self.name, self.about, chosen)
+
+    def save(self, path: str | Path) -> None:
+        """Download the cube to a new folder, which `Cube.load` and `discreet cube show` read."""
+        folder = Path(path)
+        try:
+            folder.mkdir(parents=True)
+            for file in ("sources.parquet", "cuboids.parquet", "datapackage.json"):
+                (folder / file).write_bytes(self.client.download(f"{self._path}/files/{file}"))
+        except OSError:
+            raise ArchiveError(f"{folder} cannot be written; is it there already, and is there space?") from None
+
+    @property
+    def _path(self) -> str:
+        return f"/cubes/{quote(self.name, safe='')}"
+
+    def _view(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        return [*(("by", name) for name in names), *(("slice", f"{name}={of}") for name, of in self.sliced.items())]
+
+
+@dataclass(frozen=True)
+class Client:
+    """Speaks to one server in one user's name. Its errors are those of Vault, with the server's address before them;
+    one that cannot be reached is a ServerError."""
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url", base_of(self.url, ServerError))
+
+    def ask(
+        self,
+        sql: str,
+        *,
+        scale: Number | None = None,
+        within: Number | None = None,
+        confidence: Number | None = None,
+        refine: bool = False,
+    ) -> RemoteAnswer:
+        """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed."""
+        wish = _wish(scale, within, confidence)
+        return _made(self.url, RemoteAnswer.of, self.post("/ask", {"sql": sql, **wish, "refine": refine}))
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        scale: Number | None = None,
+        within: Number | None = None,
+        confidence: Number | None = None,
+    ) -> RemoteExplanation:
+        """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
+        return _made(self.url, _explanation, self.post("/explain", {"sql": sql, **_wish(scale, within, confidence)}))
+
+    def describe(self) -> Json:
+        """The vault in public terms: its domain and its promise."""
+        return self.get("/describe")
+
+    def me(self) -> Json:
+        """Whose token this is: name, role, quota, and what their questions have spent."""
+        return self.get("/me")
+
+    def budget(self) -> RemoteBudget:
+        """What is spent and what is left, and what each user's questions spent."""
+        return _made(self.url, _budget, self.get("/budget"))
+
+    def budget_map(self, rows: str, columns: str) -> "xr.DataArray":
+        """The least that is left for each pair of codes of two attributes, over all codes of the others."""
+        import xarray as xr
+
+        body = self.get("/budget/map", [("rows", rows), ("columns", columns)])
+        labels = {rows: body["row_labels"], columns: body["column_labels"]}
+        return xr.DataArray(body["left"], dims=[rows, columns], coords=labels, name="left")
+
+    def entries(self, after: int = 0) -> Iterator[Json]:
+        """The journal, entry by entry, with what each one says in words."""
+        return self._pages("/ledger", "entries", after)
+
+    def releases(self) -> Iterator[Json]:
+        """Everything that was released, in order, without its numbers."""
+        return self._pages("/releases", "releases", 0)
+
+    def release(self, charge: int) -> Json:
+        """One release, by the number of its charge: values, variances, guarantee, receipt."""
+        return self.get(f"/releases/{int(charge)}")
+
+    def list_facts(self) -> Json:
+        """Every fact, with what it does to privacy by itself, and all together."""
+        return self.get("/facts")
+
+    def add_fact(self, sql: str, value: int) -> Json:
+        """Account for the exact answer of a COUNT that is public anyway. For custodians."""
+        return self.post("/facts", {"sql": sql, "value": value})
+
+    def plan_cube(self, **wish: object) -> Json:
+        """Which cuboids would be measured, and how exact each would be: `epsilon`, `cuboids`, … as for Vault."""
+        return self.post("/cubes/plan", _cube_wish(wish))
+
+    def publish_cube(self, name: str, *, progress: Progress = silent, **wish: object) -> RemoteCube:
+        """Publish a cube by a name, and wait for it. For custodians. What was charged stands, whatever happens:
+        `charge=N` goes on from it."""
+        job = self.post(f"/cubes/{quote(name, safe='')}", _cube_wish(wish))
+        while job["state"] == "running":
+            progress(job["doing"], job["done"])
+            time.sleep(POLL_SECONDS)
+            job = self.get(f"/jobs/{quote(name, safe='')}")
+        if job["state"] != "done":
+            error = job["error"] or {"kind": "interrupted", "message": "the server ended while it published"}
+            stands = "" if job["charge"] is None else f"; charge {job['charge']} stands, publish with charge=…"
+            raise EngineError(f"{self.url}: {error['kind']}: {error['message']}{stands}")
+        return self.cube(name)
+
+    def cubes(self) -> list[str]:
+        """The names of the published cubes."""
+        return [str(cube["name"]) for cube in self.get("/cubes")["cubes"]]
+
+    def cube(self, name: str) -> RemoteCube:
+        """A published cube."""
+        return RemoteCube(self, name, self.get(f"/cubes/{quote(name, safe='')}"))
+
+    def buckets(self) -> list[Json]:
+        """The published buckets, with what each promises."""
+        return list(self.get("/buckets")["buckets"])
+
+    def ask_subsets(self, subsets: Sequence[object], predicate: str) -> Json:
+        """Counts over subsets of a SuLQ database's roster; each is one of its queries."""
+        from discreet.query.subset import subset_of, subset_to_json
+
+        named = [subset_to_json(subset_of(subset)) for subset in subsets]
+        return self.post("/sulq/ask", {"predicate": predicate, "subsets": named})
+
+    def get(self, path: str, query: Sequence[tuple[str, str]] = ()) -> Json:
+        """What the API answers at a path below /api/v1."""
+        return call(self.url, _with(path, query), None, self.token, ServerError)
+
+    def post(self, path: str, body: Json) -> Json:
+        return call(self.url, path, body, self.token, ServerError)
+
+    def download(self, path: str, query: Sequence[tuple[str, str]] = ()) -> bytes:
+        """A file of the API, as it is."""
+        return fetch(self.url, _with(path, query), None, self.token, ServerError)
+
+    def _pages(self, path: str, key: str, after: int) -> Iterator[Json]:
+        following: int | None = after
+        while following is not None:
+            page = self.get(path, [("after", str(following)), ("limit", "1000")])
+            yield from page[key]
+            following = page["next"]
+
+
+def _with(path: str, query: Sequence[tuple[str, str]]) -> str:
+    return f"{path}?{urlencode(list(query))}" if query else path
+
+
+def _wish(scale: Number | None, within: Number | None, confidence: Number | None) -> Json:
+    """Exact numbers travel as text."""
+    wish = {"scale": scale, "within": within, "confidence": confidence}
+    return {key: None if value is None else str(value) for key, value in wish.items()}
+
+
+def _cube_wish(wish: Mapping[str, object]) -> Json:
+    return {key: str(value) if isinstance(value, Fraction) else value for key, value in wish.items()}
+
+
+def _explanation(body: Json) -> RemoteExplanation:
+    return RemoteExplanation(
+        text=body["sql"],
+        forecasts=tuple(RemoteForecast(**forecast) for forecast in body["aggregates"]),
+        confidence=body["confidence"],
+        cost=Fraction(body["cost"]),
+        left=Fraction(body["left"]),
+        more=body["more"],
+        notes=tuple(body["notes"]),
+    )
+
+
+def _budget(body: Json) -> RemoteBudget:
+    return RemoteBudget(
+        guarantee=body["guarantee"],
+        spent=Fraction(body["spent"]),
+        left=Fraction(body["left"]),
+        charges=body["charges"],
+        pending=tuple(body["pending"]),
+        by_user={name: Fraction(spent) for name, spent in body["by_user"].items()},
+    )
+
+
+def _made(url: str, make: Callable[[Json], T], body: Json) -> T:
+    """A result from its JSON. Raises ServerError where a stranger answered."""
+    try:
+        return make(body)
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
+        raise ServerError(f"{url} {STRANGER}") from None

@@ -1,0 +1,70 @@
+"""The HTTP API over one vault: JSON in, JSON out, one shape of error, and a token for everything but health."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from discreet.http_json import API
+from discreet.server import schema
+from discreet.server.console.mount import add_console
+from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
+from discreet.server.door import HEALTH, Door, Told, answer_refusals
+from discreet.server.pace import Bucket
+from discreet.server.routes import account, ask, buckets, cubes
+from discreet.server.shelf import Shelf
+from discreet.vault import Vault
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": schema.Refusal, "description": "It was not understood, or cannot be answered privately."},
+    401: {"model": schema.Refusal, "description": "The token is missing, unknown, expired or revoked."},
+    403: {"model": schema.Refusal, "description": "The role does not allow it."},
+    404: {"model": schema.Refusal, "description": "Nothing is there."},
+    409: {"model": schema.Refusal, "description": "It does not fit the budget, or the quota."},
+    413: {"model": schema.Refusal, "description": "The body is too large."},
+    429: {"model": schema.Refusal, "description": "Too many requests; Retry-After says when."},
+    503: {"model": schema.Refusal, "description": "The vault cannot answer now: its disk, its journal or its table."},
+}
+
+
+def create_app(vault: Vault, *, slot: float = DEFAULT_SLOT, rate: float = DEFAULT_RATE) -> FastAPI:
+    """The application of one vault. Any number of threads and processes may serve the same one.
+
+    Measured answers leave on a grid of `slot` seconds, 0 for none; a user may send `rate` requests a second, 0 for any.
+    """
+    desk, shelf = FrontDesk(vault, Bucket(rate), slot), Shelf(vault.path)
+    app = FastAPI(
+        title="Discreet",
+        version="1",
+        description="A private statistical database. Every answer is public knowledge to all its users.",
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.desk, app.state.shelf = desk, shelf
+    app.add_middleware(Door, desk=desk)
+    answer_refusals(app, str(vault.path))
+
+    @app.get(HEALTH, response_model=schema.Health, tags=["health"])
+    def health() -> Told:
+        """Whether the server is up. The one route that takes no token."""
+        return Told({"status": "ok"})
+
+    for routes in (ask.routes(desk), account.routes(desk), cubes.routes(desk, shelf), buckets.routes(shelf)):
+        app.include_router(routes, prefix=API, responses=REFUSALS)
+    add_console(app, desk, shelf)
+    app.openapi = lambda: _with_tokens(app)  # type: ignore[method-assign]
+    return app
+
+
+def _with_tokens(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, which says that everything but health takes a token; made once."""
+    if app.openapi_schema is None:
+        document = FastAPI.openapi(app)
+        schemes = document["components"].setdefault("securitySchemes", {})
+        schemes["token"] = {"type": "http", "scheme": "bearer"}
+        for path, methods in document["paths"].items():
+            for operation in methods.values():
+                operation["security"] = [] if path == HEALTH else [{"token": []}]
+                operation["responses"].pop("422", None)
+    return app.openapi_schema or {}

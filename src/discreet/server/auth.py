@@ -1,0 +1,191 @@
+"""Who may ask: users of a vault, each with a token of 256 random bits that is shown once and kept as its SHA-256."""
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from discreet.errors import AccessDenied, VaultError
+from discreet.ledger.budget import Number, exact_amount
+from discreet.release.archive import sync_folder
+
+USERS = "users.json"
+OVER_MYSQL = "mysql.served"
+"""A file that is there from the first time on that a vault is served over MySQL."""
+TOKEN_BYTES = 32
+Role = Literal["custodian", "analyst", "auditor"]
+MAY_ASK: tuple[Role, ...] = ("custodian", "analyst")
+"""Auditors look, and spend nothing."""
+LIFETIME = re.compile(r"(\d{1,5})([dhm])")
+LENGTHS = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}
+
+
+@dataclass(frozen=True)
+class User:
+    """A name with a role. `token` is the SHA-256 of what they were given, never that itself."""
+
+    name: str
+    role: Role
+    token: str
+    at: str
+    quota: Fraction | None = None
+    """The most of the vault's budget that their own questions may spend, together; None: all of it."""
+    expires: str | None = None
+    """From when on the token opens nothing, in UTC."""
+    native: str | None = None
+    """SHA-1 of the token's SHA-1, by which MySQL's handshake knows it; kept only where that port was on."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The user without the token's hash."""
+        return {"name": self.name, "role": self.role, "at": self.at, "quota": self.quota, "expires": self.expires}
+
+    def is_expired(self, now: datetime) -> bool:
+        return self.expires is not None and now >= datetime.fromisoformat(self.expires)
+
+
+def add_user(home: Path, name: str, role: str, *, quota: Number | None = None, expires: str | None = None) -> str:
+    """Make a user and return their token. It is not kept, so it cannot be shown again.
+
+    `expires` is how long the token is good for, as in 30d, 12h or 45m.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
+        raise AccessDenied("a user's name has up to 64 letters, digits, dots and dashes, and begins with a letter")
+    if role not in get_args(Role):
+        raise AccessDenied(f"a role is one of {', '.join(get_args(Role))}")
+    if quota is not None and role != "analyst":
+        raise AccessDenied(f"a quota is for analysts; this would be a{'n' * (role == 'auditor')} {role}")
+    most, now = None if quota is None else exact_amount(quota, "a quota"), datetime.now(UTC)
+    until = None if expires is None else (now + _lifetime(expires)).isoformat(timespec="seconds")
+    token = secrets.token_hex(TOKEN_BYTES)
+    with _changing(home) as users:
+        if any(user.name == name for user in users):
+            raise AccessDenied(f"there is a user {name} already; revoke them first, or choose another name")
+        since = now.isoformat(timespec="seconds")
+        users.append(User(name, role, _digest(token), since, most, until, _native(home, token)))  # type: ignore[arg-type]
+    return token
+
+
+def _lifetime(text: str) -> timedelta:
+    found = LIFETIME.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        raise AccessDenied(f"{text!r} is no length of time; say 30d, 12h or 45m")
+    return int(found[1]) * LENGTHS[found[2]]
+
+
+def revoke_user(home: Path, name: str) -> None:
+    """Forget a user: their token opens nothing from the next request on. What they spent stays spent in their name."""
+    with _changing(home) as users:
+        kept = [user for user in users if user.name != name]
+        if len(kept) == len(users):
+            raise AccessDenied(f"there is no user {name}; see `discreet user list {home}`")
+        users[:] = kept
+
+
+def list_users(home: Path) -> list[User]:
+    """The users of a vault, as they are on disk now."""
+    path = home / USERS
+    try:
+        found = path.stat()
+        # The file is replaced as a whole when it changes, so that another content has another inode or time.
+        return list(_read(path, (found.st_ino, found.st_mtime_ns, found.st_size)))
+    except FileNotFoundError:
+        return []
+    except OSError:
+        raise VaultError(f"{path} cannot be read; may you read it?") from None
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, _version: tuple[int, int, int]) -> tuple[User, ...]:
+    text = path.read_text(encoding="utf-8")
+    try:
+        return tuple(_user(user) for user in json.loads(text)["users"])
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        raise VaultError(f"{path} is damaged; restore it from a backup, or remove it and add users") from None
+
+
+def _user(body: dict[str, Any]) -> User:
+    quota, expires = body.get("quota"), body.get("expires")
+    if expires is not None:
+        datetime.fromisoformat(expires)
+    return User(**{**body, "quota": None if quota is None else Fraction(quota)})
+
+
+def authenticate(home: Path, token: str) -> User:
+    """The user whose token this is. It takes as long for a wrong one, wherever it differs."""
+    digest = _digest(token)
+    found = None
+    for user in list_users(home):
+        if hmac.compare_digest(user.token, digest):
+            found = user
+    if found is None:
+        raise AccessDenied("this token is not known here; ask the custodian for one: `discreet user add`")
+    if found.is_expired(datetime.now(UTC)):
+        raise AccessDenied(f"this token of {found.name} expired on {found.expires}; ask the custodian for another")
+    return found
+
+
+def require_asking(user: User) -> None:
+    """Raise unless the user may spend queries."""
+    if user.role not in MAY_ASK:
+        raise AccessDenied(f"{user.name} is an {user.role}, and may look but not ask")
+
+
+def require_custodian(user: User, what: str) -> None:
+    """Raise unless the user may do what only custodians do."""
+    if user.role != "custodian":
+        article = "an" if user.role[0] == "a" else "a"
+        raise AccessDenied(f"{user.name} is {article} {user.role}, and only a custodian may {what}")
+
+
+def allow_mysql(home: Path) -> list[str]:
+    """From now on new tokens open the MySQL port as well. Returns the names of users whose tokens do not."""
+    try:
+        (home / OVER_MYSQL).touch(mode=0o600)
+    except OSError:
+        raise VaultError(f"{home} cannot be written; is it a vault, and may you write there?") from None
+    return [user.name for user in list_users(home) if user.native is None]
+
+
+def _native(home: Path, token: str) -> str | None:
+    if not (home / OVER_MYSQL).exists():
+        return None
+    return hashlib.sha1(hashlib.sha1(token.encode()).digest()).hexdigest()
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+@contextmanager
+def _changing(home: Path) -> Iterator[list[User]]:
+    """The users, to be changed by one process at a time; written aside and renamed, readable by the owner only."""
+    try:
+        lock = os.open(home / f".{USERS}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        raise VaultError(f"{home} cannot be written; is it a vault, and may you write there?") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        users = list_users(home)
+        yield users
+        aside = home / f".{USERS}.part"
+        with open(aside, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            json.dump({"users": [asdict(user) for user in users]}, file, indent=2, default=str)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(home / USERS)
+        sync_folder(home)
+    except OSError:
+        raise VaultError(f"{home / USERS} cannot be written; is there space?") from None
+    finally:
+        os.close(lock)

@@ -1,0 +1,207 @@
+// What the pages do besides being read. Everything works without it, with a page for each step.
+
+document.documentElement.classList.add("scripted");
+
+const PATIENCE = 180; // milliseconds of quiet before a changed form is looked at
+
+/** The part of a page that an address or a form stands for, as HTML. A later call makes an earlier one moot. */
+const running = new Map();
+async function fetchPart(target, address, options = {}) {
+  running.get(target)?.abort();
+  const control = new AbortController();
+  running.set(target, control);
+  target.setAttribute("aria-busy", "true");
+  try {
+    const reply = await fetch(address, {
+      ...options,
+      headers: { "X-Part": "1", ...options.headers },
+      signal: control.signal,
+    });
+    if (reply.redirected && new URL(reply.url).pathname === "/login") {
+      location.reload();
+      return false;
+    }
+    const text = await reply.text();
+    const restore = keepFocus(target);
+    if (reply.headers.get("Content-Type")?.startsWith("text/html")) target.innerHTML = text;
+    else refuse(target, JSON.parse(text).error?.message ?? "The server refused.");
+    restore();
+    return reply.ok;
+  } catch (error) {
+    if (error.name === "AbortError") return false;
+    refuse(target, "The server did not answer. Is it still running?");
+    return false;
+  } finally {
+    if (running.get(target) === control) {
+      running.delete(target);
+      target.removeAttribute("aria-busy");
+    }
+  }
+}
+
+function refuse(target, words) {
+  const said = document.createElement("p");
+  said.className = "refusal";
+  said.setAttribute("role", "alert");
+  said.textContent = words;
+  target.replaceChildren(said);
+}
+
+/** Who has the focus keeps it when a part is replaced, and what was typed meanwhile stays. */
+function keepFocus(target) {
+  const held = document.activeElement;
+  if (!target.contains(held)) return () => {};
+  const { id, value, selectionStart, selectionEnd } = held;
+  const address = held.getAttribute("href");
+  return () => {
+    const found =
+      (id && document.getElementById(id)) || [...target.querySelectorAll("a")].find((a) => a.getAttribute("href") === address);
+    found?.focus({ preventScroll: true });
+    if (found?.matches("input:not([type]), textarea")) {
+      found.value = value;
+      found.setSelectionRange(selectionStart, selectionEnd);
+    }
+  };
+}
+
+function postForm(form) {
+  return {
+    method: "POST",
+    headers: { "Content-Type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams(new FormData(form)),
+  };
+}
+
+function later(work) {
+  let waiting;
+  return () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(work, PATIENCE);
+  };
+}
+
+function askPage(form) {
+  const forecast = document.getElementById("forecast");
+  const answer = document.getElementById("answer");
+  const sql = document.getElementById("sql");
+  const explain = async () => {
+    countChoices(form);
+    await fetchPart(forecast, form.dataset.explain, postForm(form));
+    const shown = forecast.querySelector("[data-sql]");
+    if (form.elements.mode.value === "pick" && shown) sql.value = shown.textContent;
+  };
+  form.addEventListener("input", later(explain));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = form.querySelector("button.primary");
+    button.disabled = true;
+    await fetchPart(answer, form.action, postForm(form));
+    button.disabled = false;
+    answer.scrollIntoView({ block: "nearest", behavior: "smooth" });
+    await explain();
+  });
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+  explain();
+}
+
+function countChoices(form) {
+  for (const details of form.querySelectorAll("details.filter")) {
+    const chosen = [...details.querySelectorAll("input:checked")].map((box) => box.nextElementSibling.textContent);
+    details.querySelector("[data-count]").textContent = chosen.length ? chosen.join(", ") : "any";
+  }
+}
+
+/** A form that shows its part again whenever it changes, and keeps the address in step; it may be in that part. */
+const looks = new WeakMap();
+function look(form) {
+  if (!looks.has(form)) {
+    const show = () => {
+      const address = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
+      history.replaceState(null, "", address);
+      fetchPart(document.querySelector(form.dataset.live), address);
+    };
+    looks.set(form, later(show));
+  }
+  looks.get(form)();
+}
+
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.("form[data-live]");
+  if (!form) return;
+  for (const shown of form.querySelectorAll(`output[for="${event.target.id}"]`)) shown.value = shownValue(event.target);
+  look(form);
+});
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest?.("form[data-live]");
+  if (!form) return;
+  event.preventDefault();
+  look(form);
+});
+
+function shownValue(field) {
+  const values = field.dataset.values?.split(" ");
+  return values ? values[Number(field.value)] : field.value;
+}
+
+/** Links that change one part of the page only; going back shows the page as it was. */
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-part]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  const target = document.querySelector(link.dataset.part);
+  if (!target) return;
+  event.preventDefault();
+  history.pushState(null, "", link.href);
+  fetchPart(target, link.href);
+});
+addEventListener("popstate", () => location.reload());
+
+/** Heat maps: what is under the pointer, in words. */
+document.addEventListener("pointermove", (event) => {
+  const map = event.target.closest?.("svg[data-heat]");
+  if (!map) return;
+  const { rows, columns, values } = (map.read ??= JSON.parse(map.dataset.heat));
+  const plot = map.querySelector(".ground").getBoundingClientRect();
+  const column = Math.floor(((event.clientX - plot.left) / plot.width) * columns.length);
+  const row = Math.floor(((event.clientY - plot.top) / plot.height) * rows.length);
+  const said = values[row]?.[column];
+  const output = map.closest("figure").querySelector("output");
+  if (said !== undefined && rows[row] !== undefined) output.value = `${rows[row]} · ${columns[column]}: ${said}`;
+});
+
+document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+const question = document.getElementById("question");
+if (question) askPage(question);
+
+/** Publish a planned cube by the API, and tell how far it is until it is there. */
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest?.("form[data-publish]");
+  if (!form) return;
+  event.preventDefault();
+  const { currency, amount, planner, dimensions } = form.dataset;
+  const name = form.elements.name.value;
+  const said = form.querySelector("output");
+  form.querySelector("button").disabled = true;
+  const order = { [currency]: amount, planner, dimensions: dimensions.split("|") };
+  try {
+    let reply = await fetch(`/api/v1/cubes/${encodeURIComponent(name)}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(order),
+    });
+    let job = await reply.json();
+    while (reply.ok && job.state === "running") {
+      said.value = `${job.doing}, ${Math.round(100 * job.done)}%`;
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      reply = await fetch(`/api/v1/jobs/${encodeURIComponent(name)}`);
+      job = await reply.json();
+    }
+    if (job.state === "done") location.assign(`/cube/${encodeURIComponent(name)}`);
+    else said.value = job.error?.message ?? `the publish was ${job.state}`;
+  } catch {
+    said.value = "The server did not answer. Is it still running?";
+  } finally {
+    form.querySelector("button").disabled = false;
+  }
+});

@@ -1,0 +1,170 @@
+"""Budget: what is left by region, over time and for each user, and how many more questions it is good for."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fastapi.responses import Response
+
+from discreet.answer.policy import noise_within
+from discreet.domain.region import Box, Region
+from discreet.errors import DiscreetError
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.spend import Cost
+from discreet.query.plan import Measurement, Plan
+from discreet.query.query import Count
+from discreet.server.auth import list_users
+from discreet.server.console.heat import Heat, heat_map
+from discreet.server.console.page import number
+from discreet.server.console.visit import Visit
+from discreet.sql.parse import parse
+from discreet.sql.word import identifier, where_text
+from discreet.vault import Vault
+
+WITHINS = (30, 100, 300, 1000, 3000)
+LATEST = 2000
+"""So many charges back is the story of the budget told."""
+MOST_CELLS = 20_000
+"""No map has more cells."""
+
+
+def show(visit: Visit) -> Response:
+    """The page, or its part with the map and the questions."""
+    report, budget = visit.vault.budget(), visit.vault.ledger.budget
+    shown: dict[str, Any] = {
+        "report": report,
+        "symbol": budget.symbol,
+        "total": budget.total,
+        "share": float(report.spent / budget.total) if budget.total else 1.0,
+        "users": _users(visit.vault, report.by_user),
+        "history": spending(visit.vault.ledger) if visit.answers_sql else None,
+        "regional": visit.answers_sql,
+    }
+    if visit.answers_sql:
+        shown |= _map(visit) | _questions(visit)
+    return visit.page("budget.html", **shown)
+
+
+def _map(visit: Visit) -> dict[str, Any]:
+    """What is left by two attributes: those chosen, or the first two that make a map worth looking at."""
+    domain = visit.vault.domain
+    names = [attribute.name for attribute in domain.attributes if attribute.size > 1]
+    if len(names) < 2:
+        return {"heat": None, "names": names, "down": "", "across": ""}
+    by_size = sorted(names, key=lambda name: -domain[name].size)
+    across = _one_of(visit.first("across"), names, by_size[0])
+    others = [name for name in by_size if name != across and domain[name].size * domain[across].size <= MOST_CELLS]
+    down = _one_of(visit.first("down"), others, others[0] if others else "")
+    return {"heat": _heat(visit.vault, down, across) if down else None, "names": names, "down": down, "across": across}
+
+
+def _heat(vault: Vault, down: str, across: str) -> Heat:
+    symbol, domain = vault.ledger.budget.symbol, vault.domain
+    left = vault.budget_map(down, across)
+    limits = (0.0, float(vault.ledger.budget.total))
+
+    def words(amount: float) -> str:
+        return f"{symbol} {number(amount, 3)}"
+
+    axes = (down, domain[down].labels), (across, domain[across].labels)
+    return heat_map(left, *axes, words, words, limits)
+
+
+def _one_of(name: str, names: list[str], default: str) -> str:
+    return name if name in names else default
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Questions of one accuracy: what each costs, and how many more of them fit."""
+
+    within: int
+    cost: Fraction | None
+    more: int | None
+
+
+def _questions(visit: Visit) -> dict[str, Any]:
+    """How many more counts of one region, by accuracy."""
+    vault, where = visit.vault, visit.first("where")
+    mistake, region = None, vault.domain.everything
+    try:
+        if where:
+            region = parse(f"SELECT COUNT(*) FROM {identifier(vault.domain.name)} WHERE {where}", vault.domain).where
+    except DiscreetError as error:
+        mistake = visit.public(error)
+    return {
+        "where": where,
+        "mistake": mistake,
+        "region": where_text(region, vault.domain),
+        "left_there": vault.ledger.budget.amount_of(vault.ledger.left(region)),
+        "kinds": [_kind(vault, region, within) for within in WITHINS],
+        "confidence": vault.policy.confidence,
+    }
+
+
+def _kind(vault: Vault, region: Region, within: int) -> Kind:
+    budget = vault.ledger.budget
+    noise = noise_within(Fraction(within), vault.policy.confidence, budget)
+    units = Plan((Measurement(Count(region, ()), noise),)).cost(vault.domain, budget).peak
+    return Kind(within, budget.amount_of(units), vault.ledger.left(region) // units)
+
+
+def _users(vault: Vault, spent: dict[str, Fraction]) -> list[dict[str, Any]]:
+    """Everybody who has spent, or may: with their quota, and which part of it is gone."""
+    known = {user.name: user for user in list_users(vault.path)}
+    total = vault.ledger.budget.total
+    lines = []
+    for name in sorted({*spent, *known}):
+        user, gone = known.get(name), spent.get(name, Fraction())
+        quota = user.quota if user is not None else None
+        share = float(gone / (quota or total)) if (quota or total) else 0.0
+        role = user.role if user is not None else "revoked"
+        lines.append({"name": name, "role": role, "spent": gone, "quota": quota, "share": share})
+    return lines
+
+
+@dataclass(frozen=True)
+class History:
+    """What the point with the least left has spent, charge after charge, as shares of the limit; oldest first."""
+
+    shares: tuple[float, ...]
+    first: str
+    last: str
+    earlier: bool
+    """Whether there were charges before the first one shown."""
+
+    @property
+    def line(self) -> str:
+        """The shares as a stair in a box of 100 × 100, as an SVG path."""
+        step = 100 / len(self.shares)
+        stairs = "".join(f"H{place * step:.2f}V{100 - 100 * share:.2f}" for place, share in enumerate(self.shares))
+        return f"M0 {100 - 100 * self.shares[0]:.2f}{stairs}H100"
+
+
+def spending(ledger: Ledger) -> History | None:
+    """How the budget went where most of it is spent; None before the first charge of this table."""
+    since = max(ledger.refreshed, ledger.head.seq - 2 * LATEST)
+    charges = [entry.parsed() for entry in ledger.entries(since) if entry.kind == "charge"][-LATEST:]
+    if not charges:
+        return None
+    point, limit = most_spent(ledger), ledger.budget.limit
+    costs = [Cost.from_json(charge["cost"]).at(point) for charge in charges]
+    now = ledger.spent_max
+    levels = [now - sum(costs)]
+    for cost in costs:
+        levels.append(levels[-1] + cost)
+    shares = tuple(max(level, 0) / limit for level in levels)
+    return History(shares, charges[0]["at"][:16], charges[-1]["at"][:16], levels[0] > 0)
+
+
+def most_spent(ledger: Ledger) -> tuple[int, ...]:
+    """A point with the least left, found by halving the domain: of two halves one has as little left as the whole."""
+    box = ledger.domain.everything.boxes[0]
+    least = ledger.left(Region((box,)))
+    for axis in range(len(box.low)):
+        while box.low[axis] < box.high[axis]:
+            middle = (box.low[axis] + box.high[axis]) // 2
+            lower = Box(box.low, (*box.high[:axis], middle, *box.high[axis + 1 :]))
+            upper = Box((*box.low[:axis], middle + 1, *box.low[axis + 1 :]), box.high)
+            box = lower if ledger.left(Region((lower,))) == least else upper
+    return box.low

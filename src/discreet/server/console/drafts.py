@@ -1,0 +1,38 @@
+"""Plans of cubes that somebody looks at: made once, and then only their noise changes as ε is dragged."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from discreet.domain.attribute import number_text
+from discreet.ledger.budget import PureBudget
+from discreet.vault import Vault
+
+if TYPE_CHECKING:
+    from discreet.cube.plan import CubePlan
+
+MOST_KEPT = 32
+
+
+@dataclass
+class Drafts:
+    """Plans that were made. Another amount changes a plan's noise only, not its sources nor their shares."""
+
+    vault: Vault
+    _kept: "OrderedDict[tuple[Any, ...], CubePlan]" = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def plan(self, dimensions: tuple[str, ...], planner: str, amount: Fraction) -> "CubePlan":
+        """A plan for these dimensions that spends this much."""
+        budget = self.vault.ledger.budget
+        key = (dimensions, planner, budget)
+        with self._lock:
+            if key not in self._kept:
+                spent = {"epsilon" if isinstance(budget, PureBudget) else "rho": number_text(amount)}
+                self._kept[key] = self.vault.plan_cube(dimensions=dimensions, planner=planner, **spent)  # type: ignore[arg-type]
+                while len(self._kept) > MOST_KEPT:
+                    self._kept.popitem(last=False)
+            kept = self._kept[key]
+        return kept if kept.noise.budget == amount else replace(kept, noise=replace(kept.noise, budget=amount))

@@ -1,0 +1,93 @@
+"""The console on an application: its pages, and the session that leads to the door."""
+
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from discreet.errors import DiscreetError
+from discreet.http_json import API
+from discreet.server.console import ask, buckets, budget, cube, lattice, ledger, plan
+from discreet.server.console.drafts import Drafts
+from discreet.server.console.session import Session
+from discreet.server.console.visit import Fields, Visit
+from discreet.server.desk import FrontDesk
+from discreet.server.door import STATUS
+from discreet.server.shelf import Shelf
+from discreet.sql.word import identifier
+from discreet.vault import Vault
+
+View = Callable[[Visit], Response]
+Deed = Callable[[Visit], Awaitable[Response]]
+MOST_FIELDS = 2000
+
+READ: tuple[tuple[str, View], ...] = (
+    ("/", ask.show),
+    ("/ask", ask.show),
+    ("/cube", cube.show),
+    ("/cube/{name}", cube.show),
+    ("/lattice", lattice.show),
+    ("/lattice/{name}", lattice.show),
+    ("/budget", budget.show),
+    ("/releases", ledger.show_releases),
+    ("/releases/{charge}", ledger.show_release),
+    ("/ledger", ledger.show_entries),
+    ("/buckets", buckets.show),
+    ("/plan", plan.show),
+)
+WRITE: tuple[tuple[str, Deed], ...] = (
+    ("/ask", ask.answer),
+    ("/ask/explain", ask.explain),
+)
+
+
+def add_console(app: FastAPI, desk: FrontDesk, shelf: Shelf) -> None:
+    """Serve the pages of a vault beside its API, through the same door, desk and shelf. Call it when the door is on."""
+    drafts = Drafts(desk.vault)
+    for path, view in READ:
+        app.add_api_route(path, _route(_in_thread(view), desk, shelf, drafts), methods=["GET"], include_in_schema=False)
+    for path, deed in WRITE:
+        app.add_api_route(path, _route(deed, desk, shelf, drafts), methods=["POST"], include_in_schema=False)
+    app.add_middleware(Session, home=desk.vault.path, api=API)
+    threading.Thread(target=_warm, args=(desk.vault, shelf), name="console", daemon=True).start()
+
+
+def _warm(vault: Vault, shelf: Shelf) -> None:
+    """Have at hand what the first visitor would wait for: what is known, the newest cube, compiled code."""
+    with suppress(DiscreetError):  # who asks for it is told why
+        vault.explain(f"SELECT COUNT(*) FROM {identifier(vault.domain.name)}")
+    with suppress(DiscreetError):
+        for name in shelf.cubes()[-1:]:
+            shelf.cube(name).halfwidth()
+
+
+def _in_thread(view: View) -> Deed:
+    async def shown(visit: Visit) -> Response:
+        return await run_in_threadpool(view, visit)
+
+    return shown
+
+
+def _route(deed: Deed, desk: FrontDesk, shelf: Shelf, drafts: Drafts) -> Callable[[Request], Awaitable[Response]]:
+    async def shown(request: Request) -> Response:
+        text = (await request.body()).decode("utf-8", "replace") if request.method == "POST" else request.url.query
+        visit = Visit(request, desk, shelf, drafts, _fields(text))
+        try:
+            return await deed(visit)
+        except DiscreetError as error:
+            status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 503)
+            return await run_in_threadpool(visit.page, "error.html", status, error=visit.public(error))
+
+    return shown
+
+
+def _fields(text: str) -> Fields:
+    """The fields of a form or an address; none of one that has more than any page of ours."""
+    try:
+        return parse_qs(text, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        return {}

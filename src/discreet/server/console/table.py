@@ -1,0 +1,73 @@
+"""Tables of numbers with their intervals, each line with its bar and its error bar on one common scale."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+BAR_WIDTH = 200.0
+"""The width of the drawing, in its own units."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A number with the labels of its group, and the interval around it."""
+
+    labels: tuple[str, ...]
+    value: float | None
+    low: float | None
+    high: float | None
+    kind: str = ""
+    links: tuple[str, ...] = ()
+    """Where each label leads, where it does."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Where a line's bar begins and ends, and its error bar, in the drawing's units."""
+
+    start: float
+    width: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class BarTable:
+    """Lines with bars. `zero` is where the bars stand; `hidden` lines are not shown."""
+
+    by: tuple[str, ...]
+    column: str
+    lines: tuple[tuple[Line, Bar | None], ...]
+    zero: float
+    hidden: int
+
+    @property
+    def kinds(self) -> bool:
+        """Whether lines say different things of where they come from."""
+        return len({line.kind for line, _ in self.lines}) > 1
+
+    @property
+    def bounded(self) -> bool:
+        return any(line.low is not None for line, _ in self.lines)
+
+
+def table_of(by: Sequence[str], column: str, lines: Sequence[Line], most: int) -> BarTable:
+    """Bars of the first lines, from 0, on a scale that holds every interval."""
+    shown = lines[:most]
+    ends = [end for line in shown for end in (line.value, line.low, line.high) if end is not None]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    unit = BAR_WIDTH / (high - low) if high > low else 0.0
+    return BarTable(
+        tuple(by),
+        column,
+        tuple((line, _bar(line, low, unit)) for line in shown),
+        -low * unit,
+        len(lines) - len(shown),
+    )
+
+
+def _bar(line: Line, low: float, unit: float) -> Bar | None:
+    if line.value is None:
+        return None
+    zero, end = -low * unit, (line.value - low) * unit
+    bounds = [None if bound is None else (bound - low) * unit for bound in (line.low, line.high)]
+    return Bar(min(zero, end), abs(end - zero), bounds[0], bounds[1])

@@ -1,0 +1,91 @@
+"""A visit: one request for a page, by a user, of a vault."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from discreet.errors import DiscreetError
+from discreet.ledger.budget import QueryBudget
+from discreet.server.auth import MAY_ASK, User
+from discreet.server.console.drafts import Drafts
+from discreet.server.console.page import PART, page
+from discreet.server.desk import FrontDesk
+from discreet.server.door import user_of, without_place
+from discreet.server.shelf import Shelf
+from discreet.vault import Vault
+
+Fields = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a page is made from. `fields` are those of the form or of the address, each with its values."""
+
+    request: Request
+    desk: FrontDesk
+    shelf: Shelf
+    drafts: Drafts
+    fields: Fields
+
+    @property
+    def vault(self) -> Vault:
+        return self.desk.vault
+
+    @property
+    def user(self) -> User:
+        return user_of(self.request)
+
+    @property
+    def answers_sql(self) -> bool:
+        """Whether questions are SQL here; a SuLQ database is asked about subsets, by programs."""
+        return not isinstance(self.vault.ledger.budget, QueryBudget)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a script of the console asks for a part of the page."""
+        return PART in self.request.headers
+
+    def first(self, name: str, default: str = "") -> str:
+        """A field's first value without the space around it."""
+        return (self.fields.get(name) or [default])[0].strip()
+
+    def all(self, name: str) -> list[str]:
+        return [value for value in self.fields.get(name, []) if value]
+
+    def number(self, name: str, default: int, most: int) -> int:
+        """A whole number from 0 to `most`; the default where it is none."""
+        text = self.first(name)
+        return min(int(text), most) if text.isascii() and text.isdigit() and len(text) < 12 else default
+
+    def public(self, error: DiscreetError) -> str:
+        """An error's words without the vault's place on the server's disk."""
+        return without_place(str(error), str(self.vault.path))
+
+    def page(self, template: str, status: int = 200, **values: Any) -> Response:
+        """A page in the console's frame: which pages there are, whose vault it is."""
+        return page(
+            self.request,
+            template,
+            status,
+            name=self.vault.domain.name,
+            menu=self._pages(),
+            may_ask=self.user.role in MAY_ASK,
+            **values,
+        )
+
+    def _pages(self) -> list[tuple[str, str]]:
+        """Addresses and names of the pages there are: only those of what exists."""
+        cubes = bool(self.shelf.cubes())
+        there = (
+            ("/ask", "Ask", self.answers_sql),
+            ("/cube", "Cube", cubes),
+            ("/lattice", "Lattice", cubes),
+            ("/budget", "Budget", True),
+            ("/releases", "Releases", self.vault.ledger.charges > 0),
+            ("/ledger", "Ledger", True),
+            ("/buckets", "Buckets", bool(self.shelf.bucket_names())),
+            ("/plan", "Plan", self.answers_sql),
+        )
+        return [(path, name) for path, name, exists in there if exists]

@@ -1,0 +1,166 @@
+"""What stands before every route: a token, a pace, a body of bounded size; and the one shape of every refusal."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.errors import (
+    AccessDenied,
+    BudgetExceeded,
+    DiscreetError,
+    DomainError,
+    EngineError,
+    InvalidBudget,
+    InvalidFact,
+    InvalidLimits,
+    InvalidNoise,
+    NotFound,
+    PartyError,
+    QuotaExceeded,
+    TooManyRequests,
+    UnsupportedQuery,
+)
+from discreet.http_json import API
+from discreet.plain import plain
+from discreet.server.auth import User
+from discreet.server.desk import FrontDesk
+
+HEALTH = f"{API}/health"
+BODY_BYTES = 8 << 20
+"""A request with a larger body is refused before it is read."""
+STATUS: dict[type[DiscreetError], int] = {
+    AccessDenied: 403,
+    NotFound: 404,
+    UnsupportedQuery: 400,
+    DomainError: 400,
+    InvalidNoise: 400,
+    InvalidBudget: 400,
+    InvalidFact: 400,
+    InvalidLimits: 400,
+    PartyError: 400,
+    BudgetExceeded: 409,
+    QuotaExceeded: 409,
+    TooManyRequests: 429,
+}
+"""Everything else is no fault of who asks: 503."""
+
+
+class Told(Response):
+    """A result as JSON: what `--json` prints, in one line."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, default=plain, separators=(",", ":")).encode()
+
+
+class Door:
+    """Stands before everything: no token, no entry; and no body that is larger than it may be."""
+
+    def __init__(self, app: ASGIApp, desk: FrontDesk) -> None:
+        self.app, self.desk = app, desk
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] == HEALTH:
+            await self.app(scope, receive, send)
+            return
+        try:
+            scope["user"] = self.desk.admit(_token(scope))
+        except AccessDenied as error:
+            await _error(401, error)(scope, receive, send)
+            return
+        except DiscreetError as error:
+            await _refusal(error)(scope, receive, send)
+            return
+        body = await _whole(receive)
+        if body is None:
+            too_large = UnsupportedQuery(f"a request has at most {BODY_BYTES >> 20} MB; ask about less at once")
+            await _error(413, too_large)(scope, receive, send)
+            return
+        messages: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def replay() -> Message:
+            return next(messages, None) or await receive()
+
+        await self.app(scope, replay, send)
+
+
+def user_of(request: Request) -> User:
+    """Whose token a request came with."""
+    user = request.scope["user"]
+    assert isinstance(user, User)
+    return user
+
+
+def without_place(text: str, home: str) -> str:
+    """A message without the vault's place on the server's disk."""
+    # A name without a folder says nothing of the disk, and may well be what the table is called, too.
+    return re.sub(rf"(?<![\w/.]){re.escape(home)}(?!\w)", "VAULT", text) if "/" in home else text
+
+
+def answer_refusals(app: FastAPI, home: str) -> None:
+    """Give every failure of an application the one shape, without the vault's place on the server's disk."""
+
+    async def refused(_: Request, error: Exception) -> Response:
+        assert isinstance(error, DiscreetError)
+        return _refusal(type(error)(without_place(str(error), home)))
+
+    app.add_exception_handler(DiscreetError, refused)
+    app.add_exception_handler(HTTPException, _elsewhere)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(Exception, _failed)
+
+
+def _token(scope: Scope) -> str:
+    given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+    scheme, _, token = given.partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise AccessDenied(
+            "nothing is answered without a token: --token TOKEN, or the header Authorization: Bearer TOKEN"
+        )
+    return str(token).strip()
+
+
+async def _whole(receive: Receive) -> bytes | None:
+    """The body, None as soon as it is too large."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > BODY_BYTES:
+            return None
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _error(status: int, error: DiscreetError, headers: dict[str, str] | None = None) -> Response:
+    return Told({"error": {"kind": type(error).__name__, "message": str(error)}}, status, headers)
+
+
+def _refusal(error: DiscreetError) -> Response:
+    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 503)
+    return _error(status, error, {"Retry-After": "1"} if status == 429 else None)
+
+
+async def _elsewhere(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    unknown = NotFound(f"nothing answers {request.method} here; see GET {API}/openapi.json")
+    return _error(error.status_code, unknown, dict(error.headers or {}))
+
+
+async def _malformed(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    places = {".".join(map(str, found["loc"][1:])) or "the body" for found in error.errors()}
+    shown = ", ".join(sorted(places))[:200]
+    return _error(400, UnsupportedQuery(f"the request was not understood at {shown}; see GET {API}/openapi.json"))
+
+
+async def _failed(_: Request, __: Exception) -> Response:
+    return _error(500, EngineError("the server failed; what was charged stands, see `discreet ledger show`"))

@@ -1,0 +1,130 @@
+"""Long work in the background: a cube is published by a thread, and a file says how far it is.
+
+The file is in the vault, so that any worker process can tell. A job holds the lock of its name while it runs, and the
+system takes that back when its process ends: a job that says it runs, and holds no lock, was interrupted. What it
+charged is said, so that it can go on without a further charge.
+"""
+
+import fcntl
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from discreet.errors import ArchiveError, DiscreetError, NotFound, UnsupportedQuery
+from discreet.progress import Progress
+from discreet.server.shelf import require_name
+
+JOBS = "jobs"
+TELL_SECONDS = 0.2
+"""A job says how far it is at most this often."""
+State = Literal["running", "done", "failed", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A piece of work by its name; where it ended badly, `error` says why and `charge` what stands."""
+
+    id: str
+    user: str
+    at: str
+    state: State = "running"
+    doing: str = "waiting to begin"
+    done: float = 0.0
+    charge: int | None = None
+    error: dict[str, str] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def start_job(home: Path, name: str, user: str, work: Callable[[Progress], object], charged: list[int]) -> Job:
+    """Begin work in a thread, under a name that no other job is running by. `charged` fills as the work charges."""
+    folder = home / JOBS
+    job = Job(require_name(name), user, datetime.now(UTC).isoformat(timespec="seconds"))
+    try:
+        folder.mkdir(exist_ok=True)
+        lock = _locked(folder, name)
+        if lock is None:
+            raise UnsupportedQuery(f"{name} is being published; see GET /api/v1/jobs/{name}")
+        _write(folder, job)
+    except OSError:
+        raise ArchiveError("a job cannot be noted; is there space on the vault's disk?") from None
+    threading.Thread(target=_run, args=(folder, job, lock, work, charged), name=f"job-{name}").start()
+    return job
+
+
+def find_job(home: Path, name: str) -> Job:
+    """A job as it is now. Raises NotFound where there is none of that name."""
+    job = _read(home / JOBS, require_name(name))
+    if job is None:
+        raise NotFound(f"there is no job {name!r} here")
+    return job
+
+
+def list_jobs(home: Path) -> list[Job]:
+    """Every job, the latest first."""
+    found = [_read(home / JOBS, path.stem) for path in (home / JOBS).glob("[A-Za-z0-9]*.json")]
+    return sorted((job for job in found if job is not None), key=lambda job: job.at, reverse=True)
+
+
+def _locked(folder: Path, name: str) -> int | None:
+    """The lock of a name, for as long as it is open; None where another job holds it."""
+    lock = os.open(folder / f".{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _run(folder: Path, job: Job, lock: int, work: Callable[[Progress], object], charged: list[int]) -> None:
+    told = 0.0
+
+    def tell(doing: str, done: float) -> None:
+        nonlocal told
+        if time.monotonic() - told > TELL_SECONDS:
+            told = time.monotonic()
+            _tell(folder, replace(job, doing=doing, done=round(done, 4), charge=next(iter(charged), None)))
+
+    try:
+        work(tell)
+        ended = replace(job, state="done", doing="published", done=1.0)
+    except DiscreetError as error:
+        ended = replace(job, state="failed", error={"kind": type(error).__name__, "message": str(error)})
+    except Exception:  # its words may hold data
+        ended = replace(job, state="failed", error={"kind": "EngineError", "message": "the work failed"})
+    _tell(folder, replace(ended, charge=next(iter(charged), None)))
+    os.close(lock)
+
+
+def _tell(folder: Path, job: Job) -> None:
+    with suppress(OSError):  # a full disk stops what is told of the work, not the work
+        _write(folder, job)
+
+
+def _write(folder: Path, job: Job) -> None:
+    aside = folder / f".{job.id}.part"
+    aside.write_text(json.dumps(asdict(job), ensure_ascii=False), encoding="utf-8")
+    aside.replace(folder / f"{job.id}.json")
+
+
+def _read(folder: Path, name: str) -> Job | None:
+    try:
+        job = Job(**json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+        lock = _locked(folder, name) if job.state == "running" else None
+    except (OSError, ValueError, TypeError):
+        return None
+    if lock is None:
+        return job
+    os.close(lock)
+    # It may have ended between the two looks.
+    again = Job(**json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+    return replace(again, state="interrupted") if again.state == "running" else again

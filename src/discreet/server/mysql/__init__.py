@@ -1,0 +1,1 @@
+"""What a MySQL connection says and hears, apart from its packets: see `server/wire.py`."""

@@ -1,0 +1,237 @@
+"""The catalogue: SHOW, DESCRIBE and information_schema, told from the declared domain and nothing else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mysql_mimic.constants import INFO_SCHEMA
+
+from discreet.domain.attribute import Attribute
+from discreet.domain.domain import Domain
+from discreet.errors import DomainError, UnsupportedQuery
+from discreet.server.mysql.columns import Shown, comment, text_column, type_name
+from discreet.server.mysql.probe import Tables, evaluate, is_like
+from discreet.server.mysql.text import Statement, Token, read_statement, standard
+from discreet.sql.tokens import shown
+
+DATABASE = "discreet"
+SCHEMAS = (DATABASE, "information_schema")
+CHARSET, COLLATION = "utf8mb4", "utf8mb4_general_ci"
+EMPTY = {
+    "index": ("Table", "Non_unique", "Key_name", "Seq_in_index", "Column_name", "Collation", "Cardinality", "Sub_part",
+              "Packed", "Null", "Index_type", "Comment", "Index_comment", "Visible", "Expression"),
+    "status": ("Variable_name", "Value"),
+    "errors": ("Level", "Code", "Message"),
+    "processlist": ("Id", "User", "Host", "db", "Command", "Time", "State", "Info"),
+    "plugins": ("Name", "Status", "Type", "Library", "License"),
+    "triggers": ("Trigger", "Event", "Table", "Statement", "Timing", "Created", "sql_mode", "Definer"),
+    "events": ("Db", "Name", "Definer", "Time zone", "Type", "Status"),
+    "procedure": ("Db", "Name", "Type", "Definer", "Modified", "Created", "Security_type", "Comment"),
+    "function": ("Db", "Name", "Type", "Definer", "Modified", "Created", "Security_type", "Comment"),
+}  # fmt: skip
+"""What there is none of, or nobody's business; with the columns that clients expect."""
+SYNONYMS = {"schemas": "databases", "fields": "columns", "indexes": "index", "keys": "index", "charset": "character"}
+BESIDE = ("full", "extended", "session", "global", "local", "storage")
+"""Words of SHOW that change nothing here, or (FULL) are looked for by themselves."""
+Line = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What a domain tells of itself to SQL clients."""
+
+    domain: Domain
+
+    def tables(self) -> Tables:
+        """information_schema, with the one table in it, and the tables of MySQL's that are empty here."""
+        filled = {
+            "schemata": [{"catalog_name": "def", "schema_name": name, "default_character_set_name": CHARSET,
+                          "default_collation_name": COLLATION} for name in SCHEMAS],
+            "tables": [self._table()],
+            "columns": [self._column(place, attribute) for place, attribute in enumerate(self.domain.attributes, 1)],
+            "character_sets": [{"character_set_name": CHARSET, "default_collate_name": COLLATION, "maxlen": 4}],
+            "collations": [{"collation_name": COLLATION, "character_set_name": CHARSET, "id": 45, "is_default": "Yes",
+                            "is_compiled": "Yes", "sortlen": 1}],
+        }  # fmt: skip
+        return {
+            f"{schema}.{name}": (
+                [column.upper() for column in columns] if schema == "information_schema" else list(columns),
+                [[row.get(column) for column in columns] for row in filled.get(name, ())],
+            )
+            for schema, tables in INFO_SCHEMA.items()
+            for name, columns in tables.items()
+        }
+
+    def _table(self) -> dict[str, Any]:
+        return {
+            "table_catalog": "def",
+            "table_schema": DATABASE,
+            "table_name": self.domain.name,
+            "table_type": "BASE TABLE",
+            "engine": "Discreet",
+            "version": 10,
+            "table_collation": COLLATION,
+            "create_options": "",
+            "table_comment": "answers are noisy; single rows are never shown",
+        }
+
+    def _column(self, place: int, attribute: Attribute) -> dict[str, Any]:
+        whole = type_name(attribute)
+        kind = whole.partition("(")[0]
+        is_text = kind == "varchar"
+        return {
+            "table_catalog": "def",
+            "table_schema": DATABASE,
+            "table_name": self.domain.name,
+            "column_name": attribute.name,
+            "ordinal_position": place,
+            "is_nullable": "YES" if attribute.null else "NO",
+            "data_type": kind,
+            "character_maximum_length": int(whole[8:-1]) if is_text else None,
+            "character_octet_length": 4 * int(whole[8:-1]) if is_text else None,
+            "numeric_precision": None if is_text else 19 if kind == "bigint" else 22,
+            "numeric_scale": 0 if kind == "bigint" else None,
+            "character_set_name": CHARSET if is_text else None,
+            "collation_name": COLLATION if is_text else None,
+            "column_type": whole,
+            "column_key": "",
+            "extra": "",
+            "privileges": "select",
+            "column_comment": comment(attribute),
+            "generation_expression": "",
+        }
+
+    def show(self, statement: Statement, variables: Sequence[tuple[str, Any]], notes: Sequence[str]) -> Shown:
+        """Do a SHOW; its LIKE is of the first column, its WHERE of any."""
+        tokens = [token for token in statement.tokens[1:] if not token.is_word(*BESIDE)]
+        full = any(token.is_word("full") for token in statement.tokens[:3])
+        if not tokens:
+            raise UnsupportedQuery("SHOW what? TABLES, COLUMNS FROM a table, DATABASES, VARIABLES, WARNINGS, …")
+        what = SYNONYMS.get(tokens[0].value, tokens[0].value)
+        if what == "create" and len(tokens) > 2 and tokens[1].is_word("table"):
+            return self._create(tokens[2:])
+        if what == "table" and tokens[1:2] and tokens[1].is_word("status"):
+            titles, lines = self._table_status()
+            return _picked(titles, lines, tokens[2:])
+        named, rest = _from([token for token in tokens[1:] if not token.is_word("set", "status")])
+        titles, lines = self._listing(what, named, full, variables, notes)
+        return _picked(titles, lines, [] if what == "grants" else rest)
+
+    def _listing(
+        self, what: str, named: list[str], full: bool, variables: Sequence[tuple[str, Any]], notes: Sequence[str]
+    ) -> tuple[Sequence[str], Sequence[Line]]:
+        match what:
+            case "databases":
+                return ("Database",), [(name,) for name in SCHEMAS]
+            case "tables":
+                database = named[-1] if named else DATABASE
+                lines = [(self.domain.name, "BASE TABLE")] if database == DATABASE else []
+                titles = (f"Tables_in_{database}", "Table_type")
+                return (titles, lines) if full else (titles[:1], [line[:1] for line in lines])
+            case "columns":
+                return self._columns(named, full)
+            case "variables":
+                return ("Variable_name", "Value"), [(name, _text(value)) for name, value in variables]
+            case "warnings":
+                return EMPTY["errors"], [("Note", "1105", note) for note in notes]
+            case "engines":
+                engine = ("Discreet", "DEFAULT", "differential privacy", "NO", "NO", "NO")
+                return ("Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"), [engine]
+            case "character":
+                return ("Charset", "Description", "Default collation", "Maxlen"), [(CHARSET, "", COLLATION, 4)]
+            case "collation":
+                line = (COLLATION, CHARSET, 45, "Yes", "Yes", 1)
+                return ("Collation", "Charset", "Id", "Default", "Compiled", "Sortlen"), [line]
+            case "grants":
+                return ("Grants",), [(f"GRANT SELECT ON `{DATABASE}`.* TO CURRENT_USER",)]
+        if what in EMPTY:
+            return EMPTY[what], []
+        raise UnsupportedQuery(
+            f"SHOW {shown(what.upper())} is not supported; TABLES, COLUMNS, DATABASES, VARIABLES are"
+        )
+
+    def require_table(self, name: str) -> None:
+        if name != self.domain.name.lower():
+            raise DomainError(f"there is no table {shown(name)}; there is {self.domain.name}")
+
+    def _columns(self, named: list[str], full: bool) -> tuple[Sequence[str], Sequence[Line]]:
+        if not named:
+            raise UnsupportedQuery(f"of which table? SHOW COLUMNS FROM {self.domain.name}")
+        self.require_table(named[0] if named[0] != DATABASE or len(named) == 1 else named[1])
+        titles = ("Field", "Type", "Null", "Key", "Default", "Extra")
+        found = [self._column(place, attribute) for place, attribute in enumerate(self.domain.attributes, 1)]
+        lines = [(c["column_name"], c["column_type"], c["is_nullable"], "", None, "") for c in found]
+        if not full:
+            return titles, lines
+        return (*titles[:2], "Collation", *titles[2:], "Privileges", "Comment"), [
+            (*line[:2], c["collation_name"], *line[2:], "select", c["column_comment"])
+            for line, c in zip(lines, found, strict=True)
+        ]
+
+    def describe(self, tokens: Sequence[Token]) -> Shown:
+        """DESCRIBE table [column]."""
+        named, rest = _from([Token("word", "FROM", "from"), *tokens])
+        titles, lines = self._columns(named, False)
+        if rest:
+            lines = [line for line in lines if line[0].lower() == rest[0].value]
+        return _picked(titles, lines, [])
+
+    def _create(self, tokens: Sequence[Token]) -> Shown:
+        named, _ = _from([Token("word", "FROM", "from"), *tokens])
+        self.require_table(named[-1])
+        lines = [
+            f"  `{attribute.name}` {type_name(attribute)} {'DEFAULT' if attribute.null else 'NOT'} NULL COMMENT "
+            f"'{comment(attribute).replace(chr(39), chr(39) * 2)}'"
+            for attribute in self.domain.attributes
+        ]
+        body = ",\n".join(lines)
+        text = f"CREATE TABLE `{self.domain.name}` (\n{body}\n) ENGINE=Discreet DEFAULT CHARSET={CHARSET}"
+        return _picked(("Table", "Create Table"), [(self.domain.name, text)], [])
+
+    def _table_status(self) -> tuple[Sequence[str], Sequence[Line]]:
+        titles = ("Name", "Engine", "Version", "Rows", "Collation", "Comment")
+        told = self._table()
+        line = (told["table_name"], told["engine"], 10, None, COLLATION, told["table_comment"])
+        return titles, [line]
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "ON" if value else "OFF"
+    return None if value is None else str(value)
+
+
+def _from(tokens: Sequence[Token]) -> tuple[list[str], Sequence[Token]]:
+    """The names after FROM or IN, the table's first, and what follows them."""
+    named: list[str] = []
+    place = 0
+    while place + 1 < len(tokens) and tokens[place].is_word("from", "in"):
+        path = [tokens[place + 1].value]
+        place += 2
+        while place + 1 < len(tokens) and tokens[place].is_sign("."):
+            path.append(tokens[place + 1].value)
+            place += 2
+        named += reversed(path)
+    return named, tokens[place:]
+
+
+def _picked(titles: Sequence[str], lines: Sequence[Line], rest: Sequence[Token]) -> Shown:
+    """The lines that LIKE or WHERE let through."""
+    columns = tuple(text_column(title) for title in titles)
+    match rest:
+        case []:
+            return Shown(columns, tuple(tuple(line) for line in lines))
+        case [like, pattern] if like.is_word("like") and pattern.kind == "string":
+            return Shown(columns, tuple(tuple(line) for line in lines if is_like(str(line[0]), pattern.value)))
+        case [where, *condition] if where.is_word("where") and condition:
+            text = " ".join(standard(token) for token in condition)
+            asked = read_statement(f"SELECT * FROM told.lines WHERE {text}", ansi_quotes=True)
+            found = evaluate(asked, _no_variable, {}, {"told.lines": (titles, lines)})
+            return Shown(columns, found.rows)
+        case [limit, *_] if limit.is_word("limit"):
+            return Shown(columns, tuple(tuple(line) for line in lines))
+    raise UnsupportedQuery(f"SHOW takes LIKE '…' or WHERE …; {shown(rest[0].text)} is not supported here")
+
+
+def _no_variable(written: str) -> Any:
+    raise UnsupportedQuery(f"{shown(written)} is not supported in SHOW")

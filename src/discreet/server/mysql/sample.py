@@ -1,0 +1,101 @@
+"""SELECTs without an aggregate, with which tools look at a table: told from the domain, and nothing is spent.
+
+A sample of rows is empty, with the right columns: single rows are never shown. A list of distinct values is the list of
+the declared ones, whether or not anybody has them: which do is not public.
+"""
+
+from functools import lru_cache
+from math import prod
+
+from mysql_mimic import ResultColumn
+from sqlglot import exp
+
+from discreet.answer.known import groups_of
+from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery
+from discreet.server.mysql.columns import (
+    Cell,
+    Shown,
+    label_cell,
+    label_column,
+    sample_column,
+    text_column,
+    whole_column,
+)
+from discreet.sql.parse import parse
+from discreet.sql.question import GroupColumn, Question
+from discreet.sql.scope import Scope
+from discreet.sql.syntax import only, read_select
+
+NO_ROWS = "single rows are never shown; ask for aggregates, such as COUNT(*)"
+DECLARED = "these are the declared values, whether or not anybody has them"
+MOST_VALUES = 10_000
+REMEMBERED = 64
+"""Statements: dashboards send the same ones, and reading SQL takes longer than answering what is known."""
+
+
+@lru_cache(REMEMBERED)
+def look(text: str, domain: Domain) -> Shown | None:
+    """What a SELECT shows that asks for no aggregate; None where it asks for one."""
+    select = read_select(text)
+    outputs = [output.unalias().unnest() for output in select.expressions]
+    if not all(isinstance(output, exp.Column | exp.Star | exp.Literal | exp.Boolean) for output in outputs):
+        return None
+    if select.args.get("distinct") or select.args.get("group"):
+        return _values(select, domain)
+    only(select, ("expressions", "from_", "where", "order", "limit", "offset"), "a sample of the table's columns")
+    return Shown(tuple(_sampled(select, Scope.of(select, domain))), (), (NO_ROWS,))
+
+
+def _sampled(select: exp.Select, scope: Scope) -> list[ResultColumn]:
+    columns = []
+    for output in select.expressions:
+        node = output.unalias().unnest()
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            columns += [sample_column(attribute.name, attribute) for attribute in scope.domain.attributes]
+        elif isinstance(node, exp.Column):
+            attribute = scope.attribute(node)
+            columns.append(sample_column(output.alias or attribute.name, attribute))
+        else:
+            name = output.alias or str(node.this)
+            columns.append(text_column(name) if getattr(node, "is_string", False) else whole_column(name))
+    return columns
+
+
+def _values(select: exp.Select, domain: Domain) -> Shown:
+    """The declared values of the columns: those that the WHERE leaves, ordered and cut as asked."""
+    question = parse(_counted(select), domain)
+    names = [domain[name] for name in question.by]
+    if prod(attribute.size for attribute in names) > MOST_VALUES:
+        raise UnsupportedQuery(f"these columns have more than {MOST_VALUES:,} values together; ask for fewer columns")
+    found = [codes for codes, _ in groups_of(question.by, question.where, domain)]
+    for key in reversed(question.order_by):
+        column = question.columns[key.column]
+        if not isinstance(column, GroupColumn):
+            raise UnsupportedQuery("ORDER BY takes the columns that are listed")
+        axis = question.by.index(column.attribute)
+        found.sort(key=lambda codes, axis=axis: codes[axis], reverse=key.descending)  # type: ignore[misc]
+    stop = None if question.limit is None else question.offset + question.limit
+    rows = tuple(_cells(question, domain, codes) for codes in found[question.offset : stop])
+    listed = [column for column in question.columns if isinstance(column, GroupColumn)]
+    return Shown(tuple(label_column(c.name, domain[c.attribute]) for c in listed), rows, (DECLARED, *question.notes))
+
+
+def _counted(select: exp.Select) -> str:
+    """The same statement as a count of its groups, which is what the vault can read; nobody counts them."""
+    counted = select.copy()
+    if counted.args.get("distinct"):
+        only(counted.args["distinct"], (), "DISTINCT")
+        counted.set("distinct", None)
+        if counted.args.get("group") is None:
+            counted.set("group", exp.Group(expressions=[output.unalias().copy() for output in counted.expressions]))
+    return str(counted.select(exp.Count(this=exp.Star()).as_("_count"), copy=False).sql())
+
+
+def _cells(question: Question, domain: Domain, codes: tuple[int, ...]) -> tuple[Cell, ...]:
+    cells: list[Cell] = []
+    for column in question.columns:
+        if isinstance(column, GroupColumn):
+            attribute = domain[column.attribute]
+            cells.append(label_cell(attribute, attribute.label(codes[question.by.index(column.attribute)])))
+    return tuple(cells)

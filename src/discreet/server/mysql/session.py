@@ -1,0 +1,219 @@
+"""One client's session: each statement is answered from the session, from the catalogue, or by the vault.
+
+Only the last can spend. It goes over the same front desk as HTTP: role, rate, quota, audit log and time slots.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import Any
+
+import anyio.to_thread
+from mysql_mimic import ResultSet
+from mysql_mimic.errors import MysqlError
+from mysql_mimic.session import BaseSession
+
+from discreet.answer.reply import Answer, Explanation, Row
+from discreet.domain.domain import Domain
+from discreet.errors import (
+    AccessDenied,
+    BudgetExceeded,
+    DiscreetError,
+    DomainError,
+    InvalidNoise,
+    QuotaExceeded,
+    TooManyRequests,
+    UnsupportedQuery,
+)
+from discreet.server.auth import User, list_users
+from discreet.server.desk import FrontDesk
+from discreet.server.mysql.catalogue import DATABASE, SCHEMAS, Catalogue
+from discreet.server.mysql.columns import Cell, Shown, label_cell, label_column, number_column, text_column
+from discreet.server.mysql.probe import evaluate
+from discreet.server.mysql.sample import REMEMBERED, look
+from discreet.server.mysql.text import Statement, Token, read_statement, standard_text
+from discreet.server.mysql.variables import VERSION, fresh_variables, set_variables, value_of, wish_of
+from discreet.sql.parse import parse
+from discreet.sql.question import GroupColumn, Question
+from discreet.sql.tokens import shown
+
+CODES: dict[type[DiscreetError], int] = {
+    AccessDenied: 1142,  # ER_TABLEACCESS_DENIED_ERROR
+    UnsupportedQuery: 1235,  # ER_NOT_SUPPORTED_YET
+    DomainError: 1054,  # ER_BAD_FIELD_ERROR
+    InvalidNoise: 1231,  # ER_WRONG_VALUE_FOR_VAR
+    BudgetExceeded: 1226,  # ER_USER_LIMIT_REACHED
+    QuotaExceeded: 1226,
+    TooManyRequests: 1226,
+}
+"""MySQL's numbers for what is refused; everything else is no fault of who asks: 1105."""
+FAILED = "the server failed; what was charged stands, see `discreet ledger show`"
+NOTHING_TO_DO = ("begin", "start", "commit", "rollback", "savepoint", "release", "lock", "unlock", "flush")
+"""Of transactions and locks: everything here is read, and every answer is final."""
+SYSTEM = ("information_schema", "mysql", "performance_schema", "sys", "dual")
+
+
+def as_mysql(error: DiscreetError) -> MysqlError:
+    """The same words, under MySQL's number."""
+    code = next((number for kind, number in CODES.items() if isinstance(error, kind)), 1105)
+    return MysqlError(f"{type(error).__name__}: {error}", code)
+
+
+@dataclass
+class MySession(BaseSession):  # type: ignore[misc]
+    """What a connection remembers between statements."""
+
+    desk: FrontDesk
+    variables: Any = field(default_factory=fresh_variables)
+    username: str | None = None
+    database: str | None = None
+    notes: tuple[str, ...] = ()
+    connection_id: int = 0
+    token: str = ""
+    """The hash of the token that opened the session: another one of the same name does not keep it open."""
+
+    @property
+    def domain(self) -> Domain:
+        return self.desk.vault.domain
+
+    async def reset(self) -> None:
+        self.variables, self.database, self.notes = fresh_variables(), DATABASE, ()
+
+    async def use(self, database: str) -> None:
+        if database.lower() not in SCHEMAS:
+            raise MysqlError(f"there is no database {shown(database)}; there is {DATABASE}", 1049)
+        self.database = database.lower()
+
+    async def handle_query(self, sql: str, attrs: dict[str, str]) -> ResultSet:  # noqa: ARG002
+        """Answer a statement. Whoever was revoked in the meantime is told so, and nothing else."""
+        try:
+            user = self.user()
+            self.desk.bucket.take(user.name)
+            ansi_quotes = "ANSI" in self.variables.get_variable("sql_mode").upper()
+            found = await self._answer(await anyio.to_thread.run_sync(read_statement, sql, ansi_quotes), user)
+        except MysqlError:
+            raise
+        except DiscreetError as error:
+            raise as_mysql(error) from None
+        except Exception:
+            raise MysqlError(FAILED) from None
+        return found.to_result()
+
+    def user(self) -> User:
+        """The user as of now."""
+        for user in list_users(self.desk.vault.path):
+            if user.name == self.username and user.token == self.token and not user.is_expired(datetime.now(UTC)):
+                return user
+        raise AccessDenied("your token was revoked or has expired; ask the custodian for another")
+
+    async def _answer(self, statement: Statement, user: User) -> Shown:
+        tokens = statement.tokens
+        if not tokens:
+            raise MysqlError("there is no statement; ask with one SELECT", 1065)
+        before, self.notes = self.notes, ()
+        if tokens[0].is_word("show"):
+            show = partial(Catalogue(self.domain).show, statement, self.variables.list(), before)
+            found = await anyio.to_thread.run_sync(show)
+        else:
+            found = await self._other(statement, tokens, user)
+        self.notes = before if statement.begins("show", "warnings") else found.notes
+        return found
+
+    async def _other(self, statement: Statement, tokens: list[Token], user: User) -> Shown:
+        match tokens[0].value:
+            case "set":
+                set_variables(statement, self.variables)
+                return Shown()
+            case "use" if len(tokens) == 2:
+                await self.use(tokens[1].value)
+                return Shown()
+            case "describe" | "desc" | "explain" if len(tokens) > 1 and not tokens[1].is_word("select", "format"):
+                return Catalogue(self.domain).describe(tokens[1:])
+            case "describe" | "desc" | "explain" if len(tokens) > 1 and tokens[1].is_word("select"):
+                return await self._explained(_after_first(statement))
+            case word if word in NOTHING_TO_DO:
+                return Shown()
+            case "select" if not self._is_of_table(tokens):
+                return await anyio.to_thread.run_sync(partial(self._evaluated, statement))
+        return await self._asked(standard_text(statement, DATABASE), user)
+
+    def _is_of_table(self, tokens: Sequence[Token]) -> bool:
+        """Whether a SELECT reads anything but the catalogue. One that names no table reads nothing."""
+        sources = [after for token, after in pairwise(tokens) if token.is_word("from", "join")]
+        if self.database == "information_schema":
+            return any(source.value == DATABASE for source in sources)
+        system = {name for name in SYSTEM if name != self.domain.name.lower()}
+        return any(source.value not in system and not source.is_sign("(") for source in sources)
+
+    def _evaluated(self, statement: Statement) -> Shown:
+        name = f"{self.username}@discreet"
+        about = {
+            "version": VERSION,
+            "database": self.database,
+            "schema": self.database,
+            "connection_id": self.connection_id,
+            **dict.fromkeys(("user", "current_user", "session_user", "system_user"), name),
+        }
+        return evaluate(statement, partial(value_of, self.variables), about, Catalogue(self.domain).tables())
+
+    async def _asked(self, text: str, user: User) -> Shown:
+        sampled = await anyio.to_thread.run_sync(partial(look, text, self.domain))
+        if sampled is not None:
+            return sampled
+        wish, intervals = wish_of(self.variables), bool(self.variables.get_variable("discreet_intervals"))
+        answer = await self.desk.answer(user, "ask", {"sql": text, **wish}, lambda vault: vault.ask(text, **wish))
+        return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals))
+
+    async def _explained(self, text: str) -> Shown:
+        wish = wish_of(self.variables)
+        return explained(await anyio.to_thread.run_sync(partial(self.desk.vault.explain, text, **wish)))
+
+
+def _after_first(statement: Statement) -> str:
+    """The SELECT of an EXPLAIN SELECT."""
+    place = next(i for i, token in enumerate(statement.written) if token.kind != "space")
+    return standard_text(Statement(statement.written[place + 1 :]), DATABASE).strip()
+
+
+@lru_cache(REMEMBERED)
+def _question(text: str, domain: Domain) -> Question:
+    return parse(text, domain)
+
+
+def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
+    """An answer as rows: the columns in the order they were asked for, each noisy one with its interval on request."""
+    question = _question(answer.text, domain)
+    columns = []
+    for column in question.columns:
+        if isinstance(column, GroupColumn):
+            columns.append(label_column(column.name, domain[column.attribute]))
+        else:
+            ends = ("", "_low", "_high") if intervals else ("",)
+            columns += [number_column(f"{column.name}{end}") for end in ends]
+    groups: dict[tuple[str, ...], dict[str, Row]] = {}
+    for row in answer.rows:
+        groups.setdefault(row.labels, {})[row.column] = row
+    rows = []
+    for labels, found in groups.items():
+        cells: list[Cell] = []
+        for column in question.columns:
+            if isinstance(column, GroupColumn):
+                cells.append(label_cell(domain[column.attribute], labels[question.by.index(column.attribute)]))
+            else:
+                row = found[column.name]
+                cells += (row.value, row.low, row.high) if intervals else (row.value,)
+        rows.append(tuple(cells))
+    return Shown(tuple(columns), tuple(rows), tuple(answer.footnotes()))
+
+
+def explained(found: Explanation) -> Shown:
+    """What asking would cost, a line for each aggregate."""
+    columns = (text_column("aggregate"), text_column("from"), number_column("halfwidth"), number_column("scale"),
+               number_column("cost"), number_column("left"), number_column("more"))  # fmt: skip
+    rows = tuple(
+        (f.column, ", ".join(f.kinds), f.halfwidth, f.scale, float(found.cost), float(found.left), found.more)
+        for f in found.forecasts
+    )
+    return Shown(columns, rows, found.notes)

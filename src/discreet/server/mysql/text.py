@@ -1,0 +1,128 @@
+"""MySQL's way of writing SQL → the standard's, which the vault reads. Linear in the text, which is bounded."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from discreet.errors import UnsupportedQuery
+from discreet.sql.tokens import MOST_CHARACTERS
+
+Kind = Literal["space", "string", "name", "number", "variable", "word", "sign"]
+
+TOKEN = re.compile(
+    r"""(?P<space>\s++|--(?=\s|\Z)[^\n]*+|\#[^\n]*+|/\*(?!!).*?\*/|/\*!\d*+|\*/)
+    |(?P<string>'(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+")
+    |(?P<name>`(?:[^`]|``)*+`)
+    |(?P<number>(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?+)
+    |(?P<variable>@@?(?:[\w$.]|`[^`]*+`)++)
+    |(?P<word>[^\W\d][\w$]*+)
+    |(?P<sign>:=|<=>|<=|>=|<>|!=|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+"""Comments are space; what stands in `/*!50001 … */` is not a comment in MySQL."""
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+"""What a letter after a backslash means; a sign means itself, but for the two that LIKE knows."""
+ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a statement as it was written, and what it means: a text without its quotes, a name in lower case."""
+
+    kind: Kind
+    text: str
+    value: str
+
+    def is_sign(self, text: str) -> bool:
+        return self.kind == "sign" and self.text == text
+
+    def is_word(self, *words: str) -> bool:
+        return self.kind == "word" and self.value in words
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The tokens of one statement, spaces and comments included, so that it can be written again as it was."""
+
+    written: tuple[Token, ...]
+
+    @property
+    def tokens(self) -> list[Token]:
+        return [token for token in self.written if token.kind != "space"]
+
+    def begins(self, *words: str) -> bool:
+        found = self.tokens[: len(words)]
+        return len(found) == len(words) and all(token.is_word(word) for token, word in zip(found, words, strict=True))
+
+
+def read_statement(text: str, ansi_quotes: bool = False) -> Statement:
+    """The one statement of a text; `ansi_quotes` says that "…" is a name, as MySQL's mode of that name does."""
+    if len(text) > MOST_CHARACTERS:
+        raise UnsupportedQuery(f"the SQL is longer than {MOST_CHARACTERS} characters; ask something shorter")
+    written = list(_tokens(text, ansi_quotes))
+    while written and (written[-1].kind == "space" or written[-1].is_sign(";")):
+        written.pop()
+    if any(token.is_sign(";") for token in written):
+        raise UnsupportedQuery("there is more than one statement; ask one at a time")
+    return Statement(tuple(written))
+
+
+def _tokens(text: str, ansi_quotes: bool) -> Iterator[Token]:
+    for match in TOKEN.finditer(text):
+        kind, piece = match.lastgroup, match[0]
+        if kind == "string":
+            inner = piece[1:-1].replace(piece[0] * 2, piece[0])
+            value = ESCAPE.sub(lambda found: ESCAPES.get(found[1], found[1]), inner)
+            named = ansi_quotes and piece[0] == '"'
+            yield Token("name" if named else "string", piece, value.lower() if named else value)
+        elif kind == "name":
+            yield Token("name", piece, piece[1:-1].replace("``", "`").lower())
+        elif kind == "sign" and piece in "'\"`":
+            raise UnsupportedQuery("the SQL ends within quotes or a comment")
+        else:
+            yield Token(kind, piece, piece.lower())  # type: ignore[arg-type]
+
+
+def standard_text(statement: Statement, database: str) -> str:
+    """The statement as the standard writes it: "name", 'text', no comments, no database before a table's name, and
+    LIMIT n OFFSET m for MySQL's LIMIT m, n."""
+    return "".join(standard(token) for token in _offset_last(_without(statement.written, database)))
+
+
+def standard(token: Token) -> str:
+    match token.kind:
+        case "string":
+            return quoted(token.value)
+        case "name":
+            inner = token.text[1:-1].replace(token.text[0] * 2, token.text[0])
+            return '"' + inner.replace('"', '""') + '"'
+        case "space":
+            return token.text if token.text.isspace() else " "
+    return token.text
+
+
+def quoted(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _without(tokens: Sequence[Token], database: str) -> list[Token]:
+    kept: list[Token] = []
+    skip = False
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        if skip:
+            skip = False
+        elif token.kind in ("word", "name") and token.value == database and after is not None and after.is_sign("."):
+            skip = True
+        else:
+            kept.append(token)
+    return kept
+
+
+def _offset_last(tokens: list[Token]) -> list[Token]:
+    plain = [token for token in tokens if token.kind != "space"][-4:]
+    if len(plain) < 4 or not plain[0].is_word("limit") or not plain[2].is_sign(","):
+        return tokens
+    start = max(place for place, token in enumerate(tokens) if token is plain[0])
+    space = Token("space", " ", " ")
+    return [*tokens[: start + 1], space, plain[3], space, Token("word", "OFFSET", "offset"), space, plain[1]]

@@ -1,0 +1,154 @@
+"""The variables of a session: those that clients look at when they connect, and Discreet's own, which say how sharp
+answers shall be and whether their intervals come along."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mysql_mimic.charset import CharacterSet
+from mysql_mimic.variables import SYSTEM_VARIABLES, GlobalVariables, SessionVariables, VariableSchema
+
+from discreet.errors import InvalidNoise, UnsupportedQuery
+from discreet.query.plan import exact_scale
+from discreet.server.mysql.text import Statement, Token
+from discreet.sql.tokens import shown
+
+VERSION = "8.0.29-discreet"
+MOST_BYTES = 1 << 20
+"""Of a packet from a client: the longest statement is far shorter."""
+SPOKEN = ("character_set_client", "character_set_connection", "character_set_results")
+SETTINGS = ("discreet_confidence", "discreet_intervals", "discreet_scale", "discreet_within")
+
+
+def _switch(value: object) -> int:
+    if str(value).lower() not in ("0", "1", "on", "off", "true", "false"):
+        raise InvalidNoise("discreet_intervals is 1 (each noisy column comes with _low and _high) or 0")
+    return int(str(value).lower() in ("1", "on", "true"))
+
+
+def _amount(name: str) -> Any:
+    def check(value: object) -> str:
+        if exact_scale(str(value), name) >= 1 and name == "discreet_confidence":
+            raise InvalidNoise("discreet_confidence must lie between 0 and 1, as in 0.95")
+        return str(value)
+
+    return check
+
+
+def _charset(value: object) -> str:
+    name = "utf8mb4" if str(value).lower() in ("utf8", "binary") else str(value).lower()
+    if name not in CharacterSet.__members__:
+        raise UnsupportedQuery(f"there is no character set {shown(str(value))} here; use utf8mb4")
+    return name
+
+
+VARIABLES: dict[str, VariableSchema] = {
+    **SYSTEM_VARIABLES,
+    **dict.fromkeys(SPOKEN, (_charset, "utf8mb4", True)),
+    "character_set_system": (str, "utf8mb4", False),
+    "default_storage_engine": (str, "Discreet", False),
+    "default_tmp_storage_engine": (str, "Discreet", False),
+    "foreign_key_checks": (int, 1, True),
+    "group_concat_max_len": (int, 1024, True),
+    "have_ssl": (str, "YES", False),
+    "hostname": (str, "discreet", False),
+    "license": (str, "Apache-2.0", False),
+    "lower_case_table_names": (int, 1, False),
+    "max_allowed_packet": (int, MOST_BYTES, True),
+    "net_read_timeout": (int, 60, True),
+    "protocol_version": (int, 10, False),
+    "query_cache_size": (int, 0, False),
+    "query_cache_type": (str, "OFF", False),
+    "read_only": (int, 1, False),
+    "sql_mode": (str, "", True),
+    "sql_notes": (int, 1, True),
+    "sql_quote_show_create": (int, 1, True),
+    "sql_safe_updates": (int, 0, True),
+    "tx_isolation": (str, "READ-COMMITTED", True),
+    "tx_read_only": (int, 0, True),
+    "unique_checks": (int, 1, True),
+    "version": (str, VERSION, False),
+    "version_comment": (str, "Discreet: a private statistical database", False),
+    "version_compile_machine": (str, "", False),
+    "version_compile_os": (str, "", False),
+    "discreet_confidence": (_amount("discreet_confidence"), None, True),
+    "discreet_intervals": (_switch, 0, True),
+    "discreet_scale": (_amount("discreet_scale"), None, True),
+    "discreet_within": (_amount("discreet_within"), None, True),
+}
+
+
+def fresh_variables() -> SessionVariables:
+    return SessionVariables(GlobalVariables(VARIABLES))
+
+
+def wish_of(variables: SessionVariables) -> dict[str, Any]:
+    """What `Vault.ask` is told of how sharp the answer shall be."""
+    chosen = {name: variables.get_variable(f"discreet_{name}") for name in ("scale", "within", "confidence")}
+    return {name: None if value is None else exact_scale(value, name) for name, value in chosen.items()}
+
+
+def value_of(variables: SessionVariables, written: str) -> Any:
+    """The value of `@@name`, `@@session.name` or `@@global.name`; switches are 0 or 1, as MySQL shows them."""
+    if not written.startswith("@@"):
+        raise UnsupportedQuery(f"{shown(written)}: variables of your own are not supported")
+    scope, _, name = written[2:].replace("`", "").lower().rpartition(".")
+    if scope not in ("", "session", "local", "global") or name not in VARIABLES:
+        raise UnsupportedQuery(f"there is no variable {shown(written)} here; {_known(name)}")
+    value = variables.get_variable(name)
+    return int(value) if isinstance(value, bool) else value
+
+
+def _known(name: str) -> str:
+    own = ", ".join(SETTINGS)
+    return f"Discreet's own are {own}" if name.startswith("discreet") else f"see SHOW VARIABLES ({own}, …)"
+
+
+def set_variables(statement: Statement, variables: SessionVariables) -> None:
+    """Do a SET: variables of the session, NAMES, CHARACTER SET; TRANSACTION says nothing here, where all is read."""
+    tokens = statement.tokens[1:]
+    if any(token.is_word("transaction") for token in tokens[:2]):
+        return
+    if tokens and tokens[0].is_word("names", "charset", "character"):
+        named = tokens[2:] if tokens[0].is_word("character") else tokens[1:]
+        if not named:
+            raise UnsupportedQuery("SET NAMES takes a character set, such as utf8mb4")
+        for name in SPOKEN:
+            variables.set(name, None if named[0].is_word("default") else named[0].value)
+        return
+    for name, value in [_assignment(part, variables) for part in _parts(tokens)]:
+        variables.set(name, value)
+
+
+def _parts(tokens: Sequence[Token]) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.is_sign(","):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _assignment(tokens: list[Token], variables: SessionVariables) -> tuple[str, Any]:
+    if tokens and tokens[0].is_word("session", "local", "global"):
+        if tokens[0].is_word("global"):
+            raise UnsupportedQuery("SET GLOBAL is not supported: a session sets its own variables")
+        tokens = tokens[1:]
+    match tokens:
+        case [left, equals, *signs, right] if equals.text in ("=", ":=") and [s.text for s in signs] in ([], ["-"]):
+            name = left.value if left.kind in ("word", "name") else left.text
+            written = name if name.startswith("@") else f"@@{name}"
+            value_of(variables, written)
+            name = written.rpartition(".")[2].removeprefix("@@").replace("`", "").lower()
+            return name, _value(right, variables, "".join(sign.text for sign in signs))
+    raise UnsupportedQuery("SET takes a variable and a value, as in SET discreet_intervals = 1")
+
+
+def _value(token: Token, variables: SessionVariables, sign: str) -> Any:
+    if token.kind == "variable":
+        return value_of(variables, token.text)
+    if token.is_word("default", "null"):
+        return None
+    if token.is_word("on", "true", "off", "false"):
+        return int(token.is_word("on", "true"))
+    return f"{sign}{token.value if token.kind == 'string' else token.text}"

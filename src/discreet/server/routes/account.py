@@ -1,0 +1,151 @@
+"""What the vault tells of itself: its description, budget, ledger, releases, facts; and who asked what."""
+
+from collections import deque
+from fractions import Fraction
+from itertools import islice
+from math import prod
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Depends, Path, Query
+
+from discreet.account import description
+from discreet.errors import AccessDenied, InvalidFact, NotFound, UnsupportedQuery
+from discreet.ledger.ledger import Charge, Record
+from discreet.query.plan import Plan
+from discreet.query.query import answer_shape
+from discreet.server import schema
+from discreet.server.auth import User, require_custodian
+from discreet.server.desk import FrontDesk
+from discreet.server.door import Told, user_of
+from discreet.vault import Vault
+
+MOST_TEXTS = 4
+"""A release of more queries than this shows the first ones: a cube has hundreds."""
+MOST_NUMBERS = 100_000
+"""A release with more numbers than this is a cube's: it is browsed or downloaded as such."""
+LARGEST = 2**53
+Caller = Annotated[User, Depends(user_of)]
+After = Annotated[int, Query(ge=0, le=LARGEST, description="only what comes after this entry")]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+def routes(desk: FrontDesk) -> APIRouter:
+    router, vault = APIRouter(tags=["account"]), desk.vault
+
+    @router.get("/describe", response_model=schema.Description)
+    def describe() -> Told:
+        """What may be asked: the table's name, its attributes and codes, the promise. Not where the table is."""
+        return Told(description(vault.ledger))
+
+    @router.get("/me", response_model=schema.Me)
+    def me(user: Caller) -> Told:
+        """Whose token this is, and what their questions have spent."""
+        spent = vault.budget().by_user.get(user.name, Fraction())
+        return Told({**user.to_json(), "spent": spent})
+
+    @router.get("/budget", response_model=schema.Budget)
+    def budget() -> Told:
+        """What is spent and what is left, and what each user's questions spent."""
+        return Told(vault.budget())
+
+    @router.get("/budget/map", response_model=schema.BudgetMap)
+    def budget_map(rows: Annotated[str, Query(max_length=200)], columns: Annotated[str, Query(max_length=200)]) -> Told:
+        """The least that is left for each pair of codes of two attributes, over all codes of the others."""
+        left = vault.budget_map(rows, columns)
+        return Told(
+            {
+                "rows": rows,
+                "columns": columns,
+                "row_labels": vault.domain[rows].labels,
+                "column_labels": vault.domain[columns].labels,
+                "left": left,
+            }
+        )
+
+    @router.get("/ledger", response_model=schema.Ledger)
+    def ledger(after: After = 0, limit: Limit = 100) -> Told:
+        """The journal, entry by entry; `next` is where the next page begins."""
+        found = list(islice(vault.entries(after), limit))
+        more = found[-1]["seq"] if len(found) == limit else None
+        return Told({"entries": found, "receipt": str(vault.ledger.head), "next": more})
+
+    @router.get("/log", response_model=schema.Log)
+    def log(caller: Caller, user: Annotated[str | None, Query(max_length=64)] = None, limit: Limit = 100) -> Told:
+        """The last lines of who asked what. For custodians and auditors."""
+        from discreet.server.log import read_log
+
+        if caller.role == "analyst":
+            raise AccessDenied(f"{caller.name} is an analyst, and the log is for custodians and auditors")
+        return Told({"asked": list(deque(read_log(vault.path, user), limit))})
+
+    _releases(router, vault)
+    _facts(router, desk)
+    return router
+
+
+def _releases(router: APIRouter, vault: Vault) -> None:
+    @router.get("/releases", response_model=schema.Releases)
+    def releases(after: After = 0, limit: Limit = 100) -> Told:
+        """Everything that was released, in order, without its numbers; `next` is where the next page begins."""
+        found = list(islice(vault.ledger.answered(after), limit))
+        more = found[-1][1].receipt.seq if len(found) == limit else None
+        return Told({"releases": [_line(charge, record, vault) for charge, record in found], "next": more})
+
+    @router.get("/releases/{charge}", response_model=schema.Release)
+    def release(charge: Annotated[int, Path(ge=1, le=LARGEST)]) -> Told:
+        """One release: values, variances, guarantee, receipt."""
+        found = vault.ledger.charge_at(charge)
+        if found is None or vault.ledger.recorded(charge) is None:
+            raise NotFound(f"there is no release {charge}; see GET /api/v1/releases")
+        if (numbers := _numbers(Plan.from_json(found.plan), vault)) > MOST_NUMBERS:
+            raise UnsupportedQuery(
+                f"release {charge} has {numbers:,} numbers, and at most {MOST_NUMBERS:,} are shown; browse its cube"
+            )
+        return Told(vault.release(charge))
+
+
+def _line(charge: Charge, record: Record, vault: Vault) -> dict[str, object]:
+    plan = Plan.from_json(charge.plan)
+    texts, more = vault.plan_text(Plan(plan.measurements[:MOST_TEXTS])), len(plan.measurements) - MOST_TEXTS
+    return {
+        "charge": charge.id,
+        "what": [*texts, f"and {more:,} more"] if more > 0 else texts,
+        "numbers": _numbers(plan, vault),
+        "amount": vault.ledger.budget.amount_of(charge.cost.peak),
+        "by": charge.by,
+        "receipt": str(record.receipt),
+    }
+
+
+def _numbers(plan: Plan, vault: Vault) -> int:
+    return sum(prod(answer_shape(measurement.query, vault.domain)) for measurement in plan.measurements)
+
+
+def _facts(router: APIRouter, desk: FrontDesk) -> None:
+    @router.get("/facts", response_model=schema.Facts)
+    def facts() -> Told:
+        """Every fact, with what it does to privacy by itself, and all together."""
+        return Told(desk.vault.list_facts())
+
+    @router.post("/facts", status_code=201)
+    async def add_fact(fact: schema.NewFact, user: Caller) -> Told:
+        """Account for a statistic that is public anyway. It lowers the limit, and cannot be taken back."""
+        require_custodian(user, "add facts")
+        values = None if fact.values is None else _whole_numbers(fact.values)
+
+        def work(vault: Vault) -> Told:
+            return Told(vault.add_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values), 201)
+
+        what = {"sql": fact.sql, "value": fact.value, "cuboid": fact.cuboid}
+        return await desk.answer(user, "fact add", what, work)
+
+
+def _whole_numbers(values: list[object]) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
+    try:
+        array = np.array(values)
+        if array.dtype.kind not in "iu":
+            raise ValueError
+        return array.astype(np.int64)
+    except (ValueError, OverflowError):
+        raise InvalidFact("a cuboid's values are whole numbers in lists of equal lengths, one in another") from None

@@ -1,0 +1,66 @@
+"""ask, explain: SQL in, noisy answers out; and the counts of a SuLQ database."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from discreet.query.subset import subset_from_json
+from discreet.server import schema
+from discreet.server.auth import User
+from discreet.server.desk import FrontDesk
+from discreet.server.door import Told, user_of
+from discreet.server.free import FreeAnswers
+from discreet.vault import Vault
+
+
+def routes(desk: FrontDesk) -> APIRouter:
+    router, free = APIRouter(tags=["ask"]), FreeAnswers()
+
+    @router.post("/ask", response_model=schema.Answer)
+    async def ask(asked: schema.Asked, user: Annotated[User, Depends(user_of)]) -> Response:
+        """Answer a SELECT: from what is public where that is sharp enough, else measured with noise, else relaxed."""
+
+        def work(vault: Vault) -> Response:
+            question, head = tuple(asked.model_dump().values()), vault.ledger.head
+            sent = free.get(question, head)
+            if sent is not None:
+                return Response(sent, media_type=Told.media_type)
+            answer = vault.ask(asked.sql, **asked.wish(), refine=asked.refine)
+            told = Told(answer)
+            if not answer.cost:
+                free.keep(question, head, bytes(told.body))
+            return told
+
+        return await desk.answer(user, "ask", asked.model_dump(), work)
+
+    @router.post("/explain", response_model=schema.Explanation)
+    def explain(asked: schema.Question) -> Told:
+        """What an answer would be made from, cost and be worth. Spends nothing."""
+        return Told(desk.vault.explain(asked.sql, **asked.wish()))
+
+    @router.get("/sulq", response_model=schema.Party)
+    def sulq() -> Told:
+        """A SuLQ database as a party of a mining task."""
+        party = desk.vault.party()
+        guarantee = {**desk.vault.ledger.guarantee.to_json(), "text": party.guarantee}
+        return Told(
+            {
+                "people": party.people,
+                "roster": party.roster,
+                "trials": party.trials,
+                "queries_left": party.queries_left,
+                "guarantee": guarantee,
+            }
+        )
+
+    @router.post("/sulq/ask", response_model=schema.SubsetCounts)
+    async def ask_subsets(asked: schema.SubsetsAsked, user: Annotated[User, Depends(user_of)]) -> Told:
+        """Count the people of subsets of the roster who meet a predicate: one of the vault's queries each."""
+        subsets = [subset_from_json(subset) for subset in asked.subsets]
+        what = {"predicate": asked.predicate, "subsets": len(subsets)}
+        return await desk.answer(
+            user, "sulq ask", what, lambda vault: Told(vault.ask_subsets(subsets, asked.predicate))
+        )
+
+    return router

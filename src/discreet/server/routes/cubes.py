@@ -1,0 +1,276 @@
+"""Cubes: plan, publish in the background, browse, download."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.responses import FileResponse, Response
+
+from discreet.errors import ArchiveError, InvalidBudget, UnsupportedQuery
+from discreet.progress import Progress
+from discreet.server import schema
+from discreet.server.auth import User, require_custodian
+from discreet.server.desk import FrontDesk
+from discreet.server.door import Told, user_of
+from discreet.server.jobs import find_job, list_jobs, start_job
+from discreet.server.log import log_asked
+from discreet.server.shelf import PACKAGE, Shelf, require_name
+from discreet.vault import Vault
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
+    from discreet.cube.plan import CubePlan
+
+MOST_CELLS = 50_000
+"""A cuboid with more cells is sliced, or downloaded: nobody looks at so many."""
+MOST_LISTED = 4096
+Caller = Annotated[User, Depends(user_of)]
+Name = Annotated[str, Path(max_length=64)]
+By = Annotated[list[str] | None, Query(description="the cuboid's dimensions; none: the total", max_length=64)]
+Sliced = Annotated[list[str] | None, Query(alias="slice", description="only these people: region=Arden", max_length=64)]
+PARQUET = "application/vnd.apache.parquet"
+
+
+def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
+    router = APIRouter(tags=["cubes"])
+
+    @router.post("/cubes/plan", response_model=schema.Plan)
+    def plan(wish: schema.CubeWish) -> Told:
+        """Which cuboids would be measured, and how exact each would be. Spends nothing."""
+        planned = _planned(desk.vault, wish)
+        return Told({**planned.to_json(), "cuboids": _lattice(planned)})
+
+    @router.post("/cubes/{name}", status_code=202, response_model=schema.Job)
+    def publish(name: Name, order: schema.CubeOrder, user: Caller) -> Told:
+        """Publish a cube by this name, in the background: GET /jobs/NAME tells how far it is. For custodians."""
+        require_custodian(user, "publish cubes")
+        if name == "plan" or (shelf.cubes_folder / require_name(name)).exists():
+            raise UnsupportedQuery(f"there is a cube {name!r} already; choose another name")
+        if (order.epsilon is None and order.rho is None) == (order.charge is None):
+            raise InvalidBudget("say what the cube may spend, epsilon or rho; or the charge to go on from")
+        if order.charge is None:
+            _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
+        log_asked(desk.vault.path, user.name, "cube publish", {"name": name, **order.model_dump(exclude_defaults=True)})
+        asker = desk.asker(user)
+        work = _publishing(desk.vault.asked_by(asker), order, shelf.cubes_folder / name)
+        return Told(start_job(desk.vault.path, name, user.name, work, asker.charges), 202)
+
+    @router.get("/jobs", response_model=schema.Jobs)
+    def jobs() -> Told:
+        """What is being published, or was."""
+        return Told({"jobs": list_jobs(desk.vault.path)})
+
+    @router.get("/jobs/{name}", response_model=schema.Job)
+    def job(name: Name) -> Told:
+        """How far a publish is."""
+        return Told(find_job(desk.vault.path, name))
+
+    @router.get("/cubes", response_model=schema.Cubes)
+    def cubes() -> Told:
+        """The published cubes."""
+        return Told({"cubes": [_summary(shelf.cubes_folder / name) for name in shelf.cubes()]})
+
+    @router.get("/cubes/{name}", response_model=schema.CubeAbout)
+    def cube(name: Name) -> Told:
+        """A cube: its dimensions with their labels, its cuboids with their errors and where they come from."""
+        found = shelf.cube(name)
+        labels = {dimension.name: dimension.labels for dimension in found.dimensions}
+        return Told(
+            {"name": name, **found.describe(), "labels": labels, "lattice": _lattice(found.plan, found.consistent)}
+        )
+
+    _browsing(router, shelf)
+    return router
+
+
+def _browsing(router: APIRouter, shelf: Shelf) -> None:
+    @router.get("/cubes/{name}/cuboid", response_model=schema.Cuboid)
+    def cuboid(
+        name: Name,
+        by: By = None,
+        sliced: Sliced = None,
+        confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+    ) -> Told:
+        """A cuboid, or a slice of one, with its interval: `count` is nested lists in the order of `by`."""
+        cube, names, chosen = _view(shelf.cube(name), by, sliced)
+        cells = 1
+        for one in names:
+            cells *= len(_labels(cube, one))
+        if cells > MOST_CELLS:
+            raise UnsupportedQuery(
+                f"this cuboid has {cells:,} cells, and at most {MOST_CELLS:,} are shown; slice it, roll a "
+                "dimension up, or download it"
+            )
+        return Told(
+            {
+                "dimensions": names,
+                "labels": {one: _labels(cube, one) for one in names},
+                "slice": chosen,
+                "count": cube[tuple(names)].values,
+                "variance": cube.variance(*names),
+                "halfwidth": cube.halfwidth(*names, confidence=confidence),
+                "confidence": confidence,
+                "guarantee": str(cube.guarantee),
+                "receipt": str(cube.origin.receipt),
+            }
+        )
+
+    @router.get(
+        "/cubes/{name}/download",
+        response_class=Response,
+        responses={200: {"content": {"text/csv": {}, PARQUET: {}}}},
+    )
+    def download(
+        name: Name,
+        by: By = None,
+        sliced: Sliced = None,
+        form: Annotated[Literal["csv", "parquet"], Query(alias="format")] = "csv",
+        confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+    ) -> Response:
+        """A cuboid, or a slice of one, as a table: its labels, count, low and high."""
+        cube, names, _ = _view(shelf.cube(name), by, sliced)
+        media = "text/csv; charset=utf-8" if form == "csv" else PARQUET
+        file = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
+        return Response(_table(cube, names, confidence, form), media_type=media, headers=file)
+
+    @router.get(
+        "/cubes/{name}/files/{file}",
+        response_class=FileResponse,
+        responses={200: {"content": {"application/json": {}, PARQUET: {}}}},
+    )
+    def files(name: Name, file: Literal["datapackage.json", "sources.parquet", "cuboids.parquet"]) -> FileResponse:
+        """A cube's own file, whole; together the three are the folder that `discreet cube show` reads."""
+        shelf.cube(name)
+        media = "application/json" if file == PACKAGE else PARQUET
+        return FileResponse(shelf.cubes_folder / name / file, media_type=media, filename=file)
+
+
+def _view(cube: "Cube", by: list[str] | None, sliced: list[str] | None) -> "tuple[Cube, list[str], dict[str, str]]":
+    """The cube as it is sliced, and the names asked for."""
+    chosen = {}
+    for text in sliced or ():
+        name, equals, value = text.partition("=")
+        if not equals or name in chosen:
+            raise UnsupportedQuery("a slice is one value of a dimension, as in slice=region=Arden")
+        _labels(cube, name)
+        chosen[name] = value
+    names = list(by or ())
+    if len(set(names)) != len(names):
+        raise UnsupportedQuery("a cuboid has each dimension once")
+    return cube.slice(**chosen), names, chosen
+
+
+def _labels(cube: "Cube", name: str) -> tuple[str, ...]:
+    for dimension in cube.dimensions:
+        if dimension.name == name:
+            return dimension.labels
+    raise UnsupportedQuery(f"the cube has no dimension {name!r}; there are {', '.join(cube.names) or 'none'}")
+
+
+def _table(cube: "Cube", names: list[str], confidence: float, form: str) -> bytes:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    counts, width = cube[tuple(names)].values, cube.halfwidth(*names, confidence=confidence)
+    codes = np.indices(counts.shape).reshape(counts.ndim, counts.size)
+    columns: dict[str, Any] = {
+        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(_labels(cube, name)))
+        for name, code in zip(names, codes, strict=True)
+    }
+    flat = counts.reshape(-1)
+    taken = [*columns]
+    for column, numbers in (("count", flat), ("low", flat - width), ("high", flat + width)):
+        columns[f"{column}_" if column in taken else column] = pa.array(numbers, pa.float64())
+    table, out = pa.table(columns), io.BytesIO()
+    if form == "parquet":
+        pq.write_table(table, out)
+    else:
+        pa.csv.write_csv(pa.table({name: _decoded(table[name]) for name in table.column_names}), out)
+    return out.getvalue()
+
+
+def _decoded(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+
+
+def _planned(vault: Vault, wish: schema.CubeWish) -> "CubePlan":
+    from discreet.query.lattice import OTHERS
+
+    def by_cuboid(numbers: dict[str, float] | None) -> dict[Any, float]:
+        return {OTHERS if text == OTHERS else _cuboid(text): number for text, number in (numbers or {}).items()}
+
+    objective: Any = wish.objective  # checked where it is used
+    return vault.plan_cube(
+        epsilon=wish.epsilon,
+        rho=wish.rho,
+        cuboids=[tuple(one) for one in wish.cuboids] if isinstance(wish.cuboids, list) else wish.cuboids,
+        planner=wish.planner,
+        objective=objective,
+        dimensions=wish.dimensions,
+        weights=by_cuboid(wish.weights),
+        bound=wish.bound,
+        expected=by_cuboid(wish.expected),
+        facts="vault" if wish.facts else None,
+    )
+
+
+def _cuboid(text: str) -> tuple[str, ...]:
+    return () if text.strip() == "total" else tuple(name.strip() for name in text.split(","))
+
+
+def _publishing(vault: Vault, order: schema.CubeOrder, folder: File) -> Callable[[Progress], object]:
+    def work(tell: Progress) -> None:
+        tell("planning", 0.0)
+        what = _planned(vault, order) if order.charge is None else order.charge
+        try:
+            folder.parent.mkdir(exist_ok=True)
+        except OSError:
+            raise ArchiveError("the cube's folder cannot be made; is there space on the vault's disk?") from None
+        vault.publish_cube(what, consistent=order.consistent, progress=tell).save(folder, tell)
+
+    return work
+
+
+def _lattice(plan: "CubePlan", consistent: bool = True) -> list[dict[str, Any]]:
+    """Every published or measured cuboid, with its share of the budget and its error; the first ones of very many."""
+    from discreet.cube.interval import halfwidth
+
+    shares = dict(zip(plan.source_masks, plan.shares, strict=True))
+    masks = sorted({*plan.published, *shares}, key=lambda mask: (mask.bit_count(), plan.lattice.axes(mask)))
+    return [
+        {
+            "dimensions": list(plan.lattice.names_of(mask)),
+            "cells": plan.lattice.cells(mask),
+            "share": float(shares[mask]) if mask in shares else None,
+            "published": mask in plan.published,
+            "variance": plan.variance(*plan.lattice.names_of(mask), consistent=consistent),
+            "halfwidth": halfwidth(plan, mask, consistent, 0.95),
+        }
+        for mask in masks[:MOST_LISTED]
+    ]
+
+
+def _summary(folder: File) -> dict[str, Any]:
+    """A cube by its description alone: the numbers stay on disk."""
+    from discreet.ledger.guarantee import guarantee_from_json
+
+    try:
+        about = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))["cube"]
+        return {
+            "name": folder.name,
+            "table": about["table"],
+            "dimensions": {one["name"]: len(one["codes"]) for one in about["dimensions"]},
+            "consistent": about["consistent"],
+            "guarantee": str(guarantee_from_json(about["guarantee"])),
+            "charge": about["charge"],
+            "receipt": about["receipt"],
+        }
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        raise ArchiveError(f"the cube {folder.name} is damaged; restore it from a copy") from None

@@ -1,0 +1,309 @@
+"""What goes in and what comes out, for checks at the door and for the OpenAPI document.
+
+Requests are checked against these. Results are not built from them: they are what `--json` prints, and the tests hold
+them against this description.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.query.subset import MOST_SUBSETS
+
+SQL_CHARACTERS = 100_000
+Number = Annotated[str, Field(max_length=64)] | float
+"""A number as people mean it: 0.1, "0.1" and "1/10" are the same."""
+Sql = Annotated[str, Field(max_length=SQL_CHARACTERS, examples=["SELECT sex, COUNT(*) FROM people GROUP BY sex"])]
+Text = Annotated[str, Field(max_length=1000)]
+MOST_NAMES = 1000
+
+
+class Request(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Question(Request):
+    """A SELECT, and how sharp its answer is to be; nothing said: the vault's policy."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"sql": "SELECT COUNT(*) FROM people WHERE age >= 65", "within": 300}]},
+    )
+    sql: Sql
+    scale: Number | None = Field(None, description="the scale of the noise, in people")
+    within: Number | None = Field(None, description="how far off each number may be, instead of a scale")
+    confidence: Number | None = Field(None, description="how surely; the policy's where not given")
+
+    def wish(self) -> dict[str, Any]:
+        return {"scale": self.scale, "within": self.within, "confidence": self.confidence}
+
+
+class Asked(Question):
+    refine: bool = Field(False, description="make the best of facts and all released answers; spend nothing")
+
+
+class SubsetsAsked(Request):
+    """Counts of one predicate over subsets of the roster."""
+
+    predicate: Annotated[str, Field(max_length=SQL_CHARACTERS, examples=["smoker AND age > 50"])]
+    subsets: list[Any] = Field(min_length=1, max_length=MOST_SUBSETS, examples=[[{"seed": 7, "rate": "1/2"}]])
+
+
+class NewFact(Request):
+    """The exact answer of a COUNT in SQL; or a whole exact cuboid, as an array over the codes of its attributes."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"sql": "SELECT COUNT(*) FROM people", "value": 20000}]},
+    )
+    sql: Sql | None = None
+    value: int | None = Field(None, ge=0, le=2**53)
+    cuboid: list[Text] | None = Field(None, max_length=MOST_NAMES)
+    values: list[Any] | None = None
+
+
+class CubeWish(Request):
+    """Which cuboids are to be published, and for how much. Names as in `discreet cube plan`."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"epsilon": "0.5", "cuboids": 2, "dimensions": ["sex", "region"]}]},
+    )
+    epsilon: Number | None = None
+    rho: Number | None = None
+    cuboids: Literal["all"] | Annotated[int, Field(ge=0, le=64)] | list[list[Text]] = "all"
+    planner: Text = "optimal"
+    objective: Text = "max"
+    dimensions: list[Text] | None = Field(None, max_length=MOST_NAMES)
+    weights: dict[str, float] | None = Field(None, description='how much a cuboid matters: {"sex,age": 3}')
+    bound: float | None = None
+    expected: dict[str, float] | None = Field(None, description='expected variances: {"sex,age": 100, "others": 400}')
+    facts: bool = Field(False, description="agree exactly with the vault's facts that are cuboids")
+
+
+class CubeOrder(CubeWish):
+    consistent: bool = True
+    charge: int | None = Field(None, ge=1, le=2**53, description="instead: the charge of a publish to go on from")
+
+
+class BucketsAsked(Request):
+    sql: Sql
+    confidence: float = Field(0.95, gt=0, lt=1)
+
+
+class ErrorDetail(BaseModel):
+    kind: str = Field(examples=["BudgetExceeded"])
+    message: str
+
+
+class Refusal(BaseModel):
+    """Every error: its kind is the name of the Python exception."""
+
+    error: ErrorDetail
+
+
+class Row(BaseModel):
+    labels: dict[str, str]
+    column: str
+    value: float | None
+    low: float | None
+    high: float | None
+    kind: str
+
+
+class Answer(BaseModel):
+    sql: str
+    value: float | None
+    interval: list[float | None] | None
+    confidence: float
+    kind: str = Field(examples=["measured", "repeated", "derived", "relaxed", "refined", "mixed"])
+    asked: str | None
+    answered: str | None
+    relaxation_error: float
+    cost: str
+    guarantee: dict[str, Any]
+    notes: list[str]
+    rows: list[Row]
+
+
+class Aggregate(BaseModel):
+    column: str
+    kinds: dict[str, int]
+    halfwidth: float | None
+    scale: float
+
+
+class Explanation(BaseModel):
+    sql: str
+    cost: str
+    left: str
+    more: int | None
+    confidence: float
+    aggregates: list[Aggregate]
+    notes: list[str]
+
+
+class Attribute(BaseModel):
+    name: str
+    kind: str
+    codes: int
+    values: str
+    source: str
+
+
+class Description(BaseModel):
+    vault_id: str
+    name: str
+    guarantee: str
+    points: int
+    attributes: list[Attribute]
+
+
+class Budget(BaseModel):
+    guarantee: dict[str, Any]
+    spent: str
+    left: str
+    charges: int
+    pending: list[int]
+    by_user: dict[str, str]
+
+
+class BudgetMap(BaseModel):
+    rows: str
+    columns: str
+    row_labels: list[str]
+    column_labels: list[str]
+    left: list[list[float]]
+
+
+class Me(BaseModel):
+    name: str
+    role: str
+    at: str
+    quota: str | None
+    expires: str | None
+    spent: str
+
+
+class Entry(BaseModel):
+    seq: int
+    at: str
+    kind: str
+    what: str
+    hash: str
+    body: dict[str, Any]
+
+
+class Ledger(BaseModel):
+    entries: list[Entry]
+    receipt: str
+    next: int | None
+
+
+class ReleaseLine(BaseModel):
+    charge: int
+    what: list[str]
+    numbers: int
+    amount: str
+    by: str | None
+    receipt: str
+
+
+class Releases(BaseModel):
+    releases: list[ReleaseLine]
+    next: int | None
+
+
+class Release(BaseModel):
+    answers: list[dict[str, Any]]
+    guarantee: dict[str, Any]
+    charge: int
+    receipt: str
+
+
+class Facts(BaseModel):
+    facts: list[dict[str, Any]]
+    sensitivity: int
+    spent: str
+    left: str
+
+
+class Log(BaseModel):
+    asked: list[dict[str, Any]]
+
+
+class Plan(BaseModel):
+    planner: str
+    sources: list[list[str]]
+    shares: list[float]
+    max_variance: float
+    cuboids: list[dict[str, Any]]
+
+
+class Job(BaseModel):
+    id: str
+    user: str
+    at: str
+    state: Literal["running", "done", "failed", "interrupted"]
+    doing: str
+    done: float = Field(ge=0, le=1)
+    charge: int | None
+    error: ErrorDetail | None
+
+
+class Jobs(BaseModel):
+    jobs: list[Job]
+
+
+class CubeLine(BaseModel):
+    name: str
+    table: str
+    dimensions: dict[str, int]
+    guarantee: str
+    receipt: str
+
+
+class Cubes(BaseModel):
+    cubes: list[CubeLine]
+
+
+class CubeAbout(CubeLine):
+    cells: int
+    labels: dict[str, list[str]]
+    lattice: list[dict[str, Any]]
+
+
+class Cuboid(BaseModel):
+    dimensions: list[str]
+    labels: dict[str, list[str]]
+    slice: dict[str, str]
+    count: Any
+    variance: float
+    halfwidth: float
+    confidence: float
+    guarantee: str
+    receipt: str
+
+
+class BucketsLines(BaseModel):
+    buckets: list[dict[str, Any]]
+
+
+class Health(BaseModel):
+    status: Literal["ok"]
+
+
+class Party(BaseModel):
+    people: int
+    roster: str
+    trials: int
+    queries_left: int
+    guarantee: dict[str, Any]
+
+
+class SubsetCounts(BaseModel):
+    values: list[int]
+    sizes: list[int]
+    variance: float
+    queries_left: int
+    receipt: str

@@ -1,0 +1,96 @@
+"""What a vault has published, in folders of its own: vault/cubes/NAME and vault/buckets/NAME. Public, and free."""
+
+import re
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from discreet.errors import DiscreetError, NotFound, UnsupportedQuery
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
+    from discreet.microdata.buckets import Buckets
+
+CUBES, BUCKETS = "cubes", "buckets"
+PACKAGE = "datapackage.json"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+MOST_OPEN = 8
+"""So many published things are kept in memory; the longest unused gives way."""
+
+T = TypeVar("T")
+
+
+def require_name(name: str) -> str:
+    """A name that is one folder and nothing else. Raises UnsupportedQuery: it may have come from anywhere."""
+    if not NAME.fullmatch(name):
+        raise UnsupportedQuery("a name has up to 64 letters, digits, dashes and underscores, and no others")
+    return name
+
+
+def names_in(folder: Path) -> list[str]:
+    """What is published in a folder, by name. What is still being written has no name yet."""
+    if not folder.is_dir():
+        return []
+    return sorted(path.name for path in folder.iterdir() if NAME.fullmatch(path.name) and (path / PACKAGE).is_file())
+
+
+@dataclass
+class _Opened(Generic[T]):
+    """Published things that were read and checked once. What is published never changes; it may be taken away."""
+
+    folder: Path
+    _open: "OrderedDict[tuple[str, int], T]" = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, name: str, kind: type[T], what: str) -> T:
+        path = self.folder / require_name(name)
+        try:
+            key = (name, (path / PACKAGE).stat().st_mtime_ns)
+        except OSError:
+            raise NotFound(f"there are no published {what} called {name!r} here") from None
+        with self._lock:
+            if key not in self._open:
+                self._open[key] = kind.load(path)  # type: ignore[attr-defined]
+            self._open.move_to_end(key)
+            while len(self._open) > MOST_OPEN:
+                self._open.popitem(last=False)
+            return self._open[key]
+
+
+class Shelf:
+    """The published cubes and buckets of a vault."""
+
+    def __init__(self, home: Path) -> None:
+        self.cubes_folder, self.buckets_folder = home / CUBES, home / BUCKETS
+        self._cubes: _Opened[Cube] = _Opened(self.cubes_folder)
+        self._buckets: _Opened[Buckets] = _Opened(self.buckets_folder)
+
+    def warm(self) -> None:
+        """Read what is published, and import what shows it, so that the first who looks does not wait for that."""
+        import xarray  # noqa: F401
+
+        for name in self.cubes()[-MOST_OPEN:]:
+            with suppress(DiscreetError):  # a damaged one is told of when it is asked for
+                cube = self.cube(name)
+                cube.halfwidth()
+                cube.cells()
+
+    def cube(self, name: str) -> "Cube":
+        """A cube by its name. Raises NotFound where there is none, ArchiveError where it is damaged."""
+        from discreet.cube.cube import Cube
+
+        return self._cubes.get(name, Cube, "cubes")
+
+    def cubes(self) -> list[str]:
+        return names_in(self.cubes_folder)
+
+    def buckets(self, name: str) -> "Buckets":
+        from discreet.microdata.buckets import Buckets
+
+        return self._buckets.get(name, Buckets, "buckets")
+
+    def bucket_names(self) -> list[str]:
+        return names_in(self.buckets_folder)

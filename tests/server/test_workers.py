@@ -1,0 +1,199 @@
+"""Two worker processes behind one socket, asked from outside: nothing is overspent, nothing is lost."""
+
+import json
+import shutil
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from urllib.parse import urlsplit
+
+import pytest
+
+from discreet.client import Client, RemoteCube
+from discreet.cube.cube import Cube
+from discreet.errors import (
+    AccessDenied,
+    DomainError,
+    EngineError,
+    NotFound,
+    QuotaExceeded,
+    ServerError,
+    UnsupportedQuery,
+)
+from discreet.server.auth import add_user
+from discreet.vault import Vault
+from tests.server.conftest import served
+
+ALL = "SELECT COUNT(*) FROM people"
+
+
+def women(age):
+    return f"SELECT COUNT(*) FROM people WHERE sex = 'F' AND age >= {age}"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory, people_template):
+    """A vault with ε = 10 behind two workers, and a way to become a user of it."""
+    folder = tmp_path_factory.mktemp("workers")
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("XDG_STATE_HOME", str(folder))
+        yield from serving(Vault.open(shutil.copytree(people_template, folder / "vault")))
+
+
+def serving(vault):
+    with served(vault, options=("--workers", "2", "--slot", "5", "--rate", "0")) as [address]:
+
+        def user(name, role="analyst", quota=None):
+            return Client(address, add_user(vault.path, name, role, quota=quota))
+
+        yield vault, user
+
+
+def test_many_clients_at_once_spend_a_quota_to_the_last_and_no_further(service):
+    vault, user = service
+    ana = user("ana", quota="0.5")
+
+    def asks(age):
+        try:
+            return ana.ask(women(age), scale=40).kind
+        except QuotaExceeded:
+            return "refused"
+
+    with ThreadPoolExecutor(8) as pool:
+        kinds = list(pool.map(asks, range(40)))
+    assert kinds.count("refused") == 30
+    assert kinds.count("measured") == 10
+    assert vault.budget().by_user["ana"] == Fraction(1, 2)
+    assert vault.budget().pending == ()
+
+
+def test_many_clients_at_once_spend_the_budget_to_the_last_and_no_further(service):
+    vault, user = service
+    ben = user("ben")
+    assert vault.ledger.left(vault.count(sex="M").where) == vault.ledger.budget.limit
+
+    def asks(age):
+        # Each costs 2 of the 10 that every man over 80 has.
+        return ben.ask(f"SELECT COUNT(*) FROM people WHERE sex = 'M' AND age >= {age}", scale=1).kind
+
+    with ThreadPoolExecutor(8) as pool:
+        kinds = list(pool.map(asks, range(40, 80)))
+    assert kinds.count("measured") >= 5
+    assert vault.budget().left == 0
+    assert vault.ledger.spent_max == vault.ledger.budget.limit
+
+
+def test_a_client_that_hangs_up_does_not_lose_its_answer(service):
+    vault, user = service
+    eve = user("eve")
+    address = urlsplit(eve.url)
+    question = "SELECT COUNT(*) FROM people WHERE sex IS NULL AND age >= 33"
+    body = json.dumps({"sql": question, "scale": 25}).encode()
+    head = (
+        f"POST /api/v1/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {eve.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    charges = vault.ledger.charges
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        connection.sendall(head.encode() + body)
+    for _ in range(200):
+        if vault.ledger.charges > charges and not vault.ledger.pending():
+            break
+        time.sleep(0.02)
+    again = eve.ask(question, scale=25)
+    assert (again.kind, again.cost) == ("repeated", 0)
+    assert vault.ledger.charges == charges + 1
+
+
+def test_a_client_has_the_verbs_of_a_vault(service):
+    vault, user = service
+    ida = user("ida", "custodian")
+    question = "SELECT COUNT(*) FROM people WHERE sex IS NULL AND age < 10"
+    told = ida.explain(question, scale=100)
+    assert (told.cost, told.forecasts[0].kinds) == (Fraction(2, 100), {"measured": 1})
+    answer = ida.ask(question, scale=Fraction(100), confidence="0.9")
+    here = vault.ask(question, scale=100, confidence="0.9")
+    assert (answer.value, answer.interval()) == (here.value, here.interval())
+    assert (answer.text, answer.asked, answer.confidence) == (here.text, here.asked, 0.9)
+    grouped = ida.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex", refine=True)
+    assert [row.labels["sex"] for row in grouped.rows] == ["F", "M", "(missing)"]
+    with pytest.raises(UnsupportedQuery, match=r"look at \.rows"):
+        assert grouped.value
+    assert ida.describe()["name"] == "people"
+    assert ida.budget().by_user == vault.budget().by_user
+    assert ida.budget().spent == vault.budget().spent
+    assert ida.budget_map("sex", "income").shape == (3, 4)
+    assert [entry["seq"] for entry in ida.entries()] == [entry["seq"] for entry in vault.entries()]
+    last = [line["charge"] for line in ida.releases()][-1]
+    assert ida.release(last) == json.loads(json.dumps(vault.release(last).to_json()))
+    assert ida.list_facts()["facts"] == []
+    assert ida.me()["role"] == "custodian"
+
+
+def test_a_cube_is_published_browsed_and_saved_through_a_client(service, tmp_path):
+    vault, user = service
+    joe, kim = user("joe", "custodian"), user("kim")
+    plan = joe.plan_cube(epsilon="0.1", dimensions=["income"], cuboids=1)
+    assert plan["planner"] == "optimal"
+    with pytest.raises(AccessDenied, match="only a custodian"):
+        kim.publish_cube("c", epsilon="0.1")
+    with pytest.raises(EngineError, match="BudgetExceeded"):
+        joe.publish_cube("c", epsilon=Fraction(1, 10), dimensions=["income"])  # the men have nothing left
+    assert kim.cubes() == []
+    made = Vault.init(tmp_path / "other", table=vault.location, domain=_domain(vault, tmp_path), epsilon=1,
+                      neighbours="replace")  # fmt: skip
+    with served(made) as [address]:
+        boss = Client(address, add_user(made.path, "boss", "custodian"))
+        told = []
+        cube = boss.publish_cube("c", epsilon="0.5", cuboids=2, progress=lambda *step: told.append(step))
+        assert isinstance(cube, RemoteCube)
+        assert boss.cubes() == ["c"]
+        cube.save(tmp_path / "copy")
+        local = Cube.load(tmp_path / "copy")
+        assert cube.names == local.names
+        assert (cube["sex", "income"].values == local["sex", "income"].values).all()
+        assert cube.halfwidth("sex", confidence=0.5) == local.halfwidth("sex", confidence=0.5)
+        women_only = cube.slice(sex="F")
+        assert women_only.names == ("age", "income")
+        assert (women_only["income"].values == local.slice(sex="F")["income"].values).all()
+        assert boss.download("/cubes/c/download", [("by", "sex")]).startswith(b'"sex","count"')
+        fact = boss.add_fact(ALL, 600)
+        assert fact["fact"]["value"] == 600
+        assert boss.buckets() == []
+
+
+def _domain(vault, folder):
+    (folder / "domain.toml").write_text(vault.ledger.header["domain"])
+    return folder / "domain.toml"
+
+
+def test_a_clients_errors_are_the_vaults_own(service):
+    _, user = service
+    lea = user("lea")
+    cases = [
+        (lambda: lea.ask("SELECT COUNT(*) FROM people WHERE weight > 3"), DomainError),
+        (lambda: lea.ask("DROP TABLE people"), UnsupportedQuery),
+        (lambda: lea.release(10**6), NotFound),
+        (lambda: lea.cube("../key"), NotFound),
+        (lambda: Client(lea.url, "wrong").budget(), AccessDenied),
+        (lambda: Client(lea.url).budget(), AccessDenied),
+    ]
+    for work, kind in cases:
+        with pytest.raises(kind, match=lea.url):
+            work()
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "localhost:80", "http://"])
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(ServerError, match="no address"):
+        Client(url)
+
+
+def test_a_server_that_is_not_there_is_said_to_be_so():
+    with pytest.raises(ServerError, match="cannot be reached"):
+        Client("http://127.0.0.1:9", "t").budget()
+
+
+def test_a_token_is_not_shown():
+    assert "secret" not in repr(Client("http://localhost:1", "secret"))
