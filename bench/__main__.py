@@ -22,7 +22,7 @@ from bench.figure import Figure
 HERE = Path(__file__).parent
 RESULTS = HERE / "out" / "figures.json"
 PAGE = HERE.parent / "docs" / "figures.md"
-NOT_BENCHMARKS = {"__init__", "__main__", "figure"}
+NOT_BENCHMARKS = {"__init__", "__main__", "figure", "postgres"}
 
 
 def modules() -> list[str]:

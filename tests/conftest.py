@@ -11,9 +11,11 @@ settings.load_profile("steady")
 
 
 @pytest.fixture(autouse=True)
-def state_directory(tmp_path_factory, monkeypatch):
+def state_home(tmp_path_factory, monkeypatch):
     """Receipts seen by a test are kept apart from the user's."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    state = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    return state
 
 
 PEOPLE_DOMAIN = """\

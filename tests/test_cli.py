@@ -127,6 +127,7 @@ class TestJson:
             "left": "0.97",
             "charges": 2,
             "pending": [],
+            "by_user": {},
         }
         assert set(report) == set(vars(used.budget()))
         checked = run_json("domain check people.toml")
@@ -192,7 +193,7 @@ class TestBadInput:
         assert sorted(folder.iterdir()) == before
 
     def test_neighbours_have_to_be_chosen(self, folder):  # noqa: ARG002
-        assert "neighbours" in run(INIT.replace(" --neighbours replace", ""), exit_code=2)
+        assert "--neighbours is add-remove" in run(INIT.replace(" --neighbours replace", ""), exit_code=1)
 
     @pytest.mark.parametrize("line", ["describe x", "budget x", "ledger show x", "release list x", "refresh x"])
     def test_a_vault_that_is_not_there(self, folder, line):  # noqa: ARG002

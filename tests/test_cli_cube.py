@@ -118,7 +118,7 @@ def test_plan_with_weights_and_a_bound():
         (("--sizes", "0,3", "--neighbours", "replace"), "DomainError", "dimension 0 has 0 values"),
         (("--sizes", "9,x", "--neighbours", "replace"), "UnsupportedQuery", "as in 9,16,7"),
         (("--sizes", "9,3"), "InvalidBudget", "--sizes needs --neighbours"),
-        (("--sizes", ",".join(["2"] * 21), "--neighbours", "replace"), "DomainError", "at most 20 dimensions"),
+        (("--sizes", ",".join(["2"] * 21), "--neighbours", "replace"), "UnsupportedQuery", "at most 20 dimensions"),
         ((), "UnsupportedQuery", "name a vault, or give --sizes"),
         (("vault", "--sizes", "2,3"), "UnsupportedQuery", "name a vault, or give --sizes"),
         (("nothing",), "VaultError", "is not a vault"),
@@ -262,3 +262,57 @@ def test_a_damaged_folder_is_never_shown(folder):
     file = folder / "cube" / "cuboids.parquet"
     file.write_bytes(file.read_bytes()[:-1] + b"!")
     assert "is damaged" in json.loads(run("show", "cube", "sex", "--json", code=1))["message"]
+
+
+def test_what_is_expected_and_what_is_precise_are_told():
+    expected = ("--expected", "0,1=50", "--expected", "others=500")
+    small = ("--sizes", "3,4,5", "--neighbours", "add-remove", "--epsilon", "1")
+    plan = json.loads(run("plan", *small, *expected, "--json"))
+    assert plan["max_ratio_consistent"] <= plan["max_ratio"]
+    assert "largest ratio" in run("plan", *small, *expected)
+    most = ("--objective", "most", "--bound", "40")
+    plan = json.loads(run("plan", *small, *most, "--json"))
+    assert plan["bound"] == 40
+    assert 0 < plan["precise_weight_consistent"] <= 8
+    assert f"{plan['precise_weight_consistent']:g} of 8: variance at most 40" in run("plan", *small, *most)
+
+
+def test_a_first_cube_tells_where_relative_errors_count():
+    published()
+    plan = json.loads(
+        run("plan", "vault", *SMALL, "--cuboids", "2", "--epsilon", "1/4", "--estimate", "cube", "--json")
+    )
+    assert plan["max_ratio_consistent"] > 0
+    more = ("--cuboids", "2", "--epsilon", "1/4", "--estimate", "cube", "--out", "second")
+    run("publish", "vault", *SMALL, *more)
+    assert Cube.load("second").plan.expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--expected", "0=5"), "has no expected variance"),
+        (("--expected", "others=0"), "above 0 and finite"),
+        (("--expected", "others=-3"), "above 0 and finite"),
+        (("--expected", "others"), "an expected variance looks like sex,age=3"),
+        (("--weight", "0=0"), "above 0 and finite"),
+        (("--bound", "4"), "takes no bound"),
+        (("--objective", "most", "--bound", "-1"), "must be above 0"),
+        (("--estimate", "cube"), "name the vault, not --sizes"),
+    ],
+)
+def test_an_aim_that_makes_no_sense_says_why(arguments, problem):
+    small = ("--sizes", "3,4,5", "--neighbours", "add-remove", "--epsilon", "1")
+    told = json.loads(run("plan", *small, *arguments, "--json", code=1))
+    assert told["error"] == "UnsupportedQuery"
+    assert problem in told["message"]
+
+
+def test_a_plan_of_fifty_dimensions_is_shown_in_a_few_lines():
+    sizes = ("--sizes", ",".join(["10"] * 50), "--neighbours", "add-remove", "--rho", "1/2")
+    shown = run("plan", *sizes, "--cuboids", "2")
+    assert "1,225 of 1,276 cuboids are measured" in shown
+    assert "and 1,209 more" in shown
+    assert "memory to publish" not in shown
+    assert len(shown.splitlines()) < 40
+    assert "memory to publish  0.2 GB" in run("plan", "--sizes", ",".join(["100"] * 50), *sizes[2:], "--cuboids", "2")

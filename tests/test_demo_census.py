@@ -208,3 +208,10 @@ def test_every_declared_income_class_and_age_is_met(people: pd.DataFrame) -> Non
     assert isinstance(income, Bins)
     counts, _ = np.histogram(people.income.dropna(), bins=[float(edge) for edge in income.edges if edge is not None])
     assert (counts > ROWS / 1000).all()
+
+
+def test_whoever_watches_is_told_how_many_people_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(census_module, "CHUNK", 400)
+    told: list[tuple[str, float]] = []
+    write_census(tmp_path / "people.parquet", 1000, progress=lambda *now: told.append(now))
+    assert told == [("generating 1,000 people", share) for share in (0.4, 0.8, 1.0)]

@@ -202,3 +202,62 @@ def test_the_journal_says_what_was_planned(vault):
     [note] = [entry for entry in vault.entries() if entry["kind"] == NOTE]
     assert note["what"] == "the plan of a cube: base, 1 cuboids to measure"
     assert note["body"]["content"]["cuboids"] == "all"
+
+
+def test_the_first_cube_of_two_is_charged_and_planning_by_it_is_free(vault, tmp_path):
+    first = vault.publish_cube(vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS))
+    first.save(tmp_path / "first")
+    plan = vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS, estimate=tmp_path / "first")
+    assert vault.budget().spent == Fraction(1, 4)
+    assert plan.expected == vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS, estimate=first).expected
+    assert len(plan.expected) == 8
+    again = vault.publish_cube(plan)
+    assert vault.budget().spent == Fraction(3, 4)
+    assert same(vault.publish_cube(again.origin.charge), again)
+    with pytest.raises(UnsupportedQuery, match="not both"):
+        vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS, estimate=first, expected={"others": 3})
+    small = vault.publish_cube(vault.plan_cube(epsilon="1/8", dimensions=("sex",)))
+    with pytest.raises(UnsupportedQuery, match="no dimension 'age'"):
+        vault.plan_cube(epsilon="1/8", dimensions=DIMENSIONS, estimate=small)
+
+
+@pytest.fixture
+def wide_vault(tmp_path) -> tuple[Vault, np.ndarray]:
+    """A vault of 30 attributes of three values, with its codes."""
+    codes = np.random.default_rng(4).integers(0, 3, (30, 500))
+    names = [f"a{axis:02}" for axis in range(30)]
+    pq.write_table(pa.table(dict(zip(names, codes, strict=True))), tmp_path / "wide.parquet")
+    attribute = '[attributes.{}]\nkind = "integer"\nlow = 0\nhigh = 2\nsource = "made up"\n'
+    (tmp_path / "wide.toml").write_text('name = "wide"\n' + "".join(map(attribute.format, names)))
+    place, domain = tmp_path / "wide.parquet", tmp_path / "wide.toml"
+    return Vault.init(tmp_path / "w", table=place, domain=domain, rho=4000, neighbours="add-remove"), codes
+
+
+def test_all_triples_of_thirty_attributes_are_one_charge_and_near_to_the_table(wide_vault):
+    vault, codes = wide_vault
+    cube = vault.publish_cube(vault.plan_cube(rho=3999, cuboids=3))
+    assert vault.budget().spent == 3999
+    assert len(charges(vault)) == 1
+    assert len(cube.cuboids) == 1 + 30 + 435 + 4060
+    counts = np.zeros((3, 3, 3))
+    np.add.at(counts, tuple(codes[[3, 11, 29]]), 1)
+    assert np.abs(cube["a03", "a11", "a29"] - counts).max() < 6 * cube.variance("a03", "a11", "a29") ** 0.5
+    np.testing.assert_allclose(cube["a03", "a11", "a29"].sum("a11"), cube["a03", "a29"], atol=1e-9)
+
+
+def test_a_wide_cube_goes_on_from_its_charge(wide_vault):
+    vault, _ = wide_vault
+    cube = vault.publish_cube(vault.plan_cube(rho=40, cuboids=2, expected={("a00",): 1, "others": 10}))
+    again = Vault.open(vault.path).publish_cube(cube.origin.charge)
+    assert same(again, cube)
+    assert vault.budget().spent == 40
+    journal = [entry for entry in vault.ledger.entries() if entry.kind in (NOTE, "charge", "record")]
+    assert max(len(entry.body) for entry in journal) < 60_000
+
+
+def test_every_question_can_still_be_asked_after_a_wide_cube(wide_vault):
+    vault, codes = wide_vault
+    vault.publish_cube(vault.plan_cube(rho=3000, cuboids=2))
+    answer = vault.ask("SELECT COUNT(*) FROM wide WHERE a07 = 1", within=200)
+    assert answer.kind != "measured"
+    assert abs(answer.value - (codes[7] == 1).sum()) < 200

@@ -3,9 +3,9 @@
 The rooms, from the ground up; each may import those before it:
 errors · domain (what is public about the table), noise (exact samplers), picture (plots of public numbers) · ledger
 (budget and journal) · query (what can be measured) · sql, table (how it is asked; the sensitive rows) · release (THE
-GATE) · facts (what is public anyway; refinement) · cube (plan, publish, reconcile), microdata (buckets), mining (SuLQ) ·
-answer (what to do with a question) · account (what a vault tells of itself), home (its directory) · verbs (what it can
-do, by capability) · vault · audit (attacks) · client, server (HTTP, MySQL, the console) · cli · demo.
+GATE) · facts (what is public anyway; refinement) · cube (plan, publish, reconcile), microdata (buckets), mining (SuLQ)
+· answer (what to do with a question) · account (what a vault tells of itself), home (its directory) · verbs (what it
+can do, by capability) · vault · audit (attacks) · client, server (HTTP, MySQL, the console) · cli · demo.
 """
 
 from importlib import import_module
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from discreet.facts.refine import refine
     from discreet.facts.refinement import LinearRefinement
     from discreet.facts.rho import calibrate, rho
+    from discreet.mining.functions import functions
+    from discreet.mining.implication import implication
+    from discreet.mining.learn import learn
+    from discreet.mining.party import party_of
+    from discreet.mining.statistics import Statistics
     from discreet.vault import Vault
 
 # Engines, compiled code and solvers are imported when they are first asked for: `discreet --help` needs none of them.
@@ -26,7 +31,12 @@ _LATER = {
     "Client": "discreet.client",
     "Cube": "discreet.cube.cube",
     "LinearRefinement": "discreet.facts.refinement",
+    "Statistics": "discreet.mining.statistics",
     "calibrate": "discreet.facts.rho",
+    "functions": "discreet.mining.functions",
+    "implication": "discreet.mining.implication",
+    "learn": "discreet.mining.learn",
+    "party_of": "discreet.mining.party",
     "refine": "discreet.facts.refine",
     "rho": "discreet.facts.rho",
     "Vault": "discreet.vault",
@@ -38,8 +48,13 @@ __all__ = [
     "Cube",
     "DiscreetError",
     "LinearRefinement",
+    "Statistics",
     "Vault",
     "calibrate",
+    "functions",
+    "implication",
+    "learn",
+    "party_of",
     "refine",
     "rho",
 ]

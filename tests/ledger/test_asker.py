@@ -17,7 +17,8 @@ from discreet.vault import Vault
 
 @pytest.fixture
 def vault(folder):
-    return Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=1, neighbours="replace")
+    table, domain = folder / "people.parquet", folder / "people.toml"
+    return Vault.init("vault", table=table, domain=domain, epsilon=1, neighbours="replace")
 
 
 def count(vault, age):

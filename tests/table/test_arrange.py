@@ -55,6 +55,17 @@ def test_what_is_written_is_what_the_domain_reads(tmp_path):
     assert found.column("n").to_pylist() == sorted(found.column("n").to_pylist())
 
 
+@pytest.mark.parametrize("largest", [1, 2**31], ids=["by columns", "by one key"])
+def test_lines_are_ordered_by_what_they_hold(tmp_path, monkeypatch, largest):
+    monkeypatch.setattr("discreet.table.arrange.LARGEST_KEY", largest)
+    with held_rows(open_table(ROWS, DOMAIN), DOMAIN.names, Bits()) as rows:
+        codes = rows.order([], "a")
+        rows.deal(np.arange(200, dtype=np.int32) % 3 + 2**30, "a", codes)
+        rows.write(("c", "a"), "n", tmp_path / "t.parquet")
+    lines = [(row["n"], row["c"] or "~", row["a"]) for row in pq.read_table(tmp_path / "t.parquet").to_pylist()]
+    assert lines == sorted(lines)
+
+
 def test_rows_that_parted_from_their_numbers_are_never_written():
     with held_rows(open_table(ROWS, DOMAIN), DOMAIN.names, Bits()) as rows:
         codes = rows.order(["a"], "a")

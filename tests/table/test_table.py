@@ -125,7 +125,7 @@ def test_a_region_of_many_boxes_is_read_as_fast_as_one_box(people, domain, make,
     table = open_table(make.arrow_frame(people, tmp_path), domain)
     statements = []
     run = table_module.Table._run
-    monkeypatch.setattr(table_module.Table, "_run", lambda self, sql, *more: statements.append(sql) or run(self, sql))
+    monkeypatch.setattr(table_module.Table, "_run", lambda self, sql, *_more: statements.append(sql) or run(self, sql))
     table.evaluate([Count(CHEQUERED)])
     [sql] = statements
     assert len(CHEQUERED.boxes) > 70

@@ -49,6 +49,7 @@ def refine(question: Question, wish: Wish, desk: Desk, facts: Sequence[Fact]) ->
         )
     if any(row.value is None for row in rows):
         notes.append(UNDETERMINED)
+        rows = [replace(row, kind="derived") if row.value is None else row for row in rows]
     notes += _origins(refining.made_of)
     return Answer(
         text=question.text,
