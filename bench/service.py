@@ -108,12 +108,18 @@ def _asking(home: Path) -> Iterator[Figure]:
 
 
 def _questions() -> Iterator[str]:
-    """Counts that many analysts might ask: a span of ages, a sex, incomes from a class on, each question once."""
+    """Counts that many analysts might ask: a span of ages and two more conditions, each question once."""
     draw, asked = np.random.default_rng(10), set[str]()
     while True:
         low, high = sorted(draw.integers(0, 99, 2).tolist())
-        sex, income = draw.choice(["F", "M"]), draw.choice([0, 10_000, 20_000, 30_000, 40_000, 60_000])
-        where = f"age BETWEEN {low} AND {high} AND sex = '{sex}' AND income >= {income}"
+        conditions = [
+            f"sex = '{draw.choice(['F', 'M'])}'",
+            f"region = '{draw.choice(['Arden', 'Belmont', 'Carrow', 'Dunmore'])}'",
+            f"education = '{draw.choice(['none', 'primary', 'vocational', 'bachelor', 'postgraduate'])}'",
+            f"income >= {draw.choice([10_000, 20_000, 30_000, 40_000, 60_000])}",
+        ]
+        first, second = draw.choice(conditions, 2, replace=False)
+        where = f"age BETWEEN {low} AND {high} AND {first} AND {second}"
         if where not in asked:
             asked.add(where)
             yield f"SELECT COUNT(*) FROM people WHERE {where}"

@@ -1,12 +1,9 @@
 """discreet fact add | list"""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
-from typer.core import TyperCommand
 
 from discreet.cli.present import Json, VaultPath, command, err, out, pairs, print_json, table, waiting
 from discreet.domain.attribute import equals_text
@@ -18,17 +15,8 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Facts: exact statistics that are public anyway, and what they do.", no_args_is_help=True)
 
 
-class _TakesNegativeValues(TyperCommand):
-    """A difference of counts may be below 0: -5 is a value, not an option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        negative = [word for word in args if re.fullmatch(r"-\d[\d_,.]*", word)]
-        if negative and "--" not in args:
-            args = [*(word for word in args if word not in negative), "--", *negative]
-        return super().parse_args(ctx, args)
-
-
-@app.command("add", cls=_TakesNegativeValues)
+# A difference of counts may be below 0: -5 is a value, not an option.
+@app.command("add", context_settings={"ignore_unknown_options": True})
 @command
 def add_fact(
     vault: VaultPath,

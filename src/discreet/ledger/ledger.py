@@ -127,6 +127,15 @@ class Ledger:
         with self._current():
             return self._head
 
+    def head_at_once(self) -> Receipt | None:
+        """The same without waiting; None where another thread is at work in here."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self.head
+        finally:
+            self._lock.release()
+
     def charge(self, cost: Cost, plan: Any, asker: Asker | None = None) -> Charge:
         """Spend, durably, for a plan that is JSON. Raises BudgetExceeded and records nothing where it does not fit,
         and QuotaExceeded where it does not fit what its asker may spend."""

@@ -1,5 +1,6 @@
 """ask, explain: SQL in, noisy answers out; and the counts of a SuLQ database."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
@@ -21,18 +22,22 @@ def routes(desk: FrontDesk) -> APIRouter:
     async def ask(asked: schema.Asked, user: Annotated[User, Depends(user_of)]) -> Response:
         """Answer a SELECT: from what is public where that is sharp enough, else measured with noise, else relaxed."""
 
+        what = asked.model_dump()
+        question = tuple(what.values())
+
+        sent = desk.at_once(user, "ask", what, partial(free.get, question))
+        if sent is not None:
+            return Response(sent, media_type=Told.media_type)
+
         def work(vault: Vault) -> Response:
-            question, head = tuple(asked.model_dump().values()), vault.ledger.head
-            sent = free.get(question, head)
-            if sent is not None:
-                return Response(sent, media_type=Told.media_type)
+            head = vault.ledger.head
             answer = vault.ask(asked.sql, **asked.wish(), refine=asked.refine)
             told = Told(answer)
             if not answer.cost:
                 free.keep(question, head, bytes(told.body))
             return told
 
-        return await desk.answer(user, "ask", asked.model_dump(), work)
+        return await desk.answer(user, "ask", what, work)
 
     @router.post("/explain", response_model=schema.Explanation)
     def explain(asked: schema.Question) -> Told:
