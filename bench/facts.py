@@ -22,13 +22,14 @@ EPSILON = Fraction(1, 2)
 DRAWS = 20_000_000
 SURELY = 3.09  # normal deviations: 99.9%, one-sided
 
-MEMORY = """
-import resource
+MEMORY = r"""
+import re
 from bench.facts import problem
 from discreet.facts.refine import refine
 refined = refine(*problem())
 refined.variances
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+# Not ru_maxrss, which a process has from its parent.
+print(int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1024)
 """
 
 

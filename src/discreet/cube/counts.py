@@ -12,7 +12,8 @@ This has a bias: cells that are really empty come out above 0 on average, middli
 people's, and their error becomes far smaller all the same; that of the largest grows. Figures: docs/explain/cubes.md.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from discreet.cores import on_all_cores
 
 Cells = NDArray[np.float64]
-Places = NDArray[np.int64]
+Whole = NDArray[np.int64]
 
 PRECISE = 16
 """A cuboid is raked to where its mean cell has this many standard deviations of noise."""
@@ -31,26 +32,35 @@ ROUNDS = 2
 MOST_RAKED = 64
 """The best known are enough: the others follow from them."""
 
-LARGE, MOST_LARGE = 8, 64
+LARGE, MOST_LARGE = 8, 48
 """A cell by itself is raked to where it has so many standard deviations, in so many cuboids of up to 3 dimensions."""
 
 INDEPENDENT = 0.1
 """The share of the product of the one-dimensional cuboids in the start."""
 
 
-def countable(base: Cells, deviations: Mapping[int, float], *, whole: bool) -> Cells:
+def countable(
+    base: Cells, deviations: Mapping[int, float], *, whole: bool, cuboids: Mapping[int, Cells] | None = None
+) -> Cells:
     """Base cells that are nowhere below 0, and near least squares in every cuboid that is known well.
 
     `base` has the base cells of the least-squares cube, `deviations` the standard deviation of a cell of each cuboid,
-    by mask. They add up to the total of `base`, or to 0 where that is below; with `whole`, in whole numbers.
+    by mask; `cuboids` are those that are there already, and need not be added up. The cells add up to the total of
+    `base`, or to 0 where that is below; with `whole`, in whole numbers.
     """
     base = np.ascontiguousarray(base)
     total = max(float(base.sum()), 0.0)
     if not total:
         return np.zeros(base.shape)
-    cells = (1 - INDEPENDENT) * _shared_out(base, total) + INDEPENDENT * _independent(base, total)
+
+    def estimate(mask: int) -> Cells:
+        known = (cuboids or {}).get(mask)
+        return Places.of(base.shape, mask).add_up(base) if known is None else np.ascontiguousarray(known).reshape(-1)
+
+    cells = (1 - INDEPENDENT) * _shared_out(base, total) + INDEPENDENT * _independent(base.shape, estimate, total)
     precise = _precise(base.shape, deviations, total)
-    _rake(cells, [*_large(base, deviations, precise), *(_Aim(base, mask, total) for mask in precise)], total)
+    aims = [_Aim(Places.of(base.shape, mask), _onto_simplex(estimate(mask), total)) for mask in precise]
+    _rake(cells, [*_large(base.shape, estimate, deviations, precise), *aims], total)
     return np.diff(np.rint(np.cumsum(cells)), prepend=0.0).reshape(base.shape) if whole else cells
 
 
@@ -94,12 +104,12 @@ def _water_level(ascending: Cells, total: float) -> float:
     return level
 
 
-def _independent(base: Cells, total: float) -> Cells:
+def _independent(shape: tuple[int, ...], estimate: Callable[[int], Cells], total: float) -> Cells:
     """The product of the one-dimensional cuboids."""
-    cells = np.full(base.shape, total)
-    for axis in range(base.ndim):
-        shares = _Aim(base, 1 << axis, total).cells / total
-        cells *= shares.reshape([-1 if other == axis else 1 for other in range(base.ndim)])
+    cells = np.full(shape, total)
+    for axis in range(len(shape)):
+        shares = _onto_simplex(estimate(1 << axis), total) / total
+        cells *= shares.reshape([-1 if other == axis else 1 for other in range(len(shape))])
     return cells
 
 
@@ -122,14 +132,21 @@ def _precise(shape: tuple[int, ...], deviations: Mapping[int, float], total: flo
     return sorted(chosen, key=signal.__getitem__)[-MOST_RAKED:]
 
 
-def _large(base: Cells, deviations: Mapping[int, float], precise: Collection[int]) -> list["_Aim"]:
+def _large(
+    shape: tuple[int, ...],
+    estimate: Callable[[int], Cells],
+    deviations: Mapping[int, float],
+    precise: Collection[int],
+) -> list["_Aim"]:
     """The large cells of other cuboids; those that hold most people last."""
-    aims = [
-        _Aim(base, mask, above=LARGE * deviation)
-        for mask, deviation in deviations.items()
-        if 1 <= mask.bit_count() <= 3 and mask not in precise
-    ]
-    return sorted((aim for aim in aims if aim.people), key=lambda aim: aim.people)[-MOST_LARGE:]
+    found = []
+    for mask, deviation in deviations.items():
+        if 1 <= mask.bit_count() <= 3 and mask not in precise:
+            cells = estimate(mask)
+            large = np.where(cells >= LARGE * deviation, cells, np.nan)
+            found.append((float(np.nansum(large)), mask, large))
+    most = sorted(found, key=lambda one: one[0])[-MOST_LARGE:]
+    return [_Aim(Places.of(shape, mask), large) for people, mask, large in most if people]
 
 
 def _rake(cells: Cells, aims: Sequence["_Aim"], total: float) -> None:
@@ -140,69 +157,71 @@ def _rake(cells: Cells, aims: Sequence["_Aim"], total: float) -> None:
     cells *= total / cells.sum()
 
 
-class _Aim:
-    """A cuboid that cells are to add up to: all of it, with this total, or only where it is above a number.
+@dataclass(frozen=True)
+class Places:
+    """Where base cells fall in a cuboid of so many cells: the place of a cell is that of its row and of its column."""
 
-    The place of a cell in it is the place of its row and of its column.
-    """
+    rows: Whole
+    columns: Whole
+    size: int
 
-    def __init__(self, base: Cells, mask: int, total: float | None = None, above: float = -np.inf) -> None:
-        middle = _middle(base.shape)
-        places = np.zeros(1, np.int64)
-        stride = 1
-        halves = []
-        for axis in range(base.ndim - 1, -1, -1):
-            kept = mask >> axis & 1
-            steps = np.arange(base.shape[axis]) * (stride if kept else 0)
-            places = (steps[:, None] + places).ravel()
-            stride *= base.shape[axis] if kept else 1
-            if axis in (middle, 0):
-                halves.append(places)
-                places = np.zeros(1, np.int64)
-        self._columns, self._rows = (halves[0], halves[1]) if len(halves) == 2 else (halves[0], places)
-        self._size = stride
-        sums = self._sums(base)
-        self.cells = sums if total is None else _onto_simplex(sums, total)
-        self._aimed = self.cells >= above
-        self.people = float(self.cells[self._aimed].sum())
+    @classmethod
+    def of(cls, shape: tuple[int, ...], mask: int) -> "Places":
+        # About as many columns as rows.
+        logs = np.cumsum(np.log(shape))
+        middle = min(int(np.searchsorted(logs, logs[-1] / 2)) + 1, len(shape) - 1)
+        halves, stride = [np.zeros(1, np.int64), np.zeros(1, np.int64)], 1
+        for axis in range(len(shape) - 1, -1, -1):
+            kept, half = mask >> axis & 1, int(axis >= middle)
+            steps = np.arange(shape[axis]) * (stride if kept else 0)
+            halves[half] = (steps[:, None] + halves[half]).ravel()
+            stride *= shape[axis] if kept else 1
+        return cls(halves[0], halves[1], stride)
 
-    def _sums(self, cells: Cells) -> Cells:
-        by_row, parts = cells.reshape(self._rows.size, -1), []
+    def add_up(self, base: Cells) -> Cells:
+        """The cuboid."""
+        by_row, parts = base.reshape(self.rows.size, -1), []
 
         def work(first: int, last: int) -> None:
-            part = np.zeros(self._size)
-            _add_up(by_row[first:last], self._rows[first:last], self._columns, part)
+            part = np.zeros(self.size)
+            _add_up(by_row[first:last], self.rows[first:last], self.columns, part)
             parts.append(part)
 
         on_all_cores(work, *by_row.shape)
         sums: Cells = np.sum(parts, axis=0)
         return sums
 
-    def reach(self, cells: Cells) -> None:
-        sums = self._sums(cells)
-        factors = np.divide(self.cells, sums, out=np.ones(self._size), where=self._aimed & (sums > 0))
-        by_row = cells.reshape(self._rows.size, -1)
+    def scale(self, base: Cells, factors: Cells) -> None:
+        """Multiply every base cell, in place, by the factor of its place."""
+        by_row = base.reshape(self.rows.size, -1)
         on_all_cores(
-            lambda first, last: _scale(by_row[first:last], self._rows[first:last], self._columns, factors),
+            lambda first, last: _scale(by_row[first:last], self.rows[first:last], self.columns, factors),
             *by_row.shape,
         )
 
 
-def _middle(shape: tuple[int, ...]) -> int:
-    """The first axis of the columns: about as many columns as rows."""
-    sizes = np.cumsum(np.log(shape))
-    return min(int(np.searchsorted(sizes, sizes[-1] / 2)) + 1, len(shape) - 1)
+@dataclass(frozen=True)
+class _Aim:
+    """What cells are to add up to in a cuboid; NaN where it may be anything."""
+
+    places: Places
+    cells: Cells
+
+    def reach(self, cells: Cells) -> None:
+        sums = self.places.add_up(cells)
+        aimed = np.isfinite(self.cells) & (sums > 0)
+        self.places.scale(cells, np.divide(self.cells, sums, out=np.ones(self.places.size), where=aimed))
 
 
 @njit(cache=True, nogil=True)
-def _add_up(cells: Cells, rows: Places, columns: Places, sums: Cells) -> None:
+def _add_up(cells: Cells, rows: Whole, columns: Whole, sums: Cells) -> None:
     for row in range(cells.shape[0]):
         for column in range(cells.shape[1]):
             sums[rows[row] + columns[column]] += cells[row, column]
 
 
 @njit(cache=True, nogil=True)
-def _scale(cells: Cells, rows: Places, columns: Places, factors: Cells) -> None:
+def _scale(cells: Cells, rows: Whole, columns: Whole, factors: Cells) -> None:
     for row in range(cells.shape[0]):
         for column in range(cells.shape[1]):
             cells[row, column] *= factors[rows[row] + columns[column]]

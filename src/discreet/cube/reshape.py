@@ -58,7 +58,8 @@ def reshaped(cube: Cube, norm: Norm, counts: Counts) -> Cube:
     else:
         base = float(plan.noise.measure.grain) * nearest(lattice, list(cube.sources.items()), _laws(plan), norm)
     if counts != "real":
-        base = countable(base, _deviations(plan), whole=counts == "whole")
+        least_squares = cube.least_squares.cuboids if norm == "l2" else None
+        base = countable(base, _deviations(plan), whole=counts == "whole", cuboids=least_squares)
     array = _rolled_up(lattice, base)
     array.flags.writeable = False
     cuboids = {mask: lattice.cuboid_of(array, mask) for mask in plan.published}
