@@ -24,8 +24,8 @@ LEAST_GAIN = 0.001
 """The share of the loss that an exchange must gain to be worth it."""
 
 MOST_TRIES = 600
-EFFORT = 75_000_000
-"""Exchanges to try, times values, times pairs of sizes: some tenths of a second of work."""
+EFFORT = 25_000_000
+"""Exchanges to try, times values, times pairs of sizes: a tenth or two of a second. Three times as many gain 1%."""
 
 
 @dataclass(frozen=True, eq=False)
