@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from discreet.cube.cube import Cube
-from discreet.cube.folder import CUBOIDS, PACKAGE, SOURCES
+from discreet.cube.folder import CUBOIDS, SOURCES
 from discreet.errors import ArchiveError
+from discreet.release.package import PACKAGE
 
 CHOICES = [
     {},

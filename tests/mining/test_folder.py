@@ -7,9 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import ArchiveError
-from discreet.mining.folder import COUNTS, PACKAGE, read_statistics, write_statistics
+from discreet.mining.folder import COUNTS, read_statistics, write_statistics
 from discreet.mining.learn import learn
 from discreet.mining.statistics import Attribute, Statistics, StatisticsPlan
+from discreet.release.package import PACKAGE
 from experiments.sulq.simulated import Population, publish
 
 

@@ -118,13 +118,13 @@ def publish(
 ) -> None:
     """Publish a cube: measured in one release, charged once, written to a folder that needs no vault."""
     from discreet.cli.show_cube import show_cube
-    from discreet.cube.folder import require_new_folder
+    from discreet.release.package import require_new_folder
     from discreet.vault import Vault
 
     if (epsilon is None and rho is None) == (charge is None):
         raise InvalidBudget("say what the cube may spend, --epsilon 0.5, or which charge to go on from, --charge 17")
     choice = _choice(cuboids, planner, objective, weight, bound, expected)
-    require_new_folder(folder)
+    require_new_folder(folder, "the cube")
     with waiting("planning", as_json) as told:
         opened = Vault.open(vault, progress=told)
         what: CubePlan | int = (

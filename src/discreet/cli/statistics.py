@@ -31,7 +31,7 @@ def publish(
     as_json: Json = False,
 ) -> None:
     """Publish noisy counts of every conjunction, from which anybody learns functions of twice as many attributes."""
-    from discreet.mining.folder import require_new_folder
+    from discreet.release.package import require_new_folder
     from discreet.vault import Vault
 
     def planned(opened: Vault) -> "StatisticsPlan":
@@ -42,7 +42,7 @@ def publish(
         return
     if folder is None:
         raise ArchiveError("say where to: --out stats/; or --plan, to see what it would take")
-    require_new_folder(folder)
+    require_new_folder(folder, "the statistics")
     with waiting("counting", as_json) as told:
         opened = Vault.open(vault, progress=told)
         published = opened.publish_statistics(planned(opened) if charge is None else charge)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.cube.cube import Cube
-from discreet.cube.folder import require_new_folder
 from discreet.errors import ArchiveError
 from discreet.query.lattice import Label
 from discreet.release.archive import sync_folder
+from discreet.release.package import require_new_folder
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,7 +37,7 @@ Which = Iterable[tuple[Label, ...]]
 def export_cube(cube: Cube, path: Path, cuboids: Which | None = None) -> None:
     """Write the published cuboids, or some of them, to a new file: `.nc` is NetCDF, `.zarr` Zarr, `.csv` SDMX-CSV."""
     require_format(path)
-    require_new_folder(path)
+    require_new_folder(path, "the export")
     chosen = [cube.plan.lattice.names_of(mask) for mask in sorted(cube.cuboids)] if cuboids is None else list(cuboids)
     aside = path.with_name(f".{os.getpid()}.part.{path.name}")
     try:

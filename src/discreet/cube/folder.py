@@ -6,10 +6,7 @@ its noise. With more dimensions than a table should have columns, there is a col
 The folder is written aside, synced and renamed: what is there is whole.
 """
 
-import hashlib
 import json
-import os
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,9 +22,10 @@ from discreet.errors import ArchiveError
 from discreet.ledger.guarantee import guarantee_from_json
 from discreet.ledger.receipt import Receipt
 from discreet.progress import Progress, silent
+from discreet.release.package import PACKAGE, file_hash, package_digest, write_package, written_aside
 
 FORMAT = 1
-PACKAGE, SOURCES, CUBOIDS = "datapackage.json", "sources.parquet", "cuboids.parquet"
+SOURCES, CUBOIDS = "sources.parquet", "cuboids.parquet"
 Json = dict[str, Any]
 
 CONSTRAINTS = [
@@ -39,20 +37,9 @@ CONSTRAINTS = [
 ]
 
 
-def require_new_folder(path: Path) -> None:
-    """Raise ArchiveError unless a cube can be written there."""
-    if path.exists():
-        raise ArchiveError(f"{path} is already there; choose another place for the cube")
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise ArchiveError(f"{path.absolute().parent} is not a folder that can be written to; choose another place")
-
-
 def write_cube(cube: Cube, path: Path, progress: Progress = silent) -> None:
     """Write the folder aside, sync it, and give it its name."""
-    require_new_folder(path)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        aside.mkdir()
+    with written_aside(path, "the cube") as aside:
         sources = {mask: cube.sources[mask] for mask in sorted(cube.sources)}
         cuboids = {mask: cube.cuboids[mask] for mask in sorted(cube.cuboids)}
         variances = dict(zip(cube.plan.published, cube.plan.variances(cube.consistent).tolist(), strict=True))
@@ -60,20 +47,7 @@ def write_cube(cube: Cube, path: Path, progress: Progress = silent) -> None:
         in_grains = {mask: variance / square for mask, variance in cube.plan.source_variances.items()}
         write_cells(aside / SOURCES, cube, sources, in_grains)
         write_cells(aside / CUBOIDS, cube, cuboids, variances, progress)
-        package = _package(cube, aside)
-        text = json.dumps({**package, "sha256": _digest(package)}, indent=2, ensure_ascii=False)
-        (aside / PACKAGE).write_text(text + "\n", encoding="utf-8")
-        for name in (SOURCES, CUBOIDS, PACKAGE):
-            _sync(aside / name)
-        _sync(aside)
-        aside.rename(path)
-        _sync(path.absolute().parent)
-    except (OSError, pa.ArrowException):
-        raise ArchiveError(
-            f"the cube could not be written to {path}; is there space, and may you write there?"
-        ) from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        write_package(aside, _package(cube, aside))
 
 
 def read_cube(path: Path) -> Cube:
@@ -85,13 +59,13 @@ def read_cube(path: Path) -> Cube:
     )
     try:
         package = json.loads((path / PACKAGE).read_text(encoding="utf-8"))
-        if package.pop("sha256") != _digest(package):
+        if package.pop("sha256") != package_digest(package):
             raise damaged
         about = package["cube"]
         if about["format"] != FORMAT:
             raise ArchiveError(f"{path} has format {about['format']!r}; upgrade Discreet to read it")
         for resource in package["resources"]:
-            if resource["hash"] != _file_hash(path / resource["path"]):
+            if resource["hash"] != file_hash(path / resource["path"]):
                 raise damaged
         plan = plan_of(about["plan"])
         return Cube(
@@ -168,7 +142,7 @@ def _resource(path: Path, cube: Cube, kind: str, what: str) -> Json:
         "mediatype": "application/vnd.apache.parquet",
         "description": what,
         "bytes": path.stat().st_size,
-        "hash": _file_hash(path),
+        "hash": file_hash(path),
         "schema": {"fields": fields},
     }
 
@@ -180,21 +154,3 @@ def _value_fields(cube: Cube) -> list[Json]:
         {"name": name, "type": "string", "description": f"a value of the cuboid's dimension {place}"}
         for place, name in enumerate(value_columns(cube.plan.lattice, cube.cuboids), 1)
     ]
-
-
-def _digest(package: Json) -> str:
-    text = json.dumps(package, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _file_hash(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -22,8 +22,9 @@ from discreet.errors import ArchiveError, DiscreetError
 from discreet.ledger.guarantee import FPrivacy
 from discreet.microdata.columns import codes_of
 from discreet.microdata.corruption import Listed
-from discreet.microdata.folder import FORMAT, PACKAGE, QIT, ST, package_digest, sha256_of
+from discreet.microdata.folder import FORMAT, QIT, ST
 from discreet.microdata.settings import Setting
+from discreet.release.package import PACKAGE, file_hash, package_digest
 
 if TYPE_CHECKING:
     from discreet.microdata.estimate import EstimatedRows
@@ -55,7 +56,7 @@ class Buckets:
             if about["format"] != FORMAT:
                 raise ArchiveError(f"{folder} has format {about['format']!r}; upgrade Discreet to read it")
             for resource in package["resources"]:
-                if resource["hash"] != f"sha256:{sha256_of(folder / resource['path'])}":
+                if resource["hash"] != file_hash(folder / resource["path"]):
                     raise damaged
             whole = parse_domain(about["domain"])
             return cls(folder, about, _part(whole, (*about["columns"], about["sensitive"])))

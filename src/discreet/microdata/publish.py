@@ -24,13 +24,14 @@ from discreet.microdata.buckets import Buckets
 from discreet.microdata.columns import codes_of, column_of, require_readable
 from discreet.microdata.corruption import Listed, corruption
 from discreet.microdata.demand import Demand, Integers
-from discreet.microdata.folder import QIT, ST, require_new_place, sha256_of, write_package, written_aside
+from discreet.microdata.folder import QIT, ST, describe_buckets
 from discreet.microdata.limits import Limits, limit_words
 from discreet.microdata.measure import MOST_CODES, MOST_PEOPLE, measure_guesses
 from discreet.microdata.multisize import multi_size_setting
 from discreet.microdata.settings import Setting, one_size_setting, two_size_setting
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
+from discreet.release.package import file_hash, require_new_folder, written_aside
 from discreet.release.rows import Rows
 
 Sizes = Literal["multi", "two", "one"]
@@ -95,14 +96,14 @@ def publish_buckets(
     progress: Progress = silent,
 ) -> Buckets:
     """Publish through the row gate. Nothing is left behind where it fails."""
-    require_new_place(path)
+    require_new_folder(path, "the buckets")
 
     def write(rows: Rows, begun: Receipt) -> dict[str, Any]:
-        with written_aside(path) as aside:
+        with written_aside(path, "the buckets") as aside:
             about = _arrange(request, domain, rows, bits, aside, progress)
             about |= {"domain": domain_text, "receipt": str(begun)}
-            digest = write_package(aside, about, domain)
-            files = {name: sha256_of(aside / name) for name in (QIT, ST)}
+            digest = describe_buckets(aside, about, domain)
+            files = {name: file_hash(aside / name).removeprefix("sha256:") for name in (QIT, ST)}
         return {"sha256": digest, "files": files}
 
     names = (*request.columns, request.sensitive)

@@ -3,10 +3,7 @@
 The folder is written aside, synced and renamed: what is there is whole.
 """
 
-import hashlib
 import json
-import os
-import shutil
 from datetime import UTC, datetime
 from itertools import combinations
 from math import comb
@@ -19,43 +16,18 @@ import pyarrow.parquet as pq
 
 from discreet.errors import ArchiveError
 from discreet.mining.statistics import Attribute, Statistics
-from discreet.release.archive import sync_folder
+from discreet.release.package import PACKAGE, file_hash, package_digest, write_package, written_aside
 
 FORMAT = 1
-PACKAGE, COUNTS = "datapackage.json", "counts.parquet"
+COUNTS = "counts.parquet"
 Json = dict[str, Any]
-
-
-def require_new_folder(path: Path) -> None:
-    """Raise ArchiveError unless statistics can be written there."""
-    if path.exists():
-        raise ArchiveError(f"{path} is already there; choose another place for the statistics")
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise ArchiveError(f"{path.absolute().parent} is not a folder that can be written to; choose another place")
 
 
 def write_statistics(statistics: Statistics, path: Path) -> None:
     """Write the folder aside, sync it, and give it its name."""
-    require_new_folder(path)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        aside.mkdir()
+    with written_aside(path, "the statistics") as aside:
         pq.write_table(_rows(statistics), aside / COUNTS, compression="zstd")
-        package = _package(statistics, aside / COUNTS)
-        text = json.dumps({**package, "sha256": _digest(package)}, indent=2, ensure_ascii=False)
-        (aside / PACKAGE).write_text(text + "\n", encoding="utf-8")
-        for name in (COUNTS, PACKAGE):
-            with open(aside / name, "rb") as written:
-                os.fsync(written.fileno())
-        sync_folder(aside)
-        aside.rename(path)
-        sync_folder(path.absolute().parent)
-    except (OSError, pa.ArrowException):
-        raise ArchiveError(
-            f"the statistics could not be written to {path}; is there space, and may you write there?"
-        ) from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        write_package(aside, _package(statistics, aside / COUNTS))
 
 
 def read_statistics(folder: Path) -> Statistics:
@@ -67,12 +39,12 @@ def read_statistics(folder: Path) -> Statistics:
         package = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))
         if "statistics" not in package:
             raise ArchiveError(f"{folder} holds no statistics; `discreet sulq publish` makes such a folder")
-        if package.pop("sha256") != _digest(package):
+        if package.pop("sha256") != package_digest(package):
             raise damaged
         about = package["statistics"]
         if about["format"] != FORMAT:
             raise ArchiveError(f"{folder} has format {about['format']!r}; upgrade Discreet to read it")
-        if package["resources"][0]["hash"] != _file_hash(folder / COUNTS):
+        if package["resources"][0]["hash"] != file_hash(folder / COUNTS):
             raise damaged
         shape = comb(len(about["attributes"]), about["arity"]), 1 << about["arity"], about["subsets"]
         table = pq.read_table(folder / COUNTS, columns=["subset", "size", "count"])
@@ -128,7 +100,7 @@ def _package(statistics: Statistics, counts: Path) -> Json:
                 "format": "parquet",
                 "mediatype": "application/vnd.apache.parquet",
                 "bytes": counts.stat().st_size,
-                "hash": _file_hash(counts),
+                "hash": file_hash(counts),
                 "schema": {"fields": [{"name": n, "type": kind, "description": what} for n, kind, what in fields]},
             }
         ],
@@ -145,13 +117,3 @@ def _package(statistics: Statistics, counts: Path) -> Json:
             "receipt": statistics.receipt,
         },
     }
-
-
-def _digest(package: Json) -> str:
-    text = json.dumps(package, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _file_hash(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"

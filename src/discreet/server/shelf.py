@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from discreet.errors import DiscreetError, NotFound, UnsupportedQuery
+from discreet.release.package import PACKAGE
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
     from discreet.microdata.buckets import Buckets
 
 CUBES, BUCKETS = "cubes", "buckets"
-PACKAGE = "datapackage.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 MOST_OPEN = 8
 """So many published things are kept in memory; the longest unused gives way."""

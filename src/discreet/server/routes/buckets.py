@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path
 from starlette.responses import FileResponse
 
+from discreet.release.package import PACKAGE
 from discreet.server import schema
 from discreet.server.door import Told
-from discreet.server.shelf import PACKAGE, Shelf
+from discreet.server.shelf import Shelf
 
 Name = Annotated[str, Path(max_length=64)]
 PARQUET = "application/vnd.apache.parquet"

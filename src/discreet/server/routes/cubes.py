@@ -11,13 +11,14 @@ from starlette.responses import FileResponse, Response
 
 from discreet.errors import ArchiveError, InvalidBudget, UnsupportedQuery
 from discreet.progress import Progress
+from discreet.release.package import PACKAGE
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
 from discreet.server.door import Told, user_of
 from discreet.server.jobs import find_job, list_jobs, start_job
 from discreet.server.log import log_asked
-from discreet.server.shelf import PACKAGE, Shelf, require_name
+from discreet.server.shelf import Shelf, require_name
 from discreet.vault import Vault
 
 if TYPE_CHECKING:

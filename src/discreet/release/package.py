@@ -1,0 +1,69 @@
+"""Published folders: Parquet with a datapackage.json that has the SHA-256 of every file, and of itself.
+
+A folder is written aside, synced and renamed: what is there is whole, and a changed byte is found when it is read.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.errors import ArchiveError
+from discreet.release.archive import sync_folder
+
+PACKAGE = "datapackage.json"
+
+
+def require_new_folder(path: Path, what: str) -> None:
+    """Raise ArchiveError unless `what` can be written there."""
+    if path.exists():
+        raise ArchiveError(f"{path} is already there; choose another place for {what}")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise ArchiveError(f"{path.absolute().parent} is not a folder that can be written to; choose another place")
+
+
+@contextmanager
+def written_aside(path: Path, what: str) -> Iterator[Path]:
+    """A folder to fill; at the end of the block it is synced and gets its name, after an exception it is gone."""
+    require_new_folder(path, what)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        aside.mkdir(mode=0o700)
+        yield aside
+        for written in aside.iterdir():
+            with open(written, "rb") as file:
+                os.fsync(file.fileno())
+        sync_folder(aside)
+        aside.chmod(0o755)
+        aside.rename(path)
+        with suppress(OSError):  # it is there, and must not be taken for something that failed
+            sync_folder(path.absolute().parent)
+    except (OSError, pa.ArrowException):
+        raise ArchiveError(f"{what} could not be written to {path}; is there space, and may you write there?") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def write_package(folder: Path, package: Mapping[str, Any]) -> str:
+    """Write the description of a folder; its SHA-256, which it carries."""
+    digest = package_digest(package)
+    text = json.dumps({**package, "sha256": digest}, indent=2, ensure_ascii=False)
+    (folder / PACKAGE).write_text(text + "\n", encoding="utf-8")
+    return digest
+
+
+def package_digest(package: Mapping[str, Any]) -> str:
+    text = json.dumps(package, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file, as a data package writes it."""
+    with open(path, "rb") as stream:
+        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
