@@ -25,6 +25,8 @@ from discreet.server.auth import add_user
 from discreet.vault import Vault
 from tests.server.conftest import served
 
+pytestmark = pytest.mark.xdist_group("workers")  # one service for all of them, one after the other
+
 ALL = "SELECT COUNT(*) FROM people"
 
 

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from math import sqrt
+from time import monotonic, sleep
 
-from discreet.answer.answer import Decision, Desk, decide, settle
+from discreet.answer.answer import Decision, Desk, Settled, decide, settle
 from discreet.answer.policy import Wish, deviations
 from discreet.answer.reply import Answer, Explanation, Forecast
 from discreet.answer.rows import Rows
@@ -14,15 +15,16 @@ from discreet.noise.law import Exponential, Law
 from discreet.query.query import Quantile, Query
 from discreet.sql.question import AggregateColumn, Question
 
+PATIENCE = 1.0
+"""Seconds to wait for answers that others are getting, where there is nothing else to answer from."""
+
 UNANSWERED = "no budget is left for some numbers (–), and nothing that was released comes near them"
 
 
 def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
     """Answer a question, each group in its own best way. Only where nothing at all can be said: BudgetExceeded."""
     scales = scales_for(question, wish, desk, spend=True)
-    decision = decide(scales.laws, desk)
-    _require_allowed(decision, desk)
-    settled = settle(decision, desk)
+    settled = _settled(scales.laws, desk)
     notes = [*question.notes, *scales.notes]
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if any(row.value is None and row.kind == "relaxed" for row in rows):
@@ -39,6 +41,20 @@ def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
     )
+
+
+def _settled(laws: dict[Query, Law], desk: Desk) -> Settled:
+    """Decide and measure. Where others spent what was left, wait for their answers: one can be made of them."""
+    patient_until = monotonic() + PATIENCE
+    while True:
+        decision = decide(laws, desk)
+        _require_allowed(decision, desk)
+        try:
+            return settle(decision, desk)
+        except BudgetExceeded:
+            if monotonic() > patient_until or not desk.ledger.pending():
+                raise
+        sleep(PATIENCE / 50)
 
 
 def _require_allowed(decision: Decision, desk: Desk) -> None:
