@@ -1,23 +1,10 @@
 """Redo the experiments on facts: `python -m experiments.facts [NAME …]`; all by default."""
 
-import importlib
 import sys
-import time
+
+from experiments.redo import redo
 
 FIGURES = ("example1", "grades", "adult_gain", "fig6_10")
 
-
-def main() -> int:
-    names = sys.argv[1:] or list(FIGURES)
-    if unknown := sorted(set(names) - set(FIGURES)):
-        print(f"no figure is called {', '.join(unknown)}; there are {', '.join(FIGURES)}")
-        return 2
-    for name in names:
-        start = time.perf_counter()
-        importlib.import_module(f"experiments.facts.{name}").draw()
-        print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(redo("experiments.facts", FIGURES))
