@@ -8,7 +8,7 @@ from discreet.microdata.measure import Learnt, measure_guesses
 from discreet.microdata.multisize import multi_size_setting
 from discreet.microdata.settings import Setting, two_size_setting
 from experiments.buckets.people import People, census_people
-from experiments.buckets.plot import write
+from experiments.buckets.plot import write_rows
 from experiments.buckets.relative import Dealt, along, mean_errors, morton_keys, round_robin, sweep_keys
 from experiments.buckets.setting import DEFAULT_THETA, MAX_SIZE, limits
 
@@ -56,4 +56,4 @@ def draw() -> None:
                 (name, way, f"{setting.mse:.2f}", f"{100 * errors[way]:.2f}", *(f"{100 * s:.1f}" for s in shares))
             )
     header = ("table", "dealt", "MSE", "relative error, %", "guessed blindly, %", "by order, %", "by a learner, %")
-    write("fig5_similar", header, rows)
+    write_rows("fig5_similar", header, rows)

@@ -1,12 +1,13 @@
 """Numbers next to the docs: a CSV file and a picture for each figure."""
 
-import csv
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
-OUT = Path(__file__).parents[2] / "docs" / "experiments" / "buckets"
+from experiments.page import Page
+
+PAGE = Page("buckets")
+save, write_rows = PAGE.save, PAGE.write_rows
 
 COLOURS = {
     "TwoSize": "#2a6fb5",
@@ -61,15 +62,4 @@ def write_lines(name: str, panels: Mapping[str, Lines], along: str, what: str) -
         for label, line in lines.items()
         for x, y in line.items()
     ]
-    write(name, ("table", "method", along, what), rows)
-
-
-def write(name: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    OUT.mkdir(parents=True, exist_ok=True)
-    with (OUT / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
-
-
-def save(figure: Figure, name: str) -> None:
-    OUT.mkdir(parents=True, exist_ok=True)
-    figure.savefig(OUT / f"{name}.png", dpi=110)
+    write_rows(name, ("table", "method", along, what), rows)

@@ -1,8 +1,6 @@
 """Numbers next to the docs: a CSV file and a picture for each figure."""
 
-import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,8 +9,10 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from experiments.cubes.techniques import Errors
+from experiments.page import Page
 
-OUT = Path(__file__).parents[2] / "docs" / "experiments" / "cubes"
+PAGE = Page("cubes")
+save, write_rows = PAGE.save, PAGE.write_rows
 
 COLOURS = {
     "All": "#8c8c8c",
@@ -82,16 +82,3 @@ def write_errors(name: str, along: str, measured: Mapping[object, Mapping[str, E
         for technique, errors in found.items()
     ]
     write_rows(name, header, rows)
-
-
-def save(figure: Figure, name: str) -> None:
-    OUT.mkdir(parents=True, exist_ok=True)
-    figure.savefig(OUT / f"{name}.png", dpi=110)
-
-
-def write_rows(name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    OUT.mkdir(parents=True, exist_ok=True)
-    with (OUT / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.relaxation.plot import OUT, label, panels, save, ticks
+from experiments.relaxation.plot import PAGE, label, panels, save, ticks
 from experiments.relaxation.setting import (
     BUCKETS,
     COMPOUND_SIZES,
@@ -49,6 +49,6 @@ def draw() -> None:
 
 
 def _runs_of(figure: str) -> dict[Setting, Quality]:
-    if not (OUT / f"{figure}.csv").exists():
+    if not (PAGE.folder / f"{figure}.csv").exists():
         importlib.import_module(f"experiments.relaxation.{figure}").draw()
     return recorded(figure)

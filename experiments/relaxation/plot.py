@@ -1,14 +1,16 @@
 """Numbers next to the docs: a CSV file and a picture for each figure."""
 
 import csv
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-OUT = Path(__file__).parents[2] / "docs" / "experiments" / "relaxation"
+from experiments.page import Page
+
+PAGE = Page("relaxation")
+write_rows = PAGE.write_rows
 
 COLOURS = {"data": "#b5482a", "uniform": "#2a6fb5"}
 SYMBOLS = {"data": "o", "uniform": "s"}
@@ -51,18 +53,9 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
 
 def save(figure: Figure, name: str) -> None:
     legend(figure, figure.axes)
-    OUT.mkdir(parents=True, exist_ok=True)
-    figure.savefig(OUT / f"{name}.png", dpi=110)
-
-
-def write_rows(name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    OUT.mkdir(parents=True, exist_ok=True)
-    with (OUT / f"{name}.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(header)
-        writer.writerows(rows)
+    PAGE.save(figure, name)
 
 
 def read_rows(name: str) -> list[dict[str, str]]:
-    with (OUT / f"{name}.csv").open(newline="") as file:
+    with (PAGE.folder / f"{name}.csv").open(newline="") as file:
         return list(csv.DictReader(file))

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from experiments.cubes.plot import panels
-from experiments.wide.plot import save, write_rows
+from experiments.page import Page
 from experiments.wide.residual import residual_planner_largest
 from experiments.wide.run import ORDER, ROWS, VALUES, Run, run_in_own_process
+
+PAGE = Page("wide")
 
 ATTRIBUTES = (10, 20, 50, 100)
 SETTINGS = {"Laplace, ε = 1": ("epsilon", "1"), "Gaussian, ρ = ½": ("rho", "1/2")}
@@ -21,7 +23,7 @@ def draw(attributes: Sequence[int] = ATTRIBUTES, rows: int = ROWS) -> None:
         (name, run_in_own_process(count, *spent, rows)) for count in attributes for name, spent in SETTINGS.items()
     ]
     write(found)
-    save(picture(found, rows), "wide")
+    PAGE.save(picture(found, rows), "wide")
 
 
 def picture(found: Sequence[tuple[str, Run]], rows: int) -> Figure:
@@ -74,4 +76,4 @@ def write(found: Sequence[tuple[str, Run]]) -> None:
                 "" if theirs is None else f"{theirs:.6g}",
             )
         )
-    write_rows("wide", header, rows)
+    PAGE.write_rows("wide", header, rows)

@@ -43,10 +43,10 @@ def test_the_methods_stand_in_the_order_of_figure_4():
 
 
 def test_lines_are_drawn_and_written_with_what_has_no_number_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(plot, "OUT", tmp_path)
+    monkeypatch.setattr("experiments.page.DOCS", tmp_path)
     plot.draw_lines("few", {"OCC": {"TwoSize": {2: 1.5, 4: 3}, "Optimal": {4: 2}}}, "θ", "MSE")
-    with (tmp_path / "few.csv").open(encoding="utf-8", newline="") as file:
+    with (tmp_path / "buckets" / "few.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     expected = [["OCC", "TwoSize", "2", "1.5"], ["OCC", "TwoSize", "4", "3"], ["OCC", "Optimal", "4", "2"]]
     assert rows == [["table", "method", "θ", "MSE"], *expected]
-    assert (tmp_path / "few.png").stat().st_size > 0
+    assert (tmp_path / "buckets" / "few.png").stat().st_size > 0

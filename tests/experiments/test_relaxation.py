@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.ledger.grid import Grid
-from experiments.relaxation import plot, sweep
+from experiments.relaxation import sweep
 from experiments.relaxation.database import Database, accepted, run
 from experiments.relaxation.setting import EPSILONS, Quality, Setting, domain
 from experiments.relaxation.workload import SHAPE, workload
@@ -43,7 +43,7 @@ def test_every_query_is_accepted_or_relaxed():
 
 
 def test_runs_are_read_back_as_they_were_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(plot, "OUT", tmp_path)
+    monkeypatch.setattr("experiments.page.DOCS", tmp_path)
     curves = sweep.sweep("epsilon", EPSILONS)
     found = {one: Quality(1, 2, 3, 0.5, 1.5, 0.25) for listed in curves.values() for one in listed}
     sweep.write_qualities("fig14", found)

@@ -40,10 +40,10 @@ def test_a_small_wide_table_is_published_as_exactly_as_it_says(monkeypatch):
 
 
 def test_the_table_names_what_was_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr("experiments.wide.plot.OUT", tmp_path)
+    monkeypatch.setattr("experiments.page.DOCS", tmp_path)
     found = run(5, "epsilon", "1", rows=50)
     table.write([("Laplace, ε = 1", found), ("Gaussian, ρ = ½", found)])
-    header, first, second = (tmp_path / "wide.csv").read_text().splitlines()
+    header, first, second = (tmp_path / "wide" / "wide.csv").read_text().splitlines()
     assert header.startswith("attributes,noise,cuboids")
     assert first.endswith(",")
     assert float(second.split(",")[-1]) == pytest.approx(residual_planner_largest(5, 10, 3, 0.5), rel=1e-4)
