@@ -76,7 +76,7 @@ def _groups(vault: Vault) -> Iterator[Figure]:
     """1,200 groups: age by region. Engine queries are counted where the table runs them."""
     table, statements = vault.gate.table(), []
     run = type(table)._run
-    type(table)._run = lambda self, sql: statements.append(sql) or run(self, sql)  # type: ignore[method-assign]
+    type(table)._run = lambda self, sql, *told: statements.append(sql) or run(self, sql, *told)  # type: ignore[method-assign]
     try:
         before = vault.budget().charges
         answer = vault.ask("SELECT age, region, COUNT(*) FROM people GROUP BY age, region", scale=1000)

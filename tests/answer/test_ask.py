@@ -4,7 +4,10 @@ from fractions import Fraction
 
 import pytest
 
+from discreet.answer import ask as module
 from discreet.errors import BudgetExceeded, DomainError, InvalidNoise, UnsupportedQuery
+from discreet.noise.law import Laplace
+from discreet.query.plan import Measurement, Plan
 
 FEMALES = "SELECT COUNT(*) FROM people WHERE sex = 'F'"
 
@@ -236,6 +239,37 @@ def test_another_process_sees_what_was_released(vault, people):
     assert other.ask(FEMALES, scale=10).value == first.value
     second = other.ask("SELECT COUNT(*) FROM people WHERE age < 5", scale=10)
     assert vault.ask("SELECT COUNT(*) FROM people WHERE age < 5", scale=10).value == second.value
+
+
+def test_where_another_spent_the_last_since_the_decision_the_answer_is_made_of_theirs(vault, people, monkeypatch):
+    other = type(vault).open(vault.path, table=people)
+    decide = module.decide
+
+    def late(laws, desk):
+        monkeypatch.undo()
+        decision = decide(laws, desk)
+        other.ask("SELECT COUNT(*) FROM people WHERE age >= 3", scale=Fraction(1, 10))
+        return decision
+
+    monkeypatch.setattr(module, "decide", late)
+    answer = vault.ask("SELECT COUNT(*) FROM people WHERE age >= 4", scale=1)
+    assert (answer.kind, answer.answered, answer.cost) == ("relaxed", "age >= 3", 0)
+
+
+def test_an_answer_that_is_on_its_way_to_another_is_waited_for(vault, monkeypatch):
+    last = Plan((Measurement(vault.count(age=(3, 9)), Laplace(Fraction(1, 10))),))
+    vault.ledger.charge(last.cost(vault.domain, vault.ledger.budget), last.condensed())
+    monkeypatch.setattr(module, "sleep", lambda _: vault.complete())
+    answer = vault.ask("SELECT COUNT(*) FROM people WHERE age >= 4", scale=1)
+    assert (answer.kind, answer.answered, answer.cost) == ("relaxed", "age >= 3", 0)
+
+
+def test_an_answer_that_never_comes_is_not_waited_for_long(vault, monkeypatch):
+    last = Plan((Measurement(vault.count(), Laplace(Fraction(1, 10))),))
+    vault.ledger.charge(last.cost(vault.domain, vault.ledger.budget), last.condensed())
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    with pytest.raises(BudgetExceeded, match="left"):
+        vault.ask(FEMALES, scale=1)
 
 
 def test_after_a_refresh_old_answers_are_not_given_and_all_regions_have_spent_the_most(vault, people):

@@ -47,12 +47,14 @@ def _settled(laws: dict[Query, Law], desk: Desk) -> Settled:
     """Decide and measure. Where others spent what was left, wait for their answers: one can be made of them."""
     patient_until = monotonic() + PATIENCE
     while True:
+        decided_at = desk.ledger.head
         decision = decide(laws, desk)
         _require_allowed(decision, desk)
         try:
             return settle(decision, desk)
         except BudgetExceeded:
-            if monotonic() > patient_until or not desk.ledger.pending():
+            waiting = desk.ledger.head != decided_at or desk.ledger.pending()
+            if monotonic() > patient_until or not waiting:
                 raise
         sleep(PATIENCE / 50)
 
