@@ -32,6 +32,9 @@ types: .venv/ready  ## mypy --strict
 bench: .venv/ready  ## the figures of the issues, each a ratio measured in one run
 	$(BIN)/python -m bench
 
+soak: .venv/ready  ## the tests of tests/trust in full length: kills, races, fuzzing; they print what they counted
+	$(BIN)/python -m pytest tests/trust --soak -n auto --dist loadgroup
+
 docs: .venv/ready  ## run every command and example of the docs, and check every link
 	$(BIN)/python -m pytest tests/test_docs.py
 
@@ -47,4 +50,4 @@ lock:  ## pin the newest versions that fit pyproject.toml
 clean:  ## remove what these commands made
 	rm -rf .venv demo bench/out
 
-.PHONY: help demo console test lint types bench docs experiments lock clean
+.PHONY: help demo console test lint types bench soak docs experiments lock clean

@@ -1,4 +1,9 @@
-"""The same conditions for every test: steady examples, and a state directory that is not the user's own."""
+"""The same conditions for every test: steady examples, and a state directory that is not the user's own.
+
+`--soak` runs the tests of tests/trust in full length: `make soak`.
+"""
+
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,6 +13,39 @@ from hypothesis import settings
 # The same examples on every run, and no deadline: a busy machine is not a bug.
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak", action="store_true", help="the tests of tests/trust in full length")
+
+
+@pytest.fixture
+def amount(request: pytest.FixtureRequest) -> Callable[[int, int], int]:
+    """How much of something a test does: `amount(30, 1_000)` is 30 in `make test` and 1,000 in `make soak`."""
+    return lambda short, long: long if request.config.getoption("--soak") else short
+
+
+@pytest.fixture
+def counted(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """`counted(kills=1000, lost=0)` is printed when all tests are over."""
+
+    def count(**numbers: int) -> None:
+        text = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in numbers.items())
+        request.node.user_properties.append(("counted", text))
+
+    return count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    lines = [
+        f"{report.nodeid.partition('::')[2]}: {text}"
+        for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
+        for name, text in report.user_properties
+        if name == "counted"
+    ]
+    if lines:
+        terminalreporter.write_sep("=", "counted")
+        terminalreporter.write_line("\n".join(lines))
 
 
 @pytest.fixture(autouse=True)
