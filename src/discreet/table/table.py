@@ -26,11 +26,16 @@ from discreet.table.engine import Engine, Source
 from discreet.table.open import SOURCE, open_source
 from discreet.table.recognise import hash_rows, unreadable
 from discreet.table.roster import Roster, canonical_ids, key_text
+from discreet.table.running_sums import RunningSums
 from discreet.table.unit import Unit, bounded, require_id, without_id
 from discreet.table.watch import Told
 
 COPY_LIMIT = 1 << 30
 """Codes are kept in memory, from the second read on, where they take at most this many bytes."""
+MANY_READS = 32
+"""After so many reads the running sums of a small domain are made, …"""
+FEW_CELLS = 1 << 16
+"""… from which answers of at most so many cells come without the engine."""
 SHARED_SCAN_CELLS = 1 << 26
 """Several marginals come from one GROUP BY over all their attributes where that has at most this many cells …"""
 SMALL_CELLS, SPARSER = 1 << 20, 16
@@ -117,6 +122,7 @@ class Table:
     """Where there is a roster: its people's rows, for counts over subsets of it."""
     _counted: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
     _copied: bool = False
+    _sums: RunningSums | None = field(default=None, repr=False)
     _reads: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _verified: object = None
@@ -167,7 +173,8 @@ class Table:
     def evaluate(self, queries: Sequence[Measured | SubsetCount]) -> list[Array]:
         """The exact answers: one engine query for each distinct grouping, or one for all where they share a scan.
 
-        Counts over subsets come from the roster's bits, without the engine once those are made.
+        Counts over subsets come from the roster's bits, and small counts of a small domain from running sums, without
+        the engine once those are made.
         """
         counted = {place: self._over_roster(q) for place, q in enumerate(queries) if isinstance(q, SubsetCount)}
         others = [query for query in queries if not isinstance(query, SubsetCount)]
@@ -180,8 +187,12 @@ class Table:
         return self.people.count(query)
 
     def _evaluate(self, queries: Sequence[Measured]) -> list[Array]:
+        relation, counts = self._relation(), [query for query in queries if isinstance(query, Count)]
+        few = sum(self._cells(query.by) for query in queries) <= FEW_CELLS
+        if self._sums is not None and few and len(counts) == len(queries):
+            return [self._sums.count(query) for query in counts]
         read = [self._finer(query) for query in queries]
-        exact = self._read(read, self._relation())
+        exact = self._read(read, relation)
         return [
             array if finer == query else self._rolled_up(query, finer, array)
             for query, finer, array in zip(queries, read, exact, strict=True)
@@ -361,6 +372,8 @@ class Table:
             self._reads += 1
             if self._reads == 2 and self.source.engine.copies:
                 self._copy()
+            if self._reads == MANY_READS and self._copied and RunningSums.fit(self.domain):
+                self._sum_up()
         return "codes" if self._copied else f"{self._coded} AS computed"
 
     def _copy(self) -> None:
@@ -370,6 +383,13 @@ class Table:
             if int(rows) * row_bytes(self.domain) <= COPY_LIMIT:
                 self._run(f"CREATE TABLE codes AS SELECT * FROM {self._coded} AS computed")
                 self._copied = True
+
+    def _sum_up(self) -> None:
+        """Hold the running sums too. Where they cannot be made, the copy is read each time: the same, slower."""
+        names = self.domain.names
+        with suppress(EngineError):
+            [counts] = self._grouped([Count(self.domain.everything, names)], names, "codes", None)
+            self._sums = RunningSums.of(self.domain, counts)
 
     def _run(self, sql: str, told: Told | None = None) -> list[Array]:
         return self.source.engine.run(sql, told)
