@@ -129,7 +129,7 @@ def measure_figure(vault: Vault) -> Figure:
         commits = sum(t for t, told in zip(disk.seconds, disk.told, strict=True) if told == "COMMIT")
         own.append(whole[-1] - sum(engine.seconds) - commits)
     journal._connection = disk.inner
-    note = f"median of {MEASUREMENTS}; {statistics.median(whole) * 1000:.1f} ms with the engine and two synced commits"
+    note = f"median of {MEASUREMENTS}; {statistics.median(whole) * 1000:.1f} ms with the read and two synced commits"
     return Figure("vault.measure of a count, its own part", statistics.median(own) * 1000, 1, "lower", "ms", note)
 
 

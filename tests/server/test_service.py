@@ -13,7 +13,7 @@ from discreet.cli import app as command_line
 from discreet.cube.cube import Cube
 from discreet.release.gate import Gate
 from discreet.server.auth import list_users
-from discreet.server.log import LOG, read_log
+from discreet.server.log import LOG, last_asked
 from discreet.server.shelf import MOST_OPEN, Shelf
 
 COUNT = {"sql": "SELECT COUNT(*) FROM people WHERE age >= 50", "scale": 20}
@@ -156,7 +156,7 @@ def test_the_log_is_only_the_owners_and_a_half_line_is_passed_over(people, users
     assert log.stat().st_mode & 0o777 == 0o600
     with open(log, "a") as file:
         file.write('{"at": "20')
-    assert [line["user"] for line in read_log(people.path)] == ["ana"]
+    assert [line["user"] for line in last_asked(people.path, 100)] == ["ana"]
 
 
 def test_who_i_am_and_what_i_have_spent(users):

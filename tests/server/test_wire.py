@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from discreet.server.auth import add_user, allow_mysql, revoke_user
-from discreet.server.log import read_log
+from discreet.server.log import last_asked
 from discreet.server.wire import tls_context
 from discreet.vault import Vault
 from tests.server.mysql_clients import rows, served_over_mysql
@@ -119,7 +119,7 @@ def test_the_catalogue_and_the_probes_of_tools_are_answered_from_the_domain_and_
     for sql, expected in FREE:
         assert rows(ada, sql)[0] == expected, sql
     assert server.entries == entries
-    assert list(read_log(server.vault.path)) == []
+    assert last_asked(server.vault.path, 100) == []
 
 
 def test_columns_without_a_name_are_called_what_was_asked_for(ada):
@@ -193,7 +193,7 @@ def test_budget_and_quota_hold_here_too(folder):
         with pytest.raises(pymysql.Error, match="QuotaExceeded") as refusal:
             rows(ada, "SELECT COUNT(*) FROM people WHERE age < 40")
         assert refusal.value.args[0] == 1226
-        assert [line["user"] for line in read_log(server.vault.path)] == ["ada", "ada"]
+        assert [line["user"] for line in last_asked(server.vault.path, 100)] == ["ada", "ada"]
 
 
 def test_many_clients_at_once_overspend_nothing(folder):

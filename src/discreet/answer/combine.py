@@ -17,6 +17,7 @@ from discreet.answer.grid import Grid, Ints, Terms
 from discreet.answer.index import Answered, Answers, corners
 from discreet.answer.past import Block, Source
 from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery
 from discreet.facts.facts import CuboidFact, Fact
 from discreet.facts.linear import DENSE_ENTRIES, Estimate, best_estimates
 
@@ -25,6 +26,9 @@ MOST_REGIONS = 512
 
 MOST_LABELS = 1 << 24
 """At most so many cells of the grid, over all that is combined."""
+
+MOST_ALONE = 16
+"""So many targets that do not fit into one system are solved one after another: each may take seconds."""
 
 SHARE = 1e-8
 """A smaller share than this is what exact measurements leave to noisy ones, for rounding."""
@@ -70,7 +74,12 @@ class _Told:
 
 
 def combine(targets: Sequence[Terms], past: Answers, facts: Sequence[Fact], domain: Domain) -> list[Combined | None]:
-    """The least-variance unbiased estimate of each target; None where nothing that is public determines it."""
+    """The least-variance unbiased estimate of each target; None where nothing that is public determines it.
+
+    Raises UnsupportedQuery where that would take too long, which depends on what was asked alone.
+    """
+    if not targets:
+        return []
     chosen = _nearest(targets, past)
     while True:
         told = _told(targets, chosen, past.groups.blocks, facts, domain)
@@ -78,6 +87,11 @@ def combine(targets: Sequence[Terms], past: Answers, facts: Sequence[Fact], doma
         if found is not None:
             complete = len(chosen) == len(past.regions)
             return [one and replace(one, complete=complete) for one in found]
+        if len(targets) > MOST_ALONE:
+            raise UnsupportedQuery(
+                f"so much was released that at most {MOST_ALONE} groups are refined at once, and these are "
+                f"{len(targets):,}; ask for fewer of them with a WHERE"
+            )
         if len(targets) > 1:
             return [one for target in targets for one in combine([target], past, facts, domain)]
         if not chosen:

@@ -93,13 +93,11 @@ def log(
     as_json: Json = False,
 ) -> None:
     """Show who asked what through the server, and when. What was spent is in the journal, in the same names."""
-    from collections import deque
-
     from discreet.home import require_whole
-    from discreet.server.log import read_log
+    from discreet.server.log import last_asked
 
     require_whole(vault)
-    lines = list(deque(read_log(vault, user), last))
+    lines = last_asked(vault, last, user)
     if as_json:
         print_json({"asked": lines})
         return

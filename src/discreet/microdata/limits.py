@@ -88,7 +88,7 @@ class Limits:
         no buckets at all keep the limits [buckets, Lemma 1]. It speaks of the table's counts, so it is for the
         custodian's eyes.
         """
-        self._check_names(values)
+        self.check_names(values)
         # Python's integers: a Fraction of NumPy's would overflow.
         exact, own = [index(count) for count in counts], dict(self.own)
         total = sum(exact)
@@ -107,7 +107,8 @@ class Limits:
     def to_json(self) -> dict[str, Any]:
         return {"limits": str(self), "own": {value: limit_words(limit) for value, limit in self.own}}
 
-    def _check_names(self, values: Sequence[str]) -> None:
+    def check_names(self, values: Sequence[str]) -> None:
+        """Raise InvalidLimits where a value has its own limit and is not among these."""
         known = set(values)
         for value, _ in self.own:
             if value not in known:

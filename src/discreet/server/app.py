@@ -10,7 +10,7 @@ from discreet.server.console.mount import add_console
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
 from discreet.server.door import HEALTH, Door, Told, answer_refusals
 from discreet.server.pace import Bucket
-from discreet.server.routes import account, ask, buckets, cubes
+from discreet.server.routes import account, ask, buckets, cubes, users
 from discreet.server.shelf import Shelf
 from discreet.vault import Vault
 
@@ -50,7 +50,13 @@ def create_app(vault: Vault, *, slot: float = DEFAULT_SLOT, rate: float = DEFAUL
         """Whether the server is up. The one route that takes no token."""
         return Told({"status": "ok"})
 
-    for routes in (ask.routes(desk), account.routes(desk), cubes.routes(desk, shelf), buckets.routes(shelf)):
+    for routes in (
+        ask.routes(desk),
+        account.routes(desk),
+        users.routes(desk),
+        cubes.routes(desk, shelf),
+        buckets.routes(desk, shelf),
+    ):
         app.include_router(routes, prefix=API, responses=REFUSALS)
     add_console(app, desk, shelf)
     app.openapi = lambda: _with_tokens(app)  # type: ignore[method-assign]

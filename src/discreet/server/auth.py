@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from discreet.errors import AccessDenied, VaultError
+from discreet.errors import AccessDenied, NotFound, VaultError
 from discreet.ledger.budget import Number, exact_amount
 from discreet.release.archive import sync_folder
 
@@ -88,7 +88,7 @@ def revoke_user(home: Path, name: str) -> None:
     with _changing(home) as users:
         kept = [user for user in users if user.name != name]
         if len(kept) == len(users):
-            raise AccessDenied(f"there is no user {name}; see `discreet user list {home}`")
+            raise NotFound(f"there is no user {name}; see `discreet user list {home}`")
         users[:] = kept
 
 

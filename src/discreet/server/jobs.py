@@ -10,7 +10,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -19,11 +19,13 @@ from typing import Any, Literal
 
 from discreet.errors import ArchiveError, DiscreetError, NotFound, UnsupportedQuery
 from discreet.progress import Progress
+from discreet.server.auth import User
 from discreet.server.shelf import require_name
 
 JOBS = "jobs"
 TELL_SECONDS = 0.2
 """A job says how far it is at most this often."""
+Published = Literal["cube", "buckets"]
 State = Literal["running", "done", "failed", "interrupted"]
 
 
@@ -34,6 +36,7 @@ class Job:
     id: str
     user: str
     at: str
+    what: Published = "cube"
     state: State = "running"
     doing: str = "waiting to begin"
     done: float = 0.0
@@ -43,11 +46,24 @@ class Job:
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
+    def seen_by(self, user: User) -> "Job":
+        """What a user may know of it. Why buckets were refused speaks of the table's counts: for custodians only."""
+        if self.what == "cube" or self.error is None or user.role == "custodian":
+            return self
+        return replace(self, error={"kind": "EngineError", "message": "nothing was published; a custodian can see why"})
 
-def start_job(home: Path, name: str, user: str, work: Callable[[Progress], object], charged: list[int]) -> Job:
+
+def start_job(
+    home: Path,
+    name: str,
+    user: str,
+    work: Callable[[Progress], object],
+    what: Published = "cube",
+    charged: Sequence[int] = (),
+) -> Job:
     """Begin work in a thread, under a name that no other job is running by. `charged` fills as the work charges."""
     folder = home / JOBS
-    job = Job(require_name(name), user, datetime.now(UTC).isoformat(timespec="seconds"))
+    job = Job(require_name(name), user, datetime.now(UTC).isoformat(timespec="seconds"), what)
     try:
         folder.mkdir(exist_ok=True)
         lock = _locked(folder, name)
@@ -85,7 +101,7 @@ def _locked(folder: Path, name: str) -> int | None:
     return lock
 
 
-def _run(folder: Path, job: Job, lock: int, work: Callable[[Progress], object], charged: list[int]) -> None:
+def _run(folder: Path, job: Job, lock: int, work: Callable[[Progress], object], charged: Sequence[int]) -> None:
     told = 0.0
 
     def tell(doing: str, done: float) -> None:

@@ -86,9 +86,45 @@ class CubeOrder(CubeWish):
     charge: int | None = Field(None, ge=1, le=2**53, description="instead: the charge of a publish to go on from")
 
 
+class BucketsOrder(Request):
+    """Microdata to publish: which value is kept apart, and how sure anybody may become of it. As `buckets publish`."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"sensitive": "occupation", "limits": "min(1, 3*f + 0.05)", "columns": ["age", "sex"]}]
+        },
+    )
+    sensitive: Text
+    limits: Text = Field(description="of a value of frequency f: 0.1, or min(1, 8*f + 0.02)")
+    own: dict[str, Number] | None = Field(None, description='values with limits of their own: {"HIV": "0.02"}')
+    columns: list[Text] | None = Field(None, max_length=MOST_NAMES, description="the people's; all others by default")
+    max_size: int = Field(50, ge=1, le=10_000)
+    min_size: int | None = Field(None, ge=1, le=10_000)
+    sizes: Literal["multi", "two", "one"] | None = None
+    fakes: int = Field(0, ge=0, le=1000)
+    similar: bool = False
+    nulls: Literal["refuse", "value"] = "refuse"
+    force_id: bool = False
+    again: bool = Field(False, description="publish although it was done before: limits do not hold together")
+
+
 class BucketsAsked(Request):
     sql: Sql
     confidence: float = Field(0.95, gt=0, lt=1)
+
+
+class NewUser(Request):
+    """Who is to have a token. A quota is an analyst's; `expires` is how long the token is good for."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"name": "ana", "role": "analyst", "quota": "0.2", "expires": "30d"}]},
+    )
+    name: Text
+    role: Literal["custodian", "analyst", "auditor"] = "analyst"
+    quota: Number | None = Field(None, description="the most of the vault's budget that their questions may spend")
+    expires: Text | None = Field(None, description="30d, 12h, 45m; not given: until it is revoked")
 
 
 class ErrorDetail(BaseModel):
@@ -185,6 +221,26 @@ class Me(BaseModel):
     spent: str
 
 
+class UserLine(BaseModel):
+    name: str
+    role: str
+    at: str
+    quota: str | None
+    expires: str | None
+
+
+class Users(BaseModel):
+    users: list[UserLine]
+
+
+class UserAdded(UserLine):
+    token: str = Field(description="shown this once; it is not kept")
+
+
+class Revoked(BaseModel):
+    revoked: str
+
+
 class Entry(BaseModel):
     seq: int
     at: str
@@ -242,6 +298,7 @@ class Plan(BaseModel):
 
 class Job(BaseModel):
     id: str
+    what: Literal["cube", "buckets"]
     user: str
     at: str
     state: Literal["running", "done", "failed", "interrupted"]

@@ -5,9 +5,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from discreet.errors import DiscreetError, NotFound
+from discreet.server.console.page import with_headers
 from discreet.server.console.visit import Visit
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Bound:
 
 def show(visit: Visit) -> Response:
     names = visit.shelf.bucket_names()
+    if not names and visit.user.role == "custodian":
+        return with_headers(RedirectResponse("/buckets/publish", 303))
     if not names:
         raise NotFound("no buckets are published here; `discreet buckets publish` makes them")
     name = visit.first("name") if visit.first("name") in names else names[0]

@@ -11,7 +11,18 @@ from starlette.concurrency import run_in_threadpool
 
 from discreet.errors import DiscreetError
 from discreet.http_json import API
-from discreet.server.console import ask, buckets, budget, cube, lattice, ledger, plan
+from discreet.server.console import (
+    ask,
+    buckets,
+    budget,
+    cube,
+    facts,
+    lattice,
+    ledger,
+    plan,
+    publish_buckets,
+    users,
+)
 from discreet.server.console.drafts import Drafts
 from discreet.server.console.session import Session
 from discreet.server.console.visit import Fields, Visit
@@ -37,11 +48,18 @@ READ: tuple[tuple[str, View], ...] = (
     ("/releases/{charge}", ledger.show_release),
     ("/ledger", ledger.show_entries),
     ("/buckets", buckets.show),
+    ("/buckets/publish", publish_buckets.show),
     ("/plan", plan.show),
+    ("/facts", facts.show),
+    ("/users", users.show),
 )
 WRITE: tuple[tuple[str, Deed], ...] = (
     ("/ask", ask.answer),
     ("/ask/explain", ask.explain),
+    ("/buckets/publish", publish_buckets.publish),
+    ("/facts", facts.add),
+    ("/users", users.add),
+    ("/users/revoke", users.revoke),
 )
 
 

@@ -77,7 +77,7 @@ class Visit:
 
     def _pages(self) -> list[tuple[str, str]]:
         """Addresses and names of the pages there are: only those of what exists."""
-        cubes = bool(self.shelf.cubes())
+        cubes, custodian = bool(self.shelf.cubes()), self.user.role == "custodian"
         there = (
             ("/ask", "Ask", self.answers_sql),
             ("/cube", "Cube", cubes),
@@ -85,7 +85,9 @@ class Visit:
             ("/budget", "Budget", True),
             ("/releases", "Releases", self.vault.ledger.charges > 0),
             ("/ledger", "Ledger", True),
-            ("/buckets", "Buckets", bool(self.shelf.bucket_names())),
+            ("/buckets", "Buckets", bool(self.shelf.bucket_names()) or (custodian and self.answers_sql)),
             ("/plan", "Plan", self.answers_sql),
+            ("/facts", "Facts", bool(self.vault.ledger.facts) or (custodian and self.answers_sql)),
+            ("/users", "Users", self.user.role != "analyst"),
         )
         return [(path, name) for path, name, exists in there if exists]

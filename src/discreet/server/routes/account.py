@@ -1,6 +1,5 @@
 """What the vault tells of itself: its description, budget, ledger, releases, facts; and who asked what."""
 
-from collections import deque
 from fractions import Fraction
 from itertools import islice
 from math import prod
@@ -10,7 +9,7 @@ import numpy as np
 from fastapi import APIRouter, Depends, Path, Query
 
 from discreet.account import description
-from discreet.errors import AccessDenied, InvalidFact, NotFound, UnsupportedQuery
+from discreet.errors import InvalidFact, NotFound, UnsupportedQuery
 from discreet.ledger.ledger import Charge, Record
 from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
@@ -18,6 +17,8 @@ from discreet.server import schema
 from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
 from discreet.server.door import Told, user_of
+from discreet.server.log import last_asked
+from discreet.server.routes.users import require_overseeing
 from discreet.vault import Vault
 
 MOST_TEXTS = 4
@@ -73,11 +74,8 @@ def routes(desk: FrontDesk) -> APIRouter:
     @router.get("/log", response_model=schema.Log)
     def log(caller: Caller, user: Annotated[str | None, Query(max_length=64)] = None, limit: Limit = 100) -> Told:
         """The last lines of who asked what. For custodians and auditors."""
-        from discreet.server.log import read_log
-
-        if caller.role == "analyst":
-            raise AccessDenied(f"{caller.name} is an analyst, and the log is for custodians and auditors")
-        return Told({"asked": list(deque(read_log(vault.path, user), limit))})
+        require_overseeing(caller, "the log")
+        return Told({"asked": last_asked(vault.path, limit, user)})
 
     _releases(router, vault)
     _facts(router, desk)

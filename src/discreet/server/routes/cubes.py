@@ -57,17 +57,17 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
         log_asked(desk.vault.path, user.name, "cube publish", {"name": name, **order.model_dump(exclude_defaults=True)})
         asker = desk.asker(user)
         work = _publishing(desk.vault.asked_by(asker), order, shelf.cubes_folder / name)
-        return Told(start_job(desk.vault.path, name, user.name, work, asker.charges), 202)
+        return Told(start_job(desk.vault.path, name, user.name, work, "cube", asker.charges), 202)
 
     @router.get("/jobs", response_model=schema.Jobs)
-    def jobs() -> Told:
+    def jobs(user: Caller) -> Told:
         """What is being published, or was."""
-        return Told({"jobs": list_jobs(desk.vault.path)})
+        return Told({"jobs": [job.seen_by(user) for job in list_jobs(desk.vault.path)]})
 
     @router.get("/jobs/{name}", response_model=schema.Job)
-    def job(name: Name) -> Told:
+    def job(name: Name, user: Caller) -> Told:
         """How far a publish is."""
-        return Told(find_job(desk.vault.path, name))
+        return Told(find_job(desk.vault.path, name).seen_by(user))
 
     @router.get("/cubes", response_model=schema.Cubes)
     def cubes() -> Told:

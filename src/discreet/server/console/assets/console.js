@@ -174,34 +174,67 @@ document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "near
 const question = document.getElementById("question");
 if (question) askPage(question);
 
-/** Publish a planned cube by the API, and tell how far it is until it is there. */
+/** Tell how far a publication is, until it has ended; then go on where it is to be seen. */
+async function follow(name, said, onward, job) {
+  try {
+    while (job === undefined || job.state === "running") {
+      if (job) said.value = `${job.doing}, ${Math.round(100 * job.done)}%`;
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      job = await (await fetch(`/api/v1/jobs/${encodeURIComponent(name)}`)).json();
+    }
+    if (job.state === "done") location.assign(onward);
+    else said.value = job.error?.message ?? `the publication was ${job.state}`;
+  } catch {
+    said.value = "The server did not answer. Is it still running?";
+  }
+}
+for (const said of document.querySelectorAll("output[data-job]")) follow(said.dataset.job, said, said.dataset.onward);
+
+/** Publish a planned cube by the API. */
 document.addEventListener("submit", async (event) => {
   const form = event.target.closest?.("form[data-publish]");
   if (!form) return;
   event.preventDefault();
-  const { currency, amount, planner, dimensions } = form.dataset;
+  const { currency, amount, planner, cuboids, dimensions } = form.dataset;
   const name = form.elements.name.value;
   const said = form.querySelector("output");
   form.querySelector("button").disabled = true;
   const order = { [currency]: amount, planner, dimensions: dimensions.split("|") };
+  if (cuboids !== "all") order.cuboids = Number(cuboids);
+  const reply = await fetch(`/api/v1/cubes/${encodeURIComponent(name)}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(order),
+  }).catch(() => null);
+  const job = await reply?.json().catch(() => null);
+  if (!reply?.ok) said.value = job?.error?.message ?? "The server did not answer. Is it still running?";
+  else await follow(name, said, `/cube/${encodeURIComponent(name)}`, job);
+  form.querySelector("button").disabled = false;
+});
+
+/** A form that shows a part ahead of being sent. */
+const previews = new WeakMap();
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.("form[data-preview]");
+  if (!form) return;
+  if (!previews.has(form)) {
+    const target = document.querySelector(form.dataset.preview);
+    const show = () => fetchPart(target, `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`);
+    previews.set(form, later(show));
+  }
+  previews.get(form)();
+});
+
+/** Copy what a field holds. */
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("button[data-copy]");
+  if (!button) return;
+  const field = document.getElementById(button.dataset.copy);
+  field.select();
   try {
-    let reply = await fetch(`/api/v1/cubes/${encodeURIComponent(name)}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(order),
-    });
-    let job = await reply.json();
-    while (reply.ok && job.state === "running") {
-      said.value = `${job.doing}, ${Math.round(100 * job.done)}%`;
-      await new Promise((resolve) => setTimeout(resolve, 250));
-      reply = await fetch(`/api/v1/jobs/${encodeURIComponent(name)}`);
-      job = await reply.json();
-    }
-    if (job.state === "done") location.assign(`/cube/${encodeURIComponent(name)}`);
-    else said.value = job.error?.message ?? `the publish was ${job.state}`;
+    await navigator.clipboard.writeText(field.value);
+    button.textContent = "Copied";
   } catch {
-    said.value = "The server did not answer. Is it still running?";
-  } finally {
-    form.querySelector("button").disabled = false;
+    button.textContent = "Press Ctrl+C"; // without TLS browsers leave it to the keyboard
   }
 });
