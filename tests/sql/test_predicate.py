@@ -76,7 +76,9 @@ def test_a_note_says_where_the_region_is_another():
         ("smoker -- and so on", UnsupportedQuery, "comment"),
         ("age IN (SELECT age FROM hospital)", UnsupportedQuery, "sub-query"),
         ("smoker HAVING COUNT(*) > 1", UnsupportedQuery, "HAVING"),
-        ("smoker AND", UnsupportedQuery, ""),
+        ("smoker AND", UnsupportedQuery, "understood"),
+        ("smoker AND )", UnsupportedQuery, r"at '\)', line 1, column 12"),
+        ("smoker\nAND AND insured", UnsupportedQuery, "line 2, column 5"),
     ],
 )
 def test_anything_but_a_condition_is_refused(text, kind, words):

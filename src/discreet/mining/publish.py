@@ -6,6 +6,7 @@ regions and seeds, the note beside it says which attributes they stand for.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -23,7 +24,7 @@ from discreet.query.query import SubsetCount
 from discreet.query.subset import Subset
 from discreet.release.release import Release
 from discreet.sql.parse import parse_predicate
-from discreet.sql.word import codes_text, identifier
+from discreet.sql.word import codes_text, identifier, where_text
 
 NOTE = "statistics"
 
@@ -34,7 +35,10 @@ def boolean_attributes(domain: Domain) -> tuple[Attribute, ...]:
 
 
 def parse_attributes(texts: Sequence[str], domain: Domain) -> tuple[Attribute, ...]:
-    """Attributes as people write them: the name of a two-valued column, or a name and a condition: `old: age > 50`."""
+    """Attributes as people write them: the name of a two-valued column, or a name and a condition: `old: age > 50`.
+
+    A condition that the domain's bins cannot tell becomes the one that is counted in its place.
+    """
     found: dict[str, Attribute] = {}
     for text in texts:
         name, colon, condition = (part.strip() for part in text.partition(":"))
@@ -43,8 +47,8 @@ def parse_attributes(texts: Sequence[str], domain: Domain) -> tuple[Attribute, .
         if name.lower() in found:
             raise UnsupportedQuery(f"two attributes are called {name}")
         attribute = Attribute(name, condition) if colon else _column_attribute(domain[name], domain)
-        parse_predicate(attribute.condition, domain)
-        found[name.lower()] = attribute
+        region, notes = parse_predicate(attribute.condition, domain)
+        found[name.lower()] = replace(attribute, condition=where_text(region, domain)) if notes else attribute
     return tuple(found.values())
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from discreet.errors import UnsupportedQuery
-from discreet.sql.syntax import only, read_select, refused
+from discreet.sql.syntax import only, read_where, refused
 from discreet.sql.tokens import shown
 
 FORMULAS = "AND, OR, NOT, =, <>, TRUE, FALSE and parentheses, of attributes by their names"
@@ -32,7 +32,7 @@ def read_formula(text: str, known: Sequence[str]) -> Formula:
 
     Raises UnsupportedQuery for anything else, in bounded time and with words that depend on text and names alone.
     """
-    select = read_select(f"SELECT COUNT(*) FROM attributes WHERE {text}")
+    select = read_where(text, "attributes")
     only(select, ("expressions", "from_", "where"), FORMULAS)
     condition = select.args["where"].this
     named = {name.lower(): name for name in known}

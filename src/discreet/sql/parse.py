@@ -17,7 +17,7 @@ from discreet.sql.aggregate import AGGREGATES, Groups, Term, read_aggregate, rea
 from discreet.sql.condition import MOST_CELLS, AllOf, Condition, atoms, region_of
 from discreet.sql.question import AggregateColumn, Column, GroupColumn, OrderKey, Question
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import exact_number, only, read_select, refused
+from discreet.sql.syntax import exact_number, only, read_select, read_where, refused
 from discreet.sql.tokens import shown
 from discreet.sql.where import read_condition
 from discreet.sql.word import identifier
@@ -66,7 +66,7 @@ def parse_predicate(text: str, domain: Domain) -> tuple[Region, tuple[str, ...]]
 
     Raises as `parse` does.
     """
-    select = read_select(f"SELECT COUNT(*) FROM {identifier(domain.name)} WHERE {text}")
+    select = read_where(text, identifier(domain.name))
     only(select, ("expressions", "from_", "where"), "a condition, as after WHERE")
     where = read_condition(select.args["where"].this, Scope.of(select, domain))
     notes = [note for atom in atoms(where) for note in atom.notes]

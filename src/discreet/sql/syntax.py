@@ -71,8 +71,13 @@ KINDS: tuple[tuple[type[exp.Expression], str], ...] = (
 )
 
 
-def read_select(text: str) -> exp.Select:
-    """The syntax tree of the one SELECT that the text holds."""
+def read_where(text: str, table: str) -> exp.Select:
+    """The syntax tree of a SELECT with a text as its condition; places in it are counted from the condition's start."""
+    return read_select(f"SELECT COUNT(*) FROM {table} WHERE\n{text}", lines_before=1)
+
+
+def read_select(text: str, lines_before: int = 0) -> exp.Select:
+    """The syntax tree of the one SELECT that the text holds. Some lines may be ours, not the analyst's."""
     tokens = read_tokens(text)
     first = tokens[0]
     if first.token_type != TokenType.SELECT:
@@ -85,7 +90,7 @@ def read_select(text: str) -> exp.Select:
     try:
         [tree] = _BoundedParser(len(tokens)).parse(tokens, text)
     except ParseError as error:
-        raise UnsupportedQuery(_syntax_message(error)) from None
+        raise UnsupportedQuery(_syntax_message(error, lines_before)) from None
     except RecursionError:
         raise UnsupportedQuery("the statement is nested too deeply; write it flatter") from None
     except Exception:
@@ -115,11 +120,12 @@ class _BoundedParser(Parser):  # type: ignore[misc]
         super()._advance(times)
 
 
-def _syntax_message(error: ParseError) -> str:
+def _syntax_message(error: ParseError, lines_before: int) -> str:
     for place in error.errors:
         word, line, end = place.get("highlight"), place.get("line"), place.get("col")
-        if word and line and end:
-            return f"the SQL was not understood at {shown(word)}, line {line}, column {max(end - len(word) + 1, 1)}"
+        if word and end and line and line > lines_before:
+            column = max(end - len(word) + 1, 1)
+            return f"the SQL was not understood at {shown(word)}, line {line - lines_before}, column {column}"
     return NOT_UNDERSTOOD
 
 
