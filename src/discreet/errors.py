@@ -76,6 +76,10 @@ class AccessDenied(DiscreetError):
 class TooManyRequests(DiscreetError):
     """A user asks faster than the server lets one."""
 
+    def __init__(self, words: str, wait_seconds: int = 1) -> None:
+        super().__init__(words)
+        self.wait_seconds = wait_seconds
+
 
 class NotFound(DiscreetError):
     """Nothing is there by the name or number that was asked for."""

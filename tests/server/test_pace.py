@@ -59,11 +59,11 @@ def test_a_pace_that_makes_no_sense_is_refused(pace):
 
 def test_who_asks_too_fast_is_told_so_and_when_to_come_back(people):
     token = add_user(people.path, "ana", "analyst")
-    client = TestClient(create_app(people, rate=1), headers={"Authorization": f"Bearer {token}"})
-    replies = [client.get("/api/v1/describe") for _ in range(4)]
-    assert [reply.status_code for reply in replies] == [200, 200, 429, 429]
+    client = TestClient(create_app(people, rate=0.01), headers={"Authorization": f"Bearer {token}"})
+    replies = [client.get("/api/v1/describe") for _ in range(3)]
+    assert [reply.status_code for reply in replies] == [200, 429, 429]
     assert replies[-1].json()["error"]["kind"] == "TooManyRequests"
-    assert replies[-1].headers["Retry-After"] == "1"
+    assert 1 < int(replies[-1].headers["Retry-After"]) <= 100
 
 
 @pytest.fixture
@@ -87,9 +87,9 @@ def test_a_measured_answer_waits_for_its_slot_and_a_free_one_does_not(client):
     assert took >= SLOT
     free = min(seconds(client, FRESH)[0] for _ in range(3))
     assert free < SLOT
-    refused, reply = seconds(client, {"sql": "nonsense"})
-    assert reply.status_code == 400
-    assert refused < SLOT
+    refused = [seconds(client, {"sql": "nonsense"}) for _ in range(3)]
+    assert [reply.status_code for _, reply in refused] == [400] * 3
+    assert min(took for took, _ in refused) < SLOT
 
 
 def test_a_slower_reading_waits_for_the_next_slot(client, monkeypatch):

@@ -146,7 +146,8 @@ def _error(status: int, error: DiscreetError, headers: dict[str, str] | None = N
 
 def _refusal(error: DiscreetError) -> Response:
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 503)
-    return _error(status, error, {"Retry-After": "1"} if status == 429 else None)
+    later = {"Retry-After": str(error.wait_seconds)} if isinstance(error, TooManyRequests) else None
+    return _error(status, error, later)
 
 
 async def _elsewhere(request: Request, error: Exception) -> Response:

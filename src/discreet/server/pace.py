@@ -31,10 +31,9 @@ class Bucket:
             level, seen = self._levels.get(user, (full, now))
             level = min(level + (now - seen) * self.rate, full)
             if level < 1:
-                wait = (1 - level) / self.rate
-                raise TooManyRequests(
-                    f"{user} asks faster than {self.rate:g} times a second; wait {math.ceil(wait)} s and go on"
-                )
+                wait = math.ceil((1 - level) / self.rate)
+                words = f"{user} asks faster than {self.rate:g} times a second; wait {wait} s and go on"
+                raise TooManyRequests(words, wait)
             self._levels[user] = (level - 1, now)
 
 
