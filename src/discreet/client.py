@@ -246,7 +246,11 @@ class Client:
     def publish_cube(self, name: str, *, progress: Progress = silent, **wish: object) -> RemoteCube:
         """Publish a cube by a name, and wait for it. For custodians. What was charged stands, whatever happens:
         `charge=N` goes on from it."""
-        job = self.post(f"/cubes/{quote(name, safe='')}", _cube_wish(wish))
+        self._wait(name, self.post(f"/cubes/{quote(name, safe='')}", _cube_wish(wish)), progress)
+        return self.cube(name)
+
+    def _wait(self, name: str, job: Json, progress: Progress) -> None:
+        """Until a job has ended. Raises EngineError where it did not end well, and says what stands."""
         while job["state"] == "running":
             progress(job["doing"], job["done"])
             time.sleep(POLL_SECONDS)
@@ -255,7 +259,6 @@ class Client:
             error = job["error"] or {"kind": "interrupted", "message": "the server ended while it published"}
             stands = "" if job["charge"] is None else f"; charge {job['charge']} stands, publish with charge=…"
             raise EngineError(f"{self.url}: {error['kind']}: {error['message']}{stands}")
-        return self.cube(name)
 
     def cubes(self) -> list[str]:
         """The names of the published cubes."""
@@ -268,6 +271,36 @@ class Client:
     def buckets(self) -> list[Json]:
         """The published buckets, with what each promises."""
         return list(self.get("/buckets")["buckets"])
+
+    def publish_buckets(
+        self, name: str, *, sensitive: str, limits: str, progress: Progress = silent, **wish: object
+    ) -> Json:
+        """Publish the rows themselves in buckets by a name, and wait for it: what was published, and what it promises,
+        which is not differential privacy. For custodians. `columns`, `own`, `max_size`, … as for Vault."""
+        order = {"sensitive": sensitive, "limits": limits, **wish}
+        self._wait(name, self.post(f"/buckets/{quote(name, safe='')}", order), progress)
+        return self.get(f"/buckets/{quote(name, safe='')}")
+
+    def users(self) -> list[Json]:
+        """Everybody with a token: name, role, quota, since and until when. For custodians and auditors."""
+        return list(self.get("/users")["users"])
+
+    def add_user(
+        self, name: str, role: str = "analyst", *, quota: Number | None = None, expires: str | None = None
+    ) -> str:
+        """Make a user and return their token, which is shown this once. For custodians."""
+        exact = None if quota is None else str(quota)
+        new = {"name": name, "role": role, "quota": exact, "expires": expires}
+        return _made(self.url, lambda body: str(body["token"]), self.post("/users", new))
+
+    def revoke_user(self, name: str) -> None:
+        """Take a user's token back: it opens nothing from the next request on. For custodians."""
+        call(self.url, f"/users/{quote(name, safe='')}", None, self.token, ServerError, "DELETE")
+
+    def log(self, user: str | None = None, last: int = 100) -> list[Json]:
+        """The last lines of who asked what. For custodians and auditors."""
+        query = [("limit", str(last)), *([] if user is None else [("user", user)])]
+        return list(self.get("/log", query)["asked"])
 
     def ask_subsets(self, subsets: Sequence[object], predicate: str) -> Json:
         """Counts over subsets of a SuLQ database's roster; each is one of its queries."""

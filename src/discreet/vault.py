@@ -24,8 +24,9 @@ from discreet.answer.known import Known
 from discreet.answer.policy import Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
+from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
-from discreet.errors import InvalidBudget, InvalidNoise, VaultError
+from discreet.errors import InvalidBudget, InvalidNoise, JournalCorrupt, VaultError
 from discreet.home import (
     RELEASES,
     ROSTER,
@@ -37,7 +38,7 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import Number, QueryBudget, budget_from_json, budget_of
+from discreet.ledger.budget import Budget, Number, QueryBudget, budget_from_json, budget_of
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger, header_of
 from discreet.ledger.postgres_uri import of_vault
@@ -157,7 +158,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         settings = read_settings(home)
         journal = journal_of(home, settings.ledger, ledger)
         header = header_of(journal)
-        domain, budget = parse_domain(header["domain"]), budget_from_json(header["budget"])
+        domain, budget = _declared(header)
         account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
         roster = header.get("roster")
         own = OwnTable(
@@ -246,7 +247,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
     @property
     def _desk(self) -> Desk:
         self._require_amounts()
-        return Desk(self.domain, self.ledger, self._known, self.policy, self.gate.measure)
+        return Desk(self.domain, self.ledger, self._known, self.policy, self.gate.measure, self.gate.asker)
 
     def budget(self) -> BudgetReport:
         """What is spent and what is left, as ε for one person."""
@@ -285,7 +286,9 @@ class Vault(Cubes, Facts, Buckets, Subsets):
 
     def complete(self) -> list[Release]:
         """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent."""
-        return [self.gate.complete(charge) for charge in self.ledger.pending()]
+        completed = [self.gate.complete(charge) for charge in self.ledger.pending()]
+        self.gate.settle()
+        return completed
 
     def check_receipt(self, receipt: str | Receipt) -> None:
         """Raise unless the journal went on from where it was when the receipt was given."""
@@ -313,6 +316,13 @@ class Vault(Cubes, Facts, Buckets, Subsets):
 
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
         return tuple(self.domain[name].name for name in ([by] if isinstance(by, str) else by))
+
+
+def _declared(header: dict[str, Any]) -> tuple[Domain, Budget]:
+    try:
+        return parse_domain(header["domain"]), budget_from_json(header["budget"])
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
 
 
 def _roster(home: Path, fingerprint: str) -> "Roster":

@@ -166,6 +166,21 @@ class TestAnswers:
         values = [[row.value for row in answer.rows] for answer in (together, apart)]
         assert values[0] == pytest.approx(values[1], rel=1e-9)
 
+    def test_more_targets_than_can_be_solved_one_by_one_are_refused(self, vault, monkeypatch):
+        by_age = "SELECT age, COUNT(*) FROM people GROUP BY age"
+        vault.ask(by_age, scale=20)
+        monkeypatch.setattr(combining, "MOST_LABELS", 20)
+        monkeypatch.setattr(combining, "MOST_ALONE", 3)
+        with pytest.raises(UnsupportedQuery, match="at most 3 groups are refined at once, and these are 10"):
+            vault.ask(by_age, refine=True)
+        assert vault.ask("SELECT age, COUNT(*) FROM people WHERE age < 2 GROUP BY age", refine=True).rows
+
+    @pytest.mark.parametrize("aggregate", ["COUNT(*)", "2 * COUNT(*)", "AVG(age)"])
+    def test_no_groups_at_all_are_refined_to_no_rows(self, vault, aggregate):
+        vault.ask(EVERYBODY, scale=20)
+        asked = f"SELECT age, {aggregate} FROM people WHERE age > 5 AND age < 2 GROUP BY age"
+        assert vault.ask(asked, refine=True).rows == ()
+
     def test_an_estimate_with_one_draw_in_it_has_that_draws_own_interval(self, vault):
         asked = vault.ask(f"{EVERYBODY} WHERE age < 5", scale=20)
         vault.add_fact(EVERYBODY, 6000)

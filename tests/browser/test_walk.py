@@ -26,7 +26,7 @@ def test_an_analyst_asks_by_clicks_and_sees_the_cost_before_and_the_answer_with_
     assert answer.locator("tbody .whisker").count() == 3
     assert console.vault.ledger.charges == charged + 1
     expect(forecast).to_contain_text("free")
-    picture(page, "ask")
+    picture(page, "ask", full_page=True)
     page.get_by_role("button", name="Ask").click()
     expect(answer.get_by_text("repeated", exact=True)).to_be_visible()
     assert console.vault.ledger.charges == charged + 1

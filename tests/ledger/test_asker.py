@@ -1,4 +1,4 @@
-"""Quotas: what one user's charges add up to, exactly, in the journal and nowhere else."""
+"""Quotas: the most that one user's charges spend at any point, exactly, in the journal and nowhere else."""
 
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -27,21 +27,32 @@ def count(vault, age):
 
 def test_a_quota_is_met_exactly_and_then_nothing_fits(vault):
     ana = vault.asked_by(Asker("ana", Fraction(3, 10)))
-    for age in (1, 2, 3):
-        ana.measure(count(vault, age), scale=20)  # 2/20 each
+    for _ in range(3):
+        ana.measure(count(vault, 1), scale=20)  # 2/20 each
     assert vault.budget().by_user == {"ana": Fraction(3, 10)}
     before = vault.ledger.head
-    with pytest.raises(QuotaExceeded, match=r"quota of ε = 0\.3, of which ε = 0 is left, and this needs"):
-        ana.measure(count(vault, 4), scale=10**6)
+    with pytest.raises(QuotaExceeded, match=r"quota of ε = 0\.3, of which ε = 0 is left there, and this needs"):
+        ana.measure(count(vault, 1), scale=10**6)
     assert vault.ledger.head == before
 
 
-def test_a_quota_counts_what_each_question_states_although_regions_do_not_overlap(vault):
-    ana = vault.asked_by(Asker("ana", Fraction(1)))
-    for age in (1, 2):
+def test_questions_about_people_who_do_not_overlap_count_once_as_they_do_for_the_vault(vault):
+    ana = vault.asked_by(Asker("ana", Fraction(1, 10)))
+    for age in range(20):
         ana.measure(count(vault, age), scale=20)
     assert vault.budget().spent == Fraction(1, 10)
-    assert vault.budget().by_user == {"ana": Fraction(2, 10)}
+    assert vault.budget().by_user == {"ana": Fraction(1, 10)}
+    with pytest.raises(QuotaExceeded, match="ε = 0 is left there"):
+        ana.measure(vault.count(age=(15, 40)), scale=1000)
+    assert vault.ledger.quota_left(Asker("ana", Fraction(1, 10)), vault.count(age=50).where) == Fraction(1, 10)
+
+
+def test_another_table_puts_everybody_where_most_was_spent(vault):
+    ana = vault.asked_by(Asker("ana", Fraction(1, 10)))
+    ana.measure(count(vault, 1), scale=20)
+    vault.ledger.note("refresh", vault.ledger.latest("refresh") or {})
+    with pytest.raises(QuotaExceeded):
+        ana.measure(count(vault, 2), scale=1000)
 
 
 def test_one_users_spending_is_not_anothers(vault):
@@ -62,7 +73,7 @@ def test_a_quota_is_kept_by_a_vault_that_is_opened_again(vault):
     assert again.budget().by_user == {"ana": Fraction(1, 10)}
     assert again.ledger.charge_at(2).by == "ana"
     with pytest.raises(QuotaExceeded):
-        again.asked_by(Asker("ana", Fraction(1, 10))).measure(count(vault, 2), scale=1000)
+        again.asked_by(Asker("ana", Fraction(1, 10))).measure(count(vault, 1), scale=1000)
 
 
 def test_facts_make_what_was_spent_count_for_more(vault):
@@ -91,7 +102,7 @@ def test_two_holders_of_one_vault_cannot_both_spend_the_last_of_a_quota(vault):
 
     def asks(place):
         try:
-            holders[place % 3].asked_by(Asker("ana", Fraction(1, 2))).measure(count(vault, place), scale=40)
+            holders[place % 3].asked_by(Asker("ana", Fraction(1, 2))).measure(vault.count(age=(0, place)), scale=40)
         except QuotaExceeded:
             return False
         return True
@@ -102,11 +113,11 @@ def test_two_holders_of_one_vault_cannot_both_spend_the_last_of_a_quota(vault):
 
 
 @given(st.fractions(min_value="1/1000", max_value=3), st.integers(0, 3 * UNITS), st.integers(0, 3 * UNITS))
-def test_a_charge_fits_a_quota_exactly_when_its_sum_does(quota, spent, more):
+def test_a_charge_fits_a_quota_exactly_when_what_it_reaches_does(quota, spent, more):
     budget = PureBudget(Fraction(10), "replace")
     fits = Fraction(2 * (spent + more), UNITS) <= quota
     try:
-        Asker("ana", quota).require_within(spent, more, budget)
+        Asker("ana", quota).require_within(spent + more, more, budget)
     except QuotaExceeded:
         assert not fits
     else:

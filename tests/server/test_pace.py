@@ -111,3 +111,11 @@ def test_a_failure_after_the_charge_waits_as_well(client, people, monkeypatch):
     assert reply.json()["error"]["kind"] == "EngineError"
     assert took >= SLOT
     assert people.budget().pending == (2,)
+
+
+def test_what_is_asked_over_mysql_counts_for_http_as_well(people):
+    token, bucket = add_user(people.path, "ana", "analyst"), Bucket(1)
+    client = TestClient(create_app(people, bucket=bucket), headers={"Authorization": f"Bearer {token}"})
+    assert client.get("/api/v1/me").status_code == 200
+    bucket.take("ana")  # as the MySQL port does for each statement
+    assert client.get("/api/v1/me").status_code == 429

@@ -71,6 +71,14 @@ def test_a_free_answer_is_not_kept_beyond_the_next_entry_of_the_journal(users):
     assert ben.post("ask", json=COUNT).json()["value"] == sharper["value"]
 
 
+@pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])
+def test_a_number_that_json_has_not_is_refused_and_leaves_the_log_readable(users, number):
+    body = json.dumps(COUNT).replace("20", number)
+    assert users("ana").post("ask", content=body).status_code == 400
+    assert users("boss", "custodian").post("cubes/plan", content=f'{{"epsilon": {number}}}').status_code == 400
+    assert users("boss", "custodian").get("log").status_code == 200
+
+
 def test_explaining_spends_nothing_and_tells_the_cost(people, users):
     told = users("ana").post("explain", json=COUNT).json()
     assert (told["cost"], told["left"], told["more"]) == ("0.1", "10", 100)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from unittest.mock import ANY
 
 import pandas as pd
 import pymysql
@@ -78,6 +79,8 @@ FREE = [
         "@@max_allowed_packet AS p, @@net_write_timeout AS w, @@performance_schema AS s, @@sql_mode AS m",
         [(1, "utf8mb4", 28800, 1, 1 << 20, 28800, 0, "")],
     ),
+    ("SHOW CREATE TABLE `discreet`.`people`", [("people", ANY)]),  # Superset names the database, too
+    ('SELECT name from mysql.help_topic WHERE name like "SHOW %"', []),
     ("SELECT DATABASE(), CURRENT_USER()", [("discreet", "ada@discreet")]),
     ("SELECT @@session.transaction_isolation AS level", [("READ-COMMITTED",)]),
     ("SELECT CAST('test plain returns' AS CHAR(60)) AS anon_1", [("test plain returns",)]),
@@ -190,10 +193,14 @@ def test_budget_and_quota_hold_here_too(folder):
     with served_over_mysql(folder, epsilon=1, quota="0.5") as server, server.connect() as ada:
         rows(ada, "SET discreet_scale = 2")
         assert len(rows(ada, "SELECT COUNT(*) FROM people WHERE age < 50")[0]) == 1
+        assert len(rows(ada, "SELECT COUNT(*) FROM people WHERE age < 40")[0]) == 1
+        assert any("ada has a quota of ε = 0.5" in note for _, _, note in rows(ada, "SHOW WARNINGS")[0])
+        assert server.vault.ledger.charges == 1
+        rows(ada, "SET discreet_scale = DEFAULT")
         with pytest.raises(pymysql.Error, match="QuotaExceeded") as refusal:
-            rows(ada, "SELECT COUNT(*) FROM people WHERE age < 40")
+            rows(ada, "SELECT MEDIAN(age) FROM people")
         assert refusal.value.args[0] == 1226
-        assert [line["user"] for line in last_asked(server.vault.path, 100)] == ["ada", "ada"]
+        assert [line["user"] for line in last_asked(server.vault.path, 100)] == ["ada"] * 3
 
 
 def test_many_clients_at_once_overspend_nothing(folder):

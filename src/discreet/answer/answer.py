@@ -19,10 +19,10 @@ from discreet.answer.policy import Policy
 from discreet.answer.relax import relax
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.errors import BudgetExceeded
+from discreet.errors import BudgetExceeded, QuotaExceeded
+from discreet.ledger.asker import Asker
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import Cost
-from discreet.ledger.words import refused
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Combination, Count, Quantile, Query, Sum, grain_of
@@ -53,6 +53,12 @@ class Desk:
     known: Known
     policy: Policy
     measure: Callable[[Plan], Release]
+    asker: Asker | None = None
+    """For whom; their quota bounds what may be bought."""
+
+    def fits(self, plan: Plan) -> bool:
+        """Whether a plan could be measured now."""
+        return self.ledger.fits(plan.cost(self.domain, self.ledger.budget), self.asker)
 
     def grain(self, query: Query) -> Fraction:
         return grain_of(self.domain[query.of]) if isinstance(query, Sum) else Fraction(1)
@@ -132,14 +138,13 @@ def _affordable(
 ) -> tuple[dict[Cell, Region], dict[Cell, Region]]:
     """All of them where they fit together; else group by group, since groups do not share a point."""
     whole = Decision({}, needed, {}, laws).plan()
-    if not needed or desk.ledger.refusal(whole.cost(desk.domain, desk.ledger.budget)) is None:
+    if not needed or desk.fits(whole):
         return needed, {}
     buy: dict[Cell, Region] = {}
     relaxed: dict[Cell, Region] = {}
     for codes in dict.fromkeys(codes for _, codes in needed):
         cells = {cell: region for cell, region in needed.items() if cell[1] == codes}
-        cost = Decision({}, cells, {}, laws).plan().cost(desk.domain, desk.ledger.budget)
-        (buy if desk.ledger.refusal(cost) is None else relaxed).update(cells)
+        (buy if desk.fits(Decision({}, cells, {}, laws).plan()) else relaxed).update(cells)
     return buy, relaxed
 
 
@@ -152,6 +157,8 @@ class Settled:
     """Sums of quantities that were estimated as one; others are added up."""
     releases: list[Release] = field(default_factory=list)
     spent: Cost = field(default_factory=Cost)
+    by_quota: bool = False
+    """Whether the vault had let all of it be measured, and its asker's quota did not."""
 
 
 def settle(decision: Decision, desk: Desk) -> Settled:
@@ -161,8 +168,8 @@ def settle(decision: Decision, desk: Desk) -> Settled:
     if decision.buy:
         try:
             _measure(decision, desk, settled)
-        except BudgetExceeded:
-            # Somebody else spent it since the decision.
+        except (BudgetExceeded, QuotaExceeded):
+            # It was spent since the decision.
             to_relax.update(decision.buy)
     for (query, codes), region in to_relax.items():
         match query, decision.laws[query]:
@@ -170,16 +177,14 @@ def settle(decision: Decision, desk: Desk) -> Settled:
                 settled.numbers[query, codes] = _relaxed(query, region, noise, desk, settled)
             case _:
                 settled.numbers[query, codes] = None
-    if to_relax and not any(number is not None for number in settled.numbers.values()):
-        _refuse(Decision({}, to_relax, {}, decision.laws).plan(), desk)
+    if to_relax:
+        missed = Decision({}, to_relax, {}, decision.laws).plan().cost(desk.domain, desk.ledger.budget)
+        limited = desk.asker is not None and desk.asker.quota is not None
+        settled.by_quota = limited and desk.ledger.refusal(missed) is None
+        if not any(number is not None for number in settled.numbers.values()):
+            # Nothing was ever released that an answer could be made of.
+            desk.ledger.require(missed, desk.asker)
     return settled
-
-
-def _refuse(plan: Plan, desk: Desk) -> None:
-    """Say what is left: nothing was ever released that an answer could be made of."""
-    refusal = desk.ledger.refusal(plan.cost(desk.domain, desk.ledger.budget))
-    if refusal is not None:
-        raise refused(desk.domain, desk.ledger.budget, refusal)
 
 
 def _measure(decision: Decision, desk: Desk, settled: Settled) -> None:
@@ -215,7 +220,7 @@ def _relaxed_box(query: Count | Sum, asked: Box, noise: Noise, desk: Desk, settl
         return Plan((Measurement(replace(query, where=Region((box,)), by=()), noise),))
 
     def can_measure(box: Box) -> bool:
-        return desk.ledger.refusal(plan_for(box).cost(desk.domain, desk.ledger.budget)) is None
+        return desk.fits(plan_for(box))
 
     def measure(box: Box) -> PastAnswer:
         settled.releases.append(desk.measure(plan_for(box)))

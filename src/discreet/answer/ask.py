@@ -18,6 +18,7 @@ from discreet.sql.question import AggregateColumn, Question
 PATIENCE = 1.0
 """Seconds to wait for answers that others are getting, where there is nothing else to answer from."""
 
+AS_NEAR = "answered as near as that and what was released allow"
 UNANSWERED = "no budget is left for some numbers (–), and nothing that was released comes near them"
 
 
@@ -29,6 +30,9 @@ def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if any(row.value is None and row.kind == "relaxed" for row in rows):
         notes.append(UNANSWERED)
+    if settled.by_quota and desk.asker is not None:
+        quota = desk.asker.quota_words(desk.ledger.budget)
+        notes.append(f"{quota}, and too little of it is left there: {AS_NEAR}")
     budget, peak = desk.ledger.budget, (settled.spent + scales.first_counts.spent).peak
     return Answer(
         text=question.text,
@@ -74,16 +78,19 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     """What an answer would be made from, cost and be worth. Spends nothing."""
     scales = scales_for(question, wish, desk, spend=False)
     decision = decide(scales.laws, desk)
-    budget, left = desk.ledger.budget, desk.ledger.left(question.where)
-    peak = decision.plan().cost(desk.domain, desk.ledger.budget).peak
+    budget = desk.ledger.budget
+    cost = budget.amount_of(decision.plan().cost(desk.domain, budget).peak)
+    left = budget.amount_of(desk.ledger.left(question.where))
+    own = None if desk.asker is None else desk.ledger.quota_left(desk.asker, question.where)
+    left = left if own is None else min(left, own)
     return Explanation(
         text=question.text,
         forecasts=tuple(_forecast(column, decision, wish, desk) for column in question.aggregates),
         confidence=wish.confidence,
         symbol=budget.symbol,
-        cost=budget.amount_of(peak),
-        left=budget.amount_of(left),
-        more=0 if decision.relax else left // peak if peak else None,
+        cost=cost,
+        left=left,
+        more=0 if decision.relax else int(left / cost) if cost else None,
         notes=tuple(dict.fromkeys([*question.notes, *scales.notes])),
     )
 

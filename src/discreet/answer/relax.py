@@ -11,7 +11,7 @@ from discreet.answer.compound import Compound, Metric, Side, patch_check
 from discreet.answer.index import Answers
 from discreet.answer.past import Block, PastAnswer
 from discreet.domain.region import Box
-from discreet.errors import BudgetExceeded
+from discreet.errors import BudgetExceeded, QuotaExceeded
 
 STARTS = 4
 """How many released counts are tried as the first of a compound."""
@@ -99,8 +99,8 @@ def relax(
         if answer is None:
             try:
                 answer = measure(patch.box)
-            except BudgetExceeded:
-                # Somebody else spent it since the look at the map; what stands so far is a compound as well.
+            except (BudgetExceeded, QuotaExceeded):
+                # It was spent since the look at the map; what stands so far is a compound as well.
                 break
             measured.append(answer)
         compound = compound.patched(answer, patch.side, patch.difference)

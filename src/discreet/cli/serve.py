@@ -25,6 +25,12 @@ def serve(
         int, typer.Option(help="milliseconds: measured answers leave on this grid of time; 0 for none")
     ] = 50,
     rate: Annotated[float, typer.Option(help="requests a second that one user may send; 0 for any number")] = 100,
+    behind_proxy: Annotated[
+        str | None,
+        typer.Option(
+            help="the address of a proxy that speaks TLS to clients: 127.0.0.1; what it says of them is believed"
+        ),
+    ] = None,
     force_plain: Annotated[
         bool, typer.Option("--force-plain", help="beyond this machine without TLS, where something else encrypts")
     ] = False,
@@ -60,5 +66,6 @@ def serve(
         workers=workers,
         pace=pace,
         mysql_port=mysql_port,
+        behind_proxy=behind_proxy,
         ready=lambda address: out.print(f"[bold]{escape(str(vault))}[/] answers at {address}", soft_wrap=True),
     )

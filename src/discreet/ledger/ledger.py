@@ -9,11 +9,11 @@ import os
 import re
 import threading
 import weakref
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,18 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger.asker import Asker
+from discreet.ledger.askers import Askers
 from discreet.ledger.budget import Budget
 from discreet.ledger.facts import FactNote
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
 from discreet.ledger.postgres import PostgresJournal
 from discreet.ledger.postgres_uri import is_postgres, of_vault
-from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt, receipt_path
+from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
 from discreet.ledger.sqlite import SQLiteJournal
-from discreet.ledger.words import overdrawn, refused
+from discreet.ledger.words import overdrawn, refused, rolled_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class _Span:
 
     budget: Budget
     levelled: bool = False
-    costs: list[Cost] = field(default_factory=list)
+    charges: list[tuple[Cost, str | None]] = field(default_factory=list)
 
 
 class Ledger:
@@ -74,7 +75,7 @@ class Ledger:
     _notes: dict[str, Any]
     _pending: set[int]
     _facts: list[FactNote]
-    _spent_by: Counter[str]
+    _askers: Askers
     _head: Receipt
 
     def __init__(self, journal: Journal, domain: Domain, budget: Budget) -> None:
@@ -108,7 +109,7 @@ class Ledger:
         `accept_rollback` goes on with such a journal, and notes so in it: what was spent in the lost entries is then
         outside the guarantee. It is the custodian's to decide, when the newer journal is lost for good.
         """
-        journal = _journal_at(location)
+        journal = journal_at(location)
         try:
             ledger = cls(journal, domain, budget)
             ledger._check_last_receipt(accept_rollback)
@@ -140,17 +141,26 @@ class Ledger:
         """Spend, durably, for a plan that is JSON. Raises BudgetExceeded and records nothing where it does not fit,
         and QuotaExceeded where it does not fit what its asker may spend."""
         body = _body(plan, cost=cost.to_json(), **({} if asker is None else {"by": asker.name}))
+        self._refuse_hopeless(cost, asker)
         with self._turn():
-            if asker is not None:
-                asker.require_within(self._spent_by[asker.name], cost.peak, self.budget)
-            refusal = self._refusal(cost)
-            if refusal is not None:
-                raise self._overdrawn() or refused(self.domain, self.budget, refusal)
+            self._require_fit(cost, asker)
             entry = self._append("charge", None, body)
         if asker is not None:
             asker.charges.append(entry.seq)
         self._give(entry.receipt)
         return Charge(entry.seq, entry.receipt, cost, plan, None if asker is None else asker.name)
+
+    def _refuse_hopeless(self, cost: Cost, asker: Asker | None) -> None:
+        """Spending only grows: what did not fit when the journal was last seen is refused, and no writer waits."""
+        with self._lock:
+            if self._refusal(cost) is not None:
+                self.require(cost, asker)
+
+    def _require_fit(self, cost: Cost, asker: Asker | None) -> None:
+        self._askers.require(asker, cost, self.budget)
+        refusal = self._refusal(cost)
+        if refusal is not None:
+            raise self._overdrawn() or refused(self.domain, self.budget, refusal)
 
     def record(self, charge_id: int, body: Any) -> Record:
         """Complete a charge with its answer, durably. If it has one already, that one is returned and this one lost."""
@@ -217,8 +227,10 @@ class Ledger:
 
     def recorded(self, charge_id: int) -> Record | None:
         """The answer of a charge, if it has one."""
-        stored = self._journal.record_of(charge_id)
-        return None if stored is None else _record(charge_id, stored)
+        with self._current():
+            if charge_id in self._pending or self.charge_at(charge_id) is None:
+                return None
+        return _record(charge_id, self._journal.record_of(charge_id))
 
     def answered(self, after: int = 0) -> Iterator[tuple[Charge, Record]]:
         """Every charge with its record, in the order of the records; only records after an entry where one is given."""
@@ -270,12 +282,22 @@ class Ledger:
         """Raise JournalRolledBack unless this journal went on from where it was when the receipt was given."""
         with self._current():
             if self._journal.receipt_at(receipt.seq) != receipt:
-                raise _rolled_back(receipt, self.vault_id)
+                raise rolled_back(receipt, self.vault_id)
 
     def refusal(self, cost: Cost) -> Refusal | None:
         """What a charge would be refused for now; None where it would fit."""
         with self._current():
             return self._refusal(cost)
+
+    def require(self, cost: Cost, asker: Asker | None = None) -> None:
+        """Raise what a charge would be refused with now; charge nothing."""
+        with self._current():
+            self._require_fit(cost, asker)
+
+    def fits(self, cost: Cost, asker: Asker | None = None) -> bool:
+        """Whether a charge would be let through now, by the vault's budget and by its asker's quota."""
+        with self._current():
+            return self._refusal(cost) is None and self._askers.let(asker, cost, self.budget)
 
     def left(self, region: Region) -> int:
         """The least units left at any point of a region."""
@@ -294,9 +316,14 @@ class Ledger:
             return self._map.spent_max
 
     def spent_by(self) -> dict[str, int]:
-        """The units of each asker's charges, each at the point where it spent most, added up."""
+        """The most units that each asker's charges spent at any point."""
         with self._current():
-            return dict(self._spent_by)
+            return self._askers.spent()
+
+    def quota_left(self, asker: Asker, region: Region) -> Fraction | None:
+        """The least that an asker's quota leaves at any point of a region; None without a quota."""
+        with self._current():
+            return self._askers.left(asker, region, self.budget)
 
     @property
     def _is_overdrawn(self) -> bool:
@@ -332,7 +359,7 @@ class Ledger:
         """Hold the lock, with everything counted that is in the journal."""
         with self._lock:
             if self._last != ORIGIN and self._journal.receipt_at(self._last.seq) != self._last:
-                raise _rolled_back(self._last, self.vault_id)
+                raise rolled_back(self._last, self.vault_id)
             self._absorb()
             self._last = self._head
             yield
@@ -356,7 +383,7 @@ class Ledger:
 
     def _absorb(self) -> None:
         """Count the entries after the last one seen. On any failure the map stays as it was."""
-        spans, facts, spent_by = [_Span(self.budget)], list(self._facts), Counter[str]()
+        spans, facts = [_Span(self.budget)], list(self._facts)
         last = None
         for entry in verified(self._journal.entries(self._head.seq), self._head):
             match entry.kind:
@@ -364,10 +391,8 @@ class Ledger:
                     self.header = entry.parsed()["content"]
                 case "charge":
                     charge = _charge(entry)
-                    spans[-1].costs.append(charge.cost)
+                    spans[-1].charges.append((charge.cost, charge.by))
                     self._pending.add(entry.seq)
-                    if charge.by is not None:
-                        spent_by[charge.by] += charge.cost.peak
                 case "record" if entry.charge is not None:
                     self._pending.discard(entry.charge)
                 case "refresh":
@@ -388,12 +413,16 @@ class Ledger:
                 self.budget, self._map.limit = span.budget, span.budget.limit
                 if span.levelled:
                     self._map = self._levelled()
-                self._map.replay(span.costs)
+                self._map.replay([cost for cost, _ in span.charges])
         except (ValueError, OverflowError):
             raise JournalCorrupt("the journal has charges that its domain cannot have; restore a backup") from None
         self._head, self._facts = last.receipt, facts
-        self._charges += sum(len(span.costs) for span in spans)
-        self._spent_by += spent_by
+        self._charges += sum(len(span.charges) for span in spans)
+        for span in spans:
+            if span.levelled:
+                self._askers.level()
+            for cost, name in span.charges:
+                self._askers.add(name, cost)
 
     def _levelled(self) -> SpendMap:
         """A map for the next table: somebody may be at another point of it, so all points start at the most spent."""
@@ -405,7 +434,7 @@ class Ledger:
         """Trust nothing in memory: the next look at the journal starts from its first entry."""
         self.budget = self._own_budget
         self._map = spend_map(self.domain, self.budget.limit)
-        self._notes, self._facts, self._spent_by = {}, [], Counter()
+        self._notes, self._facts, self._askers = {}, [], Askers(self.domain)
         self._refreshed = 0
         self._pending = set()
         self._charges = 0
@@ -429,7 +458,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def _journal_at(location: Path | str) -> Journal:
+def journal_at(location: Path | str) -> Journal:
     """The journal in a file, or in Postgres by a URI that names the vault."""
     return PostgresJournal(str(location)) if is_postgres(location) else SQLiteJournal(Path(location))
 
@@ -442,11 +471,14 @@ def _new_journal(location: Path | str, vault_id: str) -> Journal:
 
 def header_of(location: Path | str) -> dict[str, Any]:
     """The header that a journal was created with: it holds what is needed to open the ledger."""
-    with closing(_journal_at(location)) as journal:
+    with closing(journal_at(location)) as journal:
         first = journal.entry(1)
     if first is None or first.kind != "init":
         raise JournalCorrupt("the journal has no first entry: its vault was never finished; make it again")
-    return dict(next(verified([first], ORIGIN)).parsed()["content"])
+    header = next(verified([first], ORIGIN)).parsed()["content"]
+    if not isinstance(header, dict):
+        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup")
+    return header
 
 
 def _body(content: Any, **more: Any) -> str:
@@ -462,14 +494,7 @@ def _charge(entry: Entry) -> Charge:
         raise JournalCorrupt(f"entry {entry.seq} of the journal is no charge; restore it from a backup") from None
 
 
-def _record(charge_id: int, entry: Entry) -> Record:
+def _record(charge_id: int, entry: Entry | None) -> Record:
+    if entry is None or entry.charge != charge_id:  # it was found by an index, which no hash covers
+        raise JournalCorrupt(f"the journal cannot find the record of charge {charge_id}; restore it from a backup")
     return Record(charge_id, entry.receipt, entry.parsed()["content"])
-
-
-def _rolled_back(receipt: Receipt, vault_id: str) -> JournalRolledBack:
-    return JournalRolledBack(
-        f"the journal no longer has entry {receipt.seq} as it was seen: an older copy was put back, and what was spent "
-        "since is not in it. Put the newer journal back. If it is lost, a custodian may go on with `discreet ledger "
-        "check --accept-rollback`, which is noted in the journal. (The last receipt seen is kept in "
-        f"{receipt_path(vault_id)})"
-    )

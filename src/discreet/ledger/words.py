@@ -7,8 +7,9 @@ from fractions import Fraction
 from discreet.domain.attribute import equals_text
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
-from discreet.errors import BudgetExceeded
+from discreet.errors import BudgetExceeded, JournalRolledBack
 from discreet.ledger.budget import Budget, QueryBudget
+from discreet.ledger.receipt import Receipt, receipt_path
 from discreet.ledger.spend import Refusal
 
 
@@ -74,3 +75,12 @@ def _simplest(low: Fraction, high: Fraction) -> Fraction:
         return Fraction(math.ceil(low))
     whole = math.floor(low)
     return whole + 1 / _simplest(1 / (high - whole), 1 / (low - whole))
+
+
+def rolled_back(receipt: Receipt, vault_id: str) -> JournalRolledBack:
+    return JournalRolledBack(
+        f"the journal no longer has entry {receipt.seq} as it was seen: an older copy was put back, and what was spent "
+        "since is not in it. Put the newer journal back. If it is lost, a custodian may go on with `discreet ledger "
+        "check --accept-rollback`, which is noted in the journal. (The last receipt seen is kept in "
+        f"{receipt_path(vault_id)})"
+    )

@@ -1,19 +1,25 @@
 """The HTTP API over one vault: JSON in, JSON out, one shape of error, and a token for everything but health."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
 
 from discreet.http_json import API
 from discreet.server import schema
 from discreet.server.console.mount import add_console
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
 from discreet.server.door import HEALTH, Door, Told, answer_refusals
+from discreet.server.jobs import wait_for_jobs
 from discreet.server.pace import Bucket
 from discreet.server.routes import account, ask, buckets, cubes, users
 from discreet.server.shelf import Shelf
 from discreet.vault import Vault
 
+LAST_SECONDS = 1.0
+"""A job has so long to finish when the server ends."""
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": schema.Refusal, "description": "It was not understood, or cannot be answered privately."},
     401: {"model": schema.Refusal, "description": "The token is missing, unknown, expired or revoked."},
@@ -26,12 +32,15 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(vault: Vault, *, slot: float = DEFAULT_SLOT, rate: float = DEFAULT_RATE) -> FastAPI:
+def create_app(
+    vault: Vault, *, slot: float = DEFAULT_SLOT, rate: float = DEFAULT_RATE, bucket: Bucket | None = None
+) -> FastAPI:
     """The application of one vault. Any number of threads and processes may serve the same one.
 
-    Measured answers leave on a grid of `slot` seconds, 0 for none; a user may send `rate` requests a second, 0 for any.
+    Measured answers leave on a grid of `slot` seconds, 0 for none; a user may send `rate` requests a second, 0 for any;
+    or as many as a bucket has that the MySQL port takes from as well.
     """
-    desk, shelf = FrontDesk(vault, Bucket(rate), slot), Shelf(vault.path)
+    desk, shelf = FrontDesk(vault, bucket or Bucket(rate), slot), Shelf(vault.path)
     app = FastAPI(
         title="Discreet",
         version="1",
@@ -40,6 +49,7 @@ def create_app(vault: Vault, *, slot: float = DEFAULT_SLOT, rate: float = DEFAUL
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=_until_the_end,
     )
     app.state.desk, app.state.shelf = desk, shelf
     app.add_middleware(Door, desk=desk)
@@ -61,6 +71,12 @@ def create_app(vault: Vault, *, slot: float = DEFAULT_SLOT, rate: float = DEFAUL
     add_console(app, desk, shelf)
     app.openapi = lambda: _with_tokens(app)  # type: ignore[method-assign]
     return app
+
+
+@asynccontextmanager
+async def _until_the_end(_: FastAPI) -> AsyncIterator[None]:
+    yield
+    await run_in_threadpool(wait_for_jobs, LAST_SECONDS)
 
 
 def _with_tokens(app: FastAPI) -> dict[str, Any]:

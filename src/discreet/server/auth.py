@@ -40,7 +40,7 @@ class User:
     token: str
     at: str
     quota: Fraction | None = None
-    """The most of the vault's budget that their own questions may spend, together; None: all of it."""
+    """The most of the vault's budget that their own questions may spend on anybody; None: all of it."""
     expires: str | None = None
     """From when on the token opens nothing, in UTC."""
     native: str | None = None

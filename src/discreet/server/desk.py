@@ -67,6 +67,10 @@ class FrontDesk:
         log_asked(self.vault.path, user.name, verb, what)
         return work(self.vault.asked_by(asker))
 
+    def seen_by(self, user: User) -> Vault:
+        """The vault for what spends nothing and still depends on who asks: what is left of their quota."""
+        return self.vault.asked_by(self.asker(user))
+
     def asker(self, user: User) -> Asker:
         """A user as the ledger knows them."""
         return Asker(user.name, user.quota)

@@ -1,5 +1,6 @@
 """What stands before every route: a token, a pace, a body of bounded size; and the one shape of every refusal."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from discreet.errors import (
     QuotaExceeded,
     TooManyRequests,
     UnsupportedQuery,
+    VaultError,
 )
 from discreet.http_json import API
 from discreet.plain import plain
@@ -68,6 +70,22 @@ class Door:
         self.app, self.desk = app, desk
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._admitted(scope, receive, watched)
+        except asyncio.CancelledError:
+            if started or scope["type"] != "http":
+                raise
+            ending = VaultError("the server is ending; ask again when it is back: nothing is charged twice")
+            await _refusal(ending)(scope, receive, send)
+
+    async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] == HEALTH:
             await self.app(scope, receive, send)
             return

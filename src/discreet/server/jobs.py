@@ -10,6 +10,7 @@ import json
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +27,7 @@ JOBS = "jobs"
 TELL_SECONDS = 0.2
 """A job says how far it is at most this often."""
 Published = Literal["cube", "buckets"]
+_running: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
 State = Literal["running", "done", "failed", "interrupted"]
 
 
@@ -72,8 +74,18 @@ def start_job(
         _write(folder, job)
     except OSError:
         raise ArchiveError("a job cannot be noted; is there space on the vault's disk?") from None
-    threading.Thread(target=_run, args=(folder, job, lock, work, charged), name=f"job-{name}").start()
+    thread = threading.Thread(target=_run, args=(folder, job, lock, work, charged), name=f"job-{name}", daemon=True)
+    _running.add(thread)
+    thread.start()
     return job
+
+
+def wait_for_jobs(seconds: float) -> None:
+    """Give the jobs of this process a last moment. One that is not done by then is interrupted when the process ends:
+    its charge stands, and it can go on from that."""
+    until = time.monotonic() + seconds
+    for thread in list(_running):
+        thread.join(max(until - time.monotonic(), 0.0))
 
 
 def find_job(home: Path, name: str) -> Job:

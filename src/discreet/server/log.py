@@ -82,7 +82,7 @@ def last_asked(home: Path, most: int, user: str | None = None) -> list[dict[str,
     found: list[dict[str, Any]] = []
     for line in _backwards(home):
         with suppress(ValueError):
-            asked = json.loads(line)
+            asked = json.loads(line, parse_constant=str)  # a line of NaN is no JSON to anybody else
             if user is None or asked.get("user") == user:
                 found.append(asked)
                 if len(found) == most:

@@ -19,6 +19,8 @@ from discreet.server.pace import Bucket
 from discreet.vault import Vault
 
 MOST_WORKERS = 64
+LAST_SECONDS = 1
+"""What is being answered when the service is to end has so long; what it charged is recorded or can be completed."""
 
 
 @dataclass(frozen=True)
@@ -44,33 +46,27 @@ def serve(
     workers: int = 1,
     pace: Pace | None = None,
     mysql_port: int | None = None,
+    behind_proxy: str | None = None,
     ready: Callable[[str], object] = print,
 ) -> None:
     """Serve until interrupted. `ready` is told the address, once it takes requests. Port 0 is any that is free.
 
     With several workers each is a process with the vault opened for itself; they share the socket and the journal.
-    MySQL is spoken on `mysql_port`, by this process alone.
+    MySQL is spoken on `mysql_port`, by this process alone. `behind_proxy` is the address of a proxy that speaks TLS to
+    clients: what it says of them (X-Forwarded-Proto, X-Forwarded-For) is believed, and nobody else's word.
     """
     if not 1 <= workers <= MOST_WORKERS:
         raise VaultError(f"there are 1 to {MOST_WORKERS} workers")
     _require_safe(host, certfile, keyfile, force_plain)
     listening, kept = _listen(host, port), pace or Pace()
-    scheme = "http" if certfile is None else "https"
-    config = uvicorn.Config(
-        _app(vault, kept) if workers == 1 else partial(_open_app, vault.path, kept),  # made in each process by itself
-        factory=workers > 1,
-        workers=workers,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        ssl_certfile=certfile,
-        ssl_keyfile=None if keyfile is None else str(keyfile),
-    )
+    scheme, bucket = "http" if certfile is None else "https", Bucket(kept.rate)
+    app = _app(vault, kept, bucket) if workers == 1 else partial(_open_app, vault.path, kept)
+    config = configured(app, workers, certfile, keyfile, behind_proxy)
     name = f"[{host}]" if ":" in host else host
     with ExitStack() as open_ports:
         spoken = None
         if mysql_port is not None:
-            spoken, over_mysql = _over_mysql(vault, kept, host, mysql_port, certfile, keyfile)
+            spoken, over_mysql = _over_mysql(FrontDesk(vault, bucket, kept.slot), host, mysql_port, certfile, keyfile)
             open_ports.enter_context(over_mysql)
         ready(f"{scheme}://{name}:{listening.getsockname()[1]}")
         if spoken is not None:
@@ -78,11 +74,54 @@ def serve(
         if workers == 1:
             uvicorn.Server(config).run(sockets=[listening])
         else:
-            Multiprocess(config, sockets=[listening]).run()
+            _Workers(config, sockets=[listening]).run()
+
+
+class _Workers(Multiprocess):
+    """Worker processes; one that has ended is begun again. One that is busy is left in peace: uvicorn's own way is to
+    wait five seconds for each to say that it lives, deaf to signals meanwhile, and then to kill it."""
+
+    def keep_subprocess_alive(self) -> None:
+        if not all(worker.process.is_alive() for worker in self.processes):
+            super().keep_subprocess_alive()
+
+
+def configured(
+    app: FastAPI | Callable[[], FastAPI],
+    workers: int,
+    certfile: Path | None = None,
+    keyfile: Path | None = None,
+    behind_proxy: str | None = None,
+) -> uvicorn.Config:
+    """How uvicorn is to run an application, or one that each of several workers makes for itself."""
+    return uvicorn.Config(
+        app,
+        factory=workers > 1,
+        workers=workers,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=LAST_SECONDS,
+        proxy_headers=behind_proxy is not None,
+        forwarded_allow_ips=_addresses(behind_proxy or ""),
+        ssl_certfile=certfile,
+        ssl_keyfile=None if keyfile is None else str(keyfile),
+    )
+
+
+def _addresses(text: str) -> list[str]:
+    """Addresses, or networks, of proxies. Not a star: whoever is believed has a name."""
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        for address in found:
+            ipaddress.ip_network(address)
+    except ValueError:
+        raise VaultError(f"{text!r} is no address of a proxy; it looks like 127.0.0.1, or 10.0.0.0/8") from None
+    return found
 
 
 def _over_mysql(
-    vault: Vault, pace: Pace, host: str, port: int, certfile: Path | None, keyfile: Path | None
+    desk: FrontDesk, host: str, port: int, certfile: Path | None, keyfile: Path | None
 ) -> tuple[int, AbstractContextManager[None]]:
     """The MySQL port's number, and what keeps it open."""
     try:
@@ -90,18 +129,17 @@ def _over_mysql(
     except ModuleNotFoundError:
         raise VaultError("the MySQL port needs mysql-mimic: pip install 'discreet[mysql]'") from None
     tls, listening = tls_context(certfile, keyfile), _listen(host, port, "--mysql-port")
-    desk = FrontDesk(vault, Bucket(pace.rate), pace.slot)
     return listening.getsockname()[1], serving_mysql(desk, listening, tls)
 
 
 def _open_app(home: Path, pace: Pace) -> FastAPI:
     vault = Vault.open(home)
     vault.gate.table()
-    return _app(vault, pace)
+    return _app(vault, pace, Bucket(pace.rate))
 
 
-def _app(vault: Vault, pace: Pace) -> FastAPI:
-    app = create_app(vault, slot=pace.slot, rate=pace.rate)
+def _app(vault: Vault, pace: Pace, bucket: Bucket) -> FastAPI:
+    app = create_app(vault, slot=pace.slot, bucket=bucket)
     app.state.shelf.warm()
     return app
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.query.subset import MOST_SUBSETS
 
 SQL_CHARACTERS = 100_000
-Number = Annotated[str, Field(max_length=64)] | float
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Number = Annotated[str, Field(max_length=64)] | Finite
 """A number as people mean it: 0.1, "0.1" and "1/10" are the same."""
 Sql = Annotated[str, Field(max_length=SQL_CHARACTERS, examples=["SELECT sex, COUNT(*) FROM people GROUP BY sex"])]
 Text = Annotated[str, Field(max_length=1000)]
@@ -75,9 +76,9 @@ class CubeWish(Request):
     planner: Text = "optimal"
     objective: Text = "max"
     dimensions: list[Text] | None = Field(None, max_length=MOST_NAMES)
-    weights: dict[str, float] | None = Field(None, description='how much a cuboid matters: {"sex,age": 3}')
-    bound: float | None = None
-    expected: dict[str, float] | None = Field(None, description='expected variances: {"sex,age": 100, "others": 400}')
+    weights: dict[str, Finite] | None = Field(None, description='how much a cuboid matters: {"sex,age": 3}')
+    bound: Finite | None = None
+    expected: dict[str, Finite] | None = Field(None, description='expected variances: {"sex,age": 100, "others": 400}')
     facts: bool = Field(False, description="agree exactly with the vault's facts that are cuboids")
 
 

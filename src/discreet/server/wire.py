@@ -26,7 +26,7 @@ from discreet.server.mysql.session import MySession
 from discreet.server.mysql.stream import Stream
 
 MOST_CONNECTIONS = 256
-START_SECONDS, STOP_SECONDS = 30, 10
+START_SECONDS, STOP_SECONDS = 30, 1
 BREATH = 0.1
 """Seconds to wait where the system has no socket to give."""
 CAPABILITIES = (

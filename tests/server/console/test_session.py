@@ -5,8 +5,10 @@ import gzip
 import pytest
 from starlette.testclient import TestClient
 
+from discreet.errors import VaultError
 from discreet.server.app import create_app
 from discreet.server.auth import add_user, revoke_user
+from discreet.server.run import configured
 from discreet.vault import Vault
 
 HERE = {"origin": "http://testserver"}
@@ -52,6 +54,26 @@ def test_nothing_but_the_entrance_answers_without_a_session(client):
     assert client.get("/api/v1/budget").status_code == 401
     assert client.post("/ask", headers=HERE).status_code == 303
     assert "people" not in client.get("/login").text
+
+
+def test_behind_a_proxy_that_speaks_tls_the_cookie_is_for_tls_alone(app, token):
+    def cookie(behind, forwarded):
+        config = configured(app, 1, behind_proxy=behind)
+        config.load()
+        client = TestClient(config.loaded_app, follow_redirects=False, client=("10.1.2.3", 5))
+        headers = {**HERE, "X-Forwarded-Proto": forwarded}
+        return client.post("/login", data={"token": token}, headers=headers).headers["set-cookie"]
+
+    assert "Secure" in cookie("127.0.0.1, 10.0.0.0/8", "https")
+    assert "Secure" not in cookie("10.0.0.0/8", "http")
+    assert "Secure" not in cookie("127.0.0.1", "https")  # somebody else says so
+    assert "Secure" not in cookie(None, "https")
+
+
+@pytest.mark.parametrize("address", ["*", "proxy.example", "10.0.0.0/99"])
+def test_a_proxy_that_is_believed_has_an_address(app, address):
+    with pytest.raises(VaultError, match="no address of a proxy"):
+        configured(app, 1, behind_proxy=address)
 
 
 def test_the_cookie_is_out_of_reach_of_scripts_and_of_other_sites(client, token):

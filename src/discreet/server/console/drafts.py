@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.domain.attribute import number_text
 from discreet.ledger.budget import PureBudget
@@ -24,14 +24,17 @@ class Drafts:
     _kept: "OrderedDict[tuple[Any, ...], CubePlan]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def plan(self, dimensions: tuple[str, ...], planner: str, amount: Fraction) -> "CubePlan":
+    def plan(
+        self, dimensions: tuple[str, ...], planner: str, cuboids: Literal["all"] | int, amount: Fraction
+    ) -> "CubePlan":
         """A plan for these dimensions that spends this much."""
         budget = self.vault.ledger.budget
-        key = (dimensions, planner, budget)
+        key = (dimensions, planner, cuboids, budget)
         with self._lock:
             if key not in self._kept:
                 spent = {"epsilon" if isinstance(budget, PureBudget) else "rho": number_text(amount)}
-                self._kept[key] = self.vault.plan_cube(dimensions=dimensions, planner=planner, **spent)  # type: ignore[arg-type]
+                made = self.vault.plan_cube(dimensions=dimensions, planner=planner, cuboids=cuboids, **spent)  # type: ignore[arg-type]
+                self._kept[key] = made
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)
             kept = self._kept[key]

@@ -1,6 +1,7 @@
 """Plan: drag ε, and see every cuboid's error before anything is published. Custodians publish from here, by the API."""
 
 from fractions import Fraction
+from math import comb
 from typing import Any
 
 from fastapi.responses import Response
@@ -9,6 +10,7 @@ from discreet.domain.attribute import number_text
 from discreet.errors import DiscreetError, DomainError
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import Cost
+from discreet.query.lattice import MAX_DIMENSIONS
 from discreet.server.console.lattice import CONFIDENCE, MOST_DRAWN, MOST_LISTED, draw_lattice
 from discreet.server.console.visit import Visit
 from discreet.vault import Vault
@@ -18,9 +20,22 @@ SHARES = tuple(
 )
 """The parts of the whole budget that the slider stops at."""
 USUAL = 8
-PLANNERS = {"optimal": "as exact as can be", "base": "the finest cuboid only", "all": "every cuboid alike"}
-MOST_DIMENSIONS = 8
-"""A lattice of more is for the command line, which waits."""
+PLANNERS = {
+    "optimal": "as exact as can be",
+    "base": "the finest cuboid only",
+    "all": "every cuboid alike",
+    "bmax": "BMax: the largest error small",
+    "bmaxg": "BMax, shares of any size",
+    "pmost": "PMost: most cuboids precise",
+    "pmostg": "PMost, shares of any size",
+}
+MOST_DIMENSIONS = {"optimal": 12, "base": 8, "all": 12, "bmax": 10, "bmaxg": 12, "pmost": 10, "pmostg": 10}
+"""A lattice of more takes seconds to plan or to draw: it is for the command line, which waits."""
+WIDE = ("optimal", "all")
+"""These plan cuboids of a few dimensions out of very many as fast."""
+MOST_CUBOIDS = 4096
+UP_TO = ("all", "1", "2", "3", "4")
+"""Cuboids of up to so many dimensions."""
 
 
 def show(visit: Visit) -> Response:
@@ -28,6 +43,7 @@ def show(visit: Visit) -> Response:
     names = [attribute.name for attribute in domain.attributes if attribute.size > 1]
     chosen = tuple(name for name in names if name in visit.all("dimensions")) or _usual(visit.vault, names)
     planner = visit.first("planner") if visit.first("planner") in PLANNERS else "optimal"
+    up_to = visit.first("cuboids") if visit.first("cuboids") in UP_TO else "all"
     step = visit.number("step", USUAL, len(SHARES) - 1)
     amounts = [share * budget.total for share in SHARES]
     shown: dict[str, Any] = {
@@ -35,6 +51,8 @@ def show(visit: Visit) -> Response:
         "chosen": chosen,
         "planner": planner,
         "planners": PLANNERS,
+        "up_to": up_to,
+        "ups": UP_TO,
         "step": step,
         "amounts": [number_text(amount) for amount in amounts],
         "amount": amounts[step],
@@ -46,28 +64,38 @@ def show(visit: Visit) -> Response:
         "drawing": None,
     }
     try:
-        shown |= _drawn(visit, chosen, planner, amounts[step])
+        shown |= _drawn(visit, chosen, planner, up_to, amounts[step])
     except DiscreetError as error:
         shown["mistake"] = visit.public(error)
     return visit.page("plan.html", **shown)
 
 
-def _drawn(visit: Visit, chosen: tuple[str, ...], planner: str, amount: Fraction) -> dict[str, Any]:
-    if len(chosen) > MOST_DIMENSIONS:
-        raise DomainError(
-            f"a lattice of {len(chosen)} dimensions is planned by `discreet cube plan`; choose up to 8 here"
-        )
-    plan = visit.drafts.plan(chosen, planner, amount)
+def _drawn(visit: Visit, chosen: tuple[str, ...], planner: str, up_to: str, amount: Fraction) -> dict[str, Any]:
+    require_quick(len(chosen), planner, up_to)
+    plan = visit.drafts.plan(chosen, planner, "all" if up_to == "all" else int(up_to), amount)
     drawing = draw_lattice(plan)
     return {
         "drawing": drawing,
         "drawn": len(drawing.nodes) <= MOST_DRAWN,
         "listed": sorted(drawing.nodes, key=lambda node: (len(node.names), node.mask))[:MOST_LISTED],
+        "hidden": max(len(drawing.nodes) - MOST_LISTED, 0),
         "plan": plan,
         "cells": sum(node.cells for node in drawing.nodes),
         "worst": max(node.halfwidth for node in drawing.nodes),
         "fits": visit.vault.ledger.refusal(Cost(everywhere=plan.noise.limit)) is None,
     }
+
+
+def require_quick(dimensions: int, planner: str, up_to: str) -> None:
+    """Refuse a lattice that would keep somebody waiting who drags a slider."""
+    levels = range(1 + (dimensions if up_to == "all" else min(int(up_to), dimensions)))
+    most, wide = MOST_DIMENSIONS[planner], dimensions > MAX_DIMENSIONS and planner in WIDE
+    if dimensions <= most or (wide and sum(comb(dimensions, level) for level in levels) <= MOST_CUBOIDS):
+        return
+    raise DomainError(
+        f"{dimensions} dimensions take long to plan this way: choose up to {most} here, or another way to measure; "
+        "`discreet cube plan` waits for any number"
+    )
 
 
 def _usual(vault: Vault, names: list[str]) -> tuple[str, ...]:

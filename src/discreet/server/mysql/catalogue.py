@@ -30,6 +30,8 @@ EMPTY = {
     "function": ("Db", "Name", "Type", "Definer", "Modified", "Created", "Security_type", "Comment"),
 }  # fmt: skip
 """What there is none of, or nobody's business; with the columns that clients expect."""
+HELP = {"mysql": {"help_topic": ("help_topic_id", "name", "help_category_id", "description", "example", "url")}}
+"""Besides the tables that mysql-mimic knows of: shells complete words from it."""
 SYNONYMS = {"schemas": "databases", "fields": "columns", "indexes": "index", "keys": "index", "charset": "character"}
 BESIDE = ("full", "extended", "session", "global", "local", "storage")
 """Words of SHOW that change nothing here, or (FULL) are looked for by themselves."""
@@ -58,7 +60,7 @@ class Catalogue:
                 [column.upper() for column in columns] if schema == "information_schema" else list(columns),
                 [[row.get(column) for column in columns] for row in filled.get(name, ())],
             )
-            for schema, tables in INFO_SCHEMA.items()
+            for schema, tables in (*INFO_SCHEMA.items(), *HELP.items())
             for name, columns in tables.items()
         }
 
@@ -178,7 +180,7 @@ class Catalogue:
 
     def _create(self, tokens: Sequence[Token]) -> Shown:
         named, _ = _from([Token("word", "FROM", "from"), *tokens])
-        self.require_table(named[-1])
+        self.require_table(named[0])
         lines = [
             f"  `{attribute.name}` {type_name(attribute)} {'DEFAULT' if attribute.null else 'NOT'} NULL COMMENT "
             f"'{comment(attribute).replace(chr(39), chr(39) * 2)}'"

@@ -30,7 +30,15 @@ from discreet.errors import (
 from discreet.server.auth import User, list_users
 from discreet.server.desk import FrontDesk
 from discreet.server.mysql.catalogue import DATABASE, SCHEMAS, Catalogue
-from discreet.server.mysql.columns import Cell, Shown, label_cell, label_column, number_column, text_column
+from discreet.server.mysql.columns import (
+    Cell,
+    Shown,
+    label_cell,
+    label_column,
+    number_column,
+    text_column,
+    whole_column,
+)
 from discreet.server.mysql.probe import evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
 from discreet.server.mysql.text import Statement, Token, read_statement, standard_text
@@ -132,7 +140,7 @@ class MySession(BaseSession):  # type: ignore[misc]
             case "describe" | "desc" | "explain" if len(tokens) > 1 and not tokens[1].is_word("select", "format"):
                 return Catalogue(self.domain).describe(tokens[1:])
             case "describe" | "desc" | "explain" if len(tokens) > 1 and tokens[1].is_word("select"):
-                return await self._explained(_after_first(statement))
+                return await self._explained(_after_first(statement), user)
             case word if word in NOTHING_TO_DO:
                 return Shown()
             case "select" if not self._is_of_table(tokens):
@@ -166,9 +174,9 @@ class MySession(BaseSession):  # type: ignore[misc]
         answer = await self.desk.answer(user, "ask", {"sql": text, **wish}, lambda vault: vault.ask(text, **wish))
         return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals))
 
-    async def _explained(self, text: str) -> Shown:
-        wish = wish_of(self.variables)
-        return explained(await anyio.to_thread.run_sync(partial(self.desk.vault.explain, text, **wish)))
+    async def _explained(self, text: str, user: User) -> Shown:
+        wish, vault = wish_of(self.variables), self.desk.seen_by(user)
+        return explained(await anyio.to_thread.run_sync(partial(vault.explain, text, **wish)))
 
 
 def _after_first(statement: Statement) -> str:
@@ -211,7 +219,7 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
 def explained(found: Explanation) -> Shown:
     """What asking would cost, a line for each aggregate."""
     columns = (text_column("aggregate"), text_column("from"), number_column("halfwidth"), number_column("scale"),
-               number_column("cost"), number_column("left"), number_column("more"))  # fmt: skip
+               number_column("cost"), number_column("left"), whole_column("more"))  # fmt: skip
     rows = tuple(
         (f.column, ", ".join(f.kinds), f.halfwidth, f.scale, float(found.cost), float(found.left), found.more)
         for f in found.forecasts

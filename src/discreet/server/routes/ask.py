@@ -33,16 +33,17 @@ def routes(desk: FrontDesk) -> APIRouter:
             head = vault.ledger.head
             answer = vault.ask(asked.sql, **asked.wish(), refine=asked.refine)
             told = Told(answer)
-            if not answer.cost:
+            # What a quota kept from being measured is this asker's answer alone.
+            if not answer.cost and (user.quota is None or all(row.kind != "relaxed" for row in answer.rows)):
                 free.keep(question, head, bytes(told.body))
             return told
 
         return await desk.answer(user, "ask", what, work)
 
     @router.post("/explain", response_model=schema.Explanation)
-    def explain(asked: schema.Question) -> Told:
+    def explain(asked: schema.Question, user: Annotated[User, Depends(user_of)]) -> Told:
         """What an answer would be made from, cost and be worth. Spends nothing."""
-        return Told(desk.vault.explain(asked.sql, **asked.wish()))
+        return Told(desk.seen_by(user).explain(asked.sql, **asked.wish()))
 
     @router.get("/sulq", response_model=schema.Party)
     def sulq() -> Told:

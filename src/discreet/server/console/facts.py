@@ -1,0 +1,58 @@
+"""Facts: the exact statistics that are public anyway, what each does to privacy, and adding one."""
+
+from typing import Any
+
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from discreet.errors import DiscreetError, InvalidFact
+from discreet.server.auth import require_custodian
+from discreet.server.console.visit import Visit
+from discreet.vault import Vault
+
+MOST_LINES = 300
+
+
+def show(visit: Visit) -> Response:
+    return _page(visit, {})
+
+
+async def add(visit: Visit) -> Response:
+    """Account for a fact, in a custodian's name, who said that they know that it stays."""
+    require_custodian(visit.user, "add facts")
+    sql, given = visit.first("sql"), visit.first("value")
+    try:
+        value = _whole(given)
+        if not visit.first("sure"):
+            raise InvalidFact("a fact cannot be taken back: tick that you know it")
+
+        def work(vault: Vault) -> Any:
+            return vault.add_fact(sql, value)
+
+        added = await visit.desk.answer(visit.user, "fact add", {"sql": sql, "value": value}, work)
+    except DiscreetError as error:
+        return await run_in_threadpool(_page, visit, {"mistake": visit.public(error), "sql": sql, "value": given})
+    return await run_in_threadpool(_page, visit, {"added": added})
+
+
+def _whole(text: str) -> int:
+    digits = text.replace(",", "").replace("−", "-")
+    if not digits.removeprefix("-").isascii() or not digits.removeprefix("-").isdigit() or len(digits) > 16:
+        raise InvalidFact("the value of a fact is a whole number")
+    return int(digits)
+
+
+def _page(visit: Visit, done: dict[str, Any]) -> Response:
+    report = visit.vault.list_facts()
+    shown: dict[str, Any] = {
+        "report": report,
+        "lines": [line.to_json() for line in report.facts[:MOST_LINES]],
+        "hidden": max(len(report.facts) - MOST_LINES, 0),
+        "symbol": visit.vault.ledger.budget.symbol,
+        "is_custodian": visit.user.role == "custodian",
+        "sql": "",
+        "value": "",
+        "mistake": None,
+        "added": None,
+    }
+    return visit.page("facts.html", **{**shown, **done})

@@ -1,0 +1,62 @@
+"""Who may ask: custodians add and revoke users; auditors see them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+
+from discreet.errors import AccessDenied
+from discreet.server import schema
+from discreet.server.auth import User, add_user, list_users, require_custodian, revoke_user
+from discreet.server.desk import FrontDesk
+from discreet.server.door import Told, user_of
+from discreet.server.log import log_asked
+
+Caller = Annotated[User, Depends(user_of)]
+
+
+def routes(desk: FrontDesk) -> APIRouter:
+    router = APIRouter(tags=["users"])
+
+    @router.get("/users", response_model=schema.Users)
+    def users(caller: Caller) -> Told:
+        """Everybody with a token. For custodians and auditors."""
+        require_overseeing(caller, "the list of users")
+        return Told({"users": list_users(desk.vault.path)})
+
+    @router.post("/users", status_code=201, response_model=schema.UserAdded)
+    def add(new: schema.NewUser, caller: Caller) -> Told:
+        """Make a user, and show their token: once, it is not kept. For custodians."""
+        quota = new.quota if new.quota is None else str(new.quota)
+        token = add_as(desk, caller, new.name, new.role, quota, new.expires)
+        [user] = [user for user in list_users(desk.vault.path) if user.name == new.name]
+        return Told({**user.to_json(), "token": token}, 201, {"Cache-Control": "no-store"})
+
+    @router.delete("/users/{name}", response_model=schema.Revoked)
+    def revoke(name: Annotated[str, Path(max_length=64)], caller: Caller) -> Told:
+        """Take a user's token back: it opens nothing from the next request on. For custodians."""
+        revoke_as(desk, caller, name)
+        return Told({"revoked": name})
+
+    return router
+
+
+def require_overseeing(user: User, what: str) -> None:
+    """Raise unless the user may see what others did."""
+    if user.role == "analyst":
+        raise AccessDenied(f"{user.name} is an analyst, and {what} is for custodians and auditors")
+
+
+def add_as(desk: FrontDesk, custodian: User, name: str, role: str, quota: str | None, expires: str | None) -> str:
+    """Make a user in a custodian's name, and return the token. Who did it is in the audit log; the token is not."""
+    require_custodian(custodian, "add users")
+    log_asked(desk.vault.path, custodian.name, "user add", {"name": name, "role": role, "quota": quota})
+    return add_user(desk.vault.path, name, role, quota=quota, expires=expires)
+
+
+def revoke_as(desk: FrontDesk, custodian: User, name: str) -> None:
+    """Take a token back in a custodian's name. Their own stays: somebody has to be able to undo it."""
+    require_custodian(custodian, "revoke users")
+    if name == custodian.name:
+        raise AccessDenied(f"{name} is you; another custodian revokes you, or `discreet user revoke` on the server")
+    log_asked(desk.vault.path, custodian.name, "user revoke", {"name": name})
+    revoke_user(desk.vault.path, name)
