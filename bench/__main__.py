@@ -26,7 +26,8 @@ NOT_BENCHMARKS = {"__init__", "__main__", "figure", "postgres"}
 
 
 def modules() -> list[str]:
-    return sorted({path.stem for path in HERE.glob("*.py")} - NOT_BENCHMARKS)
+    packages = {path.parent.name for path in HERE.glob("*/__init__.py")}
+    return sorted({path.stem for path in HERE.glob("*.py")} - NOT_BENCHMARKS | packages)
 
 
 def measure(names: list[str], console: Console) -> dict[str, list[Figure]]:
