@@ -1,0 +1,186 @@
+"""The audit's own account beside the vault's: the spend map, the facts' limits, and what each release promises."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.audit.depth import Field
+from discreet.audit.finding import Check, Findings, counted, skipped
+from discreet.audit.price import read_box
+from discreet.audit.replay import RESTORE, Replay
+from discreet.audit.spending import Spending
+from discreet.audit.terms import MOST_UNITS, Unreadable
+from discreet.errors import DiscreetError, InvalidFact, JournalError
+from discreet.facts.account import rows_are_dropped
+from discreet.facts.facts import CuboidFact, Fact, fact_from_json
+from discreet.facts.generic import induced_by
+from discreet.ledger.budget import Induced, budget_from_json
+from discreet.ledger.grid import MAX_POINTS
+from discreet.ledger.journal import Entry, Journal
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.receipt import Receipt
+from discreet.release.archive import Archive
+
+POINT_BY_POINT = 1 << 22
+"""Maps of at most so many points are compared point by point; larger ones by each attribute."""
+WRONG_MAP = "the vault would decide wrongly what may be spent: serve it no longer, and report this as a security issue"
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """A journal as it was when it had so many entries: what others append meanwhile is not seen, nothing is written."""
+
+    journal: Journal
+    last: int
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        for entry in self.journal.entries(after):
+            if entry.seq > self.last:
+                return
+            yield entry
+
+    def entry(self, seq: int) -> Entry | None:
+        return self.journal.entry(seq) if seq <= self.last else None
+
+    def record_of(self, charge: int) -> Entry | None:
+        found = self.journal.record_of(charge)
+        return None if found is None or found.seq > self.last else found
+
+    def receipt_at(self, seq: int) -> Receipt | None:
+        return self.journal.receipt_at(seq) if seq <= self.last else None
+
+    def turn(self) -> AbstractContextManager[None]:
+        raise JournalError("an audit writes nothing")
+
+    def append(self, entry: Entry) -> None:
+        raise JournalError(f"an audit writes nothing, and no entry {entry.seq}")
+
+    def close(self) -> None:
+        """The journal is closed by whoever opened it."""
+
+    def after_fork(self) -> None:
+        self.journal.after_fork()
+
+
+def ledger_of(journal: Journal, read: Replay) -> Ledger | None:
+    """The vault's own account of the same entries; None where it refuses them, as it does where they do not follow
+    each other. No receipt is kept."""
+    if read.domain is None:
+        return None
+    try:
+        return Ledger(AsOf(journal, read.last), read.domain, budget_from_json(read.header["budget"]))
+    except (DiscreetError, LookupError, TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def check_map(ledger: Ledger | None, spending: Spending, read: Replay) -> Check:
+    """The vault's spend map says what the audit's says; the histogram of a large domain never says less."""
+    found, domain = Findings(), spending.domain
+    title = "The vault's own account agrees"
+    if ledger is None and not read.follows:
+        return skipped("map", title)
+    if ledger is None or ledger.spent_max > MOST_UNITS:
+        found.failed("the vault cannot make an account of a journal whose entries follow each other", WRONG_MAP)
+        return found.check("map", title, "not compared")
+    if domain.points <= MAX_POINTS and spending.grid is not None:
+        how, same = _compared(ledger, spending, spending.grid)
+    else:
+        how = "the most at any point: the vault keeps an upper bound for a domain so large"
+        same = spending.spent <= ledger.spent_max or not spending.exact
+    if not same:
+        found.failed("the spend map that the vault decides by is not what its charges add up to", WRONG_MAP)
+    if sorted(charge.id for charge in ledger.pending()) != sorted(read.waiting):
+        found.failed("the vault takes other charges for unanswered than the journal has", WRONG_MAP)
+    if not _counts_users(ledger.spent_by(), read):
+        found.failed("the vault counts other amounts for its users than the journal has", WRONG_MAP)
+    return found.check("map", title, how)
+
+
+def _counts_users(kept: Mapping[str, int], read: Replay) -> bool:
+    """Whether every user has spent what the vault counts, or less: it counts who asked about very much coarsely, and at
+    most as if all their questions were about the same people."""
+    added: dict[str, int] = {}
+    for charge in read.charges:
+        if charge.by is not None:
+            added[charge.by] = added.get(charge.by, 0) + charge.peak
+    if kept.keys() != added.keys() or any(kept[name] > added[name] for name in kept):
+        return False
+    exact = read.domain is not None and read.domain.points <= MAX_POINTS
+    return not exact or all(spent <= kept[name] for name, spent in read.spent_by().items())
+
+
+def _compared(ledger: Ledger, spending: Spending, grid: Field) -> tuple[str, bool]:
+    """What is compared of two maps that are both exact, and whether it is the same."""
+    limit, going_on, shape = spending.terms.limit, not spending.overdrawn, spending.domain.shape
+    if spending.domain.points <= POINT_BY_POINT:
+        left = np.maximum(limit - spending.level - grid.dense(), 0) * going_on
+        same = np.array_equal(ledger.left_by(range(len(shape))), left)
+        return f"{counted(spending.domain.points, 'point')}, one by one", same
+    same = all(
+        np.array_equal(ledger.left_by([axis]), np.maximum(limit - spending.level - grid.by_axis(axis), 0) * going_on)
+        for axis in range(len(shape))
+    )
+    return f"the most at each code of {counted(len(shape), 'attribute')}", same
+
+
+def check_guarantees(ledger: Ledger | None, spending: Spending, read: Replay) -> Check:
+    """What the vault says that a release promises is what it cost one person; and so it is with the vault itself."""
+    found, terms, title = Findings(), spending.terms, "Releases state what they spent"
+    if ledger is None:
+        return skipped("guarantees", title)
+    answered = [charge for charge in read.charges if charge.seq in read.records]
+    for charge in answered:
+        stated, holds = ledger.promise(charge.peak), terms.amount(charge.peak)
+        if stated.amount < holds or stated.neighbours != terms.neighbours or stated.max_rows != terms.max_rows:
+            found.failed(f"release {charge.seq} states less than it spent", WRONG_MAP, charge.seq)
+    if ledger.guarantee.amount < (terms.amount(spending.spent) if spending.overdrawn else terms.total):
+        found.failed("the vault promises more than its journal can keep", WRONG_MAP)
+    detail = f"{counted(len(answered), 'release')}, and the vault's own"
+    return found.check("guarantees", title, detail)
+
+
+def check_facts(ledger: Ledger | None, read: Replay, folder: Archive) -> Check:
+    """Every fact lowered the limit as far as all facts until then need it. S_Q is computed as `fact add` does it."""
+    found, facts, title = Findings(), list[Fact](), "Facts lower the limit far enough"
+    if ledger is None or read.own_terms is None:
+        return skipped("facts", title)
+    told = "whoever knows them can tell more than is promised: answer nothing more, and add them to a new vault"
+    induced = Induced()
+    for number, table, content in read.facts:
+        try:
+            facts.append(_fact(content["fact"], number, table, read, folder))
+        except (DiscreetError, Unreadable, LookupError, TypeError, ValueError, ArithmeticError):
+            found.failed(f"the fact of entry {number} cannot be read, or its file is gone", RESTORE, number)
+            continue
+        try:
+            whose = read.own_terms.neighbours, read.own_terms.max_rows
+            dropped = rows_are_dropped(ledger)
+            induced = induced_by(facts, ledger.domain, *whose, dropped=dropped).or_more(induced)  # type: ignore[arg-type]
+        except InvalidFact:
+            found.warning(f"what the fact of entry {number} does is not known", "report this as a bug", number)
+            continue
+        people, squares = content["induced"]
+        if people < induced.people or squares < induced.squares:
+            found.failed(
+                f"the fact of entry {number} lowered the limit for {people} people at once, and {induced.people} can "
+                "change together",
+                told,
+                number,
+            )
+    detail = counted(len(read.facts), "fact") if read.facts else "there are none"
+    return found.check("facts", title, detail)
+
+
+def _fact(body: Mapping[str, Any], number: int, table: int, read: Replay, folder: Archive) -> Fact:
+    assert read.domain is not None, "facts are read after the header"
+    if body["kind"] == CuboidFact.kind:
+        shape = tuple(read.domain[name].size for name in body["by"])
+        body = {**body, "values": folder.load(body["values"], [shape])[0]}
+    else:
+        for _, boxes in body["terms"]:
+            for box in boxes:
+                read_box(box, read.domain)
+    return fact_from_json(body, number, table)

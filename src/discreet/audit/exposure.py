@@ -1,0 +1,177 @@
+"""What lies open around a vault: files that others may read or write, receipts, users; settings that weaken a promise.
+
+Nothing in here is about the table's rows. Tokens are never read, only who has one.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.audit.finding import Check, Findings, counted, listed
+from discreet.audit.replay import RESTORE, Replay
+from discreet.audit.spending import Spending
+from discreet.domain.attribute import equals_text
+from discreet.home import JOURNAL, KEY, RELEASES, ROSTER, SETTINGS
+from discreet.ledger.receipt import Receipt, last_receipt, receipt_path
+
+USERS, ASKED = "users.json", "asked.jsonl"
+PRIVATE = (KEY, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm", USERS, ASKED)
+"""Files that only the vault's owner has to read. What is released is public; what was asked, and by whom, is not."""
+WRITABLE_BY_NOBODY_ELSE = (*PRIVATE, SETTINGS, RELEASES, ROSTER, ".")
+LARGE = Fraction(5)
+"""Above this ε a promise says little: docs/how-to/choose-a-budget.md."""
+
+
+def check_files(home: Path) -> Check:
+    """Who may read and write what is in the vault's directory."""
+    found = Findings()
+    looked = [name for name in (*WRITABLE_BY_NOBODY_ELSE, *_drawn(home)) if (home / name).exists()]
+    for name in looked:
+        mode = os.stat(home / name).st_mode
+        shown = home.name if name == "." else f"{home.name}/{name}"
+        if mode & (stat.S_IWGRP | stat.S_IWOTH) and not (name == "." and mode & stat.S_ISVTX):
+            found.failed(f"others may write to {shown}: what was spent could be rewritten", f"chmod go-w {home / name}")
+        if name in PRIVATE and mode & (stat.S_IRGRP | stat.S_IROTH):
+            found.warning(f"others may read {shown}", f"chmod go-r {home / name}")
+    forgetful = _in_memory(home)
+    if forgetful:
+        found.warning(
+            f"{home.name} lies on {forgetful}, which forgets everything with a restart: what was spent too",
+            "move the vault to a disk",
+        )
+    detail = f"the permissions of {counted(len(looked), 'file')}"
+    return found.check("files", "Files are their owner's alone", detail)
+
+
+def _drawn(home: Path) -> list[str]:
+    return [f"{RELEASES}/{path.name}" for path in (home / RELEASES).glob("*")] if (home / RELEASES).is_dir() else []
+
+
+def _in_memory(home: Path) -> str:
+    """The kind of a file system that does not survive a restart; nothing where it does, or cannot be told."""
+    try:
+        here = home.resolve()
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
+    except OSError:
+        return ""
+    over = [mount for mount in mounts if here.is_relative_to(mount[1])]
+    kind = max(over, key=lambda mount: len(mount[1]))[2] if over else ""
+    return kind if kind in ("tmpfs", "ramfs") else ""
+
+
+def check_receipts(read: Replay, vault_id: str, given: Sequence[Receipt]) -> Check:
+    """The journal goes on from every receipt that is known: the last one seen here, and those that were kept."""
+    found = Findings()
+    seen = last_receipt(vault_id) if vault_id else None
+    for receipt, which in [(seen, "the one that this user saw last"), *((kept, "the one given") for kept in given)]:
+        if receipt is None:
+            continue
+        if receipt.seq > read.last:
+            lost = receipt.seq - read.last
+            found.failed(
+                f"an older journal was put back: it has {counted(read.last, 'entry', 'entries')}, and a receipt "
+                f"({which}) is of entry {receipt.seq}; what was spent in the last {lost:,} is forgotten",
+                "put the newer journal back; where it is lost for good, `discreet ledger check --accept-rollback` goes "
+                "on without it, and says so",
+            )
+        elif read.hashes.get(receipt.seq) != receipt.hash:
+            found.failed(
+                f"entry {receipt.seq} is not that of its receipt ({which}): the journal was rewritten, or is another's",
+                RESTORE,
+                receipt.seq,
+            )
+    for entry in read.rollbacks:
+        found.warning(
+            f"entry {entry} accepted an older journal: what was spent in the lost entries is in no account",
+            "count the promise twice for everybody who was asked about before it",
+            entry,
+        )
+    if seen is None and not given:
+        found.warning(
+            "no receipt of this vault is kept here, so that an older or rewritten journal would not be noticed",
+            f"give one that was kept elsewhere (--receipt); from now on one is kept in {receipt_path(vault_id)}"
+            if vault_id
+            else "give one that was kept elsewhere (--receipt)",
+        )
+    kept = [word for word, there in (("the last one seen here", seen), (f"{len(given)} given", given)) if there]
+    return found.check("receipts", "The journal fits its receipts", " and ".join(kept) or "there are none")
+
+
+def check_promise(read: Replay, spending: Spending) -> Check:
+    """What weakens the promise though nobody did wrong: published rows, refreshes, a budget that says little."""
+    found, terms = Findings(), spending.terms
+    states: dict[int, str] = {}
+    for entry, content in read.buckets:
+        states[entry if content["state"] == "begun" else content["begun"]] = content["state"]
+    rows = [entry for entry, state in states.items() if state != "withdrawn"]
+    if rows:
+        found.warning(
+            f"rows were published in buckets (entry {listed(rows)}): F'-privacy, not differential privacy",
+            "every guarantee says so; what ε promises holds for the other releases by themselves",
+            rows[0],
+        )
+    for entry in (entry for entry, state in states.items() if state == "begun"):
+        found.warning(
+            f"a publication of rows was begun in entry {entry} and never finished",
+            "look for its folder: it counts as published until then",
+            entry,
+        )
+    epsilon = terms.epsilon or (terms.total if terms.currency == "epsilon" else None)
+    if epsilon is not None and epsilon > LARGE:
+        found.warning(f"the budget of ε {equals_text(epsilon)} promises little", "see docs/how-to/choose-a-budget.md")
+    refreshes = read.kinds["refresh"]
+    said = [
+        f"rows published {counted(len(rows), 'time')}" if rows else "no rows published",
+        f"{counted(refreshes, 'refresh', 'refreshes')}" if refreshes else "one table",
+    ]
+    return found.check("promise", "Nothing else weakens the promise", ", ".join(said))
+
+
+def check_pending(read: Replay) -> Check:
+    """Charges without an answer: cut off, or under way."""
+    found, waiting = Findings(), sorted(read.waiting)
+    if waiting:
+        found.warning(
+            f"{counted(len(waiting), 'charge')} without an answer: {listed(waiting)}",
+            "if nobody is at work, `discreet ledger complete` answers them; nothing more is spent",
+            waiting[0],
+        )
+    detail = f"{counted(len(read.records), 'charge')} of {len(read.charges):,} answered"
+    return found.check("pending", "Every charge has its answer", detail)
+
+
+def read_users(home: Path) -> list[Mapping[str, Any]]:
+    """Who may ask through a server; nothing where the file is not there or not readable."""
+    try:
+        users = json.loads((home / USERS).read_text(encoding="utf-8"))["users"]
+        return [{key: user.get(key) for key in ("name", "role", "quota", "expires")} for user in users]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return []
+
+
+def check_users(home: Path, by_user: Mapping[str, Fraction], symbol: str) -> Check:
+    """Nobody spent more than their quota; and who may ask for ever."""
+    found, users = Findings(), read_users(home)
+    for user in users:
+        name, quota = str(user["name"]), user["quota"]
+        spent = by_user.get(name, Fraction())
+        if quota is not None and spent > Fraction(str(quota)):
+            found.warning(
+                f"{name} spent {symbol} {equals_text(spent)}, and has a quota of {equals_text(Fraction(str(quota)))}",
+                "a quota that was set later does not take back what was spent; if it was not, look into asked.jsonl",
+            )
+    lasting = [str(user["name"]) for user in users if user["expires"] is None]
+    if lasting:
+        found.warning(
+            f"{counted(len(lasting), 'token')} without an end: {', '.join(lasting[:5])}",
+            "revoke who needs none any more: `discreet user revoke`; give new ones an end: `--expires 90d`",
+        )
+    gone = sorted(set(by_user) - {str(user["name"]) for user in users})
+    detail = counted(len(users), "user") if users else "nobody asks through a server"
+    if gone:
+        detail += f"; {counted(len(gone), 'former user')} spent as well"
+    return found.check("users", "Users are within their quotas", detail)

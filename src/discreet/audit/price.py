@@ -1,0 +1,250 @@
+"""What a plan has to cost, worked out again from the plan alone, and compared with the cost that the journal has.
+
+A row lies in one group of a count and moves it by 1; a sum it moves by the value that it adds. How much that is comes
+from the domain; what it costs from `Terms`. Slow and obvious on purpose.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, prod
+from typing import Any
+
+from discreet.audit.terms import Terms, Unreadable
+from discreet.domain.attribute import Attribute, Bins, Integer
+from discreet.domain.domain import Domain
+
+Corner = tuple[int, ...]
+Piece = tuple[Corner, Corner, int]
+"""Lowest codes, highest codes, units."""
+KINDS = ("count", "counts", "sum", "quantile", "subset_count")
+LAWS = ("laplace", "gaussian", "exponential", "binomial")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the journal says a charge cost."""
+
+    everywhere: int
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the answer of one measurement must look like: so many whole numbers, within bounds where there are any."""
+
+    by: tuple[str, ...]
+    cells: int
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a plan, read: `times` measurements of one region with the same noise."""
+
+    kind: str
+    fields: Mapping[str, Any]
+    boxes: tuple[tuple[Corner, Corner], ...]
+    law: str
+    parameter: Fraction
+    groups: tuple[tuple[str, ...], ...]
+
+    @property
+    def times(self) -> int:
+        return len(self.groups)
+
+
+def read_cost(cost: object, domain: Domain) -> Cost:
+    """The cost of a charge. Raises Unreadable where it is none of this domain."""
+    try:
+        everywhere, regional = cost["everywhere"], cost["regional"]  # type: ignore[index]
+        pieces = tuple((*read_box((low, high), domain), units) for low, high, units in regional)
+    except (LookupError, TypeError, ValueError):
+        raise Unreadable("its cost cannot be read") from None
+    if any(type(units) is not int or units < 0 for units in (everywhere, *(units for _, _, units in pieces))):
+        raise Unreadable("its cost is not in whole units above 0")
+    return Cost(everywhere, pieces)
+
+
+def read_plan(plan: object, domain: Domain) -> list[Line]:
+    """The lines of a plan. Raises Unreadable where one has no meaning in this domain."""
+    try:
+        return [_line(line, domain) for line in plan]  # type: ignore[attr-defined]
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        raise Unreadable("its plan cannot be read") from None
+
+
+def _line(line: Mapping[str, Any], domain: Domain) -> Line:
+    [(kind, fields)], [(law, parameter)] = line["query"].items(), line["noise"].items()
+    if kind not in KINDS or law not in LAWS or (kind == "quantile") != (law == "exponential"):
+        raise Unreadable(f"its plan has a {kind} with {law} noise")
+    by = fields.get("by", [])
+    groups = tuple(map(tuple, by if kind == "counts" else [by]))
+    for group in groups:
+        if len(set(group)) < len(group) or not set(group) <= set(domain.names):
+            raise Unreadable("its plan groups by what the domain does not have")
+    if kind in ("sum", "quantile") and fields["of"] not in domain.names:
+        raise Unreadable("its plan is about an attribute that the domain does not have")
+    if kind == "subset_count" and not isinstance(fields["subsets"], list):
+        raise Unreadable("its plan counts over no subsets")
+    exact = Fraction(parameter)
+    if exact <= 0:
+        raise Unreadable("its plan has noise of no size")
+    return Line(kind, fields, tuple(read_box(box, domain) for box in fields["where"]), law, exact, groups)
+
+
+def read_box(box: Sequence[Sequence[int]], domain: Domain) -> tuple[Corner, Corner]:
+    """A box by its lowest and highest codes. Raises Unreadable where it reaches out of the domain."""
+    low, high = tuple(box[0]), tuple(box[1])
+    if len(low) != len(domain.shape) or not all(
+        type(a) is type(b) is int and 0 <= a <= b < size for a, b, size in zip(low, high, domain.shape, strict=True)
+    ):
+        raise Unreadable("a region reaches out of the domain")
+    return low, high
+
+
+def expected_answers(plan: Sequence[Line], domain: Domain, people: int | None) -> Iterator[Expected]:
+    """The shape and the support of each answer. `people` are those on the roster, where the vault has one."""
+    for line in plan:
+        for group in line.groups:
+            if line.kind == "subset_count":
+                reach = floor(line.parameter / 2)
+                yield Expected((), len(line.fields["subsets"]), -reach, None if people is None else people + reach)
+                continue
+            cells = prod(domain[name].size for name in group)
+            top = domain[line.fields["of"]].size - 1 if line.kind == "quantile" else None
+            yield Expected(group, cells, None if top is None else 0, top)
+
+
+def mispriced(plan: Sequence[Line], cost: Cost, domain: Domain, terms: Terms) -> str:
+    """Why a cost is less than its plan needs, or more; nothing where it is exactly what it has to be."""
+    everywhere, left = 0, Counter(cost.pieces)
+    sums = [line for line in plan if line.kind == "sum"]
+    for line in plan:
+        if line.kind == "subset_count":
+            everywhere += _queries(line, terms)
+        elif line.kind != "sum":
+            units = terms.units(line.law, line.parameter, Fraction(1), one_signed=True)
+            for box in line.boxes:
+                if _is_whole(box, domain):
+                    everywhere += line.times * units
+                elif not _take(left, (*box, units), line.times):
+                    return _short(units, box, cost)
+    # A sum's pieces may be cut in several ways; the noisiest takes the cheapest, which leaves enough for the others.
+    for line in sorted(sums, key=lambda line: -line.parameter):
+        for box in line.boxes:
+            problem, whole = _take_sum(left, line, box, domain, terms)
+            if problem:
+                return problem
+            everywhere += whole
+    if cost.everywhere < everywhere:
+        return f"it costs {cost.everywhere:,} units everywhere, and its plan needs {everywhere:,}"
+    if cost.everywhere > everywhere or left.total():
+        return "it costs more than its plan needs"
+    return ""
+
+
+def _queries(line: Line, terms: Terms) -> int:
+    if terms.currency != "queries" or line.law != "binomial" or line.parameter != terms.trials:
+        raise Unreadable("its plan counts over subsets with noise that this vault does not promise")
+    return len(line.fields["subsets"])
+
+
+def _take(left: Counter[Piece], piece: Piece, times: int) -> bool:
+    if left[piece] < times:
+        return False
+    left[piece] -= times
+    return True
+
+
+def _short(units: int, box: tuple[Corner, Corner], cost: Cost) -> str:
+    paid = max((paid for low, high, paid in cost.pieces if (low, high) == box), default=0)
+    return f"it costs {paid:,} units in a region, and its plan needs {units:,} there"
+
+
+def _take_sum(
+    left: Counter[Piece], line: Line, box: tuple[Corner, Corner], domain: Domain, terms: Terms
+) -> tuple[str, int]:
+    """Take the pieces that pay for a sum over one box: a problem, or what has to be paid everywhere instead."""
+    attribute, axis = domain[line.fields["of"]], domain.axis(line.fields["of"])
+    one_signed = _one_signed(attribute)
+
+    def needed(first: int, last: int) -> int:
+        return terms.units(line.law, line.parameter, _most_added(attribute, first, last), one_signed)
+
+    low, high = box
+    last = min(high[axis], attribute.cells - 1)  # missing and other values add nothing
+    code = _next_adding(attribute, low[axis], last)
+    paying = sorted(
+        (piece for piece, count in left.items() if count and _cut_from(piece, box, axis)),
+        key=lambda piece: piece[2],
+    )
+    if _is_whole(box, domain) and last == domain.shape[axis] - 1 and not paying and _alike(attribute):
+        return "", needed(0, last)
+    while code <= last:
+        found = next(
+            (
+                (low, high, units)
+                for low, high, units in paying
+                if low[axis] <= code <= high[axis] and left[low, high, units] and units >= needed(low[axis], high[axis])
+            ),
+            None,
+        )
+        if found is None:
+            return f"a sum of {attribute.name} is not paid for in all of its region", 0
+        left[found] -= 1
+        code = _next_adding(attribute, found[1][axis] + 1, last)
+    return "", 0
+
+
+def _alike(attribute: Attribute) -> bool:
+    """Whether rows with different codes can all add as much as each other."""
+    first = _most_added(attribute, 0, 0)
+    return all(_most_added(attribute, code, code) == first for code in range(attribute.cells))
+
+
+def _cut_from(piece: Piece, box: tuple[Corner, Corner], axis: int) -> bool:
+    """Whether a piece is a part of a box, cut along one axis only."""
+    low, high, _ = piece
+    return all(
+        (a, b) == (c, d) if place != axis else c <= a and b <= d
+        for place, (a, b, c, d) in enumerate(zip(low, high, *box, strict=True))
+    )
+
+
+def _is_whole(box: tuple[Corner, Corner], domain: Domain) -> bool:
+    return not any(box[0]) and all(high == size - 1 for high, size in zip(box[1], domain.shape, strict=True))
+
+
+def _next_adding(attribute: Attribute, code: int, last: int) -> int:
+    """The first code from this one on whose rows can add something to a sum; beyond `last` where none can."""
+    while code <= last and not _most_added(attribute, code, code):
+        code += 1
+    return code
+
+
+def _most_added(attribute: Attribute, first: int, last: int) -> Fraction:
+    """The largest |value| that a row with a code in first … last adds to a sum."""
+    match attribute:
+        case Integer(low=low):
+            return Fraction(max(abs(low + first), abs(low + last)))
+        case Bins(edges=edges, grain=Fraction() as grain):
+            # An engine divides as doubles and rounds to whole grains; a row between two edges adds no more than they.
+            sides = [edge for edge in edges[first : last + 2] if edge is not None]
+            if len(sides) == last - first + 2:
+                return grain * max(floor(abs(Fraction(float(edge) / float(grain))) + Fraction(1, 2)) for edge in sides)
+    raise Unreadable(f"its plan sums {attribute.name}, which has no bound")
+
+
+def _one_signed(attribute: Attribute) -> bool:
+    """Whether all values that rows can add have one sign."""
+    match attribute:
+        case Integer(low=low, high=high):
+            ends: list[Fraction | int | None] = [low, high]
+        case Bins(edges=edges):
+            ends = list(edges)
+        case _:
+            return False
+    return all(end is not None and end >= 0 for end in ends) or all(end is not None and end <= 0 for end in ends)

@@ -1,0 +1,280 @@
+"""The journal, read once more by a reader of its own: small, slow and obvious.
+
+It follows docs/reference/journal-format.md and shares no arithmetic with the ledger: the chain is hashed again, each
+charge priced again from its plan, each answer looked at for what it must be. What the entries say is gathered here;
+what they add up to is found by `spending.py`. It reads no rows, and changes nothing.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from discreet.audit.bodies import Bodies
+from discreet.audit.depth import Boxes, deepest
+from discreet.audit.finding import Check, Findings, counted
+from discreet.audit.price import Cost, expected_answers, mispriced, read_cost, read_plan
+from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
+from discreet.domain.domain import Domain
+from discreet.domain.read import parse_domain
+from discreet.errors import DiscreetError
+from discreet.ledger.journal import Entry
+
+RESTORE = "restore the journal from a backup that is not older than the last receipt, and find out who wrote to it"
+NOTES = ("cube", "statistics", "rollback-accepted")
+
+
+@dataclass(frozen=True)
+class Charged:
+    """A charge: when, for whom, what it cost, and the most of that at any one point."""
+
+    seq: int
+    at: str
+    by: str | None
+    cost: Cost
+    peak: int
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A fact: from this entry on, other terms hold."""
+
+    seq: int
+    at: str
+    terms: Terms
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """Another table: from this entry on, every point counts as spent what the most spent one was."""
+
+    seq: int
+    at: str
+
+
+Event = Charged | Lowered | Refreshed
+
+
+@dataclass
+class Replay:
+    """What the journal says, entry by entry, and what is wrong with it."""
+
+    bodies: Bodies
+    header: dict[str, Any] = field(default_factory=dict)
+    domain: Domain | None = None
+    own_terms: Terms | None = None
+    terms: Terms | None = None
+    events: list[Event] = field(default_factory=list)
+    facts: list[tuple[int, int, Any]] = field(default_factory=list)
+    """Each fact with its number, that of the entry that accepted the table it is about, and its content."""
+    buckets: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    rollbacks: list[int] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)
+    waiting: dict[int, Any] = field(default_factory=dict)
+    """Charges without an answer so far, with what the answer must look like."""
+    records: dict[int, int] = field(default_factory=dict)
+    """The number of the record of each answered charge."""
+    hashes: dict[int, bytes] = field(default_factory=dict)
+    """The hash of every entry, by its number."""
+    last: int = 0
+    """The number of the last entry."""
+    first_at: str = ""
+    last_at: str = ""
+    _people: int | None = None
+    """How many are on the roster, where there is one."""
+    _refreshed: int = 0
+    _backwards: int = 0
+    _chain: Findings = field(default_factory=Findings)
+    _header: Findings = field(default_factory=Findings)
+    _costs: Findings = field(default_factory=Findings)
+
+    @property
+    def charges(self) -> list[Charged]:
+        return [event for event in self.events if isinstance(event, Charged)]
+
+    @property
+    def follows(self) -> bool:
+        """Whether every entry follows the one before it."""
+        return not self._chain
+
+    @property
+    def head(self) -> str:
+        """The receipt of the last entry."""
+        return f"{self.last}:{self.hashes[self.last].hex()}" if self.hashes else ""
+
+    def spent_by(self) -> dict[str, int]:
+        """The most units that each user's charges spent at any point, or more where that cannot be told. With another
+        table everybody may be at another point: what was spent on each is added up."""
+        spent: Counter[str] = Counter()
+        charged: dict[str, list[Cost]] = {}
+        for event in (*self.events, Refreshed(0, "")):
+            if isinstance(event, Charged) and event.by is not None:
+                charged.setdefault(event.by, []).append(event.cost)
+            elif isinstance(event, Refreshed):
+                for name, costs in charged.items():
+                    spent[name] += self._most(costs)
+                charged = {}
+        return dict(sorted(spent.items()))
+
+    def _most(self, costs: list[Cost]) -> int:
+        shape = () if self.domain is None else self.domain.shape
+        boxes = Boxes.of([piece for cost in costs for piece in cost.pieces], len(shape))
+        return sum(cost.everywhere for cost in costs) + deepest(boxes, shape)[0]
+
+    def take(self, entry: Entry) -> None:
+        """Look at the next entry."""
+        body = self._linked(entry)
+        if body is None:
+            return
+        self.kinds[entry.kind] += 1
+        at = str(body["at"])
+        self._backwards += at < self.last_at
+        self.first_at, self.last_at = self.first_at or at, at
+        if entry.kind == "init":
+            self._begin(entry, body["content"])
+        elif self.domain is None or self.terms is None:
+            return
+        elif entry.kind == "charge":
+            self._charge(entry, body, self.domain, self.terms)
+        elif entry.kind == "record":
+            self._record(entry, body["content"])
+        else:
+            self._note(entry, at, body["content"], self.terms)
+
+    def _linked(self, entry: Entry) -> dict[str, Any] | None:
+        """Hash an entry to the one before, and read its body."""
+        number, before = self.last + 1, self.hashes.get(self.last, bytes(32))
+        charge = "" if entry.charge is None else entry.charge
+        line = f"{entry.seq}\n{entry.kind}\n{charge}\n{entry.body}"
+        digest = hashlib.sha256(before + line.encode()).digest()
+        if entry.seq != number or entry.hash != digest:
+            missing = f"; {counted(entry.seq - number, 'entry', 'entries')} before it missing" * (entry.seq > number)
+            self._chain.failed(f"entry {entry.seq} does not follow the one before it{missing}", RESTORE, entry.seq)
+        # What comes after a break is looked at as if nothing had happened before.
+        self.hashes[entry.seq], self.last = entry.hash, entry.seq
+        try:
+            body = json.loads(entry.body)
+            if body["v"] != 1 or "content" not in body or datetime.fromisoformat(body["at"]).tzinfo is None:
+                raise ValueError
+        except (ValueError, TypeError, LookupError):
+            self._chain.failed(f"entry {entry.seq} cannot be read", RESTORE, entry.seq)
+            return None
+        if json.dumps(body, sort_keys=True, separators=(",", ":")) != entry.body:
+            self._chain.failed(f"entry {entry.seq} is not spelt as Discreet writes", RESTORE, entry.seq)
+        return dict(body)
+
+    def _begin(self, entry: Entry, header: Any) -> None:
+        if entry.seq != 1 or self.header:
+            self._header.failed(f"entry {entry.seq} makes the vault a second time", RESTORE, entry.seq)
+            return
+        try:
+            self.header = dict(header)
+            self.domain = parse_domain(str(self.header["domain"]))
+            roster = self.header.get("roster")
+            self._people = None if roster is None else len(range(roster["people"]))
+            self.terms = self.own_terms = read_terms(self.header["budget"])
+        except (LookupError, TypeError, ValueError, DiscreetError, Unreadable):
+            self._header.failed("the first entry does not say what the vault promises, and over what", RESTORE, 1)
+            return
+        problem = unkept(self.header, self.terms)
+        if problem:
+            self._header.failed(problem, "answer nothing more; tell whoever holds releases what they really promise", 1)
+
+    def _charge(self, entry: Entry, body: dict[str, Any], domain: Domain, terms: Terms) -> None:
+        self.waiting[entry.seq] = None
+        try:
+            cost = read_cost(body.get("cost"), domain)
+            if cost.everywhere + sum(units for _, _, units in cost.pieces) > MOST_UNITS:
+                raise Unreadable("it costs more than any limit allows")
+        except Unreadable as unreadable:
+            self._costs.failed(f"charge {entry.seq}: {unreadable}", RESTORE, entry.seq)
+            return
+        peak, _ = deepest(Boxes.of(cost.pieces, len(domain.shape)), domain.shape)
+        self.events.append(Charged(entry.seq, str(body["at"]), body.get("by"), cost, cost.everywhere + peak))
+        try:
+            plan = read_plan(body["content"], domain)
+            self.waiting[entry.seq] = list(expected_answers(plan, domain, self._people))
+            problem = mispriced(plan, cost, domain, terms)
+        except Unreadable as unreadable:
+            problem = str(unreadable)
+        if problem.endswith("more than its plan needs"):
+            self._costs.warning(
+                f"charge {entry.seq}: {problem}", "it harms nobody; find out which version wrote it", entry.seq
+            )
+        elif problem:
+            self._costs.failed(
+                f"charge {entry.seq}: {problem}",
+                f"somebody rewrote the journal, or a version of Discreet was wrong: answer nothing more, and {RESTORE}",
+                entry.seq,
+            )
+
+    def _record(self, entry: Entry, content: Any) -> None:
+        charge = entry.charge
+        if charge is None or charge not in self.waiting:
+            what = "is answered twice" if charge in self.records else "is not there"
+            self._chain.failed(f"entry {entry.seq} answers charge {charge}, which {what}", RESTORE, entry.seq)
+            return
+        self.records[charge] = entry.seq
+        self.bodies.look(entry.seq, charge, content, self.waiting.pop(charge))
+
+    def _note(self, entry: Entry, at: str, content: Any, terms: Terms) -> None:
+        match entry.kind:
+            case "refresh":
+                self.events.append(Refreshed(entry.seq, at))
+                self._refreshed = entry.seq
+            case "fact":
+                if not _is_fact(content):
+                    self._chain.failed(f"entry {entry.seq} is no fact", RESTORE, entry.seq)
+                    return
+                self.terms = terms.under(*content["induced"])
+                self.facts.append((entry.seq, self._refreshed, content))
+                self.events.append(Lowered(entry.seq, at, self.terms))
+            case "buckets":
+                if not _is_publication(content):
+                    self._chain.failed(f"entry {entry.seq} is no publication", RESTORE, entry.seq)
+                    return
+                self.buckets.append((entry.seq, content))
+            case "rollback-accepted":
+                self.rollbacks.append(entry.seq)
+            case kind if kind not in NOTES:
+                self._chain.warning(
+                    f"entry {entry.seq} is of a kind that this version does not know ({kind!r})",
+                    "audit it with the version that wrote it",
+                    entry.seq,
+                )
+
+    def checks(self) -> tuple[Check, Check, Check]:
+        """The chain, the header, and the costs."""
+        if not self.header and not self._header:
+            self._header.failed("the journal has no first entry", RESTORE)
+        clock = f"; the clock went back {counted(self._backwards, 'time')}" if self._backwards else ""
+        entries, charges = counted(len(self.hashes), "entry", "entries"), counted(len(self.charges), "charge")
+        return (
+            self._chain.check("chain", "The journal is whole", f"{entries}, hashed again{clock}"),
+            self._header.check("header", "Its first entry is sound", "budget and domain"),
+            self._costs.check("costs", "Charges cost what plans need", f"{charges}, priced again"),
+        )
+
+
+def _is_fact(content: Any) -> bool:
+    induced = content.get("induced") if isinstance(content, dict) else None
+    return isinstance(induced, list) and len(induced) == 2 and all(type(number) is int for number in induced)
+
+
+def _is_publication(content: Any) -> bool:
+    if not isinstance(content, dict) or content.get("state") not in ("begun", "published", "withdrawn"):
+        return False
+    return content["state"] == "begun" or type(content.get("begun")) is int
+
+
+def replay(entries: Iterable[Entry], bodies: Bodies, told: Callable[[int], None] = lambda _: None) -> Replay:
+    """Read all entries, in order. `told` hears how many there were so far."""
+    read = Replay(bodies)
+    for entry in entries:
+        read.take(entry)
+        if not entry.seq % 256:
+            told(entry.seq)
+    return read

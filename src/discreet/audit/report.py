@@ -1,0 +1,196 @@
+"""The audit of a vault: its journal read again and checked, its releases, and what lies open around it."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.audit.bodies import Bodies
+from discreet.audit.compared import check_facts, check_guarantees, check_map, ledger_of
+from discreet.audit.exposure import check_files, check_pending, check_promise, check_receipts, check_users
+from discreet.audit.finding import Check, Finding
+from discreet.audit.published import check_published
+from discreet.audit.replay import Replay, replay
+from discreet.audit.spending import Moment, Spending, spend_again
+from discreet.errors import VaultError
+from discreet.home import RELEASES, journal_of, read_settings, require_whole
+from discreet.ledger.journal import Journal
+from discreet.ledger.ledger import journal_at
+from discreet.ledger.receipt import Receipt
+from discreet.progress import Progress, silent
+from discreet.release.archive import Archive
+from discreet.vault import Vault
+
+CANNOT_SEE = (
+    "whether the table was read by another way than through the vault",
+    "whether the noise of each answer was drawn as its plan says (`discreet audit mechanisms` tries the mechanisms)",
+    "whether there are other vaults, or other publications, about the same people",
+    "a journal that was rewritten, plans and costs and answers and all, where no receipt was kept elsewhere",
+)
+"""What no audit of a journal can tell."""
+
+
+@dataclass(frozen=True)
+class AttributeSpend:
+    """The most that was spent at any point with each code of an attribute, as one person's amount."""
+
+    name: str
+    labels: tuple[str, ...]
+    spent: tuple[Fraction, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "labels": list(self.labels), "spent": list(self.spent)}
+
+
+@dataclass(frozen=True)
+class VaultAudit:
+    """What an audit found. `holds`: no check failed; there may be warnings."""
+
+    vault: str
+    name: str
+    vault_id: str
+    at: str
+    receipt: str
+    """Of the last entry that was read. Where the audit holds, keep it elsewhere and give it to the next one."""
+    promise: str
+    symbol: str
+    total: Fraction
+    spent: Fraction
+    first_at: str
+    last_at: str
+    entries: int
+    charges: int
+    by_user: dict[str, Fraction]
+    checks: tuple[Check, ...]
+    moments: tuple[Moment, ...]
+    by_attribute: tuple[AttributeSpend, ...]
+    cannot_see: tuple[str, ...] = CANNOT_SEE
+
+    @property
+    def holds(self) -> bool:
+        return all(check.outcome != "failed" for check in self.checks)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything that was found, the gravest first."""
+        every = [finding for check in self.checks for finding in check.findings]
+        return tuple(sorted(every, key=lambda finding: finding.outcome != "failed"))
+
+    def __getitem__(self, name: str) -> Check:
+        """A check by its name."""
+        return next(check for check in self.checks if check.name == name)
+
+    def html(self) -> str:
+        """The report as one page that needs nothing else."""
+        from discreet.audit.page import page
+
+        return page(self)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "holds": self.holds, "moments": [dict(vars(moment)) for moment in self.moments]}
+
+
+def audit_vault(
+    vault: Vault | str | Path,
+    *,
+    ledger: str | None = None,
+    receipts: Sequence[str | Receipt] = (),
+    published: Sequence[str | Path] = (),
+    progress: Progress = silent,
+) -> VaultAudit:
+    """Audit a vault: nothing is spent or written, and no row is read.
+
+    `ledger` as in `Vault.open`. `receipts` were kept elsewhere, and the journal must go on from them. `published` are
+    folders of cubes, buckets or statistics that are neither in the vault nor beside it.
+    """
+    home = vault.path if isinstance(vault, Vault) else Path(vault)
+    kept = [_receipt(receipt) for receipt in receipts]
+    require_whole(home)
+    with closing(journal_at(journal_of(home, read_settings(home).ledger, ledger))) as journal:
+        return _audited(home, journal, kept, [Path(path) for path in published], progress)
+
+
+def _receipt(given: str | Receipt) -> Receipt:
+    try:
+        return Receipt.parse(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise VaultError(str(error)) from None
+
+
+def _audited(
+    home: Path, journal: Journal, receipts: Sequence[Receipt], published: Sequence[Path], progress: Progress
+) -> VaultAudit:
+    archive, total = Archive(home / RELEASES), _length(journal)
+    read = replay(journal.entries(), Bodies(archive.folder), lambda seq: progress("reading the journal", seq / total))
+    checks = list(read.checks())
+    spending, promise = None, ""
+    if read.domain is not None and read.terms is not None:
+        spending = spend_again(read, progress)
+        progress("comparing", 0.0)
+        account = ledger_of(journal, read)
+        promise = "" if account is None else str(account.guarantee)
+        checks += [
+            spending.check(),
+            check_map(account, spending, read),
+            read.bodies.check(sorted(read.waiting)),
+            check_guarantees(account, spending, read),
+            check_facts(account, read, archive),
+            check_pending(read),
+            check_published(home, published, read, journal, archive),
+            check_promise(read, spending),
+            check_users(home, _by_user(read, spending), spending.terms.symbol),
+        ]
+    checks += [check_receipts(read, str(read.header.get("vault_id", "")), receipts), check_files(home)]
+    return _report(home, read, spending, promise, checks)
+
+
+def _length(journal: Journal) -> int:
+    """How many entries there are, or a little less: for whoever waits."""
+    step = 1
+    while journal.receipt_at(step) is not None:
+        step *= 2
+    length = step // 2
+    while step > 1:
+        step //= 2
+        length += step * (journal.receipt_at(length + step) is not None)
+    return max(length, 1)
+
+
+def _by_user(read: Replay, spending: Spending) -> dict[str, Fraction]:
+    return {name: spending.terms.amount(units) for name, units in read.spent_by().items()}
+
+
+def _report(home: Path, read: Replay, spending: Spending | None, promise: str, checks: Sequence[Check]) -> VaultAudit:
+    terms = spending.terms if spending else None
+    return VaultAudit(
+        vault=str(home),
+        name=read.domain.name if read.domain else "",
+        vault_id=str(read.header.get("vault_id", "")),
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        receipt=read.head,
+        promise=promise,
+        symbol=terms.symbol if terms else "ε",
+        total=terms.total if terms else Fraction(),
+        spent=terms.amount(spending.spent) if terms and spending else Fraction(),
+        first_at=read.first_at,
+        last_at=read.last_at,
+        entries=len(read.hashes),
+        charges=len(read.charges),
+        by_user=_by_user(read, spending) if spending else {},
+        checks=tuple(checks),
+        moments=tuple(spending.moments) if spending else (),
+        by_attribute=tuple(_by_attribute(spending)) if spending else (),
+    )
+
+
+def _by_attribute(spending: Spending) -> Sequence[AttributeSpend]:
+    found = []
+    for axis, attribute in enumerate(spending.domain.attributes):
+        units = spending.by_code(axis)
+        if units is not None and attribute.size <= 1000:
+            amounts = {value: spending.terms.amount(value) for value in set(units.tolist())}
+            found.append(AttributeSpend(attribute.name, attribute.labels, tuple(amounts[u] for u in units.tolist())))
+    return found
