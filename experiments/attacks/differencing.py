@@ -1,0 +1,12 @@
+"""Differencing at ε = 1, with and without protection."""
+
+from discreet.audit.differencing import attack_by_differencing
+from experiments.attacks.plot import keep
+from experiments.attacks.vaults import vault_of
+
+TRIALS = 1000
+
+
+def draw() -> None:
+    with vault_of(epsilon=1, neighbours="add-remove") as vault:
+        keep("ε = 1", attack_by_differencing(vault, trials=TRIALS))

@@ -1,0 +1,12 @@
+"""Membership at ε = 1, with and without protection."""
+
+from discreet.audit.membership import attack_by_membership
+from experiments.attacks.plot import keep
+from experiments.attacks.vaults import vault_of
+
+TRIALS = 10_000
+
+
+def draw() -> None:
+    with vault_of(epsilon=1, neighbours="add-remove") as vault:
+        keep("ε = 1", attack_by_membership(vault, trials=TRIALS))

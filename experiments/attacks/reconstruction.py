@@ -1,0 +1,12 @@
+"""Reconstruction at ε = 1, with and without protection."""
+
+from discreet.audit.reconstruction import attack_by_reconstruction
+from experiments.attacks.plot import keep
+from experiments.attacks.vaults import vault_of
+
+TRIALS = 3200
+
+
+def draw() -> None:
+    with vault_of(epsilon=1, neighbours="add-remove") as vault:
+        keep("ε = 1", attack_by_reconstruction(vault, trials=TRIALS))
