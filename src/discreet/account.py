@@ -31,7 +31,7 @@ class BudgetReport:
     charges: int
     pending: tuple[int, ...]
     by_user: dict[str, Fraction]
-    """What each user's questions spent, added up; of those that were asked through a server."""
+    """The most that each user's questions spent at any point; of those that were asked through a server."""
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "guarantee": self.guarantee.to_json(), "pending": list(self.pending)}

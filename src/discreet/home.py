@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from discreet.errors import VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.release.archive import sync_folder
+from discreet.release.aside import folder_beside
 
 SETTINGS, JOURNAL, KEY, RELEASES, ROSTER = "vault.toml", "journal.sqlite", "key", "releases", "roster.bin"
 
@@ -59,20 +59,21 @@ def make_home(
     home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None, roster: bytes | None = None
 ) -> None:
     """Write the directory aside and rename it: a vault that is there is whole."""
-    aside = home.with_name(f".{home.name}.{os.getpid()}.part")
     try:
-        aside.mkdir(parents=True)
-        _write_synced(aside / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
-        _write_synced(aside / KEY, key, mode=0o600)
-        if roster is not None:
-            _write_synced(aside / ROSTER, roster)
-        Ledger.create(ledger or aside / JOURNAL, header)
-        aside.rename(home)
+        home.parent.mkdir(parents=True, exist_ok=True)
+        with folder_beside(home) as beside:
+            aside = beside / home.name
+            aside.mkdir()
+            _write_synced(aside / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
+            _write_synced(aside / KEY, key, mode=0o600)
+            if roster is not None:
+                _write_synced(aside / ROSTER, roster)
+            Ledger.create(ledger or aside / JOURNAL, header)
+            sync_folder(aside)
+            aside.rename(home)
         sync_folder(home.parent)
     except OSError:
         raise VaultError(f"{home} cannot be written; is there space, and may you write there?") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _write_synced(path: Path, content: bytes, mode: int = 0o666) -> None:

@@ -115,6 +115,19 @@ def test_nothing_is_written_over(publish, tmp_path):
         export_cube(publish(), tmp_path / "people.nc")
 
 
+def test_a_structure_that_an_interrupted_export_left_is_replaced_and_no_other_file_is(publish, tmp_path):
+    cube, path = publish(), tmp_path / "people.csv"
+    structure_path(path).write_text("somebody else's")
+    with pytest.raises(ArchiveError, match="already there"):
+        export_cube(cube, path)
+    assert structure_path(path).read_text() == "somebody else's"
+    export_cube(cube, tmp_path / "other.csv")
+    structure_path(tmp_path / "other.csv").rename(structure_path(path))
+    export_cube(cube, path, [("sex",)])
+    check_sdmx(path)
+    assert {file.name for file in tmp_path.iterdir()} == {"people.csv", "people.structure.xml", "other.csv"}
+
+
 def test_a_damaged_netcdf_is_noticed_wherever_the_damage_is(publish, tmp_path):
     path = tmp_path / "people.nc"
     export_cube(publish(), path)

@@ -11,7 +11,7 @@ import pytest
 from discreet.cube.cube import Cube
 from discreet.cube.folder import CUBOIDS, SOURCES
 from discreet.errors import ArchiveError
-from discreet.release.package import PACKAGE
+from discreet.release.package import PACKAGE, write_package
 
 CHOICES = [
     {},
@@ -122,6 +122,24 @@ def test_a_missing_or_short_file_is_noticed(publish, tmp_path, name):
 def test_a_description_that_is_none_is_noticed(publish, tmp_path, text):
     publish().save(tmp_path / "cube")
     (tmp_path / "cube" / PACKAGE).write_text(text)
+    with pytest.raises(ArchiveError, match="damaged"):
+        Cube.load(tmp_path / "cube")
+
+
+@pytest.mark.parametrize("elsewhere", ["/dev/zero", "../secret", ""])
+def test_a_description_that_names_files_elsewhere_is_damaged_and_they_are_not_looked_at(publish, tmp_path, elsewhere):
+    publish().save(tmp_path / "cube")
+    package = json.loads((tmp_path / "cube" / PACKAGE).read_text())
+    package["resources"][0]["path"] = elsewhere
+    del package["sha256"]
+    write_package(tmp_path / "cube", package)
+    with pytest.raises(ArchiveError, match="damaged"):
+        Cube.load(tmp_path / "cube")
+
+
+def test_a_description_without_end_is_damaged(publish, tmp_path):
+    publish().save(tmp_path / "cube")
+    (tmp_path / "cube" / PACKAGE).write_text("[" * 100_000)
     with pytest.raises(ArchiveError, match="damaged"):
         Cube.load(tmp_path / "cube")
 

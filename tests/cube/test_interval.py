@@ -109,3 +109,9 @@ def test_consistency_never_widens_an_interval_much(town):
     plan = town.plan(planner="bmaxg", epsilon="1/10")
     for mask in plan.published:
         assert halfwidth(plan, mask, True, 0.95) <= 1.12 * halfwidth(plan, mask, False, 0.95)
+
+
+@pytest.mark.parametrize("epsilon", [1_000, 10**6, 2**63])
+def test_noise_too_small_for_a_float_has_intervals_all_the_same(town, epsilon):
+    plan = town.plan(planner="bmaxg", epsilon=epsilon)
+    assert all(math.isfinite(halfwidth(plan, mask, True, 0.95)) for mask in plan.published)

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 from typer.testing import CliRunner
 
+from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.errors import BudgetExceeded, DiscreetError, JournalError, VaultError
 from discreet.ledger.ledger import header_of
@@ -102,6 +103,20 @@ class TestVaults:
         spent, pending = again.budget().spent, again.budget().pending
         assert len(pending) == len(again.complete()) == 1
         assert (again.budget().spent, again.budget().pending) == (spent, ())
+
+    def test_an_audit_reads_the_journal_where_it_is(self, vault, postgres, monkeypatch):
+        vault.measure(vault.count(age=(20, 50)), scale=100)
+        audit = audit_vault("vault", ledger=postgres.ledger())
+        assert audit.holds
+        assert (audit.spent, audit.receipt) == (vault.budget().spent, str(vault.ledger.head))
+        monkeypatch.setenv("PGPASSWORD", postgres.password)
+        with postgres.connect() as session:
+            session.execute("ALTER TABLE discreet_entries DISABLE TRIGGER entries_stay")
+            edited = "UPDATE discreet_entries SET body = replace(body, '\"100\"', '\"900\"') WHERE vault_id = %s"
+            session.execute(edited, (vault.ledger.vault_id,))
+            session.execute("ALTER TABLE discreet_entries ENABLE TRIGGER entries_stay")
+        assert "entry 2 does not follow" in audit_vault(vault)["chain"].findings[0].what
+        assert CliRunner().invoke(app, ["audit", "vault", "vault"]).exit_code == 1
 
     def test_a_vault_that_lost_its_settings_says_so(self, vault):
         (vault.path / "vault.toml").unlink()

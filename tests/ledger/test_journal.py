@@ -61,7 +61,7 @@ def test_a_later_format_is_refused_with_what_to_do() -> None:
         chained(ORIGIN, "charge", None, '{"v":2}').parsed()
 
 
-@pytest.mark.parametrize("body", ["", "[]", "{}", '{"v"', "7"])
-def test_a_body_without_a_format_is_damage(body: str) -> None:
+@pytest.mark.parametrize("body", ["", "[]", "{}", '{"v"', "7", '{"v":1}', "[" * 9000, '{"v":1,"content":' + "[" * 9000])
+def test_a_body_without_a_format_or_a_content_is_damage(body: str) -> None:
     with pytest.raises(JournalCorrupt, match="entry 1 of the journal cannot be read"):
         chained(ORIGIN, "charge", None, body).parsed()

@@ -54,6 +54,14 @@ def test_a_cost_survives_json(cost: Cost) -> None:
     assert Cost.from_json(cost.to_json()) == cost
 
 
+@pytest.mark.parametrize("units", [1.0, float("nan"), None, "1", True])
+def test_units_that_are_no_whole_numbers_are_refused(units: object) -> None:
+    with pytest.raises(ValueError, match="whole numbers"):
+        Cost.from_json({"everywhere": units, "regional": []})
+    with pytest.raises(ValueError, match="whole numbers"):
+        Cost.from_json({"everywhere": 0, "regional": [[[0], [1], units]]})
+
+
 def test_a_thousand_disjoint_groups_peak_at_one_group() -> None:
     groups = tuple((Box((i, j), (i, j)), 7) for i in range(40) for j in range(25))
     assert Cost(2, groups).peak == 9

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from discreet.domain.domain import Domain
-from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
+from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger import sqlite
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
@@ -79,6 +79,9 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
         path, "DROP TRIGGER entries_last", "DELETE FROM entries WHERE seq = 1"
     ),
     "all entries removed": lambda path: edit(path, "DROP TRIGGER entries_last", "DELETE FROM entries"),
+    "the schema not UTF-8": lambda path: path.write_bytes(
+        path.read_bytes().replace(b"CREATE TRIGGER entries_stay BEFORE", b"CREATE TR\xa0GGER entries_stay BEF\xa0RE")
+    ),
     "not UTF-8": lambda path: path.write_bytes(path.read_bytes().replace(b'"plan"', b'"pl\xff\xfe"')),
 }
 
@@ -196,6 +199,19 @@ def test_a_journal_that_another_process_keeps_locked_is_an_error_after_a_while(
             ledger.charge(TENTH, {})
         assert ledger.spent_max == 0
     ledger.charge(TENTH, {})
+
+
+def test_what_cannot_fit_is_refused_while_another_process_writes(
+    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
+) -> None:
+    other = Ledger.open(path, domain, budget)
+    other.charge(Cost(UNITS), {})
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(TENTH, {})  # seen for the first time
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(TENTH, {})
 
 
 def test_a_journal_that_may_not_be_written_says_so(ledger: Ledger) -> None:

@@ -10,7 +10,7 @@ from discreet.errors import ArchiveError
 from discreet.mining.folder import COUNTS, read_statistics, write_statistics
 from discreet.mining.learn import learn
 from discreet.mining.statistics import Attribute, Statistics, StatisticsPlan
-from discreet.release.package import PACKAGE
+from discreet.release.package import PACKAGE, write_package
 from experiments.sulq.simulated import Population, publish
 
 
@@ -65,3 +65,14 @@ def test_a_folder_is_never_overwritten(statistics, tmp_path):
         read_statistics(tmp_path)
     with pytest.raises(ArchiveError, match="not a folder"):
         write_statistics(statistics, tmp_path / "nowhere" / "stats")
+
+
+@pytest.mark.parametrize("arity", [0, 4, 2**40, "2", None])
+def test_an_arity_that_the_attributes_do_not_have_is_damaged(statistics, tmp_path, arity):
+    write_statistics(statistics, tmp_path / "stats")
+    package = json.loads((tmp_path / "stats" / PACKAGE).read_text())
+    package["statistics"]["arity"] = arity
+    del package["sha256"]
+    write_package(tmp_path / "stats", package)
+    with pytest.raises(ArchiveError, match="damaged"):
+        read_statistics(tmp_path / "stats")

@@ -17,6 +17,8 @@ from discreet.errors import (
     DomainError,
     EngineError,
     InvalidNoise,
+    JournalCorrupt,
+    JournalError,
     TableError,
     UnsupportedQuery,
 )
@@ -192,6 +194,26 @@ def test_a_sampler_that_fails_looks_the_same_too(gate, domain, monkeypatch):
         gate.measure(plan_of(Count(domain.everything)))
 
 
+def test_an_answer_that_could_not_be_recorded_is_completed_and_not_asked_again(gate, domain):
+    class Full:
+        """A ledger whose disk is full by the time of the record."""
+
+        def __getattr__(self, name):
+            return getattr(gate.ledger, name)
+
+        def record(self, *_):
+            raise JournalError("the disk is full; nothing was written: free some space and ask again")
+
+    with pytest.raises(JournalError) as raised:
+        replace(gate, ledger=Full()).measure(plan_of(Count(domain.everything)))
+    assert str(raised.value) == (
+        "the disk is full; the answer was not recorded: charge 2 stands, and `discreet ledger complete` finishes it "
+        "without a further charge"
+    )
+    [charge] = gate.ledger.pending()
+    assert gate.complete(charge).charge == 2
+
+
 def test_an_interrupt_keeps_the_charge_and_is_not_swallowed(gate, domain):
     with pytest.raises(KeyboardInterrupt):
         replace(gate, table=lambda: Failing(KeyboardInterrupt())).measure(plan_of(Count(domain.everything)))
@@ -280,6 +302,14 @@ class TestArchive:
             released.file.write_bytes(content if damage == "changed" else content[:-2])
         with pytest.raises(ArchiveError, match="is missing or damaged; restore it from a copy"):
             released.recall()
+
+    @pytest.mark.parametrize("body", [{}, [], None, {"values": [[1]]}, {"values": [[2**70], [1, 2]]}, {"file": "x"}])
+    def test_a_record_that_makes_no_sense_is_damage(self, gate, released, body):  # noqa: ARG002
+        charge, record = next(gate.ledger.answered())
+        with pytest.raises((JournalCorrupt, ArchiveError)):
+            gate.recall(charge, replace(record, body=body))
+        with pytest.raises(JournalCorrupt, match="release of charge 2 cannot be read"):
+            gate.recall(replace(charge, plan=body), record)
 
     @pytest.mark.parametrize("largest", [2**15 - 1, 2**15, -(2**15), 2**31 - 1, 2**31, -(2**31), 2**62, -(2**62)])
     def test_every_size_of_number_comes_back(self, largest, tmp_path):

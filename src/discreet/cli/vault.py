@@ -162,7 +162,7 @@ def show_budget(vault: "Vault") -> None:
         rows = _queries_rows(report, share)
     if report.by_user:
         spent_by = ", ".join(f"{name} {equals_text(spent)}" for name, spent in report.by_user.items())
-        rows.append(("by user", f"{spent_by}; as their questions add up"))
+        rows.append(("by user", f"{spent_by}; where each of them spent most"))
     if report.pending:
         unfinished = ", ".join(map(str, report.pending))
         rows.append(("unfinished", f"{unfinished}; finish them with `discreet ledger complete {vault.path}`"))

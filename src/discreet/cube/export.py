@@ -7,8 +7,6 @@ numbers and labels, so that a damaged copy is found when it is read.
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +17,7 @@ from discreet.cube.cube import Cube
 from discreet.errors import ArchiveError
 from discreet.query.lattice import Label
 from discreet.release.archive import sync_folder
+from discreet.release.aside import folder_beside
 from discreet.release.package import require_new_folder
 
 if TYPE_CHECKING:
@@ -39,28 +38,29 @@ def export_cube(cube: Cube, path: Path, cuboids: Which | None = None) -> None:
     require_format(path)
     require_new_folder(path, "the export")
     chosen = [cube.plan.lattice.names_of(mask) for mask in sorted(cube.cuboids)] if cuboids is None else list(cuboids)
-    aside = path.with_name(f".{os.getpid()}.part.{path.name}")
     try:
-        match path.suffix:
-            case ".csv":
-                from discreet.cube.sdmx import write_sdmx
+        with folder_beside(path) as beside:
+            aside = beside / path.name
+            match path.suffix:
+                case ".csv":
+                    from discreet.cube.sdmx import place_structure, write_sdmx
 
-                write_sdmx(cube, chosen, aside, path)
-            case ".nc":
-                data = dataset(cube, chosen)
-                packed = {name: {"zlib": True, "complevel": 1} for name in data.data_vars if data[name].ndim}
-                data.to_netcdf(aside, engine="h5netcdf", encoding=packed)
-            case _:
-                # Version 3 of the format has no text of fixed length yet, which labels are.
-                dataset(cube, chosen).to_zarr(aside, mode="w", zarr_format=2, consolidated=True)
-        aside.rename(path)
+                    write_sdmx(cube, chosen, aside)
+                    place_structure(aside, path)
+                case ".nc":
+                    data = dataset(cube, chosen)
+                    packed = {name: {"zlib": True, "complevel": 1} for name in data.data_vars if data[name].ndim}
+                    # HDF5 does not survive a full disk, nor does the process that it runs in: it writes to memory.
+                    aside.write_bytes(data.to_netcdf(engine="h5netcdf", encoding=packed))
+                case _:
+                    # Version 3 of the format has no text of fixed length yet, which labels are.
+                    dataset(cube, chosen).to_zarr(aside, mode="w", zarr_format=2, consolidated=True)
+            for written in (aside, *aside.rglob("*")):
+                sync_folder(written)  # a file is synced like a folder
+            aside.rename(path)
         sync_folder(path.absolute().parent)
     except OSError:
         raise ArchiveError(f"{path} cannot be written; is there space, and may you write there?") from None
-    finally:
-        if aside.is_dir():
-            shutil.rmtree(aside, ignore_errors=True)
-        aside.unlink(missing_ok=True)
 
 
 def require_format(path: Path) -> None:

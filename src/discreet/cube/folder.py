@@ -22,7 +22,7 @@ from discreet.errors import ArchiveError
 from discreet.ledger.guarantee import guarantee_from_json
 from discreet.ledger.receipt import Receipt
 from discreet.progress import Progress, silent
-from discreet.release.package import PACKAGE, file_hash, package_digest, write_package, written_aside
+from discreet.release.package import PACKAGE, file_hash, is_whole, package_digest, write_package, written_aside
 
 FORMAT = 1
 SOURCES, CUBOIDS = "sources.parquet", "cuboids.parquet"
@@ -64,9 +64,8 @@ def read_cube(path: Path) -> Cube:
         about = package["cube"]
         if about["format"] != FORMAT:
             raise ArchiveError(f"{path} has format {about['format']!r}; upgrade Discreet to read it")
-        for resource in package["resources"]:
-            if resource["hash"] != file_hash(path / resource["path"]):
-                raise damaged
+        if not is_whole(path, package):
+            raise damaged
         plan = plan_of(about["plan"])
         return Cube(
             plan=plan,
@@ -83,7 +82,7 @@ def read_cube(path: Path) -> Cube:
                 Receipt.parse(about["receipt"]),
             ),
         )
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         raise damaged from None
 
 

@@ -22,6 +22,8 @@ STEPS = 2048
 TANGENTS = 24
 LONGEST_LAW = 1 << 20
 """Laws on more integers than this are not written out; the bound for every combination is used instead."""
+LEAST_SCALE = Fraction(1, 600)
+"""The variance of smaller scales is lost to a float."""
 
 
 def require_confidence(confidence: float) -> float:
@@ -74,9 +76,10 @@ def combination_halfwidth(variance: float, least_scale: Fraction, confidence: fl
     """A width w such that any combination of independent discrete Laplace draws, of this scale or larger ones and with
     this variance, stays within ±w with at least this probability."""
     allowed = 1 - require_confidence(confidence)
-    # Both are worst for the least scale.
-    least = laplace_variance(least_scale)
-    widening, graininess = math.sqrt(2 * float(least_scale) ** 2 / least), 1 / math.sqrt(6 * least)
+    # Both are worst for the least scale; a draw of a scale below LEAST_SCALE is 0, but for one in 10^260.
+    scale = max(least_scale, LEAST_SCALE)
+    least = laplace_variance(scale)
+    widening, graininess = math.sqrt(2 * float(scale) ** 2 / least), 1 / math.sqrt(6 * least)
     # A draw is a continuous one less its fraction: allow κ standard deviations for all fractions together.
     widths = []
     for kappa in (2.0, 2.75, 3.5):

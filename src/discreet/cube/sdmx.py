@@ -17,6 +17,7 @@ import pyarrow.csv as csv
 from discreet.cube.cube import Cube, Dimension
 from discreet.errors import ArchiveError
 from discreet.query.lattice import Label
+from discreet.release.archive import sync_folder
 
 AGENCY, VERSION, TOTAL = "DISCREET", "1.0", "_T"
 CODE = re.compile(r"[A-Za-z0-9@$\-][A-Za-z0-9_@$\-]*")
@@ -28,18 +29,26 @@ def structure_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.structure.xml")
 
 
-def write_sdmx(cube: Cube, cuboids: Sequence[tuple[Label, ...]], aside: Path, path: Path) -> None:
-    """Write the rows to `aside`, and their structure beside `path`."""
-    if structure_path(path).exists():
-        raise ArchiveError(f"{structure_path(path)} is already there; choose another place for the export")
+def write_sdmx(cube: Cube, cuboids: Sequence[tuple[Label, ...]], path: Path) -> None:
+    """Write the rows, and their structure beside them."""
     columns = ["STRUCTURE", "STRUCTURE_ID", "ACTION", *cube.names, *MEASURES]
     if len(set(columns)) < len(columns):
         raise ArchiveError(f"SDMX-CSV keeps {', '.join({*columns[:3], *MEASURES})} for itself; rename that dimension")
     schema = pa.schema([(name, pa.float64() if name in MEASURES else pa.string()) for name in columns])
-    with csv.CSVWriter(aside, schema, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
+    with csv.CSVWriter(path, schema, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
         for names in cuboids:
             writer.write_table(_rows(cube, names, schema))
-    structure_path(path).write_bytes(_structure(cube, _digest(aside)))
+    structure_path(path).write_bytes(_structure(cube, _digest(path)))
+
+
+def place_structure(aside: Path, path: Path) -> None:
+    """Give the structure of rows that were written aside its name, before the rows get theirs: rows that are there have
+    one. A structure of ours without rows was left by an export that was cut off, and is replaced; no other file is."""
+    placed = structure_path(path)
+    if placed.exists() and f'agencyID="{AGENCY}"'.encode() not in placed.read_bytes():
+        raise ArchiveError(f"{placed} is already there; choose another place for the export")
+    sync_folder(structure_path(aside))
+    structure_path(aside).rename(placed)
 
 
 def check_sdmx(path: str | Path) -> None:

@@ -23,6 +23,8 @@ OWN_KEYS = {"integer": ("low", "high"), "category": ("values", "hierarchy"), "bi
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LARGEST_INTEGER = 2**53  # codes and values stay exact in every engine, in doubles too
 MOST_DIGITS = 30  # before and after the point: a number like 1e999999999 would fill the memory
+MOST_LEVELS = 64  # of a hierarchy: whoever walks it has one frame a level
+SHOWN_CHARACTERS = 60  # of a name in a message
 
 
 def read_domain(path: str | Path) -> Domain:
@@ -49,7 +51,7 @@ def parse_domain(text: str) -> Domain:
     for key in document:
         if key not in TOP_KEYS:
             allowed = ", ".join((*TOP_KEYS[:-1], "[attributes.…]"))
-            raise DomainError(f"line {line_of(text, (key,))}: unknown key {key!r}; allowed: {allowed}")
+            raise DomainError(f"line {line_of(text, (key,))}: unknown key {_shown(key)!r}; allowed: {allowed}")
     name = document.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise DomainError(
@@ -68,7 +70,7 @@ def parse_domain(text: str) -> Domain:
     for reader in readers:
         spelled = first_spelling.setdefault(reader.name.lower(), reader.name)
         if spelled != reader.name:
-            reader.fail(None, f"SQL cannot tell it from {spelled}: the names differ in case only")
+            reader.fail(None, f"SQL cannot tell it from {_shown(spelled)}: the names differ in case only")
     return Domain(name, tuple(reader.attribute() for reader in readers), null_ids)
 
 
@@ -80,13 +82,13 @@ class _Reader:
 
     def fail(self, key: str | None, problem: str) -> NoReturn:
         path = ("attributes", self.name) if key is None else ("attributes", self.name, key)
-        raise DomainError(f"line {line_of(self.text, path)}: {'.'.join(path)}: {problem}")
+        raise DomainError(f"line {line_of(self.text, path)}: {'.'.join(map(_shown, path))}: {problem}")
 
     def attribute(self) -> Attribute:
         if not self.name.isprintable() or not self.name.strip():
             self.fail(None, "a column's name needs at least one visible character, and no control characters")
         if not isinstance(self.table, dict):
-            self.fail(None, f"must be a table: [attributes.{self.name}]")
+            self.fail(None, f"must be a table: [attributes.{_shown(self.name)}]")
         kind = self.table.get("kind")
         if not isinstance(kind, str) or kind not in OWN_KEYS:
             self.fail("kind", 'must be "integer", "category" or "bins"')
@@ -150,18 +152,22 @@ class _Reader:
             self.fail(key, "at least one category is needed")
         twice = next((value for value, times in Counter(listed).items() if times > 1), None)
         if twice is not None:
-            self.fail(key, f"{twice!r} is listed twice")
+            self.fail(key, f"{_shown(twice)!r} is listed twice")
         return Category(**vars(common), values=listed, hierarchy=hierarchy)
 
-    def hierarchy(self, tree: Mapping[str, Any]) -> Hierarchy:
+    def hierarchy(self, tree: Mapping[str, Any], level: int = 1) -> Hierarchy:
+        if level > MOST_LEVELS:
+            self.fail("hierarchy", f"has more than {MOST_LEVELS} levels")
         nodes: list[str | tuple[str, Hierarchy]] = []
         for group, children in tree.items():
             if isinstance(children, dict) and children:
-                nodes.append((group, self.hierarchy(children)))
+                nodes.append((group, self.hierarchy(children, level + 1)))
             elif isinstance(children, list) and children:
                 nodes.append((group, tuple(self.category_text("hierarchy", value) for value in children)))
             else:
-                self.fail("hierarchy", f"group {group!r} must be a non-empty list of values or a table of groups")
+                self.fail(
+                    "hierarchy", f"group {_shown(group)!r} must be a non-empty list of values or a table of groups"
+                )
         return tuple(nodes)
 
     def category_text(self, key: str, value: object) -> str:
@@ -169,6 +175,8 @@ class _Reader:
             return "true" if value else "false"
         if not isinstance(value, str | int):
             self.fail(key, "a category is a string, a whole number or true/false")
+        if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+            self.fail(key, f"a number that is a category has at most {MOST_DIGITS} digits")
         return str(value)
 
     def bins(self, common: "_Common") -> Bins:
@@ -209,6 +217,11 @@ class _Common:
     source: str
     outside: Outside
     null: bool
+
+
+def _shown(name: str) -> str:
+    """A name as a message has it: short."""
+    return name if len(name) <= SHOWN_CHARACTERS else name[: SHOWN_CHARACTERS - 1] + "…"
 
 
 def _written(edge: Fraction | float) -> str:

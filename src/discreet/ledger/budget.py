@@ -329,7 +329,7 @@ def budget_from_json(body: Mapping[str, Any]) -> Budget:
     if "queries" in body:
         fractions = {key: Fraction(body[key]) for key in ("delta", "failure", "dp_delta")}
         return QueryBudget(**{**body, **fractions})
-    neighbours, max_rows = body["neighbours"], body["max_rows"]
+    neighbours, max_rows = body["neighbours"], int(body["max_rows"])
     epsilon, delta, rho = (Fraction(body[key]) if key in body else None for key in ("epsilon", "delta", "rho"))
     if rho is None:
         return PureBudget(Fraction(body["epsilon"]), neighbours, max_rows)

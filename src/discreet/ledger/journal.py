@@ -35,12 +35,17 @@ class Entry:
         """The body. A body of a later version is refused, not guessed at."""
         try:
             body = json.loads(self.body)
-            version = body["v"]
-        except (ValueError, TypeError, KeyError):
-            raise JournalCorrupt(f"entry {self.seq} of the journal cannot be read; restore it from a backup") from None
+            version, is_whole = body["v"], "content" in body
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise self._unreadable() from None
         if version != VERSION:
             raise JournalError(f"entry {self.seq} of the journal has format {version!r}; upgrade Discreet to read it")
+        if not is_whole:
+            raise self._unreadable()
         return dict(body)
+
+    def _unreadable(self) -> JournalCorrupt:
+        return JournalCorrupt(f"entry {self.seq} of the journal cannot be read; restore it from a backup")
 
 
 def chained(before: Receipt, kind: str, charge: int | None, body: str) -> Entry:

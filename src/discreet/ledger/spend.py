@@ -65,7 +65,10 @@ class Cost:
 
     @classmethod
     def from_json(cls, cost: Mapping[str, Any]) -> "Cost":
+        """The inverse of to_json. Raises ValueError where units are no whole numbers."""
         pieces = tuple((Box(tuple(low), tuple(high)), units) for low, high, units in cost["regional"])
+        if any(type(units) is not int for units in (cost["everywhere"], *(units for _, units in pieces))):
+            raise ValueError("units are whole numbers")
         return cls(cost["everywhere"], pieces)
 
 

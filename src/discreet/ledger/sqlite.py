@@ -99,7 +99,8 @@ class SQLiteJournal:
         return next(iter(self._select("WHERE seq = ?", seq)), None)
 
     def record_of(self, charge: int) -> Entry | None:
-        return next(iter(self._select("WHERE charge = ?", charge)), None)
+        # By its number, so that what is read is the row and not the index that led to it.
+        return next(iter(self._select("WHERE seq = (SELECT seq FROM entries WHERE charge = ?)", charge)), None)
 
     def receipt_at(self, seq: int) -> Receipt | None:
         with self._connected() as connection:
@@ -158,8 +159,12 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
     )
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA fullfsync = ON")  # macOS: a plain sync stops at the disk's cache
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: a plain sync stops at the disk's cache
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -170,7 +175,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-    except sqlite3.Error:
+    except BaseException:
         connection.close()
         raise
     if application != APPLICATION or mode != "wal":
@@ -192,11 +197,12 @@ WORDS = {
     sqlite3.SQLITE_FULL: "the disk is full; nothing was written: free some space and ask again",
     sqlite3.SQLITE_READONLY: "it is read-only; nothing was written: make the vault's directory writable",
     sqlite3.SQLITE_PERM: "it may not be written; nothing was written: check the permissions of the vault's directory",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: check the permissions of the vault's directory",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: check the permissions of the vault's directory, and that its disk "
+    "is not read-only",
     sqlite3.SQLITE_BUSY: f"another process has kept it busy for {PATIENCE} seconds; nothing was written: ask again",
     sqlite3.SQLITE_LOCKED: f"another process has kept it busy for {PATIENCE} seconds; nothing was written: ask again",
-    sqlite3.SQLITE_IOERR: "the disk failed, or a limit on file sizes was met; nothing was released: look after the "
-    "disk, then open the vault again to see what was written",
+    sqlite3.SQLITE_IOERR: "the disk is full or failed, or a limit on file sizes was met; nothing was released: look "
+    "after the disk, then open the vault again to see what was written",
 }
 DAMAGED = {
     sqlite3.SQLITE_NOTADB,
@@ -212,9 +218,15 @@ def _in_words(path: Path) -> Iterator[None]:
     """Every SQLite error becomes one of ours: the engine's words may quote what is stored."""
     try:
         yield
+    except UnicodeDecodeError:  # Python cannot read SQLite's words where they quote a broken schema
+        raise _damaged(path) from None
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", UNDECODABLE) & 0xFF
         if code in DAMAGED and not isinstance(error, sqlite3.ProgrammingError):
-            raise JournalCorrupt(f"the journal at {path} is damaged; restore it from a backup") from None
-        words = WORDS.get(code, "SQLite refused; nothing was released: open the vault again")
+            raise _damaged(path) from None
+        words = WORDS.get(code, "SQLite refused; nothing was released: open the vault again, or restore a backup")
         raise JournalError(f"the journal at {path} failed: {words}") from None
+
+
+def _damaged(path: Path) -> JournalCorrupt:
+    return JournalCorrupt(f"the journal at {path} is damaged; restore it from a backup")

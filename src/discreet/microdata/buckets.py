@@ -24,7 +24,7 @@ from discreet.microdata.columns import codes_of
 from discreet.microdata.corruption import Listed
 from discreet.microdata.folder import FORMAT, QIT, ST
 from discreet.microdata.settings import Setting
-from discreet.release.package import PACKAGE, file_hash, package_digest
+from discreet.release.package import PACKAGE, is_whole, package_digest
 
 if TYPE_CHECKING:
     from discreet.microdata.estimate import EstimatedRows
@@ -55,12 +55,11 @@ class Buckets:
             about = package["buckets"]
             if about["format"] != FORMAT:
                 raise ArchiveError(f"{folder} has format {about['format']!r}; upgrade Discreet to read it")
-            for resource in package["resources"]:
-                if resource["hash"] != file_hash(folder / resource["path"]):
-                    raise damaged
+            if not is_whole(folder, package):
+                raise damaged
             whole = parse_domain(about["domain"])
             return cls(folder, about, _part(whole, (*about["columns"], about["sensitive"])))
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise damaged from None
 
     @property

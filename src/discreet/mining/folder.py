@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from discreet.errors import ArchiveError
 from discreet.mining.statistics import Attribute, Statistics
-from discreet.release.package import PACKAGE, file_hash, package_digest, write_package, written_aside
+from discreet.release.package import PACKAGE, file_hash, is_whole, package_digest, write_package, written_aside
 
 FORMAT = 1
 COUNTS = "counts.parquet"
@@ -44,20 +44,23 @@ def read_statistics(folder: Path) -> Statistics:
         about = package["statistics"]
         if about["format"] != FORMAT:
             raise ArchiveError(f"{folder} has format {about['format']!r}; upgrade Discreet to read it")
-        if package["resources"][0]["hash"] != file_hash(folder / COUNTS):
+        if not is_whole(folder, package):
             raise damaged
-        shape = comb(len(about["attributes"]), about["arity"]), 1 << about["arity"], about["subsets"]
+        attributes = tuple(Attribute(str(one["name"]), str(one["condition"])) for one in about["attributes"])
+        if about["arity"] not in range(1, len(attributes) + 1):
+            raise damaged
+        shape = comb(len(attributes), about["arity"]), 1 << about["arity"], about["subsets"]
         table = pq.read_table(folder / COUNTS, columns=["subset", "size", "count"])
         subset, size, count = (table.column(name).to_numpy() for name in table.column_names)
         return Statistics(
-            attributes=tuple(Attribute(one["name"], one["condition"]) for one in about["attributes"]),
+            attributes=attributes,
             arity=about["arity"],
             seeds=tuple(subset[: shape[2]].tolist()),
             sizes=size[: shape[2]],
             counts=count.reshape(shape),
             **{key: about[key] for key in ("people", "trials", "roster", "guarantee", "charge", "receipt")},
         )
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         raise damaged from None
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -63,6 +64,11 @@ class Archive:
         for draw in (*self.folder.glob(f"{charge}-*.bin"), *self.folder.glob(f".{charge}-*.part")):
             if draw.name != record["file"]:
                 draw.unlink(missing_ok=True)
+
+    def unsettled(self) -> list[int]:
+        """Charges with more than one file: a process ended between a record and its settling."""
+        names = Counter(path.name.lstrip(".").partition("-")[0] for path in self.folder.glob("*"))
+        return [int(charge) for charge, files in names.items() if files > 1 and charge.isdecimal()]
 
     def _write(self, charge: int | str, values: Sequence[Array]) -> dict[str, Any]:
         """Write aside, sync, rename, sync the folder: a file that is there is whole."""

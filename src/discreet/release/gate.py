@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.domain.domain import Domain
-from discreet.errors import ArchiveError, EngineError, UnsupportedQuery
+from discreet.errors import ArchiveError, EngineError, JournalCorrupt, JournalError, UnsupportedQuery
 from discreet.ledger.asker import Asker
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.bits import Bits, require_production
@@ -57,10 +57,22 @@ class Gate:
         require_production(self.bits)
         return self._answer(charge, Plan.from_json(charge.plan), self.table())
 
+    def settle(self) -> None:
+        """Remove draws that were never released and whose charge has its answer: a process was killed over them."""
+        for number in self.archive.unsettled():
+            recorded = self.ledger.recorded(number)
+            if recorded is not None:
+                self.archive.settle(number, recorded.body)
+
     def recall(self, charge: Charge, record: Record) -> Release:
         """A release as it was recorded. Reads no rows."""
-        plan = Plan.from_json(charge.plan)
-        units = self.archive.load(record.body, [answer_shape(m.query, self.domain) for m in plan.measurements])
+        try:
+            plan = Plan.from_json(charge.plan)
+            units = self.archive.load(record.body, [answer_shape(m.query, self.domain) for m in plan.measurements])
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+            raise JournalCorrupt(
+                f"the journal's release of charge {charge.id} cannot be read; restore it from a backup"
+            ) from None
         return self._released(charge, plan, units, record)
 
     def _answer(self, charge: Charge, plan: Plan, table: "Table") -> Release:
@@ -73,7 +85,11 @@ class Gate:
             if recorded is None:
                 raise
             return self.recall(charge, recorded)
-        record = self.ledger.record(charge.id, mine)
+        try:
+            record = self.ledger.record(charge.id, mine)
+        except JournalError as error:
+            why = str(error).partition(";")[0]  # what follows is advice for what was not charged
+            raise type(error)(f"{why}; the answer was not recorded: {_stands(charge)}") from None
         self.archive.settle(charge.id, record.body)
         # Somebody else may have completed the same charge first: that answer is the only one.
         return self._released(charge, plan, units, record) if record.body == mine else self.recall(charge, record)
@@ -93,10 +109,7 @@ class Gate:
             exact = table.evaluate(queries)
             return self._noisy(plan.measurements, exact)
         except Exception:
-            raise EngineError(
-                f"the answer could not be computed; charge {charge.id} stands, and `discreet ledger complete` "
-                "finishes it without a further charge"
-            ) from None
+            raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 
     def _noisy(self, measurements: Sequence[Measurement], exact: Sequence[Array]) -> list[Array]:
         """The answers with noise. Those of one law draw it together: a wide cube has thousands of small tables."""
@@ -129,6 +142,10 @@ class Gate:
         cells = sum(prod(answer_shape(m.query, self.domain)) for m in plan.measurements)
         if cells > RELEASE_CELLS:
             raise UnsupportedQuery(f"the answer would have {cells:,} cells; at most {RELEASE_CELLS:,} are released")
+
+
+def _stands(charge: Charge) -> str:
+    return f"charge {charge.id} stands, and `discreet ledger complete` finishes it without a further charge"
 
 
 def _read_for(query: Query) -> Count | Sum | SubsetCount:

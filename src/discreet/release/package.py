@@ -6,7 +6,6 @@ A folder is written aside, synced and renamed: what is there is whole, and a cha
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from discreet.errors import ArchiveError
 from discreet.release.archive import sync_folder
+from discreet.release.aside import folder_beside
 
 PACKAGE = "datapackage.json"
 
@@ -32,22 +32,19 @@ def require_new_folder(path: Path, what: str) -> None:
 def written_aside(path: Path, what: str) -> Iterator[Path]:
     """A folder to fill; at the end of the block it is synced and gets its name, after an exception it is gone."""
     require_new_folder(path, what)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        aside.mkdir(mode=0o700)
-        yield aside
-        for written in aside.iterdir():
-            with open(written, "rb") as file:
-                os.fsync(file.fileno())
-        sync_folder(aside)
-        aside.chmod(0o755)
-        aside.rename(path)
+        with folder_beside(path) as aside:
+            yield aside
+            for written in aside.iterdir():
+                with open(written, "rb") as file:
+                    os.fsync(file.fileno())
+            sync_folder(aside)
+            aside.chmod(0o755)
+            aside.rename(path)
         with suppress(OSError):  # it is there, and must not be taken for something that failed
             sync_folder(path.absolute().parent)
     except (OSError, pa.ArrowException):
         raise ArchiveError(f"{what} could not be written to {path}; is there space, and may you write there?") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def write_package(folder: Path, package: Mapping[str, Any]) -> str:
@@ -61,6 +58,15 @@ def write_package(folder: Path, package: Mapping[str, Any]) -> str:
 def package_digest(package: Mapping[str, Any]) -> str:
     text = json.dumps(package, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_whole(folder: Path, package: Mapping[str, Any]) -> bool:
+    """Whether every file of a folder has the hash that its description says. A name that leads elsewhere is no file of
+    it, and is not looked at."""
+    return all(
+        Path(resource["path"]).name == resource["path"] and resource["hash"] == file_hash(folder / resource["path"])
+        for resource in package["resources"]
+    )
 
 
 def file_hash(path: Path) -> str:

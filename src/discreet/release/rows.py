@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.errors import DiscreetError, EngineError, VaultError
+from discreet.errors import DiscreetError, EngineError, JournalError, VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits, require_production
@@ -83,7 +83,12 @@ class RowGate:
                 "the rows could not be arranged and nothing was published; is there memory and space for them?"
             ) from None
         remark = _remark(len(publications(self.ledger)))
-        return self.ledger.note(NOTE, {"state": "published", "begun": begun.seq, **written, "remark": remark})
+        try:
+            return self.ledger.note(NOTE, {"state": "published", "begun": begun.seq, **written, "remark": remark})
+        except JournalError as error:
+            why = str(error).partition(";")[0]
+            there = "the folder is there and whole, and every guarantee has said so since it was begun"
+            raise type(error)(f"{why}; but {there}") from None
 
     def _withdraw(self, begun: Receipt) -> None:
         """Note that nothing came of it. Guarantees say what earlier publications left to be said."""

@@ -19,7 +19,7 @@ from discreet.sql.tokens import check_nothing_is_missing, read_tokens, shown
 MOST_DIGITS = 38
 STEPS_PER_TOKEN = 20
 NOT_UNDERSTOOD = "the SQL was not understood; ask with one plain SELECT"
-NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)  # Decimal takes no longer exponents
 
 NAMES = {
     "with_": "WITH (a sub-query)",

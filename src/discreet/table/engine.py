@@ -76,14 +76,14 @@ class DuckEngine:
         try:
             with self.connection.cursor() as cursor, _watched(cursor, told):
                 return [np.asarray(column) for column in cursor.execute(sql).fetchnumpy().values()]
-        except duckdb.Error:
+        except (duckdb.Error, MemoryError):
             raise failed() from None
 
     def stream(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
         try:
             with self.connection.cursor() as cursor:
                 yield from cursor.sql(sql).to_arrow_reader(batch_rows)
-        except (duckdb.Error, pa.ArrowException):
+        except (duckdb.Error, pa.ArrowException, MemoryError):
             raise failed() from None
 
 

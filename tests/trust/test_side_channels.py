@@ -1,0 +1,189 @@
+"""What an answer tells besides its value: the numbers that it can be, and how long it took."""
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from discreet.server.app import create_app
+from discreet.server.auth import add_user
+from discreet.table.table import Table
+from discreet.vault import Vault
+from tests.trust.test_fuzz_http import Sent, reply
+
+CELLS = 10_000
+DOMAIN = f"""
+name = "people"
+[attributes.cell]
+kind = "integer"
+low = 0
+high = {CELLS - 1}
+source = "a test"
+[attributes.amount]
+kind = "bins"
+edges = [0, 50, 100]
+grain = 0.25
+source = "a test"
+"""
+CHANCE = 1e-6
+"""Of a false alarm, for one test."""
+BUDGETS: dict[str, dict[str, Any]] = {
+    "laplace": {"epsilon": 10_000, "neighbours": "add-remove"},
+    "gaussian": {"rho": 10_000, "neighbours": "add-remove"},
+}
+
+
+def vault_over(cells: Sequence[int], folder: Any, name: str, **budget: Any) -> Vault:
+    """A vault over one row in each of these cells, each with the amount 0.25."""
+    (folder / "people.toml").write_text(DOMAIN)
+    table = pa.table({"cell": pa.array(cells, pa.int64()), "amount": pa.array([0.25] * len(cells), pa.float64())})
+    made = Vault.init(folder / name, table=table, domain=folder / "people.toml", **budget)
+    return Vault.open(made.path, table=table)
+
+
+@pytest.mark.parametrize("law", BUDGETS)
+def test_answers_are_whole_numbers_without_a_gap_whatever_the_truth_is(law, tmp_path, amount, counted):
+    """10,000 cells in one release: nobody in any of them, or somebody in each."""
+    scale, rounds = 8, amount(2, 20)
+    drawn = {}
+    for truth, cells in ((0, []), (1, range(CELLS))):
+        vault = vault_over(cells, tmp_path, f"vault-{truth}", **BUDGETS[law])
+        releases = [vault.measure(vault.count(by="cell"), scale=scale) for _ in range(rounds)]
+        assert all(release.value.dtype == np.int64 for release in releases)
+        drawn[truth] = np.concatenate([release.value for release in releases])
+    for truth, values in drawn.items():
+        assert set(range(truth - scale, truth + scale + 1)) <= set(values.tolist())
+    # The noise is the same law, so one row moves the answers by one, and in no other way.
+    assert stats.ks_2samp(drawn[0], drawn[1] - 1).pvalue > CHANCE
+    slack = 6 * np.sqrt(1 / drawn[0].size)
+    for modulus in (2, 3, 4, 5, 7, 10, 16):
+        shares = [np.bincount(values % modulus, minlength=modulus) / values.size for values in drawn.values()]
+        # One row can change the chance of any event by a factor of e^ε: 1/8 for Laplace, and for Gaussian about that.
+        assert np.all(shares[1] <= np.exp(1 / scale) * shares[0] + slack)
+        assert np.all(shares[0] <= np.exp(1 / scale) * shares[1] + slack)
+    counted(answers=2 * rounds * CELLS, fractions=0)
+
+
+def test_sums_are_whole_grains_and_averages_tell_no_more_than_two_of_them(tmp_path):
+    vault = vault_over(range(0, CELLS, 2), tmp_path, "vault", epsilon=10_000, neighbours="replace")
+    summed = vault.measure(vault.sum("amount", by="cell"), scale=10)
+    units = summed.only.units
+    assert units.dtype == np.int64
+    assert summed.only.grain == Fraction(1, 4)
+    np.testing.assert_array_equal(summed.value * 4, units)
+    # Noise on the grid of grains has every residue, in cells with 1 grain and with none alike.
+    table = [np.bincount(units[place::2] % 8, minlength=8) for place in (0, 1)]
+    assert stats.chi2_contingency(table).pvalue > CHANCE
+    answer = vault.ask("SELECT SUM(amount), COUNT(*), AVG(amount) FROM people WHERE cell < 100", scale=10)
+    total, count, average = (row.value for row in answer.rows)
+    assert (4 * total, count) == (int(4 * total), int(count))
+    low, high = 0, 100
+    assert average == pytest.approx(min(max(total / count, low), high))
+
+
+EDGES = f"""
+name = "rich"
+[attributes.wealth]
+kind = "bins"
+edges = [0, {2**53}]
+grain = 1
+source = "a test"
+"""
+
+
+@pytest.mark.parametrize("rows", [511, 512, 513, 600])
+def test_sums_at_the_edge_of_64_bits_neither_wrap_nor_stop(rows, tmp_path):
+    """512 rows of 2^53 saturate a sum. What is released is the saturated sum with noise, on either side of it."""
+    (tmp_path / "rich.toml").write_text(EDGES)
+    table = pa.table({"wealth": [float(2**53 - 1)] * rows})
+    made = Vault.init(
+        tmp_path / "vault", table=table, domain=tmp_path / "rich.toml", epsilon=1000, neighbours="replace"
+    )
+    vault = Vault.open(made.path, table=table)
+    truth = min(rows * (2**53 - 1), 2**62)
+    drawn = [vault.measure(vault.sum("wealth"), scale=2**50).value - truth for _ in range(20)]
+    assert min(drawn) < 0 < max(drawn)
+    assert max(map(abs, drawn)) < 2**50 * 50
+
+
+SLOT = 0.01
+BUSY = range(CELLS // 2)
+CROWDED = [cell for cell in BUSY for _ in range(20)]
+PAIRS: dict[str, tuple[Sequence[int], Sequence[int]]] = {
+    "one person more": (CROWDED, [*CROWDED, 0]),
+    "a crowd that is elsewhere": (CROWDED, [CELLS - 1 - cell for cell in CROWDED]),
+}
+"""Two tables; asked is about the cells of BUSY, one by one."""
+
+
+def response_times(vaults: Sequence[Vault], slot: float, number: int) -> list[list[float]]:
+    """Seconds from a question to its measured answer, for each of some vaults, in turns of no order."""
+    applications = [create_app(vault, slot=slot, rate=0) for vault in vaults]
+    tokens = [add_user(vault.path, "ada", "analyst") for vault in vaults]
+    draw, took = Random(4), [[] for _ in vaults]
+    with asyncio.Runner() as runner:
+        for turn in range(number):
+            body = {
+                "sql": f"SELECT COUNT(*) FROM people WHERE cell = {turn % len(BUSY)}",
+                "scale": 50 - turn // len(BUSY),
+            }
+            for place in draw.sample(range(len(vaults)), len(vaults)):
+                sent = Sent("POST", "/ask", tokens[place], json.dumps(body).encode())
+                start = time.perf_counter()
+                status, said = runner.run(reply(applications[place], sent))
+                took[place].append(time.perf_counter() - start)
+                assert status == 200, said
+    return took
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_response_times_do_not_tell_neighbouring_tables_apart(pair, tmp_path, amount, counted):
+    vaults = [
+        vault_over(cells, tmp_path, f"vault-{place}", epsilon=10_000, neighbours="replace")
+        for place, cells in enumerate(PAIRS[pair])
+    ]
+    one, other = response_times(vaults, SLOT, amount(250, 5_000))
+    assert min(*one, *other) >= SLOT
+    assert stats.ks_2samp(one, other).pvalue > CHANCE
+    assert stats.mannwhitneyu(one, other).pvalue > CHANCE
+    counted(requests=len(one) + len(other), told_apart=0)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_what_slots_hide_is_measured_and_printed(pair, tmp_path, amount, counted):
+    """Without slots: how often an answer over one table takes longer than one over the other. 50% tells nothing."""
+    vaults = [
+        vault_over(cells, tmp_path, f"vault-{place}", epsilon=10_000, neighbours="replace")
+        for place, cells in enumerate(PAIRS[pair])
+    ]
+    one, other = response_times(vaults, 0.0, amount(20, 5_000))
+    longer = stats.mannwhitneyu(one, other).statistic / (len(one) * len(other))
+    counted(
+        requests=len(one) + len(other), percent_longer=round(100 * longer), microseconds=round(1e6 * np.median(one))
+    )
+
+
+def test_a_table_that_takes_longer_would_be_told_apart(tmp_path, monkeypatch):
+    """Without slots, and with a fifth of a second more for one of the tables: thirty requests are enough to see it."""
+    evaluate = Table.evaluate
+    tables = ([], [1])
+    vaults = [
+        vault_over(cells, tmp_path, f"vault-{len(cells)}", epsilon=10_000, neighbours="replace") for cells in tables
+    ]
+
+    def slower(table, queries):
+        exact = evaluate(table, queries)
+        [[rows]] = table.source.engine.run("SELECT COUNT(*) AS n FROM source")
+        time.sleep(0.2 * int(rows))
+        return exact
+
+    monkeypatch.setattr(Table, "evaluate", slower)
+    assert stats.mannwhitneyu(*response_times(vaults, 0.0, 15)).pvalue < 1e-3
