@@ -31,7 +31,7 @@ class Console:
     vault: Vault
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # gone when others run: Playwright keeps its process from running event loops
 def browser():
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:

@@ -276,7 +276,7 @@ def require_equal(traces: Mapping[str, Sequence[object]]) -> None:
 
 
 @pytest.mark.usefixtures("coupled")
-@pytest.mark.parametrize(("number", "budget"), enumerate(BUDGETS))
+@pytest.mark.parametrize(("number", "budget"), list(enumerate(BUDGETS)))
 def test_neighbouring_tables_tell_the_same(number, budget, tmp_path, amount, counted):
     sequences, length, tables = amount(1, 8), amount(7, 15), amount(3, len(NEIGHBOURS))
     for seed in range(sequences):
