@@ -145,8 +145,9 @@ def _accounts(home: Path, measured: int, failures: int) -> Iterator[Figure]:
     """What the journal says afterwards: nothing overspent, every charge answered."""
     vault = Vault.open(home)
     budget = vault.budget()
-    stated = sum((vault.ledger.budget.amount_of(charge.cost.peak) for charge, _ in vault.ledger.answered()), Fraction())
-    over = max(budget.spent - vault.ledger.budget.total, Fraction()) + abs(stated - sum(budget.by_user.values()))
+    peaks = (charge.cost.peak for charge, _ in vault.ledger.answered() if charge.by is None)
+    nobodys = sum(map(vault.ledger.budget.amount_of, peaks), Fraction())
+    over = max(budget.spent - vault.ledger.budget.total, Fraction()) + nobodys
     yield Figure("spent beyond the budget, or in nobody's name", float(over), 0, "lower", "ε")
     lost = len(budget.pending) + abs(budget.charges - measured)
     yield Figure("answers lost", lost, 0, "lower", "", f"{budget.charges:,} charges")
