@@ -40,10 +40,10 @@ def test_an_accepted_statement_asks_for_the_region_and_columns_it_says(
 def test_a_refused_statement_is_refused_at_once_and_in_our_own_words(
     text: str, expected: dict[str, str], people: Domain
 ) -> None:
-    start = time.process_time()
+    start = time.thread_time()
     with pytest.raises((UnsupportedQuery, DomainError)) as refusal:
         parse(text, people)
-    assert time.process_time() - start < 1
+    assert time.thread_time() - start < 1
     assert expected["refused"] in str(refusal.value)
     assert "sqlglot" not in str(refusal.value)
     assert refusal.value.__cause__ is None

@@ -23,7 +23,7 @@ from discreet.sql.where import read_condition
 from discreet.sql.word import identifier
 
 MOST_AGGREGATES = 50
-MOST_GROUPS = 1_000_000
+MOST_GROUPS = 100_000
 MOST_ROWS = 2**53
 CLAUSES = "SELECT … FROM … WHERE … GROUP BY … ORDER BY … LIMIT … OFFSET …, of one table"
 
@@ -93,7 +93,8 @@ def _group_by(select: exp.Select, scope: Scope) -> tuple[str, ...]:
     groups = prod(scope.domain[name].size for name in by)
     if groups > MOST_GROUPS:
         raise UnsupportedQuery(
-            f"GROUP BY makes {groups} groups, and at most {MOST_GROUPS} are answered; group by fewer columns"
+            f"GROUP BY makes {groups:,} groups, and at most {MOST_GROUPS:,} are answered; group by fewer columns, or "
+            "have a cube of them published"
         )
     return tuple(by)
 
