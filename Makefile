@@ -38,10 +38,8 @@ soak: .venv/ready  ## the tests of tests/trust in full length: kills, races, fuz
 docs: .venv/ready  ## run every command and example of the docs, and check every link
 	$(BIN)/python -m pytest tests/test_docs.py
 
-experiments: .venv/ready  ## the papers' experiments: numbers as CSV and plots, in docs/experiments
-	$(BIN)/python -m experiments.relaxation
-	$(BIN)/python -m experiments.cubes
-	$(BIN)/python -m experiments.facts
+experiments: .venv/ready  ## the papers' experiments and the attacks: numbers as CSV and plots, in docs/experiments
+	for name in relaxation cubes facts buckets sulq wide attacks; do $(BIN)/python -m experiments.$$name || exit; done
 
 lock:  ## pin the newest versions that fit pyproject.toml
 	$(PYTHON) -m pip install -q uv
