@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.domain.attribute import Attribute, equals_text
+from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError
+from discreet.exact import equals_text
 from discreet.ledger.budget import QueryBudget
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.journal import Entry

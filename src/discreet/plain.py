@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from discreet.domain.attribute import number_text
+from discreet.exact import number_text
 
 
 def plain(value: object) -> object:

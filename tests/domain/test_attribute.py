@@ -1,13 +1,10 @@
 """What codes mean: sizes, special codes, labels."""
 
-from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from discreet.domain.attribute import Attribute, Bins, Category, Integer, number_text
+from discreet.domain.attribute import Attribute, Bins, Category, Integer
 
 
 def age(**options: object) -> Integer:
@@ -86,33 +83,3 @@ def test_attributes_compare_by_what_they_declare() -> None:
     assert hash(sex()) == hash(sex())
     assert sex() != sex(values=("M", "F"))
     assert age() != age(null=True)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (Fraction(25000), "25000"),
-        (Fraction(0), "0"),
-        (Fraction(-3), "-3"),
-        (Fraction(1, 2), "0.5"),
-        (Fraction(-1, 2), "-0.5"),
-        (Fraction(-1, 100), "-0.01"),
-        (Fraction(1, 8), "0.125"),
-        (Fraction(12345, 100), "123.45"),
-        (Fraction(1, 3), "1/3"),
-        (Fraction(-7, 30), "-7/30"),
-        (Fraction(1, 10**12), "0.000000000001"),
-    ],
-)
-def test_numbers_are_written_as_people_write_them(value: Fraction, text: str) -> None:
-    assert number_text(value) == text
-
-
-@given(st.fractions())
-def test_a_written_number_reads_back_exactly(value: Fraction) -> None:
-    assert Fraction(number_text(value)) == value
-
-
-@given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20, places=9))
-def test_a_decimal_is_written_without_a_fraction_bar(value: Decimal) -> None:
-    assert "/" not in number_text(Fraction(value))

@@ -88,6 +88,16 @@ def test_algebra_of_sets_holds(lists: tuple[list[Box], list[Box], list[Box]]) ->
     assert a.covers(a.intersect(b))
 
 
+@given(box_lists(1), st.integers(0, 3))
+def test_sections_are_what_a_region_has_at_each_code_of_an_axis(lists: tuple[list[Box]], place: int) -> None:
+    region = Region.of(lists[0])
+    axes = len(region.boxes[0].low) if region else 1
+    axis, whole = place % axes, Box((0,) * axes, (SIDE - 1,) * axes)
+    assert list(region.sections(axis, SIDE)) == [
+        region.intersect(Region((whole.at(axis, code),))) for code in range(SIDE)
+    ]
+
+
 @given(box_lists(1))
 def test_membership_is_that_of_the_points(lists: tuple[list[Box]]) -> None:
     region = Region.of(lists[0])

@@ -69,6 +69,11 @@ def test_sums_of_filtered_counts_are_one_fact():
         (WOMEN, 2**60, InvalidFact, "beyond 9007199254740992"),
         (f"{WOMEN} AND sex = 'M'", 0, InvalidFact, "the region is empty"),
         ("SELECT -COUNT(*) FROM people", 3, InvalidFact, "cannot be 3"),
+        (
+            3,
+            InvalidFact,
+            "takes a count 9007199254740992 times or more",
+        ),
         ("SELECT sex, COUNT(*) FROM people GROUP BY sex", 3, InvalidFact, "a whole table is given with --cuboid"),
         ("SELECT SUM(age) FROM people", 3, InvalidFact, "a fact is one number"),
         ("SELECT COUNT(*), COUNT(*) FROM people", 3, InvalidFact, "a fact is one number"),

@@ -65,6 +65,8 @@ def check(
     opened = Vault.open(vault, accept_rollback=accept_rollback)
     if receipt is not None:
         opened.check_receipt(receipt)
+    for charge, _ in opened.ledger.answered():
+        opened.ledger.recorded(charge.id)  # by an index, which can be damaged while all entries are whole
     if as_json:
         print_json({"receipt": str(opened.ledger.head)})
         return

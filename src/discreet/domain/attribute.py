@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Literal
 
+from discreet.exact import number_text
+
 Outside = Literal["drop", "clamp", "other"]
 Kind = Literal["integer", "category", "bins"]
 Hierarchy = tuple["str | tuple[str, Hierarchy]", ...]
@@ -134,28 +136,3 @@ class Bins(Attribute):
         left = "(−∞" if low is None else f"[{number_text(low)}"
         right = "∞)" if high is None else f"{number_text(high)})"
         return f"{left}, {right}"
-
-
-def number_text(value: Fraction) -> str:
-    """A rational as people write it: 25000, 0.5, or 1/3 where no decimal is exact."""
-    if value.denominator == 1:
-        return str(value.numerator)
-    rest, places = value.denominator, 0
-    while rest % 10 == 0:
-        rest //= 10
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    if rest != 1:
-        return f"{value.numerator}/{value.denominator}"
-    scaled = value
-    while scaled.denominator != 1:
-        scaled, places = scaled * 10, places + 1
-    digits = str(abs(scaled.numerator)).rjust(places + 1, "0")
-    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
-
-
-def equals_text(value: Fraction) -> str:
-    """A rational for people, after its name: "= 0.01" or "= 1/3" where that is short, else "≈ 0.01337"."""
-    exact = number_text(value)
-    return f"= {exact}" if len(exact) <= 8 else f"≈ {float(value):.4g}"

@@ -12,10 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from discreet.domain.attribute import Attribute, Bins, Category, Hierarchy, Integer, Outside, number_text
+from discreet.domain.attribute import Attribute, Bins, Category, Hierarchy, Integer, Outside
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
 from discreet.errors import DomainError
+from discreet.exact import number_text
 
 TOP_KEYS = ("name", "null_ids", "attributes")
 COMMON_KEYS = ("kind", "source", "outside", "null")

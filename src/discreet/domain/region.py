@@ -41,6 +41,13 @@ class Box:
         high = tuple(map(min, self.high, other.high))
         return None if any(a > b for a, b in zip(low, high, strict=True)) else Box(low, high)
 
+    def at(self, axis: int, code: int) -> "Box":
+        """The same box on all other axes, at one code of this one."""
+        return Box(
+            (*self.low[:axis], code, *self.low[axis + 1 :]),
+            (*self.high[:axis], code, *self.high[axis + 1 :]),
+        )
+
     def subtract(self, other: "Box") -> list["Box"]:
         """At most 2d disjoint boxes that make up this one without the other."""
         common = self.intersect(other)
@@ -92,6 +99,16 @@ class Region:
             common = self.boxes[0].intersect(other.boxes[0])
             return Region(() if common is None else (common,))
         return _combine(self.boxes, other.boxes, operator.and_)
+
+    def sections(self, axis: int, size: int) -> "Iterator[Region]":
+        """What there is at each code of an axis, one after the other: the same cross-section as long as no box begins
+        or ends."""
+        ends = {end for box in self.boxes for end in (box.low[axis], box.high[axis] + 1)}
+        section = Region(())
+        for code in range(size):
+            if code in ends:
+                section = Region.of(box.at(axis, code) for box in self.boxes if box.low[axis] <= code <= box.high[axis])
+            yield Region(tuple(box.at(axis, code) for box in section.boxes))
 
     def subtract(self, other: "Region") -> "Region":
         return _combine(self.boxes, other.boxes, operator.gt)

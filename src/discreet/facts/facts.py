@@ -155,16 +155,16 @@ def numbered(fact: Fact, number: int, table: int) -> Fact:
 
 
 def fact_from_json(body: Mapping[str, Any], number: int = 0, table: int = 0) -> Fact:
-    """The inverse of to_json."""
+    """The inverse of to_json. Raises InvalidFact for numbers that no fact has."""
     if body["kind"] == CuboidFact.kind:
         values = np.array(body["values"], np.int64)
         values.flags.writeable = False
         return CuboidFact(tuple(body["by"]), values, body["text"], number, table)
     terms = tuple(
-        (int(times), Region(tuple(Box(tuple(low), tuple(high)) for low, high in boxes)))
+        (_whole(times, "a term"), Region(tuple(Box(tuple(low), tuple(high)) for low, high in boxes)))
         for times, boxes in body["terms"]
     )
-    return CountFact(terms, int(body["value"]), body["text"], number, table)
+    return CountFact(terms, _whole(body["value"], "a fact"), body["text"], number, table)
 
 
 def _whole(value: object, name: str) -> int:

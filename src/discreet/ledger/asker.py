@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from discreet.domain.attribute import equals_text
 from discreet.errors import QuotaExceeded
+from discreet.exact import equals_text
 from discreet.ledger.budget import Budget
 
 

@@ -35,6 +35,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self, get_args
 
 from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
+from discreet.exact import parse_exact
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.guarantee import SENSES, ZCDP, ApproxDP, DeltaT, Guarantee, Neighbours, PureDP
 from discreet.ledger.spend import MAX_UNITS, UNITS, units_down
@@ -327,12 +328,12 @@ def budget_of(
 
 def budget_from_json(body: Mapping[str, Any]) -> Budget:
     if "queries" in body:
-        fractions = {key: Fraction(body[key]) for key in ("delta", "failure", "dp_delta")}
+        fractions = {key: parse_exact(body[key]) for key in ("delta", "failure", "dp_delta")}
         return QueryBudget(**{**body, **fractions})
     neighbours, max_rows = body["neighbours"], int(body["max_rows"])
-    epsilon, delta, rho = (Fraction(body[key]) if key in body else None for key in ("epsilon", "delta", "rho"))
+    epsilon, delta, rho = (parse_exact(body[key]) if key in body else None for key in ("epsilon", "delta", "rho"))
     if rho is None:
-        return PureBudget(Fraction(body["epsilon"]), neighbours, max_rows)
+        return PureBudget(parse_exact(body["epsilon"]), neighbours, max_rows)
     return ConcentratedBudget(rho, neighbours, max_rows, epsilon, delta)
 
 
@@ -340,19 +341,8 @@ def exact_amount(value: Number, symbol: str = "ε") -> Fraction:
     """The number that a person means: 0.1 and "0.1" are 1/10. Raises InvalidBudget where it is no finite number > 0."""
     try:
         amount = value if isinstance(value, Fraction) else parse_exact(str(value))
-    except (ArithmeticError, ValueError):
+    except ValueError:
         raise InvalidBudget(f"{symbol} must be a finite number above 0, as in 1, 0.5 or 1/3") from None
     if amount <= 0:
         raise InvalidBudget(f"{symbol} must be above 0")
     return amount
-
-
-def parse_exact(text: str) -> Fraction:
-    """A number as people write it, exactly. Raises ValueError or ArithmeticError where it is none that is finite."""
-    if "/" in text:
-        return Fraction(text)
-    decimal = Decimal(text)
-    # 1e999999999 is a short text, but its digits would fill the memory.
-    if not decimal.is_finite() or abs(decimal.adjusted()) > 50:
-        raise ValueError
-    return Fraction(decimal)

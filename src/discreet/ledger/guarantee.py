@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from discreet.domain.attribute import equals_text, number_text
+from discreet.exact import equals_text, number_text, parse_exact
 
 Neighbours = Literal["add-remove", "replace"]
 
@@ -202,16 +202,16 @@ Guarantee: TypeAlias = PureDP | ZCDP | ApproxDP | DeltaT
 def guarantee_from_json(guarantee: Mapping[str, Any]) -> Guarantee:
     remarks = tuple(guarantee.get("remarks", ()))
     if guarantee["kind"] == "queries":
-        delta, failure, dp_delta = (Fraction(guarantee[key]) for key in ("delta", "failure", "dp_delta"))
+        delta, failure, dp_delta = (parse_exact(guarantee[key]) for key in ("delta", "failure", "dp_delta"))
         numbers = guarantee["trials"], guarantee["points"], guarantee["asked"]
         return DeltaT(guarantee["queries"], delta, failure, dp_delta, *numbers, remarks)
     whom = guarantee["neighbours"], guarantee["max_rows"], remarks
     match guarantee["kind"]:
         case "pure":
-            return PureDP(Fraction(guarantee["epsilon"]), *whom)
+            return PureDP(parse_exact(guarantee["epsilon"]), *whom)
         case "zcdp":
-            return ZCDP(Fraction(guarantee["rho"]), *whom)
+            return ZCDP(parse_exact(guarantee["rho"]), *whom)
         case "approximate":
-            epsilon, delta, rho = (Fraction(guarantee[key]) for key in ("epsilon", "delta", "rho"))
+            epsilon, delta, rho = (parse_exact(guarantee[key]) for key in ("epsilon", "delta", "rho"))
             return ApproxDP(epsilon, delta, rho, *whom)
-    raise ValueError(f"a guarantee of kind {guarantee['kind']!r}; this version does not know it")
+    raise ValueError(f"a guarantee of kind {guarantee['kind']!r:.40}; this version does not know it")

@@ -4,10 +4,10 @@ import math
 from decimal import ROUND_DOWN, ROUND_UP, Context
 from fractions import Fraction
 
-from discreet.domain.attribute import equals_text
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded, JournalRolledBack
+from discreet.exact import equals_text
 from discreet.ledger.budget import Budget, QueryBudget
 from discreet.ledger.receipt import Receipt, receipt_path
 from discreet.ledger.spend import Refusal

@@ -4,7 +4,6 @@ QIT has a line for each person: the quasi-identifiers and the bucket. ST has a l
 sensitive value. [buckets, Section 3.1]
 """
 
-import json
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -19,12 +18,13 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
 from discreet.errors import ArchiveError, DiscreetError
+from discreet.exact import parse_exact
 from discreet.ledger.guarantee import FPrivacy
 from discreet.microdata.columns import codes_of
 from discreet.microdata.corruption import Listed
 from discreet.microdata.folder import FORMAT, QIT, ST
 from discreet.microdata.settings import Setting
-from discreet.release.package import PACKAGE, is_whole, package_digest
+from discreet.release.package import read_package
 
 if TYPE_CHECKING:
     from discreet.microdata.estimate import EstimatedRows
@@ -45,18 +45,9 @@ class Buckets:
     def load(cls, path: str | Path) -> "Buckets":
         """Open a folder, after checking that each of its bytes is what was written."""
         folder = Path(path)
-        if not (folder / PACKAGE).is_file():
-            raise ArchiveError(f"{folder} is not a folder of buckets: it has no {PACKAGE}")
         damaged = ArchiveError(f"the buckets in {folder} are damaged; restore them from a copy: they are public")
         try:
-            package = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))
-            if package.pop("sha256") != package_digest(package):
-                raise damaged
-            about = package["buckets"]
-            if about["format"] != FORMAT:
-                raise ArchiveError(f"{folder} has format {about['format']!r}; upgrade Discreet to read it")
-            if not is_whole(folder, package):
-                raise damaged
+            about = read_package(folder, "buckets", FORMAT, "a folder of buckets")
             whole = parse_domain(about["domain"])
             return cls(folder, about, _part(whole, (*about["columns"], about["sensitive"])))
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -88,7 +79,7 @@ class Buckets:
     def limits(self) -> tuple[Fraction, ...]:
         """The limit of each code of the sensitive attribute."""
         by_value = self.about["limits"]["by_value"]
-        return tuple(Fraction(by_value[label]) for label in self.domain[self.sensitive].labels)
+        return tuple(parse_exact(by_value[label]) for label in self.domain[self.sensitive].labels)
 
     @cached_property
     def counts(self) -> Integers:

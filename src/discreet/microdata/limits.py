@@ -14,7 +14,7 @@ from operator import index
 from typing import Any, SupportsIndex
 
 from discreet.errors import InvalidLimits
-from discreet.ledger.budget import parse_exact
+from discreet.exact import parse_exact
 
 Number = Fraction | Decimal | int | float | str
 
@@ -141,7 +141,7 @@ def exact_number(value: Number) -> Fraction:
     """The number that a person means: 0.29 and "0.29" are 29/100. Raises InvalidLimits where it is none."""
     try:
         return value if isinstance(value, Fraction) else parse_exact(str(value))
-    except (ArithmeticError, ValueError):
+    except ValueError:
         raise InvalidLimits(f"{value!r} is no finite number; {GRAMMAR}") from None
 
 

@@ -3,7 +3,6 @@
 The folder is written aside, synced and renamed: what is there is whole.
 """
 
-import json
 from datetime import UTC, datetime
 from itertools import combinations
 from math import comb
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 
 from discreet.errors import ArchiveError
 from discreet.mining.statistics import Attribute, Statistics
-from discreet.release.package import PACKAGE, file_hash, is_whole, package_digest, write_package, written_aside
+from discreet.release.package import file_hash, read_package, write_package, written_aside
 
 FORMAT = 1
 COUNTS = "counts.parquet"
@@ -32,20 +31,9 @@ def write_statistics(statistics: Statistics, path: Path) -> None:
 
 def read_statistics(folder: Path) -> Statistics:
     """Read a folder back, after checking that each of its bytes is what was written."""
-    if not (folder / PACKAGE).is_file():
-        raise ArchiveError(f"{folder} holds no statistics: it has no {PACKAGE}")
     damaged = ArchiveError(f"the statistics in {folder} are damaged; restore them from a copy: they are public")
     try:
-        package = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))
-        if "statistics" not in package:
-            raise ArchiveError(f"{folder} holds no statistics; `discreet sulq publish` makes such a folder")
-        if package.pop("sha256") != package_digest(package):
-            raise damaged
-        about = package["statistics"]
-        if about["format"] != FORMAT:
-            raise ArchiveError(f"{folder} has format {about['format']!r}; upgrade Discreet to read it")
-        if not is_whole(folder, package):
-            raise damaged
+        about = read_package(folder, "statistics", FORMAT, "a folder of statistics")
         attributes = tuple(Attribute(str(one["name"]), str(one["condition"])) for one in about["attributes"])
         if about["arity"] not in range(1, len(attributes) + 1):
             raise damaged

@@ -3,15 +3,20 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
+from discreet.exact import parse_exact
 from discreet.noise.binomial import binomial_halfwidth, require_trials, sample_binomial
 from discreet.noise.bits import Bits
 from discreet.noise.gaussian import gaussian_halfwidth, gaussian_variance, require_sigma_squared, sample_gaussian
 from discreet.noise.laplace import laplace_halfwidth, laplace_variance, require_scale, sample_laplace
+
+LEAST_VARIANCE = 1e-200
+"""A law that practically never strays is said to have this one: what is shared out by precision divides by it."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +32,9 @@ class Laplace:
         """The law of a number that is so many times as spread out."""
         return Laplace(self.scale * factor)
 
-    @property
+    @cached_property
     def variance(self) -> float:
-        return laplace_variance(self.scale)
+        return max(laplace_variance(self.scale), LEAST_VARIANCE)
 
     def halfwidth(self, confidence: Fraction) -> int:
         """The least w such that a draw stays within ±w with at least this probability."""
@@ -56,9 +61,9 @@ class Gaussian:
         """σ."""
         return math.sqrt(self.sigma_squared)
 
-    @property
+    @cached_property
     def variance(self) -> float:
-        return gaussian_variance(self.sigma_squared)
+        return max(gaussian_variance(self.sigma_squared), LEAST_VARIANCE)
 
     def halfwidth(self, confidence: Fraction) -> int:
         return gaussian_halfwidth(self.sigma_squared, confidence)
@@ -127,14 +132,14 @@ def law_from_json(body: dict[str, str]) -> Law:
     [(kind, parameter)] = body.items()
     match kind:
         case "laplace":
-            return Laplace(Fraction(parameter))
+            return Laplace(parse_exact(parameter))
         case "gaussian":
-            return Gaussian(Fraction(parameter))
+            return Gaussian(parse_exact(parameter))
         case "binomial":
             return Binomial(int(parameter))
         case "exponential":
-            return Exponential(Fraction(parameter))
-    raise InvalidNoise(f"noise of kind {kind!r}; this version knows laplace, gaussian, binomial and exponential")
+            return Exponential(parse_exact(parameter))
+    raise InvalidNoise(f"noise of kind {kind!r:.40}; this version knows laplace, gaussian, binomial and exponential")
 
 
 def law_text(law: Law) -> str:

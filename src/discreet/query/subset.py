@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import Number, parse_exact
+from discreet.exact import parse_exact
+from discreet.ledger.budget import Number
 
 LARGEST_SEED = 2**64 - 1
 MOST_SUBSETS = 1 << 20
@@ -109,7 +110,7 @@ def _rate(value: object) -> Fraction:
         if not isinstance(value, Number) or isinstance(value, bool) or len(str(value)) > 100:
             raise ValueError
         return parse_exact(str(value))
-    except (ArithmeticError, ValueError):
+    except ValueError:
         raise UnsupportedQuery("a subset's rate is a share of the roster, above 0 and at most 1, as in 1/2") from None
 
 

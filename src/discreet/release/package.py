@@ -55,6 +55,27 @@ def write_package(folder: Path, package: Mapping[str, Any]) -> str:
     return digest
 
 
+def read_package(folder: Path, section: str, form: int, what: str) -> dict[str, Any]:
+    """A section of a folder's description, after checking that each byte of it and of its files is what was written.
+
+    Raises ArchiveError where it is not `what`, or of another format; ValueError, or what a description that makes no
+    sense leads to (LookupError, TypeError, OSError, …), where it is damaged.
+    """
+    if not (folder / PACKAGE).is_file():
+        raise ArchiveError(f"{folder} is not {what}: it has no {PACKAGE}")
+    package = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))
+    if package.pop("sha256") != package_digest(package):
+        raise ValueError("the description was changed")
+    if section not in package:
+        raise ArchiveError(f"{folder} is not {what}: its {PACKAGE} describes something else")
+    about: dict[str, Any] = package[section]
+    if about["format"] != form:
+        raise ArchiveError(f"{folder} has format {about['format']!r:.20}; upgrade Discreet to read it")
+    if not is_whole(folder, package):
+        raise ValueError("a file was changed")
+    return about
+
+
 def package_digest(package: Mapping[str, Any]) -> str:
     text = json.dumps(package, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise, UnsupportedQuery
-from discreet.ledger.budget import parse_exact
+from discreet.exact import parse_exact
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Exponential, Law, Noise
@@ -36,7 +37,7 @@ class Noisy:
             return self.units * self.grain.numerator
         return self.units * float(self.grain)
 
-    @property
+    @cached_property
     def noise(self) -> Noise:
         """The law of the noise in each cell, in whole grains."""
         return _in_grains(self.measurement.law, self.grain)
@@ -50,7 +51,7 @@ class Noisy:
         """The least w such that the noise stays within ±w with at least this probability."""
         try:
             exact = parse_exact(str(confidence))
-        except (ArithmeticError, ValueError):
+        except ValueError:
             raise InvalidNoise("a confidence is a number between 0 and 1, such as 0.95") from None
         return self.grain * self.noise.halfwidth(exact)
 

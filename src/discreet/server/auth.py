@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from discreet.errors import AccessDenied, NotFound, VaultError
+from discreet.exact import parse_exact
 from discreet.ledger.budget import Number, exact_amount
 from discreet.release.archive import sync_folder
 
@@ -118,7 +119,7 @@ def _user(body: dict[str, Any]) -> User:
     quota, expires = body.get("quota"), body.get("expires")
     if expires is not None:
         datetime.fromisoformat(expires)
-    return User(**{**body, "quota": None if quota is None else Fraction(quota)})
+    return User(**{**body, "quota": None if quota is None else parse_exact(quota)})
 
 
 def authenticate(home: Path, token: str) -> User:

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.domain.attribute import Attribute, Category, number_text
+from discreet.domain.attribute import Attribute, Category
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
+from discreet.exact import number_text
 from discreet.query.query import Combination, Count, Mean, Quantile, Sum, grain_of
 from discreet.sql.condition import AllOf, Atom, Condition, atoms, region_of
 from discreet.sql.question import Measure

@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 
-from discreet.domain.attribute import Attribute, Bins, Category, Integer, number_text
+from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.errors import UnsupportedQuery
+from discreet.exact import number_text
 from discreet.sql.codes import Codes, complement, merged
 from discreet.sql.tokens import shown
 from discreet.sql.word import identifier, range_text, text_literal

@@ -6,9 +6,10 @@ attribute (a bound cannot tell on which side they are), and edges that no decima
 
 import re
 
-from discreet.domain.attribute import Attribute, Bins, Category, Integer, number_text
+from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
+from discreet.exact import number_text
 from discreet.sql.codes import Codes, Interval, complement, merged
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -6,7 +6,7 @@ from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
-from discreet.domain.attribute import number_text
+from discreet.exact import number_text
 from discreet.ledger.budget import PureBudget
 from discreet.vault import Vault
 

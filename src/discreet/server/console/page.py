@@ -12,8 +12,8 @@ from fastapi.responses import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
-from discreet.domain.attribute import equals_text, number_text
 from discreet.errors import DiscreetError, UnsupportedQuery
+from discreet.exact import equals_text, number_text
 from discreet.ledger.guarantee import Guarantee, PureDP
 
 HERE = Path(__file__).parent

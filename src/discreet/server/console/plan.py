@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi.responses import Response
 
-from discreet.domain.attribute import number_text
 from discreet.errors import DiscreetError, DomainError
+from discreet.exact import number_text
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import Cost
 from discreet.query.lattice import MAX_DIMENSIONS
