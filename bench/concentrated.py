@@ -8,6 +8,7 @@ from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
 from discreet.cube.planning import plan_cube
 from discreet.ledger.conversion import rho_for
 from discreet.query.lattice import Lattice
+from experiments.wide.residual import residual_planner_largest
 
 ADULT = Lattice((9, 16, 7, 15, 6, 5, 2, 2))
 RESIDUAL_PLANNER = 56.47
@@ -18,6 +19,11 @@ def figures() -> Iterator[Figure]:
     half = plan_cube(ADULT, GaussianNoise(Fraction(1, 2), "add-remove").as_continuous()).max_variance_consistent
     note = f"max variance {half:.2f} against {RESIDUAL_PLANNER}"
     yield Figure("Gaussian plan of Adult / ResidualPlanner's", half / RESIDUAL_PLANNER, 1.01, "lower", "×", note)
+    wide = plan_cube(Lattice((10,) * 50), GaussianNoise(Fraction(1, 2), "add-remove"), cuboids=3)
+    theirs = residual_planner_largest(50, 10, 3, 0.5)
+    note = f"{len(wide.published):,} cuboids; max variance {wide.max_variance_consistent:,.0f} against {theirs:,.0f}"
+    ratio = wide.max_variance_consistent / theirs
+    yield Figure("Gaussian plan of 50 attributes / ResidualPlanner's", ratio, 1.01, "lower", "×", note)
     rho = rho_for(Fraction(1), Fraction(1, 10**5))
     approximate = plan_cube(ADULT, GaussianNoise(rho, "add-remove")).max_variance_consistent
     pure = plan_cube(ADULT, LaplaceNoise(Fraction(1), "add-remove")).max_variance_consistent

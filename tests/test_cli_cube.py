@@ -311,8 +311,8 @@ def test_an_aim_that_makes_no_sense_says_why(arguments, problem):
 def test_a_plan_of_fifty_dimensions_is_shown_in_a_few_lines():
     sizes = ("--sizes", ",".join(["10"] * 50), "--neighbours", "add-remove", "--rho", "1/2")
     shown = run("plan", *sizes, "--cuboids", "2")
-    assert "1,225 of 1,276 cuboids are measured" in shown
-    assert "and 1,209 more" in shown
+    assert "the residuals of 1,276 cuboids are measured" in shown
+    assert "and 1,260 more" in shown
     assert "memory to publish" not in shown
     assert len(shown.splitlines()) < 40
     assert "memory to publish  0.2 GB" in run("plan", "--sizes", ",".join(["100"] * 50), *sizes[2:], "--cuboids", "2")

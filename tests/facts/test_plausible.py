@@ -11,12 +11,15 @@ from discreet.ledger.guarantee import PureDP
 from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Sum
+from discreet.query.query import Count, Residual, Sum
 from discreet.release.release import Noisy, Release
 from tests.facts.small import count, cuboid, small_domain
 
 DOMAIN = small_domain(2, 3, 4)
 ROW = Region((Box((0, 0, 0), (0, 2, 3)),))
+UNEVEN = np.array([[600, 0, 0], [0, 0, 0]])
+RESIDUAL = np.kron([[1], [-1]], [[1200, -600, -600]])
+"""(2·I − 1) ⊗ (3·I − 1) of it."""
 
 
 def released(query, units, scale=10):
@@ -60,6 +63,13 @@ def released(query, units, scale=10):
         (cuboid(DOMAIN, "ab", 100), released(Count(DOMAIN.everything, ("c", "b")), np.full((4, 3), 150)), 14.1),
         (cuboid(DOMAIN, "ab", 100), released(Count(ROW), 0), None),
         (cuboid(DOMAIN, "ab", 100), released(Sum("c", DOMAIN.everything), 0), None),
+        # A residual is compared with that of the same table
+        (cuboid(DOMAIN, "ab", UNEVEN), released(Residual(DOMAIN.everything), 741), 9.97),
+        (cuboid(DOMAIN, "ab", UNEVEN), released(Residual(DOMAIN.everything, ("b", "a")), RESIDUAL.T), None),
+        (cuboid(DOMAIN, "ab", UNEVEN), released(Residual(DOMAIN.everything, ("b", "a")), RESIDUAL.T + 141), 9.97),
+        (cuboid(DOMAIN, "ab", UNEVEN), released(Residual(DOMAIN.everything, ("c", "b")), np.full((4, 3), 999)), None),
+        (cuboid(DOMAIN, "ab", UNEVEN), released(Residual(ROW, ("b",)), [999, 0, 0]), None),
+        (count(DOMAIN, (1, [(0, 0), (0, 2), (0, 3)]), value=9), released(Residual(ROW, ("b",)), [999, 0, 0]), None),
     ],
 )
 def test_a_fact_is_doubted_by_standard_deviations(fact, release, deviations):

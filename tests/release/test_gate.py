@@ -23,9 +23,9 @@ from discreet.errors import (
     UnsupportedQuery,
 )
 from discreet.noise.bits import SeededBits
-from discreet.noise.law import Exponential, Laplace
+from discreet.noise.law import Exponential, Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Quantile, Sum
+from discreet.query.query import Count, Quantile, Residual, Sum
 from discreet.release import gate as gate_module
 from discreet.release.archive import Archive
 
@@ -71,6 +71,13 @@ def test_the_order_is_charge_read_noise_record(gate, domain, monkeypatch, cells)
     monkeypatch.setattr(Laplace, "sample", lambda *args: seen.append("noise") or draw(*args))
     spied.measure(plan_of(Count(domain.everything, cells)))
     assert seen == ["open", "charge", "read", "noise", "save", "record", "settle"]
+
+
+def test_a_residual_beyond_whole_numbers_is_refused_before_anything_is_charged(gate, domain, monkeypatch):
+    monkeypatch.setattr("discreet.query.residual.MOST_SPREAD", 100)
+    with pytest.raises(UnsupportedQuery, match="at most 100 numbers, and this one 102"):
+        gate.measure(Plan((Measurement(Residual(domain.everything, ("age", "sex")), Gaussian(Fraction(9))),)))
+    assert kinds(gate) == ["init"]
 
 
 def test_a_release_says_what_it_promises_and_where_it_is_recorded(gate, domain):

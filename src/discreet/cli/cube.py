@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, command, out, print_json, waiting
 from discreet.errors import ArchiveError, DiscreetError, InvalidBudget, UnsupportedQuery
@@ -148,7 +149,7 @@ def publish(
         print_json({**cube.describe(), "folder": str(folder)})
         return
     show_cube(cube)
-    out.print(f"[dim]Next:[/] discreet cube show {folder} {cube.names[0]}", soft_wrap=True)
+    out.print(f"[dim]Next:[/] discreet cube show {escape(f'{folder} {cube.names[0]}')}", soft_wrap=True)
 
 
 @app.command()
@@ -196,7 +197,7 @@ def show(
         out.print(f"[dim]{cube.norm_bound(confidence)}.[/]", soft_wrap=True)
     if cube.counts != "real" or cube.norm != "l2":
         out.print("[dim]Intervals are those of least squares; a cell may lie beyond its own.[/]", soft_wrap=True)
-    out.print(f"[dim]{cube.guarantee}[/]", soft_wrap=True)
+    out.print(f"[dim]{escape(str(cube.guarantee))}[/]", soft_wrap=True)
 
 
 @app.command()
@@ -231,7 +232,7 @@ def average(
         return
     show_cuboid(cuboid, low, high, confidence)
     for what, cube in (("sums", averages.sums), ("counts", averages.counts)):
-        out.print(f"[dim]{what}: {cube.guarantee}[/]", soft_wrap=True)
+        out.print(f"[dim]{what}: {escape(str(cube.guarantee))}[/]", soft_wrap=True)
 
 
 @app.command()
@@ -253,7 +254,7 @@ def export(
     if as_json:
         print_json({"file": str(path), "cuboids": written})
         return
-    out.print(f"{written:,} cuboids are in [bold]{path}[/]", soft_wrap=True)
+    out.print(f"{written:,} cuboids are in [bold]{escape(str(path))}[/]", soft_wrap=True)
 
 
 def _choice(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.cli.present import out, pairs, table
-from discreet.domain.attribute import equals_text
+from discreet.exact import equals_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,9 +34,12 @@ def show_plan(plan: "CubePlan") -> None:
     lattice, noise, needed = plan.lattice, plan.noise, needed_bytes(plan)
     shares = dict(zip(plan.source_masks, plan.shares, strict=True))
     masks = sorted({*plan.published, *plan.source_masks}, key=lambda mask: (mask.bit_count(), lattice.axes(mask)))
+    measured = f"{len(shares):,} of {len(masks):,} cuboids"
+    if plan.basis == "residuals":
+        measured = f"the residuals of {len(shares):,} cuboids"
     widths = {mask: halfwidth(plan, mask, True, 0.95) for mask in masks}
     out.print(
-        f"[bold]{plan.planner}[/]: {len(shares):,} of {len(masks):,} cuboids are measured, "
+        f"[bold]{plan.planner}[/]: {measured} are measured, "
         f"{noise.symbol} {equals_text(noise.budget)}, neighbours: {noise.neighbours}"
     )
     levels = [
@@ -66,12 +69,17 @@ def show_plan(plan: "CubePlan") -> None:
         "",
         [
             *([("known exactly", "; ".join(known))] if known else []),
-            ("largest variance", f"{plan.max_variance_consistent:,.1f} ({plan.max_variance:,.1f} without consistency)"),
-            ("mean variance", f"{plan.mean_variance_consistent:,.1f} ({plan.mean_variance:,.1f} without consistency)"),
+            ("largest variance", _variance_text(plan, plan.max_variance_consistent, plan.max_variance)),
+            ("mean variance", _variance_text(plan, plan.mean_variance_consistent, plan.mean_variance)),
             *_aims(plan),
             *([("memory to publish", f"{needed / 1e9:,.1f} GB")] if needed >= WORTH_SAYING else []),
         ],
     )
+
+
+def _variance_text(plan: "CubePlan", consistent: float, otherwise: float) -> str:
+    """A variance, and what it would be without consistency; a cube of residuals is never without."""
+    return f"{consistent:,.1f}" + (f" ({otherwise:,.1f} without consistency)" if plan.basis == "cuboids" else "")
 
 
 def _aims(plan: "CubePlan") -> list[tuple[str, str]]:

@@ -5,8 +5,8 @@ from pathlib import Path
 from discreet.cube.cube import Cube
 from discreet.cube.interval import halfwidth
 from discreet.cube.plan import CubePlan
-from discreet.domain.attribute import equals_text
 from discreet.errors import PictureError
+from discreet.exact import equals_text
 from discreet.picture.bars import cuboid_picture
 from discreet.picture.lattice import Node, lattice_picture
 from discreet.picture.save import save_picture

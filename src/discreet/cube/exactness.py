@@ -83,6 +83,25 @@ class OverClosure(Exactness):
         return self._closure.consistent_variances(1 / self._over_subsets())
 
 
+class OverResiduals(OverClosure):
+    """The same where sources are residuals: each tells of its own component, and a cuboid needs those of all subsets.
+
+    There is one way to put them together, consistent or not, and no best source.
+    """
+
+    def variances(self, masks: Sequence[int], consistent: bool) -> NDArray[np.float64]:  # noqa: ARG002
+        return super().variances(masks, consistent=True)
+
+    def best_source(self, mask: int) -> int | None:  # noqa: ARG002
+        return None
+
+    @cached_property
+    def _consistent(self) -> Numbers:
+        components = self._over_subsets() / self._closure.cells**2
+        variances: Numbers = self._closure.to_variances @ components
+        return variances
+
+
 def exactness_of(lattice: Lattice, sources: Mapping[int, float]) -> Exactness:
     """By the number of dimensions: where there are many, only a few cuboids can be kept account of."""
     return (OverLattice if lattice.dimensions <= MAX_DIMENSIONS else OverClosure)(lattice, sources)

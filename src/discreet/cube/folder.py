@@ -6,7 +6,6 @@ its noise. With more dimensions than a table should have columns, there is a col
 The folder is written aside, synced and renamed: what is there is whole.
 """
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from discreet.errors import ArchiveError
 from discreet.ledger.guarantee import guarantee_from_json
 from discreet.ledger.receipt import Receipt
 from discreet.progress import Progress, silent
-from discreet.release.package import PACKAGE, file_hash, is_whole, package_digest, write_package, written_aside
+from discreet.release.package import file_hash, read_package, write_package, written_aside
 
 FORMAT = 1
 SOURCES, CUBOIDS = "sources.parquet", "cuboids.parquet"
@@ -52,20 +51,11 @@ def write_cube(cube: Cube, path: Path, progress: Progress = silent) -> None:
 
 def read_cube(path: Path) -> Cube:
     """Read a folder back, after checking that each of its bytes is what was written."""
-    if not (path / PACKAGE).is_file():
-        raise ArchiveError(f"{path} is not a cube: it has no {PACKAGE}")
     damaged = ArchiveError(
         f"the cube in {path} is damaged; restore it from a copy, or publish it again from its charge"
     )
     try:
-        package = json.loads((path / PACKAGE).read_text(encoding="utf-8"))
-        if package.pop("sha256") != package_digest(package):
-            raise damaged
-        about = package["cube"]
-        if about["format"] != FORMAT:
-            raise ArchiveError(f"{path} has format {about['format']!r}; upgrade Discreet to read it")
-        if not is_whole(path, package):
-            raise damaged
+        about = read_package(path, "cube", FORMAT, "a cube")
         plan = plan_of(about["plan"])
         return Cube(
             plan=plan,
@@ -88,7 +78,8 @@ def read_cube(path: Path) -> Cube:
 
 def _package(cube: Cube, folder: Path) -> Json:
     plan = cube.plan
-    noisy, made = "the measured cuboids, each cell with independent noise", "the published cuboids, computed from these"
+    measured = "the residuals of cuboids" if plan.basis == "residuals" else "the measured cuboids"
+    noisy, made = f"{measured}, each cell with independent noise", "the published cuboids, computed from these"
     note = cube.unusual().get("note")
     return {
         "profile": "data-package",

@@ -9,16 +9,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.exactness import Exactness, exactness_of
+from discreet.cube.exactness import Exactness, OverResiduals, exactness_of
 from discreet.cube.given import variances_given
 from discreet.cube.noise_model import NoiseModel
 from discreet.errors import UnsupportedQuery
 from discreet.query.lattice import Label, Lattice
+from discreet.query.residual import squared_move
 
 Objective = Literal["max", "mean", "weighted", "mean-std", "most"]
 """max: the largest weight × ratio of a published cuboid, a ratio being its variance / the expected one: its variance,
 where none is expected. mean and mean-std: the weighted mean of their ratios, and of the roots of these. weighted: the
 mean, where weights have to be given. most: the weight of those whose ratio is within a bound, to be made large."""
+
+
+Basis = Literal["cuboids", "residuals"]
+"""What is measured of a source: its counts, or their residual, which tells nothing of coarser cuboids."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +48,15 @@ class CubePlan:
     """The variance that is expected of each published cuboid, where one is. [cubes, Problem 6]"""
     bound: float | None = None
     """The ratio up to which a cuboid counts as precise, where that was to be."""
+    basis: Basis = "cuboids"
 
     def __post_init__(self) -> None:
         if len(set(self.source_masks)) != len(self.source_masks):
             raise UnsupportedQuery("a cuboid is measured once: it is given twice among the sources")
         if min(self.shares, default=Fraction()) <= 0 or sum(self.shares) > 1:
             raise UnsupportedQuery("shares of the budget are above 0, and together at most 1")
+        if self.basis == "residuals" and (self.noise.power != 1 or self.noise.measure.of is not None):
+            raise UnsupportedQuery("residuals are measured of counts, and with Gaussian noise")
         missing = np.flatnonzero(np.isinf(self.variances(consistent=False)))
         if len(missing):
             raise self._unreachable(self.published[missing[0]])
@@ -70,13 +78,27 @@ class CubePlan:
         return max(self.shares)
 
     @cached_property
+    def cell_shares(self) -> dict[int, Fraction]:
+        """The share that buys a count the noise of each source's numbers: a cuboid's own; a residual's over the squared
+        length that a row moves it by."""
+        if self.basis == "cuboids":
+            return self._shares
+        kinds = {mask: (self.lattice.shape(mask), share) for mask, share in self._shares.items()}
+        bought = {
+            (shape, share): share / squared_move(shape, self.noise.neighbours) for shape, share in set(kinds.values())
+        }
+        return {mask: bought[kind] for mask, kind in kinds.items()}
+
+    @cached_property
     def source_variances(self) -> dict[int, float]:
-        """σ² on each cell of each source, by its mask."""
-        of_share = {share: self.noise.variance(share) for share in set(self.shares)}
-        return {mask: of_share[share] for mask, share in zip(self.source_masks, self.shares, strict=True)}
+        """The variance of the noise on each number of each source, by its mask."""
+        of_share = {share: self.noise.variance(share) for share in set(self.cell_shares.values())}
+        return {mask: of_share[share] for mask, share in self.cell_shares.items()}
 
     @cached_property
     def _exactness(self) -> Exactness:
+        if self.basis == "residuals":
+            return OverResiduals(self.lattice, self.source_variances)
         return exactness_of(self.lattice, self.source_variances)
 
     def variances(self, consistent: bool = True) -> NDArray[np.float64]:
@@ -150,6 +172,7 @@ class CubePlan:
         """The plan as `cube plan --json` prints it."""
         return {
             "planner": self.planner,
+            **({"basis": self.basis} if self.basis != "cuboids" else {}),
             "sources": [list(names) for names in self.sources],
             "shares": [float(share) for share in self.shares],
             "max_variance": self.max_variance,

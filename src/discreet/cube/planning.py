@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import get_args
 
 from discreet.cube.noise_model import NoiseModel
-from discreet.cube.plan import CubePlan, Objective
+from discreet.cube.plan import Basis, CubePlan, Objective
 from discreet.cube.planners.all import share_among_all
 from discreet.cube.planners.base import give_all_to_base
 from discreet.cube.planners.bmax import bound_max
@@ -17,6 +17,7 @@ from discreet.cube.planners.most import publish_most_precise
 from discreet.cube.planners.optimal import optimise
 from discreet.cube.planners.pmost import precision_bound, publish_most
 from discreet.cube.planners.pmostg import publish_most_generally
+from discreet.cube.planners.residuals import can_measure_residuals, optimise_either
 from discreet.cube.planners.task import Planner, Shares, Task
 from discreet.errors import InvalidBudget, UnsupportedQuery
 from discreet.query.lattice import MAX_DIMENSIONS, Cuboids, Label, Lattice
@@ -75,7 +76,8 @@ def plan_cube(
             raise UnsupportedQuery("say up to which variance a cuboid is precise: bound=1000, --bound 1000")
         task = replace(task, bound=precision_bound(task))
     wide = lattice.dimensions > MAX_DIMENSIONS
-    sources, shares = _exact_shares(_planner(planner, task)(task), noise, wide)
+    basis, chosen = _chosen(planner, task)
+    sources, shares = _exact_shares(chosen, noise, wide)
     return CubePlan(
         planner=planner,
         lattice=lattice,
@@ -86,16 +88,19 @@ def plan_cube(
         shares=shares,
         expected=task.expected if expected else (),
         bound=task.bound,
+        basis=basis,
     )
 
 
-def _planner(name: str, task: Task) -> Planner:
-    """The planner of a name; for optimal, the one that suits the objective and the number of dimensions."""
+def _chosen(name: str, task: Task) -> tuple[Basis, Shares]:
+    """What a planner measures; optimal as it suits the objective, the noise and the number of dimensions."""
     if name != "optimal":
-        return PLANNERS[name]
+        return "cuboids", PLANNERS[name](task)
     if task.objective == "most":
-        return publish_most_precise
-    return optimise_few if is_few(task) else optimise
+        return "cuboids", publish_most_precise(task)
+    if can_measure_residuals(task):
+        return optimise_either(task)
+    return "cuboids", (optimise_few if is_few(task) else optimise)(task)
 
 
 def _exact_shares(shares: Shares, noise: NoiseModel, wide: bool) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:

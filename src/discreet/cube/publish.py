@@ -10,30 +10,29 @@ from discreet.cube.cube import Cube, Dimension, Origin
 from discreet.cube.exact import Known, impose
 from discreet.cube.memory import require_memory
 from discreet.cube.plan import CubePlan
-from discreet.cube.wide import is_wide, reconcile_few, roll_up_few
+from discreet.cube.wide import is_wide, join_residuals, reconcile_few, roll_up_few
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.progress import Progress, silent
-from discreet.query.lattice import Label
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Sum
+from discreet.query.query import Count, Residual, Sum
 from discreet.release.release import Release
 
 
 def measurements_of(plan: CubePlan, domain: Domain) -> Plan:
-    """One count (or sum) of everything by each source's dimensions, with its exact noise."""
+    """One count (or sum, or residual) of everything by each source's dimensions, with its exact noise."""
     noise = plan.noise
     if noise.continuous:
         raise UnsupportedQuery("a plan with continuous variances is for comparison only; plan again without")
-    laws = {share: noise.law(share) for share in set(plan.shares)}
+    laws = {share: noise.law(share) for share in set(plan.cell_shares.values())}
 
-    def query(names: tuple[Label, ...]) -> Count | Sum:
-        by, of = tuple(map(str, names)), noise.measure.of
-        return Count(domain.everything, by) if of is None else Sum(of, domain.everything, by)
+    def query(mask: int) -> Count | Residual | Sum:
+        by, of = tuple(map(str, plan.lattice.names_of(mask))), noise.measure.of
+        if of is not None:
+            return Sum(of, domain.everything, by)
+        return (Residual if plan.basis == "residuals" else Count)(domain.everything, by)
 
-    return Plan(
-        tuple(Measurement(query(names), laws[share]) for names, share in zip(plan.sources, plan.shares, strict=True))
-    )
+    return Plan(tuple(Measurement(query(mask), laws[share]) for mask, share in plan.cell_shares.items()))
 
 
 def publish_cube(
@@ -55,9 +54,13 @@ def publish_cube(
 
 
 def require_consistent(plan: CubePlan, consistent: bool) -> None:
-    """Raise UnsupportedQuery for a cube that is to agree with facts, but not with itself."""
+    """Raise UnsupportedQuery where a cube can only be a consistent one: it agrees with facts, or is of residuals."""
     if plan.known and not consistent:
         raise UnsupportedQuery("a cube that agrees with facts is a consistent one; plan without facts, or leave it so")
+    if plan.basis == "residuals" and not consistent:
+        raise UnsupportedQuery(
+            "this plan measures residuals, and a cube of them is a consistent one; leave it so, or choose planner all"
+        )
 
 
 def cube_of(
@@ -101,6 +104,8 @@ def cube_of(
 def cuboids_of(plan: CubePlan, sources: Iterable[Source], consistent: bool) -> dict[int, NDArray[np.float64]]:
     """The published cuboids: views of the one array, or each by itself where that would be too large."""
     lattice, variances, grain = plan.lattice, plan.source_variances, plan.noise.measure.grain
+    if plan.basis == "residuals":
+        return join_residuals(plan, sources)
     if is_wide(plan):
         made = reconcile_few(lattice, sources, variances, plan.published) if consistent else roll_up_few(plan, sources)
         return made if grain == 1 else {mask: cells * float(grain) for mask, cells in made.items()}

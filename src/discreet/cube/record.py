@@ -3,12 +3,13 @@
 import math
 from fractions import Fraction
 from itertools import groupby
-from typing import Any
+from typing import Any, get_args
 
 from discreet.cube.measure import COUNT, Measure
 from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
-from discreet.cube.plan import CubePlan
+from discreet.cube.plan import Basis, CubePlan
 from discreet.errors import ArchiveError, DiscreetError
+from discreet.exact import parse_exact
 from discreet.ledger.budget import Induced
 from discreet.query.lattice import MAX_DIMENSIONS, Label, Lattice
 
@@ -21,6 +22,7 @@ def plan_record(plan: CubePlan) -> Json:
     even = set(plan.weights) == {1.0}
     return {
         "planner": plan.planner,
+        **({"basis": plan.basis} if plan.basis != "cuboids" else {}),
         "dimensions": [[str(name), size] for name, size in zip(lattice.names, lattice.sizes, strict=True)],
         noise.currency: str(noise.budget),
         "neighbours": noise.neighbours,
@@ -54,7 +56,7 @@ def _measure_of(record: Json) -> Measure:
     if "sum" not in record:
         return COUNT
     summed = record["sum"]
-    move, grain = Fraction(summed["move"]), Fraction(summed["grain"])
+    move, grain = parse_exact(summed["move"]), parse_exact(summed["grain"])
     return Measure(str(summed["of"]), move, grain, summed["one_signed"], summed["complete"])
 
 
@@ -91,9 +93,16 @@ def _sources(plan: CubePlan) -> list[Json]:
     return lines
 
 
+def _basis(record: Json) -> Basis:
+    basis: Basis = record.get("basis", "cuboids")
+    if basis not in get_args(Basis):
+        raise ValueError
+    return basis
+
+
 def _shares(record: Json, lattice: Lattice) -> dict[int, Fraction]:
     return {
-        lattice.mask(*names): Fraction(source["share"])
+        lattice.mask(*names): parse_exact(source["share"])
         for source in record["sources"]
         for names in (source["cuboids"] if "cuboids" in source else [source["dimensions"]])
     }
@@ -106,7 +115,7 @@ def plan_of(record: Json) -> CubePlan:
         lattice = Lattice(sizes, names)
         model = LaplaceNoise if LaplaceNoise.currency in record else GaussianNoise
         induced = Induced(*record.get("induced", ()))
-        budget, whom = Fraction(record[model.currency]), (record["neighbours"], record["max_rows"])
+        budget, whom = parse_exact(record[model.currency]), (record["neighbours"], record["max_rows"])
         noise = model(budget, *whom, induced=induced, measure=_measure_of(record))
         published = lattice.choose(record["cuboids"])
         shares = _shares(record, lattice)
@@ -120,6 +129,7 @@ def plan_of(record: Json) -> CubePlan:
             shares=tuple(shares.values()),
             expected=tuple(record.get("expected", ())),
             bound=record.get("bound"),
+            basis=_basis(record),
             known=tuple((lattice.mask(*known["dimensions"]), known["fact"]) for known in record.get("known", ())),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, DiscreetError):

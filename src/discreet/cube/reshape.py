@@ -37,6 +37,8 @@ def require_shape(plan: CubePlan, norm: Norm, counts: Counts, consistent: bool =
     asked = f"norm {norm}" if counts == "real" else f"{counts} counts"
     if not consistent:
         raise UnsupportedQuery(f"{asked} are for a consistent cube; leave it so")
+    if plan.basis == "residuals":
+        raise UnsupportedQuery(f"{asked} are not made of residuals; plan fewer dimensions, or with planner all")
     if is_wide(plan):
         raise UnsupportedQuery(f"{asked} need all cuboids in one array; publish fewer dimensions")
     if plan.known:

@@ -31,14 +31,14 @@ SPARSER = 4
 def closure_cells(plan: CubePlan) -> int:
     """How many cells all subsets of the sources have together: at most, and exactly where there are many dimensions."""
     sizes = plan.lattice.sizes
-    if plan.lattice.dimensions > MAX_DIMENSIONS:
+    if plan.lattice.dimensions > MAX_DIMENSIONS or plan.basis == "residuals":
         return int(closure_of(plan.lattice, plan.source_masks).cells.sum())
     return sum(prod(sizes[axis] + 1 for axis in plan.lattice.axes(mask)) for mask in plan.source_masks)
 
 
 def is_wide(plan: CubePlan) -> bool:
     """Whether a plan's cuboids are better kept one by one than in the one array."""
-    if plan.lattice.dimensions > MAX_DIMENSIONS:
+    if plan.lattice.dimensions > MAX_DIMENSIONS or plan.basis == "residuals":
         return True
     listable = sum(3 ** mask.bit_count() for mask in plan.source_masks) <= MAX_PAIRS
     return listable and SPARSER * closure_cells(plan) < prod(plan.lattice.cube_shape)
@@ -54,6 +54,14 @@ def reconcile_few(
         precisions[components.closure.numbers[mask]] = 1 / variances[mask]
         components.add(mask, table, 1 / variances[mask])
     return components.joined(published, 1 / (components.closure.to_residuals @ precisions))
+
+
+def join_residuals(plan: CubePlan, sources: Iterable[Source]) -> dict[int, Cells]:
+    """The published cuboids from the residuals of all their subsets, views of one array."""
+    components = Components.empty(closure_of(plan.lattice, plan.source_masks))
+    for mask, residual in sources:
+        components.put(mask, residual)
+    return components.joined(plan.published, np.ones(len(components.closure.masks)))
 
 
 def roll_up_few(plan: CubePlan, sources: Iterable[Source]) -> dict[int, Cells]:
@@ -91,6 +99,15 @@ class Components:
         sizes, subsets = self._row(self.closure.numbers[mask])
         flat = np.ascontiguousarray(table, np.float64).reshape(-1)
         _split_into(flat, sizes, self.starts[subsets], weight, self.cells)
+
+    def put(self, mask: int, residual: NDArray[np.int64] | Cells) -> None:
+        """Set a subset's component to that of its residual. Noise does not add up to 0: what it adds up to is taken
+        off, for it tells nothing."""
+        component = residual / residual.size
+        for axis in range(component.ndim):
+            component -= component.mean(axis=axis, keepdims=True)
+        number = self.closure.numbers[mask]
+        self.cells[self.starts[number] : self.starts[number + 1]] = component.reshape(-1)
 
     def joined(self, published: Sequence[int], factors: Cells) -> dict[int, Cells]:
         """Cuboids from the components of their subsets, each × its factor. What is left here are not components."""

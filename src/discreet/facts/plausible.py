@@ -11,7 +11,8 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.facts.contradiction import roll_up
 from discreet.facts.facts import CountFact, Fact
-from discreet.query.query import Count
+from discreet.query.query import Count, Residual
+from discreet.query.residual import residual_of
 from discreet.release.release import Noisy, Release
 
 DOUBT = 100
@@ -49,6 +50,11 @@ def doubts(fact: Fact, releases: Iterable[Release], domain: Domain) -> tuple[Dou
 def _compared(fact: Fact, noisy: Noisy, domain: Domain) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Differences between a fact and a measurement, where both speak of the same people, with their variances."""
     query = noisy.measurement.query
+    if isinstance(query, Residual):
+        if query.by:
+            yield from _beside_residual(fact, query, noisy, domain)
+            return
+        query = Count(query.where)  # without axes they are the same
     if not isinstance(query, Count):
         return
     if isinstance(fact, CountFact):
@@ -64,6 +70,17 @@ def _compared(fact: Fact, noisy: Noisy, domain: Domain) -> Iterator[tuple[NDArra
         summed = np.asarray(noisy.units.sum(axis=gone), np.float64).transpose([kept.index(name) for name in common])
         draws = noisy.units.size // max(summed.size, 1)
         yield summed - roll_up(fact, common), np.full(summed.shape, draws * noisy.variance)
+
+
+def _beside_residual(
+    fact: Fact, query: Residual, noisy: Noisy, domain: Domain
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """A residual beside that of a cuboid that is known."""
+    if isinstance(fact, CountFact) or query.where != domain.everything or not set(query.by) <= set(fact.by):
+        return
+    known = [name for name in fact.by if name in query.by]
+    table = roll_up(fact, query.by).transpose([known.index(name) for name in query.by])
+    yield np.asarray(noisy.units - residual_of(table), np.float64), np.full(table.shape, noisy.variance)
 
 
 def _weights(fact: CountFact, query: Count, domain: Domain) -> NDArray[np.int64] | None:

@@ -1,16 +1,17 @@
 """Plans: what to measure and with how much noise. Public: made before the table is touched, and kept in the journal."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
 
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise
-from discreet.ledger.budget import Budget, Number, parse_exact
+from discreet.exact import parse_exact
+from discreet.ledger.budget import Budget, Number
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law, law_from_json, law_to_json
-from discreet.query.query import Count, Json, Quantile, Query, query_from_json, query_to_json
+from discreet.query.query import Count, Json, Quantile, Query, Residual, query_from_json, query_to_json
 from discreet.query.sensitivity import spends
 
 
@@ -48,14 +49,15 @@ class Plan:
         return [{"query": query_to_json(m.query), "noise": law_to_json(m.law)} for m in self.measurements]
 
     def condensed(self) -> list[Json]:
-        """The plan as the journal keeps it: counts in a row that differ in their groups alone are one line."""
+        """The plan as the journal keeps it: counts (or residuals) in a row that differ in groups alone are one line."""
         lines = []
         for _, run in groupby(enumerate(self.measurements), key=_likeness):
             measurements = [measurement for _, measurement in run]
             first = measurements[0]
             query = query_to_json(first.query)
             if len(measurements) > 1:
-                query = {"counts": {**query["count"], "by": [list(m.query.by) for m in measurements]}}
+                [(kind, fields)] = query.items()
+                query = {f"{kind}s": {**fields, "by": [list(m.query.by) for m in measurements]}}
             lines.append({"query": query, "noise": law_to_json(first.law)})
         return lines
 
@@ -66,27 +68,27 @@ class Plan:
 
 
 def _likeness(placed: tuple[int, Measurement]) -> tuple[object, ...]:
-    """Equal for counts of one region with the same noise; anything else is like itself alone."""
+    """Equal for counts, or residuals, of one region with the same noise; anything else is like itself alone."""
     place, measurement = placed
     query = measurement.query
-    return (query.where, measurement.law) if isinstance(query, Count) else (place,)
+    return (type(query), query.where, measurement.law) if isinstance(query, Count | Residual) else (place,)
 
 
 def _measurements(line: Json) -> Iterator[Measurement]:
     law = law_from_json(line["noise"])
-    if "counts" not in line["query"]:
+    [(kind, fields)] = line["query"].items()
+    if kind not in ("counts", "residuals"):
         yield Measurement(query_from_json(line["query"]), law)
         return
-    counts = line["query"]["counts"]
-    like = query_from_json({"count": {**counts, "by": ()}})
-    yield from (Measurement(Count(like.where, tuple(by)), law) for by in counts["by"])
+    like = query_from_json({kind.removesuffix("s"): {**fields, "by": ()}})
+    yield from (Measurement(replace(like, by=tuple(by)), law) for by in fields["by"])
 
 
 def exact_scale(value: Number, name: str = "scale") -> Fraction:
     """A positive, finite number, exactly: 0.1 as people write it is 1/10, not the double next to it."""
     try:
         scale = value if isinstance(value, Fraction) else parse_exact(str(value))
-    except (ArithmeticError, ValueError):
+    except ValueError:
         raise InvalidNoise(f"{name} must be a positive number such as 100 or 1/10") from None
     if scale <= 0:
         raise InvalidNoise(f"{name} must be above 0; the larger, the more noise and the less it spends")

@@ -13,6 +13,7 @@ from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
+from discreet.exact import parse_exact
 from discreet.query.subset import MOST_SUBSETS, Subset, subset_from_json, subset_to_json
 
 Json = dict[str, Any]
@@ -21,6 +22,14 @@ Json = dict[str, Any]
 @dataclass(frozen=True)
 class Count:
     """How many rows lie in `where`."""
+
+    where: Region
+    by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Residual:
+    """What the counts of `where` by some attributes tell that coarser ones do not; see `residual.py`."""
 
     where: Region
     by: tuple[str, ...] = ()
@@ -61,7 +70,7 @@ class SubsetCount:
             raise UnsupportedQuery("a count over subsets has no groups; ask for each with a condition of its own")
 
 
-Query = Count | Sum | Quantile | SubsetCount
+Query = Count | Residual | Sum | Quantile | SubsetCount
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,8 @@ def query_to_json(query: Query) -> Json:
     match query:
         case Count():
             return {"count": body}
+        case Residual():
+            return {"residual": body}
         case Sum():
             return {"sum": {**body, "of": query.of}}
         case Quantile():
@@ -118,13 +129,17 @@ def query_from_json(body: Json) -> Query:
     match kind:
         case "count":
             return Count(where, by)
+        case "residual":
+            return Residual(where, by)
         case "sum":
             return Sum(fields["of"], where, by)
         case "quantile":
-            return Quantile(fields["of"], Fraction(fields["level"]), where, by)
+            return Quantile(fields["of"], parse_exact(fields["level"]), where, by)
         case "subset_count":
             return SubsetCount(tuple(map(subset_from_json, fields["subsets"])), where)
-    raise UnsupportedQuery(f"a query of kind {kind!r}; this version knows count, sum, quantile and subset_count")
+    raise UnsupportedQuery(
+        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, quantile and subset_count"
+    )
 
 
 def answer_shape(query: Query, domain: Domain) -> tuple[int, ...]:

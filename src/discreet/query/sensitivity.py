@@ -4,7 +4,8 @@ Adding or removing one row at point p changes a query's answer by at most f(p), 
 f(p) = 1 on a Count's region, 0 outside; for a Sum f(p) is the larger |value| that a row with p's code can add. Laplace
 noise of scale λ on every group then bounds the pure privacy loss for that row by f(p)/λ, and Gaussian noise the
 concentrated one by f(p)²/(2σ²). An exponential mechanism of "scale" λ draws with Pr ∝ exp(u/(2λ·Δu)), so its loss is at
-most 1/λ on its region [cubes, Theorem 2.1.2, with the factor 2 that it lacks].
+most 1/λ on its region [cubes, Theorem 2.1.2, with the factor 2 that it lacks]. A row moves all numbers of a Residual:
+`residual.py` says how far.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,8 @@ from discreet.errors import UnsupportedQuery
 from discreet.ledger.budget import Budget
 from discreet.ledger.spend import units_up
 from discreet.noise.law import Law
-from discreet.query.query import Count, Quantile, Query, SubsetCount, Sum, grain_of
+from discreet.query.query import Count, Quantile, Query, Residual, SubsetCount, Sum, answer_shape, grain_of
+from discreet.query.residual import as_counts
 
 PIECES = 256
 """A Sum charges a box in at most so many pieces, each for the largest value in it: rounded up, never down."""
@@ -30,6 +32,10 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
     match query:
         case Count() | Quantile():
             amount = units_up(budget.loss(law, Fraction(1), one_signed=True))
+            yield from ((box, amount) for box in query.where.boxes)
+        case Residual():
+            alike = as_counts(law, answer_shape(query, domain), budget.neighbours)
+            amount = units_up(budget.loss(alike, Fraction(1), one_signed=True))
             yield from ((box, amount) for box in query.where.boxes)
         case SubsetCount():
             # A person's row moves each answer by at most 1, wherever it is: a query is one of T for everybody.

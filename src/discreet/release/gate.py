@@ -16,7 +16,8 @@ from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.bits import Bits, require_production
 from discreet.noise.law import Noise
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Quantile, Query, SubsetCount, Sum, answer_shape, require_in_domain
+from discreet.query.query import Count, Quantile, Query, Residual, SubsetCount, Sum, answer_shape, require_in_domain
+from discreet.query.residual import require_residual, residual_of
 from discreet.release.archive import Archive, Array
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
 from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
@@ -126,7 +127,7 @@ class Gate:
             draws = np.split(noise.sample(sum(sizes), self.bits), np.cumsum(sizes)[:-1])
             for place, drawn in zip(places, draws, strict=True):
                 shaped = drawn.reshape(exact[place].shape)
-                answers[place] = np.add(exact[place], shaped, out=shaped)
+                answers[place] = np.add(_answer_to(measurements[place].query, exact[place]), shaped, out=shaped)
         return [answers[place] for place in range(len(measurements))]
 
     def _require_measurable(self, plan: Plan) -> None:
@@ -139,6 +140,8 @@ class Gate:
                 require_drawable(measurement.query, self.domain)
             else:
                 noise_in_grains(measurement, self.domain)
+            if isinstance(measurement.query, Residual):
+                require_residual(answer_shape(measurement.query, self.domain))
         cells = sum(prod(answer_shape(m.query, self.domain)) for m in plan.measurements)
         if cells > RELEASE_CELLS:
             raise UnsupportedQuery(f"the answer would have {cells:,} cells; at most {RELEASE_CELLS:,} are released")
@@ -150,4 +153,11 @@ def _stands(charge: Charge) -> str:
 
 def _read_for(query: Query) -> Count | Sum | SubsetCount:
     """What is read exactly, in order to answer a query."""
+    if isinstance(query, Residual):
+        return Count(query.where, query.by)
     return histogram_of(query) if isinstance(query, Quantile) else query
+
+
+def _answer_to(query: Query, read: Array) -> Array:
+    """The exact answer to a query, from what was read for it."""
+    return residual_of(read) if isinstance(query, Residual) else read

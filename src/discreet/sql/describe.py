@@ -1,8 +1,8 @@
 """A query as the SQL that asks it: how journals, releases and answers name what was measured."""
 
-from discreet.domain.attribute import number_text
 from discreet.domain.domain import Domain
-from discreet.query.query import Count, Quantile, Query, SubsetCount, Sum
+from discreet.exact import number_text
+from discreet.query.query import Count, Quantile, Query, Residual, SubsetCount, Sum
 from discreet.sql.word import identifier, where_text
 
 
@@ -23,6 +23,8 @@ def _aggregate(query: Query) -> str:
     match query:
         case Count() | SubsetCount():
             return "COUNT(*)"
+        case Residual():
+            return "RESIDUAL(COUNT(*))"
         case Sum():
             return f"SUM({identifier(query.of)})"
         case Quantile():

@@ -6,7 +6,7 @@ one holds, and the Gaussian answer.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +44,17 @@ def is_few(task: Task) -> bool:
 
 @dataclass(frozen=True)
 class Slopes:
-    """The logarithm of an objective over the shares of a closure's subsets, as logits, with its gradient."""
+    """The logarithm of an objective over the shares of a closure's subsets, as logits, with its gradient.
+
+    Shares are those of cuboids; or of residuals, where `yields` has the precision that a whole share gives each.
+    """
 
     closure: Closure
     published: NDArray[np.int64]
     log_weights: Numbers
     power: int
     exponent: float | None
+    yields: Numbers | None = None
 
     @classmethod
     def of(cls, task: Task) -> "Slopes":
@@ -58,13 +62,27 @@ class Slopes:
         published = np.array([closure.numbers[mask] for mask in task.published])
         return cls(closure, published, log_weights_of(task), task.noise.power, EXPONENTS[task.objective])
 
+    def over_residuals(self, yields: Numbers) -> "Slopes":
+        """The same where each subset's share is for its own component alone."""
+        return replace(self, yields=yields)
+
+    def _to_components(self, precisions: Numbers) -> Numbers:
+        """The precision of every subset's component, from those of the sources."""
+        found: Numbers = self.closure.to_residuals @ precisions if self.yields is None else self.yields * precisions
+        return found
+
+    def _from_components(self, slope: Numbers) -> Numbers:
+        """The transpose."""
+        found: Numbers = self.closure.from_residuals @ slope if self.yields is None else self.yields * slope
+        return found
+
     def evaluate(self, logits: Numbers, r: float) -> tuple[float, Numbers]:
         """The power mean with exponent r, and its gradient; see `landscape.evaluate`."""
         highest = logits.max()
         parts = np.exp(np.maximum(logits - highest, ABSENT))
         precisions, total = parts**self.power, parts.sum()
         closure = self.closure
-        residuals = 1 / (closure.to_residuals @ precisions)
+        residuals = 1 / self._to_components(precisions)
         variances = (closure.to_variances @ residuals)[self.published]
         terms = self.log_weights * (r if self.exponent is None else 1) + r * np.log(variances)
         largest = terms.max()
@@ -72,13 +90,19 @@ class Slopes:
         norm = terms.sum()
         slope = np.zeros(len(logits))
         slope[self.published] = terms / variances / norm
-        slope = closure.from_residuals @ ((closure.from_variances @ slope) * residuals**2)
+        slope = self._from_components((closure.from_variances @ slope) * residuals**2)
         value = (largest + np.log(norm)) / r + self.power * np.log(total)
         return float(value), self.power * (parts / total - slope * precisions)
 
     def value(self, shares: Numbers) -> float:
         """The logarithm of the objective itself, up to a constant."""
         return self.evaluate(logits_of(shares), self.exponent or 1e12)[0]
+
+    def shares_by_number(self, shares: Shares) -> Numbers:
+        """Shares by mask as an array over all subsets."""
+        found = np.zeros(len(self.closure.masks))
+        found[[self.closure.numbers[mask] for mask in shares]] = [float(share) for share in shares.values()]
+        return found
 
     def descend(self, logits: Numbers, r: float) -> Numbers:
         """A point at the bottom of the valley that a point is in, for the power mean with exponent r."""
@@ -93,21 +117,19 @@ def optimise_few(task: Task) -> Shares:
     point = min(points, key=lambda point: slopes.evaluate(point, blunt)[0])
     for r in SHARPENING if slopes.exponent is None else ():
         point = slopes.descend(point, r)
-    return _by_mask(slopes, _rid_of_crumbs(slopes, shares_of(point)))
+    return by_mask(slopes, _rid_of_crumbs(slopes, shares_of(point)))
 
 
 def descend_few(task: Task, shares: Shares) -> Shares:
     """Better shares in the valley that some are in, for the largest weight × ratio."""
     slopes = Slopes.of(task)
-    point = np.zeros(len(slopes.closure.masks))
-    point[[slopes.closure.numbers[mask] for mask in shares]] = [float(share) for share in shares.values()]
-    point = logits_of(point)
+    point = logits_of(slopes.shares_by_number(shares))
     for r in (BLUNT, SHARPENING[1]):
         point = slopes.descend(point, r)
-    return _by_mask(slopes, _rid_of_crumbs(slopes, shares_of(point)))
+    return by_mask(slopes, _rid_of_crumbs(slopes, shares_of(point)))
 
 
-def _by_mask(slopes: Slopes, shares: Numbers) -> Shares:
+def by_mask(slopes: Slopes, shares: Numbers) -> Shares:
     return {slopes.closure.masks[number]: float(shares[number]) for number in np.flatnonzero(shares)}
 
 
@@ -134,10 +156,15 @@ def _finest(closure: Closure) -> NDArray[np.int64]:
 
 
 def _rid_of_crumbs(slopes: Slopes, shares: Numbers) -> Numbers:
-    """Shares without very small ones, where that is as good, and rounded so that few are different."""
+    """Shares without very small ones, where that is as good, and rounded."""
     kept = np.where(shares < CRUMB / np.count_nonzero(shares > 0), 0, shares)
     if (slopes.closure.to_residuals @ kept > 0).all() and slopes.value(kept) < slopes.value(shares) + AS_GOOD:
         shares = kept
+    return alike(shares)
+
+
+def alike(shares: Numbers) -> Numbers:
+    """Shares rounded so that few are different; those that are nothing are 0."""
     rounded = np.zeros_like(shares)
     there = shares > np.exp(ABSENT) * 2
     rounded[there] = np.exp(np.round(np.log(shares[there]) / np.log1p(ALIKE)) * np.log1p(ALIKE))
