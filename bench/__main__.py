@@ -31,7 +31,7 @@ def modules() -> list[str]:
 
 
 def measure(names: list[str], console: Console) -> dict[str, list[Figure]]:
-    """Every module's figures, with a line of progress that names what is being measured."""
+    """Every module's figures, kept as they come, with a line of progress that names what is being measured."""
     measured: dict[str, list[Figure]] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -41,6 +41,7 @@ def measure(names: list[str], console: Console) -> dict[str, list[Figure]]:
             for figure in importlib.import_module(f"bench.{name}").figures():
                 measured[name].append(figure)
                 progress.update(task, description=f"{name}: after {figure.name}")
+            save(name, measured[name])
             progress.remove_task(task)
     return measured
 
@@ -56,11 +57,10 @@ def report(measured: dict[str, list[Figure]]) -> Table:
     return table
 
 
-def save(measured: dict[str, list[Figure]]) -> None:
-    """Write the figures as JSON; those of modules that were not run this time stay as they were."""
+def save(name: str, figures: list[Figure]) -> None:
+    """Write a module's figures as JSON; those of the others stay as they were."""
     kept = json.loads(RESULTS.read_text())["figures"] if RESULTS.exists() else {}
-    for name, figures in measured.items():
-        kept[name] = [asdict(figure) | {"passed": figure.passed} for figure in figures]
+    kept[name] = [asdict(figure) | {"passed": figure.passed} for figure in figures]
     document = {"date": datetime.now(UTC).date().isoformat(), "machine": machine(), "figures": kept}
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
@@ -111,7 +111,6 @@ def main() -> int:
         console.print(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(modules())}")
         return 2
     measured = measure(names, console)
-    save(measured)
     console.print(report(measured))
     return 0 if all(figure.passed for figures in measured.values() for figure in figures) else 1
 

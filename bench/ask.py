@@ -1,12 +1,14 @@
-"""Asking: a fresh count beside the bare engine, and a GROUP BY of a thousand groups."""
+"""Asking: a fresh count beside the bare engine, a GROUP BY of a thousand groups, and one after very many others."""
 
 import os
+import random
 import sqlite3
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 
 import duckdb
@@ -17,6 +19,11 @@ from discreet.vault import Vault
 
 PEOPLE = 1_000_000
 ROUNDS = 200
+PAST = 100
+BANDS = [0, 5_000, 10_000, 15_000, 20_000, 30_000, 40_000, 60_000, 90_000, 150_000]
+"""Where the bins of income begin."""
+ASKED = [(20_000, 90_000), (10_000, 60_000), (5_000, 40_000), (15_000, 150_000), (30_000, 90_000)]
+REGIONS = ["'Northgate', 'Arden'", "'Belmont', 'Carrow', 'Dunmore'", "'Eastvale'", "'Isley', 'Kestrel Bay', 'Lowmarsh'"]
 
 
 def figures() -> Iterator[Figure]:
@@ -24,15 +31,15 @@ def figures() -> Iterator[Figure]:
         os.environ["XDG_STATE_HOME"] = folder
         home = Path(folder)
         write_census(home / "people.parquet", PEOPLE)
-        vault = Vault.init(
-            home / "vault",
-            table=home / "people.parquet",
-            domain=census_domain_path(),
-            epsilon=1000,
-            neighbours="replace",
-        )
+        vault = _vault(home, "vault")
         yield from _fresh_counts(vault, home)
         yield from _groups(vault)
+        yield from _after_many(_vault(home, "crowded"), _vault(home, "fresh"))
+
+
+def _vault(home: Path, name: str) -> Vault:
+    table, domain = home / "people.parquet", census_domain_path()
+    return Vault.init(home / name, table=table, domain=domain, epsilon=1000, neighbours="replace")
 
 
 def _fresh_counts(vault: Vault, home: Path) -> Iterator[Figure]:
@@ -89,6 +96,48 @@ def _groups(vault: Vault) -> Iterator[Figure]:
     yield Figure(
         "GROUP BY 1,200 groups: cost / one group's", float(answer.cost / Fraction(2, 1000)), 1, "lower", "×", note
     )
+
+
+def _after_many(crowded: Vault, fresh: Vault) -> Iterator[Figure]:
+    """The same questions to a vault that has answered many others as sharply, and to one that has answered none."""
+    for question in _overlapping():
+        crowded.ask(question, scale=100)
+    for by in ("age", "age, region"):
+        spent: list[list[float]] = []
+        for vault in (crowded, fresh):
+            questions = [f"SELECT {by}, COUNT(*) FROM people WHERE {_within(*band)} GROUP BY {by}" for band in ASKED]
+            spent.append([_seconds(lambda: vault.ask(question, scale=100)) for question in questions])  # noqa: B023
+        after, alone = map(statistics.median, spent)
+        groups = len(fresh.ask(questions[0], scale=100).rows)
+        yield Figure(
+            f"fresh GROUP BY of {groups:,} groups, after {PAST} overlapping questions / as the first ones",
+            after / alone,
+            4,
+            "lower",
+            "×",
+            f"{1e3 * after:.0f} ms and {1e3 * alone:.0f} ms, medians of {len(ASKED)}",
+        )
+
+
+def _overlapping() -> Iterator[str]:
+    """Questions whose bands of income, ages and regions overlap, none of them one of those that are asked later."""
+    rng = random.Random(7)
+    bands = [band for band in combinations(BANDS, 2) if band not in ASKED]
+    for number in range(PAST):
+        band = _within(*rng.choice(bands))
+        ages = "age BETWEEN {} AND {}".format(*sorted(rng.sample(range(100), 2)))
+        yield (
+            f"SELECT age, COUNT(*) FROM people WHERE {band} GROUP BY age",
+            f"SELECT age, region, COUNT(*) FROM people WHERE {ages} AND {band} GROUP BY age, region",
+            # Groups that are no boxes are kept one by one.
+            f"SELECT age, COUNT(*) FROM people WHERE region IN ({REGIONS[number % 4]}) OR {band} GROUP BY age",
+            f"SELECT income, COUNT(*) FROM people WHERE {ages} GROUP BY income",
+            f"SELECT COUNT(*) FROM people WHERE {ages} AND {band}",
+        )[number % 5]
+
+
+def _within(low: int, high: int) -> str:
+    return f"income >= {low} AND income < {high}"
 
 
 def _seconds(run: Callable[[], object]) -> float:

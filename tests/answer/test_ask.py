@@ -39,6 +39,14 @@ def test_a_sharper_wish_is_measured_anew_and_then_all_answers_are_combined(vault
     assert (combined.kind, combined.cost) == ("derived", 0)
 
 
+def test_answers_with_next_to_no_noise_are_combined_like_any_others(make_vault, people):
+    vault = make_vault(epsilon=100_000)
+    for condition in ("age < 5", "age >= 5"):
+        vault.ask(f"SELECT COUNT(*) FROM people WHERE {condition}", scale="1/2000")
+    assert vault.ask("SELECT COUNT(*) FROM people", scale="1/1000").value == len(people)
+    assert vault.ask("SELECT COUNT(*) FROM people", scale=1).value == len(people)
+
+
 def test_sums_of_released_groups_are_derived(vault):
     groups = vault.ask("SELECT age, COUNT(*) FROM people GROUP BY age", scale=5)
     total = vault.ask("SELECT COUNT(*) FROM people WHERE age <= 3", scale=20)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.answer import derive as derive_module
 from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
 from discreet.answer.index import Answers
@@ -170,6 +171,35 @@ def test_with_groups_it_is_unbiased_and_never_claims_less_than_the_least_varianc
     if found is not None:
         assert found.value == pytest.approx(exact(target), abs=1e-6)
         assert found.variance >= best_by_points(target, listed) * (1 - 1e-9)
+
+
+@given(st.lists(counts | unions | marginals, max_size=20), boxes(), st.sampled_from([0.3, 1.0, 3.0]))
+@settings(max_examples=200, deadline=None)
+def test_what_is_sharp_enough_is_found_all_the_same_where_the_rest_is_given_up_early(listed, asked, enough):
+    past, target = released(*listed), Region((asked,))
+    best, found = derive(target, past), derive(target, past, enough=enough)
+    if best is not None and best.variance <= enough:
+        assert found == best
+    else:
+        assert found is None or found == best
+
+
+def test_a_sharper_wish_than_any_corner_allows_is_given_up_before_the_search(monkeypatch):
+    past = released((LINE[0], 1.0), (LINE[1], 1.0))
+    monkeypatch.setattr(Answers, "linked", lambda *_, **__: pytest.fail("searched"))
+    assert derive(LINE[2], past, enough=0.9) is None
+
+
+def test_groups_that_stand_alike_to_what_was_released_are_solved_once():
+    ends = [(0, 3), (1, 3), (0, 1), (2, 3), (1, 2), (0, 0)]
+    past = released(*((box((0, 4), B, part), (0, 1), 1.0 + place) for place, part in enumerate(ends)))
+    derive_module._best_shares.cache_clear()
+    groups = [one((a, a), (b, b), C) for a in range(5) for b in range(3)]
+    found = [derive(group, past) for group in groups]
+    # Inside both axes, at the end of one of them, at the end of both: so many kinds of corners.
+    assert derive_module._best_shares.cache_info().misses == 3
+    assert [derived.value for derived in found] == pytest.approx([exact(group) for group in groups])
+    assert [derived.variance for derived in found] == pytest.approx([found[0].variance] * 15, rel=1e-12)
 
 
 @given(st.lists(counts | marginals, min_size=1, max_size=20), boxes(), st.integers(1, 4))

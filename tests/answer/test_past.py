@@ -175,7 +175,7 @@ def test_the_nearest_sum_of_groups_is_that_of_a_full_scan(listed, asked):
 def undone(turns):
     field = np.zeros(SHAPE, dtype=int)
     for corner, amount in turns.items():
-        field[corner] = amount
+        field.flat[corner] = amount
     for axis in range(field.ndim):
         field = field.cumsum(axis=axis)
     return field
@@ -201,6 +201,19 @@ def test_only_the_axes_that_restrict_a_box_make_corners():
     assert corners(Region((Box((2,) * 30, (4,) * 30),)), wide) is None
 
 
+@given(st.lists(st.tuples(st.lists(boxes(), min_size=1, max_size=2), st.sampled_from([1.0, 2.0, 4.0])), max_size=12))
+def test_a_corner_knows_the_precision_of_its_regions(listed):
+    past = Answers(SHAPE)
+    for number, (pieces, variance) in enumerate(listed):
+        past.add(PastAnswer(Region.of(pieces), 0, variance, (number, 0)))
+    at = {}
+    for part in past.regions:
+        for corner, turn in part.corners.items():
+            at[corner] = at.get(corner, 0) + turn**2 / part.variance
+    assert {corner: past.precision(corner) for corner in at} == pytest.approx(at)
+    assert past.precision(-1) == 0
+
+
 def test_readers_see_whole_answers_while_others_are_added():
     shape, past = (1000,), Answers((1000,))
     step = Metric.even(shape).step
@@ -213,6 +226,7 @@ def test_readers_see_whole_answers_while_others_are_added():
                     assert one.value in (0, one.box.low[0])
                     assert all(past.same(other.where) for other in past.beside(one.box))
                     past.groups.aligned(one.box)
+                    assert all(past.same(other.where) for other in past.linked(range(1000), 8))
         except Exception as failure:
             seen.append(failure)
 

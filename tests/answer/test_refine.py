@@ -175,6 +175,17 @@ class TestAnswers:
             vault.ask(by_age, refine=True)
         assert vault.ask("SELECT age, COUNT(*) FROM people WHERE age < 2 GROUP BY age", refine=True).rows
 
+    def test_groups_that_have_nothing_to_do_with_each_other_need_no_large_system(self, vault, monkeypatch):
+        by_age = "SELECT age, COUNT(*) FROM people WHERE {} GROUP BY age"
+        for condition in ("sex = 'F'", "sex IN ('F', 'M')", "income >= 20", "sex = 'M'", "sex = 'F' AND income < 20"):
+            vault.ask(by_age.format(condition), scale=20)
+        asked = by_age.format("sex IN ('F', 'M')")
+        whole = vault.ask(asked, refine=True)
+        monkeypatch.setattr(
+            combining, "DENSE_ENTRIES", 60
+        )  # of one age; the ten ages together have a hundred times that
+        assert [row.value for row in vault.ask(asked, refine=True).rows] == [row.value for row in whole.rows]
+
     @pytest.mark.parametrize("aggregate", ["COUNT(*)", "2 * COUNT(*)", "AVG(age)"])
     def test_no_groups_at_all_are_refined_to_no_rows(self, vault, aggregate):
         vault.ask(EVERYBODY, scale=20)
@@ -188,6 +199,15 @@ class TestAnswers:
         assert rest.value == 6000 - asked.value
         assert rest.only.high - rest.value == asked.only.high - asked.value
         assert rest.notes == ("made of 1 measurement and fact 4",)
+
+
+@pytest.mark.parametrize("mix", [combining.MIX, np.uint64(0)], ids=["mostly", "where numbers coincide"])
+def test_cells_of_one_kind_are_those_that_no_row_tells_apart(monkeypatch, mix):
+    monkeypatch.setattr(combining, "MIX", mix)
+    rows = np.random.default_rng(5).integers(-2, 3, (4, 300))
+    atoms = combining.one_of_each(list(rows))
+    assert {tuple(cell) for cell in rows[:, atoms].T} == {tuple(cell) for cell in rows.T}
+    assert len(atoms) == len({tuple(cell) for cell in rows.T})
 
 
 def test_the_command_line_refines(folder):  # noqa: ARG001

@@ -63,6 +63,31 @@ def test_variances_of_very_different_sizes_are_no_dependence(ratio):
     assert found.variance == pytest.approx(1 + 1 / ratio, rel=1e-9)
 
 
+def test_what_a_solver_could_not_compute_is_no_estimate(monkeypatch):
+    monkeypatch.setattr(linear._Solved, "__call__", lambda _, targets: np.full((2, targets.shape[1]), np.nan))
+    assert estimate([[1, 0], [1, 1]], [1, 1], [0, 1]) is None
+
+
+def test_what_shares_no_atom_is_solved_apart_and_only_if_it_is_needed(monkeypatch):
+    sizes: list[tuple[int, ...]] = []
+    solve = linear._solved
+
+    def noted(measurements, sharpness, targets):
+        sizes.append((*measurements.shape, targets.shape[1]))
+        return solve(measurements, sharpness, targets)
+
+    monkeypatch.setattr(linear, "_solved", noted)
+    blocks = [np.array([[1, 1], [1, 0], [0, 1]]), np.array([[1, 1, 1]]), np.array([[1, 1], [1, 0]]), np.zeros((0, 1))]
+    matrix = sparse.csr_array(sparse.block_diag(blocks))
+    targets = np.array([[1, 0, 0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1, 0, 1]], float)
+    first, second, third = linear.best_estimates(matrix, np.ones(6), targets)
+    assert sorted(sizes) == [(0, 1, 1), (2, 2, 2), (3, 2, 2)]
+    assert first.variance == pytest.approx(2 / 3)
+    assert second.variance == pytest.approx(2 / 3 + 2)
+    assert np.allclose(second.coefficients, [2 / 3, 1 / 3, 1 / 3, 0, 1, -1])
+    assert third is None  # nothing measures the last atom
+
+
 systems = st.integers(1, 7).flatmap(
     lambda atoms: st.tuples(
         st.lists(st.lists(st.integers(-1, 1), min_size=atoms, max_size=atoms), min_size=1, max_size=9),

@@ -55,14 +55,19 @@ def test_only_the_domain_decides_whether_sums_are_held(shape, fits):
     assert RunningSums.fit(domain_of(shape)) is fits
 
 
-def test_after_many_reads_counts_come_without_the_engine_and_are_the_same(monkeypatch):
+@pytest.mark.parametrize("held_at_once", [False, True])
+def test_after_many_reads_or_at_once_counts_come_without_the_engine_and_are_the_same(monkeypatch, held_at_once):
     rng = np.random.default_rng(3)
     columns = {name: rng.integers(0, n, 500) for name, n in zip(DOMAIN.names, SHAPE, strict=True)}
     table = open_table(pa.table(columns), DOMAIN)
     asked = [Count(DOMAIN.slab("a0", 1, 2)), Count(DOMAIN.slab("a3", 0, 3), ("a1", "a0")), Count(Region(()), ("a2",))]
     before = table.evaluate(asked)
-    for _ in range(table_module.MANY_READS):
-        table.evaluate(asked[:1])
+    if held_at_once:
+        table = open_table(pa.table(columns), DOMAIN)
+        table.hold()
+    else:
+        for _ in range(table_module.MANY_READS):
+            table.evaluate(asked[:1])
     sums = table.evaluate([Sum("a3", DOMAIN.everything)])
     monkeypatch.setattr(table_module.Table, "_run", lambda *_: pytest.fail("the engine was asked"))
     for one, other in zip(before, table.evaluate(asked), strict=True):

@@ -13,8 +13,8 @@ from itertools import combinations
 from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing
-from discreet.answer.known import Known, groups_of
-from discreet.answer.past import PastAnswer
+from discreet.answer.known import Known
+from discreet.answer.past import PastAnswer, groups_of
 from discreet.answer.policy import Policy
 from discreet.answer.relax import relax
 from discreet.domain.domain import Domain
@@ -98,8 +98,9 @@ def decide(laws: dict[Query, Law], desk: Desk) -> Decision:
     free: dict[Cell, Estimate | Picked] = {}
     needed: dict[Cell, Region] = {}
     for query, law in laws.items():
+        wanted = law if isinstance(law, Exponential) else law.times(1 / desk.grain(query))
         for codes, region in groups_of(query.by, query.where, desk.domain):
-            found = _free(query, region, law, desk)
+            found = _free(query, region, wanted, desk)
             if found is None:
                 needed[query, codes] = region
             else:
@@ -109,6 +110,7 @@ def decide(laws: dict[Query, Law], desk: Desk) -> Decision:
 
 
 def _free(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | Picked | None:
+    """A number that need not be measured, for what is public is as sharp as this law, which is in grains."""
     if not region:
         return nothing(region)
     match query, law:
@@ -116,20 +118,18 @@ def _free(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | Pick
             found = desk.known.quantile(replace(query, where=region, by=()))
             return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= law.scale else None
         case ((Count() | Sum()), (Laplace() | Gaussian())):
-            return _free_number(query, region, law, desk)
+            return _free_number(query, region, law.variance, desk)
     return None
 
 
-def _free_number(query: Count | Sum, region: Region, noise: Noise, desk: Desk) -> Estimate | None:
-    grain = desk.grain(query)
-    enough = noise.times(1 / grain).variance
+def _free_number(query: Count | Sum, region: Region, enough: float, desk: Desk) -> Estimate | None:
     same = desk.known.same(query, region)
     if same is not None and same.variance <= enough:
         draw = desk.known.noise(same.source)
-        return in_grains(Estimate(same.value, same.variance, "repeated", region, draw), grain)
-    derived = derive(region, desk.known.of(query))
+        return in_grains(Estimate(same.value, same.variance, "repeated", region, draw), desk.grain(query))
+    derived = derive(region, desk.known.of(query), enough=enough)
     if derived is not None and derived.variance <= enough:
-        return in_grains(Estimate(derived.value, derived.variance, "derived", region), grain)
+        return in_grains(Estimate(derived.value, derived.variance, "derived", region), desk.grain(query))
     return None
 
 

@@ -9,8 +9,8 @@ from discreet.answer.policy import Wish, deviations
 from discreet.answer.reply import Answer, Explanation, Forecast
 from discreet.answer.rows import Rows
 from discreet.answer.scales import elementary, scales_for
-from discreet.domain.attribute import equals_text
 from discreet.errors import BudgetExceeded
+from discreet.exact import equals_text
 from discreet.noise.law import Exponential, Law
 from discreet.query.query import Quantile, Query
 from discreet.sql.question import AggregateColumn, Question

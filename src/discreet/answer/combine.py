@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from discreet.answer.derive import linked
 from discreet.answer.grid import Grid, Ints, Terms
 from discreet.answer.index import Answered, Answers, corners
 from discreet.answer.past import Block, Source
+from discreet.answer.residuals import Axes, Table
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.facts.facts import CuboidFact, Fact
-from discreet.facts.linear import DENSE_ENTRIES, Estimate, best_estimates
+from discreet.facts.linear import DENSE_ENTRIES, Estimate, best_estimates, separate
 
 MOST_REGIONS = 512
 """Of more answered regions than this, those nearest to what is asked are combined."""
@@ -29,6 +29,9 @@ MOST_LABELS = 1 << 24
 
 MOST_ALONE = 16
 """So many targets that do not fit into one system are solved one after another: each may take seconds."""
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, odd: labels in a row, taken for digits in this base, hardly ever make the same number."""
 
 SHARE = 1e-8
 """A smaller share than this is what exact measurements leave to noisy ones, for rounding."""
@@ -63,6 +66,8 @@ class _Told:
     """How many draws of noise are in each sum."""
     sources: frozenset[Source] = frozenset()
     facts: frozenset[int] = frozenset()
+    mixing: NDArray[np.float64] | None = None
+    """What is measured of those sums: a row for each number; where there is none, the sums themselves."""
 
     def rows(self, atoms: NDArray[np.intp]) -> sparse.csr_array:
         """A row for each sum, a column for each atom; `atoms` are cells, one of each kind."""
@@ -70,7 +75,8 @@ class _Told:
         inside = np.flatnonzero(labels)
         rows = labels[inside] - 1 if self.grouped else np.zeros_like(inside)
         times = np.ones(len(inside)) if self.grouped else labels[inside].astype(np.float64)
-        return sparse.csr_array((times, (rows, inside)), shape=(len(self.values), len(atoms)))
+        sums = sparse.csr_array((times, (rows, inside)), shape=(len(self.values), len(atoms)))
+        return sums if self.mixing is None else sparse.csr_array(self.mixing @ sums.toarray())
 
 
 def combine(targets: Sequence[Terms], past: Answers, facts: Sequence[Fact], domain: Domain) -> list[Combined | None]:
@@ -82,7 +88,7 @@ def combine(targets: Sequence[Terms], past: Answers, facts: Sequence[Fact], doma
         return []
     chosen = _nearest(targets, past)
     while True:
-        told = _told(targets, chosen, past.groups.blocks, facts, domain)
+        told = _told(targets, chosen, past, facts, domain)
         found = None if told is None else _solved(targets, *told)
         if found is not None:
             complete = len(chosen) == len(past.regions)
@@ -104,25 +110,30 @@ def _nearest(targets: Sequence[Terms], past: Answers) -> Sequence[Answered]:
     if len(past.regions) <= MOST_REGIONS:
         return past.regions
     start = {at for terms in targets for _, region in terms for at in corners(region, past.shape) or {}}
-    return linked(start, past, MOST_REGIONS)
+    return past.linked(start, MOST_REGIONS)
 
 
 def _told(
     targets: Sequence[Terms],
     regions: Sequence[Answered],
-    blocks: Sequence[Block],
+    past: Answers,
     facts: Sequence[Fact],
     domain: Domain,
 ) -> tuple[Grid, list[_Told]] | None:
     """The grid and what is said of its cells; None where that is too much."""
+    blocks = past.groups.blocks
     sums: list[Terms] = [*targets, *(((1, part.where),) for part in regions)]
     sums += [fact.terms for fact in facts if not isinstance(fact, CuboidFact)]
     boxes = [box for terms in sums for _, region in terms for box in region.boxes]
     grid = Grid.of([*boxes, *(block.where for block in blocks)], domain.shape)
-    if grid.cells * (len(sums) + len(blocks) + len(facts)) > MOST_LABELS:
+    cut = {axis for axis, intervals in enumerate(grid.shape) if intervals > 1}
+    # Where the grid does not cut one of its axes, a residual adds up to 0.
+    residuals = [one for together in past.residuals for one in together.within(cut)]
+    if grid.cells * (len(sums) + len(blocks) + len(residuals) + len(facts)) > MOST_LABELS:
         return None
     told = [_by_region(part, grid) for part in regions]
     told += [_by_block(block, grid) for block in blocks]
+    told += [_by_residual(axes, table, grid, domain) for axes, table in residuals]
     told += [_by_fact(fact, grid, domain) for fact in facts]
     return grid, told
 
@@ -140,6 +151,18 @@ def _by_block(block: Block, grid: Grid) -> _Told:
     return _Told(labels, True, sums.astype(np.float64), variances, counts, frozenset({block.source}))
 
 
+def _by_residual(axes: Axes, table: Table, grid: Grid, domain: Domain) -> _Told:
+    """The sums of a residual's numbers over the grid's intervals: each tells of all sums of counts over these."""
+    labels, sums, counts = grid.groups(domain.everything.boxes[0], axes, table.units)
+    mixing: NDArray[np.float64] = np.ones((1, 1))
+    for axis in axes:
+        lengths = np.diff(np.append(grid.starts[axis], grid.sizes[axis]))
+        along = grid.sizes[axis] * np.eye(len(lengths)) - lengths[:, None]
+        mixing = np.asarray(np.kron(mixing, along), np.float64)
+    variances, sources = np.float64(table.variance) * counts, frozenset({table.source})
+    return _Told(labels, True, sums.astype(np.float64), variances, counts, sources, mixing=mixing)
+
+
 def _by_fact(fact: Fact, grid: Grid, domain: Domain) -> _Told:
     number = frozenset({fact.number})
     if isinstance(fact, CuboidFact):
@@ -153,20 +176,39 @@ def _by_fact(fact: Fact, grid: Grid, domain: Domain) -> _Told:
 def _solved(targets: Sequence[Terms], grid: Grid, told: Sequence[_Told]) -> list[Combined | None] | None:
     """None where the system is too large for its solver."""
     wanted = np.array([grid.times(terms) for terms in targets])
-    _, atoms = np.unique(np.vstack([wanted, *(one.labels for one in told)]), axis=1, return_index=True)
+    atoms = one_of_each([*wanted, *(one.labels for one in told)])
     rows = sum(len(one.values) for one in told)
-    if rows * len(atoms) > DENSE_ENTRIES:
+    # Residuals connect everything, in dense rows.
+    connected = any(one.mixing is not None for one in told)
+    if len(targets) * rows > MOST_LABELS or (connected and rows * len(atoms) > DENSE_ENTRIES):
         return None
     empty = sparse.csr_array((0, len(atoms)))
     matrix = sparse.vstack([empty, *(one.rows(atoms) for one in told)], format="csr")
     variances = np.concatenate([np.zeros(0), *(one.variances for one in told)])
-    estimates = best_estimates(matrix, variances, wanted[:, atoms].astype(np.float64))
+    asked = wanted[:, atoms].astype(np.float64)
+    if any(len(part) * len(over) > DENSE_ENTRIES for part, over in separate(matrix, asked)):
+        return None
+    estimates = best_estimates(matrix, variances, asked)
     return [None if estimate is None else _combined(estimate, told) for estimate in estimates]
 
 
+def one_of_each(rows: Sequence[Ints]) -> NDArray[np.intp]:
+    """A cell of each kind: those that no row tells apart are one.
+
+    To sort cells by all their labels takes long: they are sorted by one number that is made of them, and compared.
+    """
+    key = np.zeros(len(rows[0]), np.uint64)
+    for row in rows:
+        key = key * MIX + row.astype(np.uint64)
+    _, atoms, kind = np.unique(key, return_index=True, return_inverse=True)
+    if all(np.array_equal(row[atoms][kind], row) for row in rows):
+        return atoms
+    return np.unique(np.vstack(rows), axis=1, return_index=True)[1]
+
+
 def _combined(estimate: Estimate, told: Sequence[_Told]) -> Combined:
-    ends = np.cumsum([len(one.values) for one in told])[:-1]
-    shares = list(zip(told, np.split(estimate.coefficients, ends), strict=True))
+    ends = np.cumsum([0, *(len(one.values) for one in told)])
+    shares = [(told[at], estimate.coefficients[ends[at] : ends[at + 1]]) for at in _taking_part(estimate, ends)]
     value = sum(float(share @ one.values) for one, share in shares)
     used = [(one, share) for one, share in shares if np.any(np.abs(share) > SHARE)]
     noisy = [one for one, share in used if one.sources] if estimate.variance else []
@@ -178,6 +220,11 @@ def _combined(estimate: Estimate, told: Sequence[_Told]) -> Combined:
         frozenset[int]().union(*(one.facts for one, _ in used)),
         draw,
     )
+
+
+def _taking_part(estimate: Estimate, ends: Ints) -> NDArray[np.intp]:
+    """Which of all that is told has a share, of those that end where `ends` say: of very much, mostly little."""
+    return np.unique(np.searchsorted(ends, np.flatnonzero(estimate.coefficients), "right") - 1)
 
 
 def _single_draw(used: Sequence[tuple[_Told, NDArray[np.float64]]]) -> Source | None:

@@ -59,7 +59,7 @@ class Compound:
         return len(self.plus) + len(self.minus)
 
     @property
-    def value(self) -> int:
+    def value(self) -> float:
         """The synthetic answer: no bias for the count of `difference` [relaxation, Equation 12]."""
         return sum(answer.value for answer in self.plus) - sum(answer.value for answer in self.minus)
 

@@ -5,17 +5,26 @@ up the region has its share, so that the variance is never above the compound's.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from math import inf
 
 import numpy as np
 
 from discreet.answer.index import Answered, Answers, Corner, corners
-from discreet.answer.past import PastAnswer
-from discreet.domain.region import Region
+from discreet.answer.past import Block, PastAnswer
+from discreet.domain.region import Box, Region
 
 MOST_REGIONS = 128
 """At most this many answered regions are combined: those that are the fewest shared corners away from the target."""
+
+DESIGNS = 256
+"""So many solutions are remembered, for what stands alike to what was released."""
+
+ROUNDING = 1e-9
+"""Variances this close to each other, relatively, may be equal."""
 
 NEGLIGIBLE = 1e-12
 """A share below this is the arithmetic's rounding of 0."""
@@ -38,35 +47,107 @@ class Derived:
         )
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _GroupSum:
+    """The sum of those of a GROUP BY's groups that make up a box, as a part to combine."""
+
+    block: Block
+    box: Box
+    corners: Mapping[Corner, int]
+    variance: float
+
+    @property
+    def answers(self) -> tuple[PastAnswer, ...]:
+        return (self.block.total(self.box),)
+
+
+_Part = Answered | _GroupSum
+
+
 def derive(
-    target: Region, past: Answers, known: Sequence[PastAnswer] = (), most_regions: int = MOST_REGIONS
+    target: Region,
+    past: Answers,
+    known: Sequence[PastAnswer] = (),
+    enough: float = inf,
+    most_regions: int = MOST_REGIONS,
 ) -> Derived | None:
     """The least-variance unbiased estimate of a region's count from released answers, or None where none is found.
 
-    Every answer to the region itself has a share in it, every GROUP BY whose groups make up the region, and every
-    sum, difference or other linear combination of answered regions and such groups that comes to it. `known` are
-    answers that are certainly looked at: given a compound's own, a result is never worse than the compound.
+    Every answer to the region itself has a share in it, every GROUP BY whose groups make up the region, every release
+    whose residuals do, and every sum, difference or other linear combination of answered regions and such groups that
+    comes to it. `known` are answers that are certainly looked at: given a compound's own, a result is never worse than
+    the compound. A variance above `enough` is of no use to the caller: where it is soon seen that counts cannot bring
+    it down to that, they are left out.
 
     What it misses, for the work to be bounded: combinations that need more than `most_regions` regions or a region
     with more than MOST_CORNERS corners, and groups outside the target.
     """
     if not target:
         return Derived.of(())
+    # Estimates from one release's residuals are not independent of each other: it has a share once.
+    used = {answer.source for answer in known}
+    made = [together.total(target) for together in past.residuals if together.source not in used]
+    others = [answer for answer in made if answer is not None]
+    missing = 1 / enough - sum(1 / answer.variance for answer in others)
+    found = _from_counts(target, past, known, 1 / missing if missing > 0 else inf, most_regions)
+    return _joined(found, others)
+
+
+def _joined(found: Derived | None, others: Sequence[PastAnswer]) -> Derived | None:
+    """An estimate with further answers to the same region that are independent of it, each by its precision."""
+    if found is None:
+        return _average(others)
+    if not others or not found.variance:
+        return found
+    precision = 1 / found.variance + sum(1 / answer.variance for answer in others)
+    share = 1 / found.variance / precision
+    return Derived.of(
+        [
+            *((share * own, answer) for own, answer in found.terms),
+            *((1 / answer.variance / precision, answer) for answer in others),
+        ]
+    )
+
+
+def _from_counts(
+    target: Region, past: Answers, known: Sequence[PastAnswer], enough: float, most_regions: int
+) -> Derived | None:
+    """The same from counts alone, those of regions and of groups."""
     turns = corners(target, past.shape)
     if turns is None:
         return _average(_answers_to(target, past))
-    given = [_part_with(answer, past) for answer in (*past.same(target)[:1], *known)]
+    given: list[_Part] = [_part_with(answer, past) for answer in (*past.same(target)[:1], *known)]
     if not all(part.corners for part in given):
         return None
-    given += _from_groups(target, past, known, most_regions)
+    sums = _from_groups(target, past, known, most_regions)
+    given += sums
     reached = {corner for part in given for corner in part.corners}
-    if not all(corner in reached or past.crowd(corner) for corner in turns):
+    if not all(corner in reached or past.precision(corner) for corner in turns):
         return None
-    near = linked(reached.union(turns), past, most_regions)
+    if not known and _least_variance(turns, sums, past.precision) > enough:
+        return None
+    near = past.linked(reached.union(turns), most_regions, useful=True)
     useful = _peeled([*dict.fromkeys([*given, *near])], turns)
     if all(part.corners == turns for part in useful):
         return _average([answer for part in useful for answer in part.answers])
+    if _least_variance(turns, useful) > enough:
+        return None
     return _combined(useful, turns)
+
+
+def _least_variance(
+    turns: Mapping[Corner, int], parts: Iterable[_Part], precision: Callable[[Corner], float] = lambda _: 0.0
+) -> float:
+    """No unbiased combination has less variance than this. `precision` is that of further parts at a corner.
+
+    The shares a of parts with c at a corner come to the target's t there, and t² = (Σ a·c)² is at most Σ a²·variance
+    times the precision Σ c²/variance (Cauchy, Schwarz): the poorest corner says the most.
+    """
+    at = {corner: precision(corner) for corner in turns}
+    for part in parts:
+        for corner in part.corners.keys() & turns.keys():
+            at[corner] += part.corners[corner] ** 2 / part.variance
+    return max(turn * turn / at[corner] for corner, turn in turns.items()) * (1 - ROUNDING)
 
 
 def _answers_to(target: Region, past: Answers) -> list[PastAnswer]:
@@ -82,7 +163,7 @@ def _answers_to(target: Region, past: Answers) -> list[PastAnswer]:
     return found
 
 
-def _from_groups(target: Region, past: Answers, known: Sequence[PastAnswer], most: int) -> list[Answered]:
+def _from_groups(target: Region, past: Answers, known: Sequence[PastAnswer], most: int) -> list[_GroupSum]:
     """Of every GROUP BY, the groups inside one of the target's boxes, if they make up a box; the largest ones first.
 
     Sums with groups in common are not independent: whatever overlaps a known sum of the same measurement stays out.
@@ -94,62 +175,35 @@ def _from_groups(target: Region, past: Answers, known: Sequence[PastAnswer], mos
         if not any(answer.source == block.source and inside.intersect(answer.box) for answer in known)
     ]
     found.sort(key=lambda pair: -pair[1].volume)
-    return [_single(block.total(inside), past) for block, inside in found[:most]]
+    return [
+        _GroupSum(block, inside, corners(Region((inside,)), past.shape) or {}, block.variance_of(inside))
+        for block, inside in found[:most]
+    ]
 
 
 def _part_with(answer: PastAnswer, past: Answers) -> Answered:
     """All answers to the region of a released one; a sum of groups stays by itself."""
     known = past.answered(answer.where)
-    return known if known is not None and answer in known.answers else _single(answer, past)
-
-
-def _single(answer: PastAnswer, past: Answers) -> Answered:
+    if known is not None and answer in known.answers:
+        return known
     return Answered(answer.where, corners(answer.where, past.shape) or {}, (answer,))
 
 
-def linked(start: set[Corner], past: Answers, most: int) -> list[Answered]:
-    """Answered regions that have corners in common with the start, or with one another, nearest first.
-
-    Of many at the same distance, those on the corners with the fewest regions come first: there is the least choice. A
-    region with a corner that nothing else has is left out: nothing could cancel it.
-    """
-    found: list[Answered] = []
-    met: set[Answered] = set()
-    seen, frontier = set(start), start
-    while frontier and len(found) < most:
-        links = Counter[Answered]()
-        for corner in sorted(frontier, key=past.crowd):
-            links.update(part for part in past.at(corner, most) if part not in met)
-            if len(links) >= most:
-                break
-        met.update(links)
-        before = len(found)
-        for part, _ in links.most_common():
-            if len(found) < most and all(corner in start or past.crowd(corner) > 1 for corner in part.corners):
-                found.append(part)
-        frontier = {corner for part in found[before:] for corner in part.corners} - seen
-        seen |= frontier
-    return found
-
-
-def _peeled(parts: Sequence[Answered], turns: Mapping[Corner, int]) -> list[Answered]:
+def _peeled(parts: Sequence[_Part], turns: Mapping[Corner, int]) -> list[_Part]:
     """The parts that can have a share: again and again without those with a corner that no other part has.
 
     None at all where the target itself has such a corner.
     """
-    owners = dict.fromkeys(turns, 1)
-    for part in parts:
-        for corner in part.corners:
-            owners[corner] = owners.get(corner, 0) + 1
     left = list(parts)
     while True:
-        lonely = {part for part in left if any(owners[corner] == 1 for corner in part.corners)}
-        if not lonely:
-            return left if all(owners[corner] > 1 for corner in turns) else []
-        for part in lonely:
-            for corner in part.corners:
-                owners[corner] -= 1
-        left = [part for part in left if part not in lonely]
+        owners = Counter(chain(turns, *(part.corners for part in left)))
+        lonely = {corner for corner, count in owners.items() if count == 1}
+        if not lonely.isdisjoint(turns):
+            return []
+        kept = [part for part in left if lonely.isdisjoint(part.corners)]
+        if len(kept) == len(left):
+            return left
+        left = kept
 
 
 def _average(answers: Sequence[PastAnswer]) -> Derived | None:
@@ -160,28 +214,43 @@ def _average(answers: Sequence[PastAnswer]) -> Derived | None:
     return Derived.of([(1 / answer.variance / precision, answer) for answer in answers])
 
 
-def _combined(parts: Sequence[Answered], turns: Mapping[Corner, int]) -> Derived | None:
+def _combined(parts: Sequence[_Part], turns: Mapping[Corner, int]) -> Derived | None:
     """The best combination of parts whose corners come to the target's; None where none does."""
-    from scipy import sparse  # solvers take long to import, and most answers need none
-
-    from discreet.facts.linear import best_estimate
-
     columns: dict[Corner, int] = {}
-    for corner in (*turns, *(corner for part in parts for corner in part.corners)):
+    for corner in chain(turns, *(part.corners for part in parts)):
         columns.setdefault(corner, len(columns))
-    entries = [(row, columns[corner], sign) for row, part in enumerate(parts) for corner, sign in part.corners.items()]
-    rows, at, signs = zip(*entries, strict=True)
-    matrix = sparse.csr_array((np.array(signs, dtype=np.float64), (rows, at)), shape=(len(parts), len(columns)))
-    target = np.zeros(len(columns))
-    target[: len(turns)] = list(turns.values())
-    estimate = best_estimate(matrix, np.array([part.variance for part in parts]), target)
-    if estimate is None:
+    rows = np.repeat(np.arange(len(parts)), [len(part.corners) for part in parts])
+    at = [columns[corner] for part in parts for corner in part.corners]
+    signs = [sign for part in parts for sign in part.corners.values()]
+    design = np.array([rows, at, signs], np.int32)
+    variances = np.array([part.variance for part in parts])
+    shares = _best_shares(design.tobytes(), variances.tobytes(), tuple(turns.values()), len(columns))
+    if shares is None:
         return None
     return Derived.of(
         [
-            (float(share) * part.variance / answer.variance, answer)
-            for part, share in zip(parts, estimate.coefficients, strict=True)
+            (share * part.variance / answer.variance, answer)
+            for part, share in zip(parts, shares, strict=True)
             if abs(share) > NEGLIGIBLE
             for answer in part.answers
         ]
     )
+
+
+@lru_cache(DESIGNS)
+def _best_shares(design: bytes, variances: bytes, turns: tuple[int, ...], columns: int) -> tuple[float, ...] | None:
+    """The shares of parts, of which `design` has (row, column, sign) of each corner; the target has the first columns.
+
+    The groups of a GROUP BY mostly stand alike to what was released, each at its own place: one solution serves them.
+    """
+    from scipy import sparse  # solvers take long to import, and most answers need none
+
+    from discreet.facts.linear import best_estimate
+
+    rows, at, signs = np.frombuffer(design, np.int32).reshape(3, -1)
+    noise = np.frombuffer(variances)
+    matrix = sparse.csr_array((signs.astype(np.float64), (rows, at)), shape=(len(noise), columns))
+    target = np.zeros(columns)
+    target[: len(turns)] = turns
+    estimate = best_estimate(matrix, noise, target)
+    return None if estimate is None else tuple(estimate.coefficients.tolist())

@@ -1,18 +1,19 @@
 """The public, growing set of released answers, with an index for each way in which they are looked for."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
-from math import prod
 from threading import Lock
 
 from discreet.answer.groups import Groups
+from discreet.answer.links import Links
 from discreet.answer.nearest import NearestBoxes
 from discreet.answer.past import Block, PastAnswer
+from discreet.answer.residuals import Together
 from discreet.domain.region import Box, Region
 
-Corner = tuple[int, ...]
+Corner = int
+"""A point by its place in the domain, the last axis running fastest: much quicker to look up than its codes."""
 
 MOST_CORNERS = 64
 """A region with more corners than this is found as a whole, not as a part of another one."""
@@ -25,19 +26,18 @@ def corners(region: Region, shape: tuple[int, ...]) -> dict[Corner, int] | None:
     low … high of an axis has +1 at low and −1 at high+1, which falls off the end where high is the last code: so a box
     has at most 2^k corners, k the number of axes that restrict it. None where its boxes have more than MOST_CORNERS.
     """
-    boxes = [
-        [
-            ((low, 1), (high + 1, -1)) if high + 1 < size else ((low, 1),)
-            for low, high, size in zip(box.low, box.high, shape, strict=True)
-        ]
-        for box in region.boxes
-    ]
-    if sum(prod(map(len, ends)) for ends in boxes) > MOST_CORNERS:
-        return None
-    found: dict[Corner, int] = defaultdict(int)
-    for ends in boxes:
-        for corner in product(*ends):
-            found[tuple(at for at, _ in corner)] += prod(turn for _, turn in corner)
+    found: dict[Corner, int] = {}
+    left = MOST_CORNERS
+    for box in region.boxes:
+        turns = [(0, 1)]
+        for low, high, size in zip(box.low, box.high, shape, strict=True):
+            closing = [(at * size + high + 1, -turn) for at, turn in turns] if high + 1 < size else []
+            turns = [(at * size + low, turn) for at, turn in turns] + closing
+            if len(turns) > left:
+                return None
+        left -= len(turns)
+        for at, turn in turns:
+            found[at] = found.get(at, 0) + turn
     return {corner: amount for corner, amount in found.items() if amount}
 
 
@@ -65,30 +65,42 @@ class Answers:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
         self.groups = Groups(len(shape))
+        self.residuals: list[Together] = []
         self._writing = Lock()
         self._answered: dict[Region, Answered] = {}
         self._boxes: list[Box] = []
         self._starting: dict[tuple[int, ...], list[Box]] = defaultdict(list)
         self._ending: dict[tuple[int, ...], list[Box]] = defaultdict(list)
-        self._at_corner: dict[Corner, list[Answered]] = defaultdict(list)
+        self._numbered: list[Answered] = []
+        self._links = Links()
+        self._precision: dict[Corner, float] = defaultdict(float)
         self._nearest: dict[tuple[float, ...], NearestBoxes] = {}
 
-    def add(self, released: PastAnswer | Block) -> None:
+    def add(self, released: PastAnswer | Block | Together) -> None:
         """Requires an answer that was released: from here on it may be shown to anybody."""
         with self._writing:
-            if isinstance(released, Block):
+            if isinstance(released, Together):
+                self.residuals.append(released)
+            elif isinstance(released, Block):
                 self.groups.add(released)
             elif (known := self._answered.get(released.where)) is not None:
+                self._weigh(known, released)
                 known.answers = tuple(sorted((*known.answers, released), key=lambda answer: answer.variance))
             else:
                 self._index(released)
 
+    def _weigh(self, answered: Answered, answer: PastAnswer) -> None:
+        """Before it can be found: readers see too much precision rather than too little."""
+        for corner, turn in answered.corners.items():
+            self._precision[corner] += turn * turn / answer.variance
+
     def _index(self, answer: PastAnswer) -> None:
         where = answer.where
         answered = Answered(where, corners(where, self.shape) or {}, (answer,))
+        self._weigh(answered, answer)
         self._answered[where] = answered
-        for corner in answered.corners:
-            self._at_corner[corner].append(answered)
+        self._numbered.append(answered)
+        self._links.add(answered.corners)
         if len(where.boxes) == 1:
             self._index_box(where.boxes[0])
 
@@ -115,25 +127,27 @@ class Answers:
         known = self._answered.get(where)
         return () if known is None else known.answers
 
-    def crowd(self, corner: Corner) -> int:
-        """How many answered regions have a corner here."""
-        return len(self._at_corner.get(corner, ()))
+    def precision(self, corner: Corner) -> float:
+        """1/variance of all answers to regions with a corner here, times the squares of what they have there; 0 where
+        there are none."""
+        return self._precision.get(corner, 0.0)
 
-    def at(self, corner: Corner, most: int) -> list[Answered]:
-        """Answered regions with a corner here, the earliest ones, at most so many."""
-        return self._at_corner.get(corner, [])[:most]
+    def linked(self, start: Iterable[Corner], most: int, useful: bool = False) -> list[Answered]:
+        """Answered regions that hang together with some corners, nearest first: see `Links`."""
+        return [self._numbered[number] for number in self._links.linked(start, most, useful)]
 
     def nearest(self, asked: Box, step: tuple[float, ...], count: int = 1) -> list[PastAnswer]:
         """The answers whose boxes are nearest: |low − low'| + |high − high'| times the axis's step, over all axes.
 
         Nearest first, one for each box; ties go to the lower variance. The nearest sum of a GROUP BY's groups is an
-        answer too.
+        answer too, and what a release's residuals make.
         """
         found = list(self.same(Region((asked,)))[:1])
         if not found:
             found = [self._best(self._boxes[number]) for number in self._nearest_by(step).closest(asked, count)]
         from_groups = self.groups.nearest(asked, step)
-        found += [] if from_groups is None else [from_groups]
+        made = (from_groups, *(together.nearest(asked, step) for together in self.residuals))
+        found += [answer for answer in made if answer is not None]
         return sorted(found, key=lambda answer: (distance(asked, answer.box, step), answer.variance))[:count]
 
     def beside(self, box: Box) -> Iterator[PastAnswer]:

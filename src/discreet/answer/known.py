@@ -6,13 +6,14 @@ from fractions import Fraction
 from threading import Lock
 
 from discreet.answer.index import Answers
-from discreet.answer.past import PastAnswer, Source, past_answers
+from discreet.answer.past import PastAnswer, Source, groups_of, past_answers
+from discreet.answer.residuals import Table, Together
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.law import Noise
-from discreet.query.query import Count, Quantile, SubsetCount, Sum
-from discreet.release.release import Release
+from discreet.query.query import Count, Quantile, Residual, SubsetCount, Sum
+from discreet.release.release import Noisy, Release
 
 
 @dataclass
@@ -41,10 +42,11 @@ class Known:
                 self._add(self.recall(charge, record))
                 self._upto = record.receipt.seq
 
-    def of(self, query: Count | Sum) -> Answers:
+    def of(self, query: Count | Residual | Sum) -> Answers:
         """The released answers to queries of this quantity."""
         quantity = query.of if isinstance(query, Sum) else None
-        return self._by_quantity.setdefault(quantity, Answers(self.domain.shape))
+        known = self._by_quantity.get(quantity)
+        return self._by_quantity.setdefault(quantity, Answers(self.domain.shape)) if known is None else known
 
     def noise(self, source: Source) -> Noise:
         """The noise in each number of a released measurement, in whole grains."""
@@ -68,6 +70,7 @@ class Known:
         return min(found, key=lambda answer: answer.variance, default=None)
 
     def _add(self, release: Release) -> None:
+        together = Together(self.domain.shape)
         for place, noisy in enumerate(release.answers):
             query, law = noisy.measurement.query, noisy.measurement.law
             if isinstance(query, Quantile):
@@ -80,8 +83,25 @@ class Known:
                 continue  # about a roster's people, not about a region's rows
             answers, source = self.of(query), (release.charge, place)
             self._noises[source] = noisy.noise
+            if isinstance(query, Residual):
+                if query.where == self.domain.everything:
+                    together.tables[_axes(query, self.domain)] = _table(query, noisy, source, self.domain)
+                continue
             for answer in past_answers(query, noisy.units, noisy.noise.variance, source, self.domain):
                 answers.add(answer)
+        if together.tables:
+            self.of(Count(self.domain.everything)).add(together)
+
+
+def _axes(query: Residual, domain: Domain) -> tuple[int, ...]:
+    return tuple(sorted(domain.axis(name) for name in query.by))
+
+
+def _table(query: Residual, noisy: Noisy, source: Source, domain: Domain) -> Table:
+    """A residual with its axes in the domain's order."""
+    axes = [domain.axis(name) for name in query.by]
+    units = noisy.units.transpose([axes.index(axis) for axis in sorted(axes)])
+    return Table(units, noisy.noise.variance, source)
 
 
 def _single_quantiles(query: Quantile, codes: list[int], domain: Domain) -> Iterator[tuple[Quantile, int]]:
@@ -89,18 +109,3 @@ def _single_quantiles(query: Quantile, codes: list[int], domain: Domain) -> Iter
     for (_, region), code in zip(groups_of(query.by, query.where, domain, everyone=True), codes, strict=True):
         if region:
             yield Quantile(query.of, query.level, region), code
-
-
-def groups_of(
-    by: tuple[str, ...], where: Region, domain: Domain, everyone: bool = False
-) -> Iterator[tuple[tuple[int, ...], Region]]:
-    """The codes of each group with its region, in order; groups without a point are left out unless asked for."""
-    if not by:
-        yield (), where
-        return
-    first, *rest = by
-    for code in range(domain[first].size):
-        part = where.intersect(domain.slab(first, code, code))
-        if part or everyone:
-            for codes, region in groups_of(tuple(rest), part, domain, everyone):
-                yield (code, *codes), region

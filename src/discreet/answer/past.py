@@ -5,6 +5,7 @@ The same nouns hold sums of an attribute, in grains: one collection for each qua
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ class PastAnswer:
     """A released number: the count of `where` plus noise with this variance and no bias."""
 
     where: Region
-    value: int
+    value: float
     variance: float
     source: Source
 
@@ -68,6 +69,10 @@ class Block:
         groups = self.values[tuple(slice(box.low[a] - start[a], box.high[a] - start[a] + 1) for a in self.by)]
         return PastAnswer(Region((box,)), int(groups.sum()), groups.size * self.variance, self.source)
 
+    def variance_of(self, box: Box) -> float:
+        """The variance of that sum."""
+        return prod(box.high[axis] - box.low[axis] + 1 for axis in self.by) * self.variance
+
 
 def past_answers(
     query: Count | Sum, units: NDArray[np.int64], variance: float, source: Source, domain: Domain
@@ -84,7 +89,7 @@ def past_answers(
         for box, view in zip(query.where.boxes, views, strict=True):
             yield Block(box, by, values[view], variance, source)
     elif values.size <= PIECEMEAL_CELLS:
-        yield from _group_by_group(query.where, by, values, variance, source)
+        yield from _group_by_group(query, units, variance, source, domain)
 
 
 def _disjoint(views: list[tuple[slice, ...]], shape: tuple[int, ...]) -> bool:
@@ -100,17 +105,21 @@ def _disjoint(views: list[tuple[slice, ...]], shape: tuple[int, ...]) -> bool:
 
 
 def _group_by_group(
-    where: Region, by: tuple[int, ...], values: NDArray[np.int64], variance: float, source: Source
+    query: Count | Sum, units: NDArray[np.int64], variance: float, source: Source, domain: Domain
 ) -> Iterator[PastAnswer]:
-    for codes in np.ndindex(*values.shape):
-        pinned = dict(zip(by, codes, strict=True))
-        pieces = [
-            Box(
-                tuple(pinned.get(axis, low) for axis, low in enumerate(box.low)),
-                tuple(pinned.get(axis, high) for axis, high in enumerate(box.high)),
-            )
-            for box in where.boxes
-            if all(box.low[axis] <= code <= box.high[axis] for axis, code in pinned.items())
-        ]
-        if pieces:
-            yield PastAnswer(Region.of(pieces), int(values[codes]), variance, source)
+    for codes, region in groups_of(query.by, query.where, domain):
+        yield PastAnswer(region, int(units[codes]), variance, source)
+
+
+def groups_of(
+    by: tuple[str, ...], where: Region, domain: Domain, everyone: bool = False
+) -> Iterator[tuple[tuple[int, ...], Region]]:
+    """The codes of each group with its region, in order; groups without a point are left out unless asked for."""
+    if not by:
+        yield (), where
+        return
+    first, *rest = by
+    for code, part in enumerate(where.sections(domain.axis(first), domain[first].size)):
+        if part or everyone:
+            for codes, region in groups_of(tuple(rest), part, domain, everyone):
+                yield (code, *codes), region

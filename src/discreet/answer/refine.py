@@ -7,7 +7,7 @@ from discreet.answer.answer import Desk, Picked, Settled
 from discreet.answer.combine import Combined, combine
 from discreet.answer.estimate import Estimate, in_grains
 from discreet.answer.grid import Terms
-from discreet.answer.known import groups_of
+from discreet.answer.past import groups_of
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer
 from discreet.answer.rows import Rows

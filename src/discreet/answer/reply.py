@@ -10,10 +10,10 @@ from typing import Any
 
 from discreet.answer.compound import Compound
 from discreet.answer.estimate import Estimate, Kind, Ratio
-from discreet.domain.attribute import equals_text, number_text
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery, VaultError
+from discreet.exact import equals_text, number_text
 from discreet.ledger.guarantee import Guarantee
 from discreet.sql.word import where_text
 

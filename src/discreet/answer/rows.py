@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from discreet.answer.answer import Codes, Desk, Picked, Settled
 from discreet.answer.estimate import Estimate, combined, nothing, ratio
-from discreet.answer.known import groups_of
+from discreet.answer.past import groups_of
 from discreet.answer.reply import Row
 from discreet.answer.scales import parts_of_mean, value_range
 from discreet.domain.attribute import Attribute, Bins, Integer
@@ -38,18 +38,18 @@ class Rows:
 
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
-        attributes = [self.desk.domain[name] for name in question.by]
+        attributes, aggregates = [self.desk.domain[name] for name in question.by], question.aggregates
         lines = []
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
             labels = tuple(attribute.label(code) for attribute, code in zip(attributes, codes, strict=True))
-            lines.append([self._row(column, codes, labels, region) for column in question.aggregates])
+            places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]
+            lines.append([self._row(column, codes, place) for column, place in zip(aggregates, places, strict=True)])
         for key in reversed(question.order_by):
             lines = _sorted(lines, question, key.column, key.descending)
         stop = None if question.limit is None else question.offset + question.limit
         return [row for rows in lines[question.offset : stop] for row in rows]
 
-    def _row(self, column: AggregateColumn, codes: Codes, labels: tuple[str, ...], group: Region) -> Row:
-        place = _Place(labels, column.name, _asked(column, group))
+    def _row(self, column: AggregateColumn, codes: Codes, place: _Place) -> Row:
         match column.query:
             case Quantile() as query:
                 return self._quantile(query, self.settled.numbers.get((query, codes)), place)
@@ -126,11 +126,11 @@ class Rows:
         return Row(place.labels, place.column, value, low, high, found.kind, place.asked, place.asked)
 
 
-def _asked(column: AggregateColumn, group: Region) -> Region:
+def _asked(column: AggregateColumn, group: Region, question: Question) -> Region:
     """The region that one number is about: its aggregate's own, within the group."""
     query = column.query
     if not isinstance(query, Combination):
-        return group.intersect(query.where)
+        return group if query.where == question.where else group.intersect(query.where)
     return group.intersect(Region.of(box for _, term in query.terms for box in term.where.boxes))
 
 

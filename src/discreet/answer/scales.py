@@ -19,8 +19,9 @@ from discreet.answer.policy import (
     stepped,
     usual_noise,
 )
-from discreet.domain.attribute import Attribute, Bins, Integer, number_text
+from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.errors import InvalidNoise
+from discreet.exact import number_text
 from discreet.ledger.budget import Budget, PureBudget
 from discreet.noise.law import Law, Noise
 from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum

@@ -5,14 +5,17 @@ noises are independent, the best coefficients a minimise Σ aⱼ²·varianceⱼ 
 estimate, which weighted least squares on the atoms gives. A fact is a measurement without noise.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsqr
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 BIAS = 1e-9
 """No atom's coefficient in an estimate is further than this from what it has to be."""
@@ -45,39 +48,61 @@ def best_estimate(measurements: sparse.csr_array, variances: Floats, target: Flo
 
 
 def best_estimates(measurements: sparse.csr_array, variances: Floats, targets: Floats) -> list[Estimate | None]:
-    """The same for many targets, a row each."""
-    if not measurements.shape[0]:
-        return [None if np.any(target) else Estimate(np.zeros(0), 0.0) for target in targets]
+    """The same for many targets, a row each. What has no atom in common is solved apart: it has no say in the other."""
     noisy = variances > 0
     least = float(variances[noisy].min()) if noisy.any() else 1.0
     # With a = sharpness·y, the least Σ a²·variance is the least norm of y; only ratios of variances matter.
     sharpness = np.sqrt(least / np.where(noisy, variances, EXACT * least))
+    found = np.zeros((len(targets), measurements.shape[0]))
+    biased = np.zeros(len(targets), np.bool_)
+    for rows, atoms in separate(measurements, targets):
+        asked = np.flatnonzero(targets[:, atoms].any(axis=1))
+        wanted = targets[np.ix_(asked, atoms)].T
+        coefficients, bias = _solved(measurements[rows][:, atoms], sharpness[rows], wanted)
+        found[np.ix_(asked, rows)] = coefficients.T
+        biased[asked] |= ~(np.abs(bias) <= BIAS).all(axis=0)  # what is not a number is biased
+    spread = found**2 @ variances
+    # What exact measurements make up by themselves leaves a share of EXACT to the noisy ones.
+    spread[spread < EXACT * least] = 0.0
+    return [None if biased[i] else Estimate(found[i], float(spread[i])) for i in range(len(targets))]
+
+
+def separate(measurements: sparse.csr_array, targets: Floats) -> Iterator[tuple[Places, Places]]:
+    """The measurements and the atoms of each part of a system that shares no atom with the rest, and that a target
+    needs."""
+    graph = sparse.block_array([[None, measurements], [measurements.T, None]])
+    parts, part = connected_components(graph, directed=False)
+    needed = np.zeros(parts, np.bool_)
+    needed[part[measurements.shape[0] :][targets.any(axis=0)]] = True
+    order = np.argsort(part, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(part[order])) + 1):
+        if needed[part[members[0]]]:
+            first = np.searchsorted(members, measurements.shape[0])
+            yield members[:first], members[first:] - measurements.shape[0]
+
+
+def _solved(measurements: sparse.csr_array, sharpness: Floats, targets: Floats) -> tuple[Floats, Floats]:
+    """Coefficients for each target, a column each, and what is left of it for each atom."""
+    if not measurements.shape[0]:
+        return np.zeros((0, targets.shape[1])), targets
     dense = measurements.shape[0] * measurements.shape[1] <= DENSE_ENTRIES
     atoms = measurements.toarray().T if dense else measurements.T.tocsr()
     solve = _independent_equations(atoms, sharpness) if dense else _Iterated(atoms, sharpness)
-    found: list[Estimate | None] = []
-    for target in targets:
-        coefficients = solve(target)
-        # One step of refinement takes the rounding of the first one out.
-        coefficients = coefficients + solve(target - atoms @ coefficients)
-        if np.all(np.abs(atoms @ coefficients - target) <= BIAS):
-            variance = float(np.sum(coefficients**2 * variances))
-            # What exact measurements make up by themselves leaves a share of EXACT to the noisy ones.
-            found.append(Estimate(coefficients, 0.0 if variance < EXACT * least else variance))
-        else:
-            found.append(None)
-    return found
+    coefficients = solve(targets)
+    # One step of refinement takes the rounding of the first one out.
+    coefficients = coefficients + solve(targets - atoms @ coefficients)
+    return coefficients, targets - atoms @ coefficients
 
 
 class _Solved:
     """The least Σ (aⱼ/sharpnessⱼ)² among the a that meet a full-rank choice of equations."""
 
-    def __init__(self, equations: NDArray[np.intp], orthogonal: Floats, upper: Floats, sharpness: Floats) -> None:
+    def __init__(self, equations: Places, orthogonal: Floats, upper: Floats, sharpness: Floats) -> None:
         self._equations, self._orthogonal, self._upper, self._sharpness = equations, orthogonal, upper, sharpness
 
-    def __call__(self, target: Floats) -> Floats:
-        within = linalg.solve_triangular(self._upper, target[self._equations], trans="T", check_finite=False)
-        found: Floats = self._sharpness * (self._orthogonal @ within)
+    def __call__(self, targets: Floats) -> Floats:
+        within = linalg.solve_triangular(self._upper, targets[self._equations], trans="T", check_finite=False)
+        found: Floats = self._sharpness[:, None] * (self._orthogonal @ within)
         return found
 
 
@@ -96,7 +121,8 @@ class _Iterated:
     def __init__(self, atoms: sparse.csr_array, sharpness: Floats) -> None:
         self._scaled, self._sharpness = atoms @ sparse.diags_array(sharpness), sharpness
 
-    def __call__(self, target: Floats) -> Floats:
+    def __call__(self, targets: Floats) -> Floats:
         steps = 20 * min(self._scaled.shape)
-        found: Floats = self._sharpness * lsqr(self._scaled, target, atol=1e-15, btol=1e-15, iter_lim=steps)[0]
-        return found
+        found = [lsqr(self._scaled, target, atol=1e-15, btol=1e-15, iter_lim=steps)[0] for target in targets.T]
+        shares: Floats = np.column_stack(found)
+        return self._sharpness[:, None] * shares

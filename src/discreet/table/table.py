@@ -370,14 +370,23 @@ class Table:
         """Where to read codes from: computed on the fly the first time; then from memory, if the engine copies."""
         with self._lock:
             self._reads += 1
-            if self._reads == 2 and self.source.engine.copies:
+            if self._reads == 2:
                 self._copy()
-            if self._reads == MANY_READS and self._copied and RunningSums.fit(self.domain):
+            if self._reads == MANY_READS:
                 self._sum_up()
         return "codes" if self._copied else f"{self._coded} AS computed"
 
+    def hold(self) -> None:
+        """Keep in memory at once what would be kept after many reads: for a server, which has many."""
+        with self._lock:
+            if self.people is None:
+                self._copy()
+                self._sum_up()
+
     def _copy(self) -> None:
         """Keep the codes in memory where they fit. Where they don't, they are computed each time: the same, slower."""
+        if self._copied or not self.source.engine.copies:
+            return
         with suppress(EngineError):
             [[rows]] = self._run(f"SELECT COUNT(*) FROM {SOURCE}")
             if int(rows) * row_bytes(self.domain) <= COPY_LIMIT:
@@ -386,6 +395,8 @@ class Table:
 
     def _sum_up(self) -> None:
         """Hold the running sums too. Where they cannot be made, the copy is read each time: the same, slower."""
+        if self._sums is not None or not self._copied or not RunningSums.fit(self.domain):
+            return
         names = self.domain.names
         with suppress(EngineError):
             [counts] = self._grouped([Count(self.domain.everything, names)], names, "codes", None)

@@ -10,7 +10,7 @@ from math import prod
 from mysql_mimic import ResultColumn
 from sqlglot import exp
 
-from discreet.answer.known import groups_of
+from discreet.answer.past import groups_of
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.server.mysql.columns import (
