@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli import app, present
+from discreet.ledger.asker import Asker
 from discreet.table.table import Table
 from discreet.vault import Vault
 
@@ -205,6 +207,16 @@ class TestBadInput:
         other = "2:" + "ab" * 32
         assert run(f"ledger check vault --receipt {other}", exit_code=1).startswith("JournalRolledBack")
 
+    def test_an_index_that_lost_an_answer(self, used):
+        used.ledger.close()
+        with closing(sqlite3.connect("vault/journal.sqlite")) as journal:
+            [root] = journal.execute("SELECT rootpage FROM sqlite_master WHERE type = 'index'").fetchone()
+        with open("vault/journal.sqlite", "r+b") as file:
+            file.seek((root - 1) * 4096)
+            file.write(b"\x0a\0\0\0\0\x10\0\0" + bytes(4088))  # a page of an index with nothing in it
+        said = run("ledger check vault", exit_code=1)
+        assert said.startswith("JournalCorrupt: the journal cannot find the record of charge 2")
+
     def test_a_changed_table_costs_nothing_until_it_is_accepted(self, vault):
         pq.write_table(pa.table({"age": [34], "sex": ["Ann"], "income": [12345.0]}), "people.parquet")
         ask = ["ask", "vault", "SELECT COUNT(*) FROM people"]
@@ -273,3 +285,13 @@ class TestBadInput:
         again = Vault.open("vault")
         assert again.budget().spent == 0
         assert again.measure(again.count(), scale=100).charge == 2
+
+
+@pytest.mark.parametrize("odd", ["[/]", "[red]x", "[link=a]b"])
+@pytest.mark.usefixtures("folder")
+def test_brackets_in_a_name_are_shown_and_are_no_markup(odd):
+    run(INIT)
+    assert odd in run(["ask", "vault", f'SELECT sex, COUNT(*) AS "{odd}" FROM people GROUP BY sex', "--scale", "50"])
+    Vault.open("vault").asked_by(Asker(odd)).ask("SELECT COUNT(*) FROM people WHERE age < 9", scale=90)
+    assert f"by {odd}" in run("audit vault vault")
+    assert odd in run("budget vault")

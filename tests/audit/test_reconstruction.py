@@ -31,6 +31,12 @@ def test_the_solution_is_that_of_least_squares_with_a_prior():
         assert (said[block] == (dense >= 0.5)).all()
 
 
+def test_a_budget_that_is_no_protection_gives_everybody_away(vault_of):
+    """Noise that is never there has no variance either."""
+    *_, vault = attack_by_reconstruction(vault_of(epsilon=5000, neighbours="add-remove"), trials=64).attempts
+    assert vault.guesses.advantage == 1
+
+
 @pytest.mark.parametrize(
     "wishes",
     [

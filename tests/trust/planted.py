@@ -24,7 +24,7 @@ from discreet.noise.bits import Bits
 from discreet.noise.gaussian import sample_gaussian
 from discreet.noise.laplace import sample_laplace
 from discreet.noise.law import Binomial, Gaussian, Laplace
-from discreet.query import sensitivity
+from discreet.query import residual, sensitivity
 from discreet.query.plan import Plan
 from discreet.query.query import Quantile
 from discreet.release import quantile
@@ -211,6 +211,11 @@ def all_one_signed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sensitivity, "is_one_signed", lambda _: True)
 
 
+def charged_as_counts(patch: pytest.MonkeyPatch) -> None:
+    """A row moves a count by 1, and all numbers of a residual."""
+    patch.setattr(residual, "squared_move", lambda *_: Fraction(1))
+
+
 SIGNED_SUMS = vault_case(
     "sums, ρ", catalogue.OPPOSITE, measured(lambda vault: vault.sum("change", by="copy"), scale=5), budget=RHO
 )
@@ -229,6 +234,12 @@ IN_THE_PRODUCT = [
     Planted("no factor 2 for replace in a vault", CASES["cell counts", "a row, or another"], no_second_sense, 20_000),
     Planted("no noise in empty cells", CASES["cell counts", "nobody, or one row"], silent_empty_cells),
     Planted("no noise in a cube's empty cells", CASES["cube, consistent", "nobody, or one row"], silent_empty_cells),
+    Planted(
+        "no noise in empty cells, refined",
+        CASES["ask twice, then refined", "nobody, or one row"],
+        silent_empty_cells,
+        8_000,
+    ),
     Planted("bits that come again", CASES["a count, one by one", "empty table, or one row"], repeated_bits, 20_000),
     Planted("charged once for two counts", CASES["two counts in a plan", "nobody, or one row"], second_one_free),
     Planted("no factor k", CASES["counts, k = 3", "nobody, or 3 rows"], one_row_a_person),
@@ -238,6 +249,7 @@ IN_THE_PRODUCT = [
     Planted("a sum bounded by the lower edge", CASES["ask SUM", "nobody, or one to clamp"], lower_edge),
     Planted("no 2 in the exponential mechanism", MINIMA, without_the_two, 16_000),
     Planted("sums of both signs charged as of one", SIGNED_SUMS, all_one_signed, 100_000),
+    Planted("a residual charged as a count", CASES["residual, ρ", "empty table, or one row"], charged_as_counts),
     Planted("an eighth of the coins in a vault", CASES["sulq ask, T = 4", "all 0, or all 1"], fewer_coins, 20_000),
 ]
 

@@ -19,6 +19,7 @@ import pytest
 from discreet.audit.report import audit_vault
 from discreet.plain import plain
 from discreet.vault import Vault
+from tests.trust.test_fuzz_folders import forged as forged_folders
 
 DOMAIN = """\
 name = "people"
@@ -38,7 +39,7 @@ grain = 100
 source = "classes"
 """
 NUMBERS = (0, -1, 7, 10**30, -(10**30), 2**62, 2**63, 1.5, 1e308)
-STRANGE: tuple[Any, ...] = (None, True, *NUMBERS, "", "x", "1/0", "nan", "-3", [], {}, [[]], [[1], [2]])
+STRANGE: tuple[Any, ...] = (None, True, *NUMBERS, "", "x", "1/0", "nan", "-3", "1e999999999", [], {}, [[]], [[1], [2]])
 KINDS = ("init", "charge", "record", "fact", "refresh", "buckets", "cube", "rollback-accepted", "moon")
 
 
@@ -80,6 +81,22 @@ def test_no_rewritten_journal_stops_an_audit_or_gets_past_a_receipt(
         assert audit.html().endswith("</html>\n")
         json.dumps(audit, default=plain)
     counted(audits=audits)
+
+
+def test_no_forged_folder_stops_an_audit(
+    home: Path, amount: Callable[[int, int], int], counted: Callable[..., None]
+) -> None:
+    """Changed and sealed anew. What is found wrong depends on what was changed; most of it is."""
+    place, found = home.parent / "cube", 0
+    files = {path.name: path.read_bytes() for path in place.iterdir()}
+    for changed in forged_folders(files, random.Random(12), audits := amount(40, 4_000)):
+        for name, content in changed.items():
+            (place / name).write_bytes(content)
+        audit = audit_vault(home)
+        assert audit.html().endswith("</html>\n")
+        found += bool(audit["published"].findings)
+    counted(audits=audits, found=found)
+    assert found > audits // 2
 
 
 def forged(lots: random.Random, entries: list[tuple[str, int | None, Any]]) -> list[tuple[str, int | None, Any]]:

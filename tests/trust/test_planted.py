@@ -6,7 +6,7 @@ from discreet.audit.catalogue import catalogue
 from discreet.audit.mechanisms import audit_case
 from tests.trust.planted import ALONE, IN_THE_PRODUCT, Planted, steady_keys
 
-SLOW = 50
+SLOW = 20
 """Cases that are so much slower than others are audited in `make soak` alone."""
 PARTS = 4
 
@@ -25,8 +25,8 @@ def test_every_planted_mistake_is_caught(kind: list[Planted], counted):
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_correct_mechanisms_are_not_accused(part, amount, counted):
-    """The whole catalogue, 100 times in `make soak`: at 10^-5 an audit, the chance of one alarm is below 5%."""
-    cases = [case for case in catalogue() if case.slower < amount(SLOW, SLOW + 1)][part::PARTS]
+    """The whole catalogue, 100 times in `make soak`: at 10^-5 an audit, the chance of one alarm is about 5%."""
+    cases = [case for case in catalogue() if case.slower < amount(SLOW, 1_000)][part::PARTS]
     passes = amount(1, 100)
     audited = [audit_case(case, 2_000) for _ in range(passes) for case in cases]
     alarms = [one for one in audited if not one.holds]

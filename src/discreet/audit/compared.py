@@ -1,6 +1,7 @@
 """The audit's own account beside the vault's: the spend map, the facts' limits, and what each release promises."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.release.archive import Archive
 
+NOT_PRIVATE = "not differential privacy"
 POINT_BY_POINT = 1 << 22
 """Maps of at most so many points are compared point by point; larger ones by each attribute."""
 WRONG_MAP = "the vault would decide wrongly what may be spent: serve it no longer, and report this as a security issue"
@@ -138,8 +140,20 @@ def check_guarantees(ledger: Ledger | None, spending: Spending, read: Replay) ->
             found.failed(f"release {charge.seq} states less than it spent", WRONG_MAP, charge.seq)
     if ledger.guarantee.amount < (terms.amount(spending.spent) if spending.overdrawn else terms.total):
         found.failed("the vault promises more than its journal can keep", WRONG_MAP)
+    for unsaid in _unsaid(ledger.guarantee.remarks, read):
+        found.failed(unsaid, RESTORE)
     detail = f"{counted(len(answered), 'release')}, and the vault's own"
     return found.check("guarantees", title, detail)
+
+
+def _unsaid(remarks: Sequence[str], read: Replay) -> Iterator[str]:
+    """What every guarantee of this vault has to say, and does not."""
+    if {"begun", "published"} & set(read.rows.values()) and not any(NOT_PRIVATE in remark for remark in remarks):
+        yield "rows were published in buckets, and the vault's guarantees do not say so"
+    people = 0 if read.terms is None else read.terms.people
+    said = [int(number) for remark in remarks for number in re.findall(r"S_Q = (\d{1,9}):", remark)]
+    if read.facts and max(said, default=-1) < people:
+        yield f"facts are public under which {people} people can change together, and guarantees do not say so"
 
 
 def check_facts(ledger: Ledger | None, read: Replay, folder: Archive) -> Check:

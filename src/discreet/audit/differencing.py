@@ -66,7 +66,7 @@ def attack_by_differencing(
     attempts = [
         Attempt("exact answers", first.guessed(first.exact), len(first.formula.terms)),
         Attempt("small ones withheld, asked directly", Guesses.of_bits(nothing, first.truth), 1),
-        Attempt(f"small ones withheld, {TRACKER}", last.guessed(last.exact), len(last.formula.terms)),
+        Attempt(f"small ones withheld, {last.formula.name}", last.guessed(last.exact), len(last.formula.terms)),
         *(
             Attempt(f"vault, {play.formula.name}", play.guessed(play.asked), len(play.formula.terms), True, play.kinds)
             for play in plays

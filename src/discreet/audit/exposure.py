@@ -14,7 +14,8 @@ from typing import Any
 from discreet.audit.finding import Check, Findings, counted, listed
 from discreet.audit.replay import RESTORE, Replay
 from discreet.audit.spending import Spending
-from discreet.domain.attribute import equals_text
+from discreet.audit.terms import Terms, rho_keeps
+from discreet.exact import equals_text, parse_exact
 from discreet.home import JOURNAL, KEY, RELEASES, ROSTER, SETTINGS
 from discreet.ledger.receipt import Receipt, last_receipt, receipt_path
 
@@ -22,8 +23,8 @@ USERS, ASKED = "users.json", "asked.jsonl"
 PRIVATE = (KEY, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm", USERS, ASKED)
 """Files that only the vault's owner has to read. What is released is public; what was asked, and by whom, is not."""
 WRITABLE_BY_NOBODY_ELSE = (*PRIVATE, SETTINGS, RELEASES, ROSTER, ".")
-LARGE = Fraction(5)
-"""Above this ε a promise says little: docs/how-to/choose-a-budget.md."""
+LARGE, TWICE = Fraction(5), Fraction(10)
+"""Above the first ε a promise says little: docs/how-to/choose-a-budget.md. A ρ is looked at by the second, with a δ."""
 
 
 def check_files(home: Path) -> Check:
@@ -104,31 +105,41 @@ def check_receipts(read: Replay, vault_id: str, given: Sequence[Receipt]) -> Che
 def check_promise(read: Replay, spending: Spending) -> Check:
     """What weakens the promise though nobody did wrong: published rows, refreshes, a budget that says little."""
     found, terms = Findings(), spending.terms
-    states: dict[int, str] = {}
-    for entry, content in read.buckets:
-        states[entry if content["state"] == "begun" else content["begun"]] = content["state"]
-    rows = [entry for entry, state in states.items() if state != "withdrawn"]
+    rows = [entry for entry, state in read.rows.items() if state != "withdrawn"]
     if rows:
         found.warning(
             f"rows were published in buckets (entry {listed(rows)}): F'-privacy, not differential privacy",
             "every guarantee says so; what ε promises holds for the other releases by themselves",
             rows[0],
         )
-    for entry in (entry for entry, state in states.items() if state == "begun"):
+    for entry in (entry for entry, state in read.rows.items() if state == "begun"):
         found.warning(
             f"a publication of rows was begun in entry {entry} and never finished",
             "look for its folder: it counts as published until then",
             entry,
         )
-    epsilon = terms.epsilon or (terms.total if terms.currency == "epsilon" else None)
-    if epsilon is not None and epsilon > LARGE:
-        found.warning(f"the budget of ε {equals_text(epsilon)} promises little", "see docs/how-to/choose-a-budget.md")
+    little = _promises_little(read, terms)
+    if little:
+        found.warning(little, "see docs/how-to/choose-a-budget.md")
     refreshes = read.kinds["refresh"]
     said = [
         f"rows published {counted(len(rows), 'time')}" if rows else "no rows published",
         f"{counted(refreshes, 'refresh', 'refreshes')}" if refreshes else "one table",
     ]
     return found.check("promise", "Nothing else weakens the promise", ", ".join(said))
+
+
+def _promises_little(read: Replay, terms: Terms) -> str:
+    """Why a budget says hardly anything about one person; nothing where it does."""
+    if terms.currency == "queries":
+        delta = parse_exact(str(read.header["budget"]["delta"]))
+        little = f"the log-odds of δ {equals_text(delta)} promise little"
+        return little if delta > LARGE else ""
+    if terms.currency == "rho" and terms.epsilon is None:
+        little = f"the budget of ρ {equals_text(terms.total)} promises little: not even ε = {TWICE} with δ = 10^-6"
+        return "" if rho_keeps(terms.total, TWICE, Fraction(1, 10**6)) else little
+    epsilon = terms.epsilon or terms.total
+    return f"the budget of ε {equals_text(epsilon)} promises little" if epsilon > LARGE else ""
 
 
 def check_pending(read: Replay) -> Check:
@@ -144,24 +155,33 @@ def check_pending(read: Replay) -> Check:
     return found.check("pending", "Every charge has its answer", detail)
 
 
-def read_users(home: Path) -> list[Mapping[str, Any]]:
-    """Who may ask through a server; nothing where the file is not there or not readable."""
+def read_users(home: Path) -> list[Mapping[str, Any]] | None:
+    """Who may ask through a server: nobody where there is no file, None where it cannot be read."""
     try:
         users = json.loads((home / USERS).read_text(encoding="utf-8"))["users"]
         return [{key: user.get(key) for key in ("name", "role", "quota", "expires")} for user in users]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except FileNotFoundError:
         return []
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
 
 
 def check_users(home: Path, by_user: Mapping[str, Fraction], symbol: str) -> Check:
     """Nobody spent more than their quota; and who may ask for ever."""
     found, users = Findings(), read_users(home)
+    if users is None:
+        found.failed(f"{USERS} cannot be read: nobody knows who may ask, and how much", "restore it from a backup")
+        users = []
     for user in users:
-        name, quota = str(user["name"]), user["quota"]
-        spent = by_user.get(name, Fraction())
-        if quota is not None and spent > Fraction(str(quota)):
+        name, spent = str(user["name"]), by_user.get(str(user["name"]), Fraction())
+        try:
+            quota = None if user["quota"] is None else parse_exact(str(user["quota"]))
+        except (ValueError, ArithmeticError):
+            found.failed(f"the quota of {name} is no number", f"add {name} again: `discreet user add`")
+            continue
+        if quota is not None and spent > quota:
             found.warning(
-                f"{name} spent {symbol} {equals_text(spent)}, and has a quota of {equals_text(Fraction(str(quota)))}",
+                f"{name} spent {symbol} {equals_text(spent)}, and has a quota of {equals_text(quota)}",
                 "a quota that was set later does not take back what was spent; if it was not, look into asked.jsonl",
             )
     lasting = [str(user["name"]) for user in users if user["expires"] is None]
@@ -171,7 +191,8 @@ def check_users(home: Path, by_user: Mapping[str, Fraction], symbol: str) -> Che
             "revoke who needs none any more: `discreet user revoke`; give new ones an end: `--expires 90d`",
         )
     gone = sorted(set(by_user) - {str(user["name"]) for user in users})
-    detail = counted(len(users), "user") if users else "nobody asks through a server"
+    nobody = "nobody asks through a server" if not found else "not known"
+    detail = counted(len(users), "user") if users else nobody
     if gone:
         detail += f"; {counted(len(gone), 'former user')} spent as well"
     return found.check("users", "Users are within their quotas", detail)

@@ -102,8 +102,9 @@ class BitAttack:
     @property
     def warns(self) -> bool:
         """Whether the vault surely tells more than its guarantee lets it."""
-        surely = [a.guesses.interval(1 - 2 * ALARM)[0] for a in self.attempts if a.protected]
-        return max(surely) > self.bound
+        vaults = [attempt.guesses for attempt in self.attempts if attempt.protected]
+        confidence = 1 - 2 * ALARM / len(vaults)
+        return max(guesses.interval(confidence)[0] for guesses in vaults) > self.bound
 
     def to_json(self) -> dict[str, Any]:
         return {

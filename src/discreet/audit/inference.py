@@ -27,7 +27,7 @@ from discreet.answer.policy import deviations
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import parse_exact
+from discreet.exact import parse_exact
 from discreet.query.query import Count
 from discreet.release.release import Noisy, Release
 from discreet.sql.word import where_text
@@ -35,6 +35,7 @@ from discreet.sql.word import where_text
 MOST_CELLS = 200_000
 """Released numbers that are looked at; of more, the first."""
 MOST_DRAWN = 20
+LEAST_CONFIDENCE = 1e-9
 
 
 def ratio_moments(
@@ -168,8 +169,8 @@ def attack_by_inference(
     The attribute is `sensitive`, or any. X is a count that was released for the group, or the sum of a GROUP BY over
     the attribute, whichever is the more exact. Requires releases of one table.
     """
-    if not (0 < threshold <= 1 and 0 < confidence < 1):
-        raise UnsupportedQuery("a threshold lies between 0 and 1, and so does a confidence")
+    if not (0 < threshold <= 1 and LEAST_CONFIDENCE <= confidence < 1):
+        raise UnsupportedQuery("a threshold lies between 0 and 1, and so does a confidence, as in 0.95")
     axes = [domain.axis(sensitive)] if sensitive is not None else list(range(len(domain.attributes)))
     known: dict[Box, Answered] = {}
     sums: dict[Box, Answered] = {}

@@ -43,7 +43,7 @@ def audit_mechanisms(runs: int = RUNS, only: str = "", progress: Progress = sile
         raise UnsupportedQuery(f"runs is a number from {FEWEST_RUNS:,} to {MOST_RUNS:,}; more find smaller mistakes")
     cases = [case for case in catalogue() if only.casefold() in case.mechanism.casefold()]
     if not cases:
-        names = ", ".join(dict.fromkeys(case.mechanism for case in catalogue()))
+        names = "; ".join(dict.fromkeys(case.mechanism for case in catalogue()))
         raise UnsupportedQuery(f"no mechanism has {only!r} in its name; there are {names}")
     for place, case in enumerate(cases):
         progress(f"{case.mechanism}: {case.inputs}", place / len(cases))

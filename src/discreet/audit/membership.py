@@ -47,10 +47,11 @@ def attack_by_membership(
     kinds = Counter[str](), Counter[str]()
     truth, ratios = _at_once(whole, kinds[0])
     truth_of_parts, ratios_of_parts = _in_parts(parts, kinds[1])
+    questions = len(equivalents(parts.stage, PARTS))
     attempts = (
         Attempt("exact answers", Guesses.of_bits(truth, truth), 1),
-        Attempt(AT_ONCE, Guesses.of_bits(ratios > 0, truth), 1, True, kinds[0]),
-        Attempt(IN_PARTS, Guesses.of_bits(ratios_of_parts > 0, truth_of_parts), PARTS, True, kinds[1]),
+        Attempt(AT_ONCE, Guesses.of_bits(ratios > 0, truth), 1 if whole.stage.secret is None else 2, True, kinds[0]),
+        Attempt(IN_PARTS, Guesses.of_bits(ratios_of_parts > 0, truth_of_parts), questions, True, kinds[1]),
     )
     lines = {AT_ONCE: roc(ratios, truth), IN_PARTS: roc(ratios_of_parts, truth_of_parts)}
     chart = Chart(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from discreet.audit.finding import Check, Finding, Outcome, by_advice
 from discreet.audit.page_drawing import draw_by_region, draw_over_time
 from discreet.audit.page_style import STYLE
-from discreet.domain.attribute import equals_text
+from discreet.exact import equals_text
 
 if TYPE_CHECKING:
     from discreet.audit.report import VaultAudit

@@ -6,7 +6,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
 
-from discreet.domain.attribute import equals_text
+from discreet.exact import equals_text
 
 if TYPE_CHECKING:
     from discreet.audit.report import AttributeSpend, VaultAudit

@@ -1,24 +1,26 @@
 """What a plan has to cost, worked out again from the plan alone, and compared with the cost that the journal has.
 
-A row lies in one group of a count and moves it by 1; a sum it moves by the value that it adds. How much that is comes
-from the domain; what it costs from `Terms`. Slow and obvious on purpose.
+A row lies in one group of a count and moves it by 1; a sum it moves by the value that it adds, and all numbers of a
+residual. How much that is comes from the domain; what it costs from `Terms`. Slow and obvious on purpose.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from math import floor, prod
 from typing import Any
 
 from discreet.audit.terms import Terms, Unreadable
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
+from discreet.exact import parse_exact
 
 Corner = tuple[int, ...]
 Piece = tuple[Corner, Corner, int]
 """Lowest codes, highest codes, units."""
-KINDS = ("count", "counts", "sum", "quantile", "subset_count")
+KINDS = ("count", "counts", "residual", "residuals", "sum", "quantile", "subset_count")
 LAWS = ("laplace", "gaussian", "exponential", "binomial")
 
 
@@ -81,7 +83,7 @@ def _line(line: Mapping[str, Any], domain: Domain) -> Line:
     if kind not in KINDS or law not in LAWS or (kind == "quantile") != (law == "exponential"):
         raise Unreadable(f"its plan has a {kind} with {law} noise")
     by = fields.get("by", [])
-    groups = tuple(map(tuple, by if kind == "counts" else [by]))
+    groups = tuple(map(tuple, by if kind in ("counts", "residuals") else [by]))
     for group in groups:
         if len(set(group)) < len(group) or not set(group) <= set(domain.names):
             raise Unreadable("its plan groups by what the domain does not have")
@@ -89,7 +91,7 @@ def _line(line: Mapping[str, Any], domain: Domain) -> Line:
         raise Unreadable("its plan is about an attribute that the domain does not have")
     if kind == "subset_count" and not isinstance(fields["subsets"], list):
         raise Unreadable("its plan counts over no subsets")
-    exact = Fraction(parameter)
+    exact = parse_exact(parameter)
     if exact <= 0:
         raise Unreadable("its plan has noise of no size")
     return Line(kind, fields, tuple(read_box(box, domain) for box in fields["where"]), law, exact, groups)
@@ -126,11 +128,10 @@ def mispriced(plan: Sequence[Line], cost: Cost, domain: Domain, terms: Terms) ->
         if line.kind == "subset_count":
             everywhere += _queries(line, terms)
         elif line.kind != "sum":
-            units = terms.units(line.law, line.parameter, Fraction(1), one_signed=True)
-            for box in line.boxes:
+            for (units, times), box in product(_prices(line, domain, terms).items(), line.boxes):
                 if _is_whole(box, domain):
-                    everywhere += line.times * units
-                elif not _take(left, (*box, units), line.times):
+                    everywhere += times * units
+                elif not _take(left, (*box, units), times):
                     return _short(units, box, cost)
     # A sum's pieces may be cut in several ways; the noisiest takes the cheapest, which leaves enough for the others.
     for line in sorted(sums, key=lambda line: -line.parameter):
@@ -144,6 +145,36 @@ def mispriced(plan: Sequence[Line], cost: Cost, domain: Domain, terms: Terms) ->
     if cost.everywhere > everywhere or left.total():
         return "it costs more than its plan needs"
     return ""
+
+
+def _prices(line: Line, domain: Domain, terms: Terms) -> Counter[int]:
+    """The units that each measurement of a line costs where it counts, and how many cost so much."""
+    if line.kind not in ("residual", "residuals"):
+        return Counter({terms.units(line.law, line.parameter, Fraction(1), one_signed=True): line.times})
+    if line.law != "gaussian":
+        raise Unreadable(f"its plan has a residual with {line.law} noise")
+    prices = Counter[int]()
+    for sizes, times in Counter(tuple(sorted(domain[name].size for name in group)) for group in line.groups).items():
+        alike = line.parameter / _squared_move(sizes, terms.neighbours)
+        prices[terms.units(line.law, alike, Fraction(1), one_signed=True)] += times
+    return prices
+
+
+def _squared_move(sizes: Sequence[int], neighbours: str) -> Fraction:
+    """The squared length by which a row moves a residual; half of that between two rows, where they are replaced and
+    that is more. What a row adds is an outer product of columns, one an axis, and so inner products are products."""
+    if min(sizes, default=2) < 2:
+        raise Unreadable("its plan has a residual over an attribute of one value")
+    square = least = most = 1
+    for size in sizes:
+        column, other = ([size - 1 if place == code else -1 for place in range(size)] for code in (0, 1))
+        same, apart = sum(a * a for a in column), sum(a * b for a, b in zip(column, other, strict=True))
+        square *= same
+        # Of all pairs of rows, whether they agree on an axis or not, the least and the largest inner product so far.
+        ends = [end * factor for end in (least, most) for factor in (same, apart)]
+        least, most = min(ends), max(ends)
+    # |v − w|² = |v|² + |w|² − 2·v·w, and |v| = |w|.
+    return Fraction(max(square, square - least) if neighbours == "replace" else square)
 
 
 def _queries(line: Line, terms: Terms) -> int:

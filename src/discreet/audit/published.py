@@ -1,7 +1,8 @@
 """Folders that were published from a vault: sealed as they were written, and what the journal says they are.
 
-A cube's sources and a SuLQ database's statistics must be the very numbers that the journal has; buckets must have the
-seal that it has. Folders are looked for in the vault, beside it, and where the custodian says.
+A cube's sources and a SuLQ database's statistics must be the very numbers that the journal has, and all else in their
+folders what is made of those; buckets must have the seal that it has. Folders are looked for in the vault, beside it,
+and where the custodian says.
 """
 
 import json
@@ -9,32 +10,22 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from discreet.audit.finding import Check, Findings, counted
-from discreet.audit.price import Line, read_plan
+from discreet.audit.made_again import WITHDRAW, Doubtful, Unlike, require_cube_again, require_statistics_again
 from discreet.audit.replay import Charged, Replay
-from discreet.audit.terms import Terms, Unreadable
+from discreet.audit.terms import Terms, Unreadable, rho_keeps
 from discreet.errors import DiscreetError
+from discreet.exact import parse_exact
 from discreet.ledger.journal import Journal
-from discreet.release.archive import Archive, Array
+from discreet.ledger.ledger import Ledger
+from discreet.release.archive import Archive
 from discreet.release.package import PACKAGE, file_hash, package_digest
 
 KINDS = ("cube", "buckets", "statistics")
-PUBLISH = "publish it again from its charge, which spends nothing: `discreet cube publish --charge`"
-WITHDRAW = "take it back from whoever has it: it is not what this vault released"
-
-
-class Unlike(Exception):
-    """Why a folder is not what the journal says, and what to do."""
-
-    def __init__(self, what: str, next: str = WITHDRAW) -> None:
-        super().__init__(what)
-        self.next = next
+NOT_THERE = "give the folder itself, the one that has a datapackage.json; if this is it, take it back"
 
 
 @dataclass(frozen=True)
@@ -55,18 +46,27 @@ class Folder:
         return int(number), bytes.fromhex(digest)
 
 
-def check_published(home: Path, given: Sequence[Path], read: Replay, journal: Journal, archive: Archive) -> Check:
-    """Every published folder that is found."""
+def check_published(
+    home: Path, given: Sequence[Path], read: Replay, journal: Journal, account: Ledger | None, archive: Archive
+) -> Check:
+    """Every published folder that is found. What is computed from releases is computed again by the vault's account of
+    them, where there is one."""
     found, looked = Findings(), 0
     for path, certain in _places(home, given):
         folder = _opened(path)
         if folder is None:
             if certain:
-                found.failed(f"{path} holds nothing that Discreet published, or is damaged", WITHDRAW)
+                found.failed(f"{path} holds nothing that Discreet published, or is damaged", NOT_THERE)
             continue
         if not _is_ours(folder, read):
             if certain:
                 found.failed(f"{path} was not published from this vault as its journal is now", WITHDRAW)
+            elif read.domain is not None and folder.about.get("table") == read.domain.name:
+                found.warning(
+                    f"{path} is about {read.domain.name} as well, and this journal knows nothing of it",
+                    "if it is another vault's over the same people, both promises add up; if it is this one's, an "
+                    "older journal was put back",
+                )
             continue
         looked += 1
         try:
@@ -74,7 +74,9 @@ def check_published(home: Path, given: Sequence[Path], read: Replay, journal: Jo
             if folder.kind == "buckets":
                 _require_noted(folder, read)
             else:
-                _require_recorded(folder, read, journal, archive)
+                _require_recorded(folder, read, journal, account, archive)
+        except Doubtful as doubtful:
+            found.warning(f"{path}: {doubtful}", doubtful.next)
         except Unlike as unlike:
             found.failed(f"{path}: {unlike}", unlike.next)
         except (DiscreetError, Unreadable, LookupError, TypeError, ValueError, ArithmeticError, OSError):
@@ -116,10 +118,10 @@ def _require_sealed(folder: Folder) -> None:
     if package.pop("sha256", None) != package_digest(package):
         raise Unlike("its description was changed after it was published")
     for resource in package["resources"]:
-        if not (folder.path / resource["path"]).is_file() or resource["hash"] != file_hash(
-            folder.path / resource["path"]
-        ):
-            raise Unlike(f"{resource['path']} is gone, or was changed after it was published")
+        name, file = Path(resource["path"]).name, folder.path / resource["path"]
+        # A name that leads elsewhere is no file of the folder, and is not read.
+        if name != resource["path"] or not file.is_file() or resource["hash"] != file_hash(file):
+            raise Unlike(f"{name} is gone, or was changed after it was published")
 
 
 def _require_noted(folder: Folder, read: Replay) -> None:
@@ -129,22 +131,19 @@ def _require_noted(folder: Folder, read: Replay) -> None:
         raise Unlike("the journal has another seal for these buckets")
 
 
-def _require_recorded(folder: Folder, read: Replay, journal: Journal, archive: Archive) -> None:
-    about, domain = folder.about, read.domain
+def _require_recorded(folder: Folder, read: Replay, journal: Journal, account: Ledger | None, archive: Archive) -> None:
+    about = folder.about
     charge = next((charge for charge in read.charges if charge.seq == about["charge"]), None)
-    if charge is None or domain is None or read.records.get(charge.seq) != folder.receipt[0]:
+    if charge is None or read.records.get(charge.seq) != folder.receipt[0]:
         raise Unlike("its receipt is not that of its charge")
+    if folder.kind == "cube":
+        _require_stated(about["guarantee"], charge, read)
     charged, recorded = journal.entry(charge.seq), journal.entry(folder.receipt[0])
     assert charged is not None, "it was read before"
     assert recorded is not None, "it was read before"
-    plan = read_plan(charged.parsed()["content"], domain)
-    if folder.kind == "cube":
-        _require_stated(about["guarantee"], charge, read)
-        shapes = [tuple(domain[name].size for name in group) for line in plan for group in line.groups]
-        _require_sources(folder, plan, archive.load(recorded.parsed()["content"], shapes))
-    else:
-        shapes = [(len(line.fields["subsets"]),) for line in plan]
-        _require_counts(folder, archive.load(recorded.parsed()["content"], shapes))
+    if account is not None:
+        again = require_cube_again if folder.kind == "cube" else require_statistics_again
+        again(folder.path, charged.parsed()["content"], recorded.parsed()["content"], account, archive)
 
 
 def _require_stated(guarantee: dict[str, Any], charge: Charged, read: Replay) -> None:
@@ -154,26 +153,10 @@ def _require_stated(guarantee: dict[str, Any], charge: Charged, read: Replay) ->
     for number, _, content in read.facts:
         if number < charge.seq:
             terms = terms.under(*content["induced"])
-    stated = Fraction(guarantee["rho" if terms.currency == "rho" else "epsilon"])
-    if stated < terms.amount(charge.peak) or guarantee["neighbours"] != terms.neighbours:
+    stated = parse_exact(guarantee["rho" if terms.currency == "rho" else "epsilon"])
+    whose = guarantee["neighbours"], guarantee["max_rows"]
+    if stated < terms.amount(charge.peak) or whose != (terms.neighbours, terms.max_rows):
         raise Unlike(f"it promises {terms.symbol} = {float(stated):.6g}, and its release cost more")
-
-
-def _require_sources(folder: Folder, plan: Sequence[Line], recorded: Sequence[Array]) -> None:
-    from discreet.cube.folder import read_cube
-
-    cube = read_cube(folder.path)
-    names = [cube.plan.lattice.names_of(mask) for mask in cube.sources]
-    published = dict(zip(names, cube.sources.values(), strict=True))
-    groups = [group for line in plan for group in line.groups]
-    if set(groups) != set(names) or any(
-        not np.array_equal(published[group], values) for group, values in zip(groups, recorded, strict=True)
-    ):
-        raise Unlike("its measured cuboids are not the numbers that the journal has", PUBLISH)
-
-
-def _require_counts(folder: Folder, recorded: Sequence[Array]) -> None:
-    from discreet.mining.folder import read_statistics
-
-    if not np.array_equal(read_statistics(folder.path).counts.reshape(len(recorded), -1), np.stack(recorded)):
-        raise Unlike("its counts are not the numbers that the journal has")
+    loss = [parse_exact(guarantee[key]) for key in ("epsilon", "delta")] if "delta" in guarantee else []
+    if loss and not rho_keeps(stated, *loss):
+        raise Unlike("it promises an ε and a δ that its ρ does not keep")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.answer.reply import Row
 from discreet.audit.guesses import Attempt, BitAttack, Chart
 from discreet.audit.stage import ONE, Counts, Stage, set_stage
-from discreet.audit.stand_in import stand_in
+from discreet.audit.stand_in import require_sql, stand_in
 from discreet.errors import BudgetExceeded, UnsupportedQuery
 from discreet.noise.bits import Bits
 from discreet.noise.law import Noise
@@ -57,6 +57,7 @@ class Rehearsal:
             raise UnsupportedQuery(f"an attack takes 1 to {MOST_TRIALS:,} trials")
         if not 0 < confidence < 1:
             raise UnsupportedQuery("a confidence lies between 0 and 1, as in 0.95")
+        require_sql(vault)
         stage = set_stage(vault.domain, vault.ledger.budget.neighbours, width, -(-trials // people))
         at_once = stage.blocks * min(people, stage.width)
         return cls(vault, stage, min(-(-trials // at_once), MOST_COPIES), confidence, bits or Bits(), progress)

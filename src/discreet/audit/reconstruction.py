@@ -57,7 +57,8 @@ class Equations:
     def solved(self, questions: int) -> Bools:
         """Everybody's bit, from the first so many questions."""
         counted = self.counted[:questions].astype(np.float64).transpose(1, 0, 2)
-        weights = np.where(np.isnan(self.answers), 0.0, 1 / self.variances)[:questions].T
+        variances = np.maximum(self.variances, NEARLY_EXACT)
+        weights = np.where(np.isnan(self.answers), 0.0, 1 / variances)[:questions].T
         missing = np.nan_to_num(self.answers)[:questions].T - counted.sum(axis=2) / 2
         weighted = counted * weights[:, :, None]
         normal = weighted.transpose(0, 2, 1) @ counted + 4 * np.eye(counted.shape[2])
@@ -138,6 +139,7 @@ def _ask(copy: Vault, rehearsal: Rehearsal, counted: Bools, scale: Fraction, kin
     law = noise_of_scale(scale, copy.ledger.budget)
     measured = [measure_blocks(copy, stage, np.flatnonzero(cells).tolist(), law, kinds).ravel() for cells in counted]
     further = coins((FURTHER, stage.width), rehearsal.bits)
+    further[:, 0] |= ~further.any(axis=1)  # a half of few people may be nobody, and that is no question
     counted = np.concatenate([counted, further])
     masks = np.broadcast_to(counted[:, None, :], (len(counted), stage.blocks, stage.width)).copy()
     answers, variances = np.full((2, len(counted), stage.blocks), np.nan)

@@ -8,9 +8,10 @@ from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from discreet.answer.reply import Answer
-from discreet.audit.copies import Released, Releasing, Tables, vault_over
+from discreet.audit.copies import PEOPLE, Released, Releasing, Tables, vault_over
 from discreet.audit.empirical import Outcomes
 from discreet.errors import UnsupportedQuery
 from discreet.home import JOURNAL
@@ -22,6 +23,8 @@ from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Query
 from discreet.vault import Vault
 
+TOGETHER = 24
+"""So many copies are refined in one question: of many together each would take longer."""
 MISSING = -1e9
 """A number that an answer does not have, as a number."""
 
@@ -41,9 +44,15 @@ def asked_in_turn(*selects: tuple[str, str], scale: Number, refined: tuple[str, 
     """Several questions, (SELECT, GROUP BY), and then one that is answered from what they released; the total."""
 
     def release(vault: Vault, runs: int) -> Released:
-        answers = [vault.ask(_sql(select, "", by), scale=scale) for select, by in selects]
-        answers.append(vault.ask(_sql(refined[0], "", refined[1]), refine=True))
-        return np.hstack([_by_copy(answer, runs) for answer in answers]), vault.ledger.promise(vault.ledger.spent_max)
+        answers = [_by_copy(vault.ask(_sql(select, "", by), scale=scale), runs) for select, by in selects]
+        answers.append(
+            np.vstack([again(vault, first, min(TOGETHER, runs - first)) for first in range(0, runs, TOGETHER)])
+        )
+        return np.hstack(answers), vault.ledger.promise(vault.ledger.spent_max)
+
+    def again(vault: Vault, first: int, copies: int) -> Outcomes:
+        some = f"copy BETWEEN {first} AND {first + copies - 1}"
+        return _by_copy(vault.ask(_sql(refined[0], some, refined[1]), refine=True), copies)
 
     return release
 
@@ -121,7 +130,7 @@ def counted_in_subsets(
     """SuLQ databases of one person each, who is asked about in every one of their queries."""
     of_first = np.arange(2 * runs) < runs
     table = tables.copied(of_first)
-    roster = table.select(["person"])
+    roster = pa.table({"person": PEOPLE * np.arange(2 * runs)})  # who is on it may have no row
     settings = {"queries": queries, "delta": 1, "failure": failure, "roster": roster, "id": "person"}
     with vault_over(table, tables.domain(2 * runs), settings) as vault:
         stated, many = vault.ledger.guarantee, _room_for(vault, 2 * runs)

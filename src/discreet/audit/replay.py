@@ -20,8 +20,8 @@ from discreet.audit.price import Cost, expected_answers, mispriced, read_cost, r
 from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
-from discreet.errors import DiscreetError
-from discreet.ledger.journal import Entry
+from discreet.errors import DiscreetError, JournalError
+from discreet.ledger.journal import Entry, Journal
 
 RESTORE = "restore the journal from a backup that is not older than the last receipt, and find out who wrote to it"
 NOTES = ("cube", "statistics", "rollback-accepted")
@@ -71,6 +71,8 @@ class Replay:
     facts: list[tuple[int, int, Any]] = field(default_factory=list)
     """Each fact with its number, that of the entry that accepted the table it is about, and its content."""
     buckets: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    rows: dict[int, str] = field(default_factory=dict)
+    """Publications of rows by the number of the entry that began them: "begun", "published" or "withdrawn"."""
     rollbacks: list[int] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
     waiting: dict[int, Any] = field(default_factory=dict)
@@ -179,7 +181,7 @@ class Replay:
         except (LookupError, TypeError, ValueError, DiscreetError, Unreadable):
             self._header.failed("the first entry does not say what the vault promises, and over what", RESTORE, 1)
             return
-        problem = unkept(self.header, self.terms)
+        problem = unkept(self.header, self.terms, self.domain.points)
         if problem:
             self._header.failed(problem, "answer nothing more; tell whoever holds releases what they really promise", 1)
 
@@ -233,10 +235,7 @@ class Replay:
                 self.facts.append((entry.seq, self._refreshed, content))
                 self.events.append(Lowered(entry.seq, at, self.terms))
             case "buckets":
-                if not _is_publication(content):
-                    self._chain.failed(f"entry {entry.seq} is no publication", RESTORE, entry.seq)
-                    return
-                self.buckets.append((entry.seq, content))
+                self._publication(entry, content)
             case "rollback-accepted":
                 self.rollbacks.append(entry.seq)
             case kind if kind not in NOTES:
@@ -245,6 +244,36 @@ class Replay:
                     "audit it with the version that wrote it",
                     entry.seq,
                 )
+
+    def _publication(self, entry: Entry, content: Any) -> None:
+        """Rows in buckets: begun, and then either published or withdrawn, once. What is out cannot be taken back."""
+        if not _is_publication(content):
+            self._chain.failed(f"entry {entry.seq} is no publication", RESTORE, entry.seq)
+        elif content["state"] == "begun":
+            self.rows[entry.seq] = "begun"
+            self.buckets.append((entry.seq, content))
+        elif self.rows.get(content["begun"]) == "begun":
+            self.rows[content["begun"]] = content["state"]
+            self.buckets.append((entry.seq, content))
+        else:
+            self._chain.failed(
+                f"entry {entry.seq} says that rows were {content['state']} whose publication was not under way",
+                RESTORE,
+                entry.seq,
+            )
+
+    def look_up(self, journal: Journal) -> None:
+        """Whether the journal also finds each answer by its charge, as a vault does: by an index, and an index can be
+        damaged while all entries are whole."""
+        for charge, record in self.records.items():
+            try:
+                found = journal.record_of(charge)
+            except JournalError as error:
+                self._chain.failed(str(error), RESTORE, record)
+                return
+            if found is None or found.seq != record:
+                what = f"entry {record} has the answer of charge {charge}, and the journal does not find it by that"
+                self._chain.failed(what, RESTORE, record)
 
     def checks(self) -> tuple[Check, Check, Check]:
         """The chain, the header, and the costs."""

@@ -1,7 +1,10 @@
 """The audit of a vault: its journal read again and checked, its releases, and what lies open around it."""
 
-from collections.abc import Sequence
-from contextlib import closing
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -109,8 +112,26 @@ def audit_vault(
     home = vault.path if isinstance(vault, Vault) else Path(vault)
     kept = [_receipt(receipt) for receipt in receipts]
     require_whole(home)
-    with closing(journal_at(journal_of(home, read_settings(home).ledger, ledger))) as journal:
+    with _opened(journal_of(home, read_settings(home).ledger, ledger)) as journal:
         return _audited(home, journal, kept, [Path(path) for path in published], progress)
+
+
+@contextmanager
+def _opened(place: Path | str) -> Iterator[Journal]:
+    """The journal; where the disk or its permissions let nobody write, a copy of it, as SQLite reads no other."""
+    if isinstance(place, str) or (os.access(place, os.W_OK) and os.access(place.parent, os.W_OK)):
+        with closing(journal_at(place)) as journal:
+            yield journal
+        return
+    with tempfile.TemporaryDirectory() as aside:
+        try:
+            for file in (place, place.with_name(f"{place.name}-wal")):
+                if file == place or file.exists():
+                    shutil.copyfile(file, Path(aside, file.name))
+        except OSError:
+            raise VaultError(f"{place} cannot be read, or not be copied to {aside}; an audit has to read it") from None
+        with closing(journal_at(Path(aside, place.name))) as journal:
+            yield journal
 
 
 def _receipt(given: str | Receipt) -> Receipt:
@@ -125,6 +146,7 @@ def _audited(
 ) -> VaultAudit:
     archive, total = Archive(home / RELEASES), _length(journal)
     read = replay(journal.entries(), Bodies(archive.folder), lambda seq: progress("reading the journal", seq / total))
+    read.look_up(journal)
     checks = list(read.checks())
     spending, promise = None, ""
     if read.domain is not None and read.terms is not None:
@@ -139,7 +161,7 @@ def _audited(
             check_guarantees(account, spending, read),
             check_facts(account, read, archive),
             check_pending(read),
-            check_published(home, published, read, journal, archive),
+            check_published(home, published, read, journal, account, archive),
             check_promise(read, spending),
             check_users(home, _by_user(read, spending), spending.terms.symbol),
         ]

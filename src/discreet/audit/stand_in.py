@@ -28,12 +28,17 @@ NOT_SQL = (
 )
 
 
+def require_sql(vault: Vault) -> None:
+    """Raise UnsupportedQuery for a vault that answers no SQL."""
+    if isinstance(vault.ledger.budget, QueryBudget):
+        raise UnsupportedQuery(NOT_SQL)
+
+
 @contextmanager
 def stand_in(vault: Vault, people: pa.Table) -> Iterator[Vault]:
     """A vault with the budget, neighbours, unit, facts and policy of another, over these people."""
+    require_sql(vault)
     header = vault.ledger.header
-    if isinstance(vault.ledger.budget, QueryBudget):
-        raise UnsupportedQuery(NOT_SQL)
     unit = header["unit"]
     settings = _currency(vault) | ({} if unit is None else {"id": unit["id"], "max_rows": unit["max_rows"]})
     with vault_over(people, header["domain"], settings) as copy:

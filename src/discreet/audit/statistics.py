@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 MODULI = (2, 3, 5, 10, 16, 100)
-BINS = 64
+MOST_BINS, IN_A_BIN = 64, 32
+"""Bins of a likelihood, and how many runs of either input fall into one: of fewer, it would learn their noise."""
 FEW_VALUES = 512
 """A number with at most so many different values is looked at value by value."""
 PAIRED = 8
@@ -72,10 +73,10 @@ def _of_pair(left: int, right: int) -> Iterator[Statistic]:
 
 def _ratio_of_all(one: Floats, other: Floats) -> Statistic:
     """The sum of every number's own log-likelihood ratio: all there is to know where their noise is independent."""
-    weights = []
+    weights, bins = [], min(max(len(one) // IN_A_BIN, 2), MOST_BINS)
     for place in range(one.shape[1]):
         pooled = np.sort(np.concatenate([one[:, place], other[:, place]]))
-        edges = np.unique(pooled[np.linspace(0, pooled.size - 1, BINS).astype(np.int64)])
+        edges = np.unique(pooled[np.linspace(0, pooled.size - 1, bins).astype(np.int64)])
         weights.append(_log_ratio(one[:, place], other[:, place], edges))
     return Statistic(
         "likelihood",

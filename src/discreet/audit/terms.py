@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
+from discreet.exact import parse_exact
+
 UNITS = 720_720_000_000
 """Whole units in 1, as docs/reference/journal-format.md fixes them."""
 
@@ -91,9 +93,9 @@ def read_terms(budget: Mapping[str, Any]) -> Terms:
                 raise ValueError
             return Terms("queries", Fraction(queries), "replace", 1, trials)
         currency: Literal["epsilon", "rho"] = "rho" if "rho" in budget else "epsilon"
-        terms = Terms(currency, Fraction(budget[currency]), budget["neighbours"], budget["max_rows"])
+        terms = Terms(currency, parse_exact(budget[currency]), budget["neighbours"], budget["max_rows"])
         if "delta" in budget:
-            terms = replace(terms, epsilon=Fraction(budget["epsilon"]), delta=Fraction(budget["delta"]))
+            terms = replace(terms, epsilon=parse_exact(budget["epsilon"]), delta=parse_exact(budget["delta"]))
         if type(terms.max_rows) is not int or terms.max_rows < 1 or terms.neighbours not in SENSES:
             raise ValueError
         if not 0 < terms.limit < MOST_UNITS:
@@ -103,8 +105,8 @@ def read_terms(budget: Mapping[str, Any]) -> Terms:
     return terms
 
 
-def unkept(header: Mapping[str, Any], terms: Terms) -> str:
-    """Why a budget does not keep what the header promises; nothing where it does."""
+def unkept(header: Mapping[str, Any], terms: Terms, points: int) -> str:
+    """Why a budget does not keep what the header promises for a domain of so many points; nothing where it does."""
     unit = header.get("unit")
     rows = unit.get("max_rows") if isinstance(unit, Mapping) else 1
     if rows != terms.max_rows:
@@ -113,6 +115,9 @@ def unkept(header: Mapping[str, Any], terms: Terms) -> str:
         return f"its budget of ρ does not imply the ε = {terms.epsilon}, δ = {float(terms.delta):g} that it promises"
     if terms.currency == "queries" and not _coins_keep(header["budget"], terms):
         return f"noise of {terms.trials:,} coins does not keep what it promises for {int(terms.total):,} queries"
+    # A person's row is a point of the domain, or there is none.
+    if terms.currency == "queries" and header["budget"]["points"] < points + 1:
+        return f"it counts {header['budget']['points']:,} rows that a person can have, and there are {points + 1:,}"
     return ""
 
 
@@ -121,7 +126,7 @@ def _coins_keep(budget: Mapping[str, Any], terms: Terms) -> bool:
     from discreet.mining.sulq import loss_of
 
     try:
-        delta, failure, dp_delta = (Fraction(budget[key]) for key in ("delta", "failure", "dp_delta"))
+        delta, failure, dp_delta = (parse_exact(budget[key]) for key in ("delta", "failure", "dp_delta"))
         kept = loss_of(terms.trials, int(terms.total), delta)
     except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError):
         return False

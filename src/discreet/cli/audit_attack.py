@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     Attack: TypeAlias = CorruptionAttack | NegativeAttack | DeFinettiAttack | InferenceAttack | BitAttack
 
 OF_BUCKETS = ("corruption", "negative", "definetti")
-OF_A_VAULT = ("averaging", "differencing", "reconstruction", "membership", "inference")
+ON_A_COPY = ("averaging", "differencing", "reconstruction", "membership")
+OF_A_VAULT = (*ON_A_COPY, "inference")
 KINDS = (*OF_BUCKETS, *OF_A_VAULT)
 MOST_RULES = 20
+WARNING = "[bold yellow]Warning: see above.[/]"
 
 
 @command
@@ -44,18 +46,39 @@ def attack(
     as_json: Json = False,
 ) -> None:
     """Attack a vault's own promise, its answers, or published buckets. Reads no rows, and spends nothing."""
+    _require_target(target, kind)
     with waiting("attacking", as_json) as progress:
-        if kind in OF_A_VAULT[:-1]:
+        if kind in ON_A_COPY:
             found: Attack = _attack_copy(target, kind, trials, confidence, progress)
         else:
             found = _attack(target, kind, known, sensitive, threshold, confidence)
         if plot is not None:
             found.plot(plot)
+    broken = found.warns and kind in ON_A_COPY
     if as_json:
         print_json({**found.to_json(), "warns": found.warns})
-        return
-    _show(found)
-    out.print("[bold yellow]Warning: see above.[/]" if found.warns else "[green]Nothing to warn of.[/]")
+    else:
+        _show(found)
+        warning = "[bold red]The vault tells more than it promises.[/]" if broken else WARNING
+        out.print(warning if found.warns else "[green]Nothing to warn of.[/]")
+    if broken:
+        raise typer.Exit(1)
+
+
+def _require_target(target: Path, kind: str) -> None:
+    """Say it where a vault is given for buckets, or buckets for a vault."""
+    from discreet.home import SETTINGS
+    from discreet.release.package import PACKAGE
+
+    if kind not in KINDS:
+        raise UnsupportedQuery(f"there is no attack {kind!r}; there are {', '.join(KINDS)}")
+    if kind in OF_BUCKETS and (target / SETTINGS).is_file():
+        raise UnsupportedQuery(
+            f"{target} is a vault, and {kind} attacks published buckets: give the folder that `discreet buckets "
+            "publish` has written (--out)"
+        )
+    if kind in OF_A_VAULT and (target / PACKAGE).is_file():
+        raise UnsupportedQuery(f"{target} is a published folder, and {kind} attacks a vault; give its directory")
 
 
 def _attack_copy(target: Path, kind: str, trials: int | None, confidence: float, progress: Progress) -> "BitAttack":
@@ -87,14 +110,12 @@ def _attack(
             from discreet.audit.definetti import attack_by_learning
 
             return attack_by_learning(Buckets.load(target))
-        case "inference":
-            from discreet.audit.inference import attack_by_inference
-            from discreet.vault import Vault
+    from discreet.audit.inference import attack_by_inference
+    from discreet.vault import Vault
 
-            vault = Vault.open(target)
-            current = (release for release in vault.releases() if release.charge > vault.ledger.refreshed)
-            return attack_by_inference(current, vault.domain, sensitive, threshold, confidence)
-    raise UnsupportedQuery(f"there is no attack {kind!r}; there are {', '.join(KINDS)}")
+    vault = Vault.open(target)
+    current = (release for release in vault.releases() if release.charge > vault.ledger.refreshed)
+    return attack_by_inference(current, vault.domain, sensitive, threshold, confidence)
 
 
 def _show(found: "Attack") -> None:
@@ -181,7 +202,11 @@ def _show_inference(found: "InferenceAttack") -> None:
         "",
         [
             ("released numbers", f"{found.cells:,}"),
-            ("rules", f"{len(found.rules):,}, {len(found.above):,} of them surely above {found.threshold:.0%}"),
+            (
+                "rules",
+                f"{len(found.rules):,}, {len(found.above):,} of them above {found.threshold:.0%} at "
+                f"{100 * found.confidence:.6g}%, each by itself",
+            ),
         ],
     )
 
@@ -208,6 +233,10 @@ def _show_bits(found: "BitAttack") -> None:
             ("advantage allowed", f"{found.bound:.4g}, by {found.guarantee}"),
             ("the copy spent", f"{found.spent:.0%} of its budget, and answered {_kinds(found)}"),
         ],
+    )
+    out.print(
+        "[dim]An advantage is a warning where it is surely above what is allowed, at 1 − 10^-5; less may be chance.[/]",
+        soft_wrap=True,
     )
 
 

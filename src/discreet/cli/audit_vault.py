@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.cli.present import Json, VaultPath, bar, command, out, pairs, print_json, waiting
-from discreet.domain.attribute import equals_text
+from discreet.exact import equals_text
 
 if TYPE_CHECKING:
     from discreet.audit.finding import Check, Finding

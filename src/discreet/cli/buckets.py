@@ -61,7 +61,7 @@ def publish(
         print_json({**buckets.describe(), "folder": str(folder)})
         return
     show_buckets(buckets)
-    out.print(f"[dim]Next:[/] discreet buckets check {folder}", soft_wrap=True)
+    out.print(f"[dim]Next:[/] discreet buckets check {escape(str(folder))}", soft_wrap=True)
 
 
 @app.command()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.present import Json, VaultPath, command, err, out, pairs, print_json, table, waiting
-from discreet.domain.attribute import equals_text
 from discreet.errors import InvalidFact
+from discreet.exact import equals_text
 
 if TYPE_CHECKING:
     from discreet.facts.account import AddedFact, FactLine

@@ -62,7 +62,7 @@ def table(
     shown = Table(title=escape(title) or None, title_justify="left", title_style="bold", header_style="dim", box=None)
     for column in columns:
         shown.add_column(
-            column, justify="right" if column in right else "left", overflow="fold", no_wrap=column in tight
+            escape(column), justify="right" if column in right else "left", overflow="fold", no_wrap=column in tight
         )
     for row in rows:
         shown.add_row(*(escape(str(cell)) for cell in row))
@@ -75,7 +75,7 @@ def pairs(title: str, rows: Sequence[tuple[str, object]]) -> None:
     shown.add_column(style="dim")
     shown.add_column(overflow="fold")
     for name, value in rows:
-        shown.add_row(name, escape(str(value)))
+        shown.add_row(escape(name), escape(str(value)))
     if title:
         out.print(f"[bold]{escape(title)}[/]")
     out.print(shown)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table
-from discreet.domain.attribute import equals_text
+from discreet.exact import equals_text
 
 if TYPE_CHECKING:
     from discreet.domain.domain import Domain

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, waiting
 from discreet.errors import ArchiveError
@@ -98,4 +99,4 @@ def _show(published: "Statistics", folder: Path) -> None:
     rows = [(key, f"{value:,}" if isinstance(value, int) else value) for key, value in about.items()]
     pairs("", [("attributes", names), *rows])
     some = " AND ".join(published.names[: 2 * published.arity])
-    out.print(f"[dim]Next:[/] discreet mine learn {folder} '{some}'", soft_wrap=True)
+    out.print(f"[dim]Next:[/] discreet mine learn {escape(str(folder))} '{some}'", soft_wrap=True)

@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, command, out, print_json, table
-from discreet.domain.attribute import equals_text
+from discreet.exact import equals_text
 
 app = typer.Typer(help="Who may ask over HTTP, and with which token.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="the user's name", show_default=False)]

@@ -7,8 +7,8 @@ import typer
 from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, bar, command, out, pairs, print_json, table, waiting
-from discreet.domain.attribute import equals_text
 from discreet.errors import InvalidBudget
+from discreet.exact import equals_text
 from discreet.ledger.guarantee import DeltaT
 
 if TYPE_CHECKING:

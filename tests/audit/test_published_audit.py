@@ -1,0 +1,246 @@
+"""Folders that were published: those of honest vaults pass, whatever their shape; one that somebody wrote and sealed
+anew is found, whichever of its numbers and words are not those of the journal."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.audit.report import audit_vault
+from discreet.cube.cube import Cube
+from discreet.cube.folder import write_cube
+from discreet.mining.folder import read_statistics, write_statistics
+from discreet.release.package import PACKAGE, file_hash, write_package
+from discreet.vault import Vault
+from tests.audit.insider import BUDGETS, QUERIES, Journal, failures, forget_receipts, make, write_people
+
+JOBS = np.bincount([i * i % 6 for i in range(400)], minlength=6)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_people()
+    return tmp_path
+
+
+@pytest.fixture
+def cube():
+    vault = make()
+    return vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=["sex", "job"]))
+
+
+def only_finding(name="published"):
+    [found] = audit_vault("vault")[name].findings
+    return found
+
+
+def seal(path, package):
+    """Write a description with hashes that fit."""
+    for resource in package["resources"]:
+        resource["hash"] = file_hash(path / resource["path"])
+    package.pop("sha256", None)
+    write_package(path, package)
+
+
+def described(path):
+    return json.loads((path / PACKAGE).read_text())
+
+
+class TestHonestFolders:
+    @pytest.mark.parametrize(
+        ("planned", "shape"),
+        [
+            ({}, {}),
+            ({}, {"consistent": False}),
+            ({}, {"counts": "whole"}),
+            ({}, {"counts": "nonnegative"}),
+            ({}, {"norm": "linf"}),
+            ({"measure": "sum(income)"}, {}),
+            ({"facts": "vault"}, {}),
+            ({"cuboids": [["sex"], ["job"]]}, {}),
+        ],
+        ids=str,
+    )
+    def test_a_cube_of_every_shape_is_what_its_sources_make(self, planned, shape):
+        vault = make()
+        if planned.get("facts"):
+            vault.add_fact(cuboid=["job"], values=JOBS)
+        plan = vault.plan_cube(epsilon="1/2", dimensions=["sex", "job"], **planned)
+        vault.publish_cube(plan, **shape).save("cube")
+        assert [finding.what for finding in audit_vault("vault").findings] == []
+
+    def test_a_cube_of_gaussian_noise_with_a_delta(self):
+        vault = make(**BUDGETS["approximate"])
+        vault.publish_cube(vault.plan_cube(rho="1/100", dimensions=["sex", "job"])).save("cube")
+        assert not audit_vault("vault").findings
+
+    def test_what_facts_change_later_does_not_make_an_earlier_cube_false(self, cube):
+        cube.save("cube")
+        Vault.open("vault").add_fact(cuboid=["job"], values=JOBS)
+        assert not audit_vault("vault")["published"].findings
+
+
+class TestForgedCubes:
+    def test_cuboids_that_are_exact_counts_and_sealed_again(self, cube, folder):
+        """The most that an insider could give away: what is published is the truth, and the sources are untouched."""
+        truth = {mask: np.round(cells) + 1.0 for mask, cells in cube.cuboids.items()}
+        write_cube(replace(cube, cuboids=truth), folder / "cube")
+        assert failures(audit_vault("vault")) == {"published"}
+        assert "its cuboids are not what its measured ones make" in only_finding().what
+
+    @pytest.mark.parametrize(
+        ("shape", "outcome"), [({"counts": "whole"}, "failed"), ({"norm": "linf"}, "warning")], ids=str
+    )
+    def test_cuboids_that_are_said_to_be_of_another_shape(self, cube, folder, shape, outcome):
+        """Of several nearest cubes a solver finds one: that another is there is told, and is no proof."""
+        off = {mask: np.round(cells) + 9.0 for mask, cells in cube.cuboids.items()}
+        write_cube(replace(cube, cuboids=off, **shape), folder / "cube")
+        assert only_finding().outcome == outcome
+
+    def test_a_plan_with_other_noise(self, cube, folder):
+        other = Vault.open("vault").plan_cube(epsilon="1/4", dimensions=["sex", "job"])
+        write_cube(replace(cube, plan=other), folder / "cube")
+        assert "its plan is not the one that was charged" in only_finding().what
+
+    def test_labels_that_were_exchanged(self, cube, folder):
+        first, *others = cube.dimensions
+        write_cube(replace(cube, dimensions=(replace(first, labels=first.labels[::-1]), *others)), folder / "cube")
+        assert "dimensions are not those of the domain" in only_finding().what
+
+    @pytest.mark.parametrize("column", ["sex", "variance", "cuboid"])
+    def test_a_column_beside_the_numbers_that_was_changed(self, cube, folder, column):
+        cube.save("cube")
+        path = folder / "cube" / "cuboids.parquet"
+        table = pq.read_table(path)
+        place = table.schema.get_field_index(column)
+        if column == "variance":
+            changed = pc.multiply(table.column(column), 0.5)
+        else:
+            changed = pa.chunked_array([table.column(column).combine_chunks()[::-1]])
+        pq.write_table(table.set_column(place, table.schema.field(place), changed), path)
+        seal(folder / "cube", described(folder / "cube"))
+        assert Cube.load("cube")  # it reads as if nothing had happened
+        assert "cuboids.parquet has other labels or variances" in only_finding().what
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda about: about["guarantee"].update(epsilon="1/100"), "its release cost more"),
+            (lambda about: about["guarantee"].update(max_rows=7), "its release cost more"),
+            (lambda about: about["guarantee"].pop("epsilon"), "is damaged"),
+        ],
+        ids=["ε", "rows", "nothing"],
+    )
+    def test_a_guarantee_that_promises_more(self, cube, folder, change, words):
+        cube.save("cube")
+        package = described(folder / "cube")
+        change(package["cube"])
+        seal(folder / "cube", package)
+        assert words in only_finding().what
+
+    def test_a_delta_that_the_rho_does_not_keep(self, folder):
+        vault = make(**BUDGETS["approximate"])
+        vault.publish_cube(vault.plan_cube(rho="1/10", dimensions=["sex"])).save("cube")
+        package = described(folder / "cube")
+        package["cube"]["guarantee"].update(kind="approximate", epsilon="1/100", delta="1/1000000000")
+        seal(folder / "cube", package)
+        assert "an ε and a δ that its ρ does not keep" in only_finding().what
+
+    def test_words_that_say_something_else(self, cube, folder):
+        cube.save("cube")
+        seal(folder / "cube", {**described(folder / "cube"), "description": "exact counts."})
+        assert "its title or its description" in only_finding().what
+        assert only_finding().outcome == "warning"  # another version may have other words
+
+    def test_a_file_elsewhere_is_not_read(self, cube, folder):
+        cube.save("cube")
+        package = described(folder / "cube")
+        package["resources"][0]["path"] = str(folder / "people.parquet")
+        seal(folder / "cube", package)
+        assert "people.parquet is gone, or was changed" in only_finding().what
+
+
+class TestForgedStatistics:
+    CHANGES = (
+        (lambda found: {"attributes": found.attributes[::-1]}, "not those that were charged"),
+        (lambda found: {"seeds": found.seeds[::-1]}, "not those that were charged"),
+        (lambda found: {"trials": 2 * found.trials}, "not those that were charged"),
+        (lambda found: {"counts": found.counts + 1}, "not the numbers that the journal has"),
+        (lambda found: {"people": found.people + 1}, "another roster"),
+        (lambda _: {"guarantee": "differential privacy, ε = 1/100"}, "promises something else"),
+    )
+
+    def test_whatever_is_not_the_journal_s(self, folder):
+        """In one vault: how much noise T queries take is worked out for seconds."""
+        vault = make(**QUERIES)
+        plan = vault.plan_statistics(["old: age > 50", "f: sex = 'F'"], arity=1, subsets=16)
+        genuine = vault.publish_statistics(plan)
+        for change, words in self.CHANGES:
+            write_statistics(replace(genuine, **change(genuine)), folder / "stat")
+            assert read_statistics(folder / "stat")
+            assert failures(audit_vault("vault")) == {"published"}
+            assert words in only_finding().what
+            shutil.rmtree("stat")
+
+
+class TestRowsThatWereTakenBack:
+    """What was published in buckets cannot be unsaid: neither by a later entry, nor by leaving the words out."""
+
+    @pytest.fixture
+    def vault(self):
+        vault = make(**BUDGETS["pure, replace"])
+        vault.publish_buckets(sensitive="job", limits="min(1, 3*f + 0.1)", columns=["age", "sex"], out="rows")
+        vault.ledger.close()
+        return vault
+
+    def test_by_an_entry_that_withdraws_them(self, vault):
+        journal = Journal()
+        taken_back = {**journal[3], "content": {"state": "withdrawn", "begun": 2}}
+        journal.entries.append({"kind": "buckets", "charge": None, "body": taken_back})
+        journal.write()
+        forget_receipts(vault)
+        assert "not differential privacy" not in str(Vault.open("vault").ledger.guarantee)
+        audit = audit_vault("vault")
+        assert failures(audit) == {"chain", "guarantees"}
+        assert "entry 4 says that rows were withdrawn" in audit["chain"].findings[0].what
+        assert "guarantees do not say so" in audit["guarantees"].findings[0].what
+        assert "rows were published" in audit["promise"].findings[0].what
+
+    def test_by_leaving_out_the_words(self, vault):
+        journal = Journal()
+        del journal[3]["content"]["remark"]
+        journal.write()
+        forget_receipts(vault)
+        assert "guarantees" in failures(audit_vault("vault"))
+
+    def test_of_facts_too(self):
+        vault = make()
+        vault.add_fact(cuboid=["job"], values=JOBS)
+        journal = Journal()
+        journal[2]["content"]["remark"] = "nothing to see here"
+        journal.write()
+        forget_receipts(vault)
+        assert failures(audit_vault("vault")) == {"guarantees"}
+
+
+class TestFoldersOfOthers:
+    def test_a_cube_of_a_table_of_the_same_name_that_the_journal_does_not_know(self, cube):
+        """It is another vault's over the same people, or this journal has forgotten it."""
+        cube.save("cube")
+        other = Vault.init("other", table="people.parquet", domain="people.toml", **BUDGETS["pure"])
+        found = audit_vault(other)["published"].findings[0]
+        assert found.outcome == "warning"
+        assert "this journal knows nothing of it" in found.what
+        assert "both promises add up" in found.next
+
+    def test_a_folder_that_is_not_there(self):
+        make()
+        [found] = audit_vault("vault", published=["nowhere"])["published"].findings
+        assert found.outcome == "failed"
+        assert "give the folder itself" in found.next
