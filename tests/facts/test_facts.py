@@ -39,6 +39,14 @@ def test_facts_are_the_same_from_json():
         assert same != fact
 
 
+@pytest.mark.parametrize("bad", [10**30, -(10**30), 1.5, True, "3", None])
+def test_a_fact_with_a_number_that_no_fact_has_is_not_read(bad):
+    whole = [[0, 0], [9, 1]]
+    for terms, value in (([[bad, [whole]]], 3), ([[1, [whole]]], bad)):
+        with pytest.raises(InvalidFact):
+            fact_from_json({"kind": "count", "terms": terms, "value": value, "text": ""})
+
+
 def test_a_cuboid_is_kept_in_the_order_of_the_domain():
     fact = cuboid_fact(("age", "sex"), np.arange(20).reshape(10, 2), PEOPLE)
     assert fact.by == ("sex", "age")
@@ -69,11 +77,6 @@ def test_sums_of_filtered_counts_are_one_fact():
         (WOMEN, 2**60, InvalidFact, "beyond 9007199254740992"),
         (f"{WOMEN} AND sex = 'M'", 0, InvalidFact, "the region is empty"),
         ("SELECT -COUNT(*) FROM people", 3, InvalidFact, "cannot be 3"),
-        (
-            3,
-            InvalidFact,
-            "takes a count 9007199254740992 times or more",
-        ),
         ("SELECT sex, COUNT(*) FROM people GROUP BY sex", 3, InvalidFact, "a whole table is given with --cuboid"),
         ("SELECT SUM(age) FROM people", 3, InvalidFact, "a fact is one number"),
         ("SELECT COUNT(*), COUNT(*) FROM people", 3, InvalidFact, "a fact is one number"),
