@@ -3,7 +3,6 @@
 The figures are kept in bench/out/figures.json, and the page docs/figures.md is made of what is there.
 """
 
-import importlib
 import json
 import os
 import platform
@@ -19,7 +18,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench.figure import Figure
+from bench.figure import Figure, figures_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "out" / "figures.json"
@@ -47,10 +46,6 @@ def measure(names: list[str], console: Console) -> dict[str, list[Figure]]:
             save(name, measured[name])
             progress.remove_task(task)
     return measured
-
-
-def figures_of(name: str) -> list[Figure]:
-    return list(importlib.import_module(f"bench.{name}").figures())
 
 
 def report(measured: dict[str, list[Figure]]) -> Table:

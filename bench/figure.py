@@ -1,5 +1,6 @@
 """A figure: a measured number beside the bar it must clear."""
 
+import importlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,3 +32,8 @@ def race(*works: Callable[[], object], repeats: int) -> list[float]:
             work()
             best[i] = min(best[i], time.perf_counter() - start)
     return best
+
+
+def figures_of(name: str) -> list[Figure]:
+    """All figures of a benchmark module."""
+    return list(importlib.import_module(f"bench.{name}").figures())
