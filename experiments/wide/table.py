@@ -46,6 +46,7 @@ def picture(found: Sequence[tuple[str, Run]], rows: int) -> Figure:
         panel.minorticks_off()
         panel.yaxis.set_major_formatter("{x:,.6g}")
         panel.legend(frameon=False, fontsize=8, loc=corner)
+    seconds.set_ylim(bottom=1e-4)  # room for the legend
     title = f"All cuboids of at most {ORDER} dimensions, {rows:,} rows; *: as published, on another machine"
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     return figure
