@@ -23,13 +23,7 @@ from tests.audit.insider import (
     write_people,
 )
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """A working directory with a table of 400 people."""
-    monkeypatch.chdir(tmp_path)
-    write_people()
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("workplace")
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +48,8 @@ class TestPlantedDamage:
     """Each is found, wherever it can be found: also by somebody who has no receipt, if the journal gives it away."""
 
     @pytest.fixture
-    def vault(self, template, folder, state_home):
-        shutil.copytree(template / "vault", folder / "vault")
+    def vault(self, template, workplace, state_home):
+        shutil.copytree(template / "vault", workplace / "vault")
         shutil.copytree(template / "state", state_home, dirs_exist_ok=True)
         return Vault.open("vault")
 
@@ -75,13 +69,13 @@ class TestPlantedDamage:
         ],
         ids=["zeros", "nothing in it"],
     )
-    def test_an_index_that_is_damaged_while_all_entries_are_whole(self, vault, folder, page, words):
+    def test_an_index_that_is_damaged_while_all_entries_are_whole(self, vault, workplace, page, words):
         vault.ledger.close()
         with sqlite3.connect("vault/journal.sqlite") as journal:
             [root] = journal.execute("SELECT rootpage FROM sqlite_master WHERE type = 'index'").fetchone()
-        content = bytearray((folder / "vault/journal.sqlite").read_bytes())
+        content = bytearray((workplace / "vault/journal.sqlite").read_bytes())
         content[(root - 1) * 4096 : root * 4096] = page
-        (folder / "vault/journal.sqlite").write_bytes(content)
+        (workplace / "vault/journal.sqlite").write_bytes(content)
         audit = audit_vault("vault")
         assert failures(audit) == {"chain"}
         assert words in audit["chain"].findings[0].what
@@ -180,15 +174,15 @@ class TestPlantedDamage:
         assert "charge 5 was made when nothing was left" in found.what
 
     @pytest.mark.usefixtures("vault")
-    def test_a_removed_file(self, folder):
-        next((folder / "vault/releases").glob("4-*.bin")).unlink()
+    def test_a_removed_file(self, workplace):
+        next((workplace / "vault/releases").glob("4-*.bin")).unlink()
         audit = audit_vault("vault")
         assert failures(audit) == {"releases"}
         assert "the answer of charge 4, entry 5, is gone" in audit["releases"].findings[0].what
 
     @pytest.mark.usefixtures("vault")
-    def test_an_altered_file(self, folder):
-        path = next((folder / "vault/releases").glob("4-*.bin"))
+    def test_an_altered_file(self, workplace):
+        path = next((workplace / "vault/releases").glob("4-*.bin"))
         path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
         assert "was changed on disk" in audit_vault("vault")["releases"].findings[0].what
 
@@ -307,10 +301,10 @@ class TestPlantedDamage:
         assert "not the numbers that the journal has" in audit["published"].findings[0].what
 
     @pytest.mark.parametrize("name", ["qit.parquet", "datapackage.json"])
-    def test_buckets_that_were_changed(self, folder, name):
+    def test_buckets_that_were_changed(self, workplace, name):
         vault = make(**BUDGETS["pure, replace"])
         vault.publish_buckets(sensitive="job", limits="min(1, 3*f + 0.1)", columns=["age"], out="rows")
-        path = folder / "rows" / name
+        path = workplace / "rows" / name
         path.write_bytes(path.read_bytes().replace(b'"fakes": 0', b'"fakes": 1') + b"\n" * (name[0] == "q"))
         audit = audit_vault("vault", published=["rows"])
         assert failures(audit) == {"published"}
@@ -334,29 +328,29 @@ class TestPlantedDamage:
         ],
     )
     @pytest.mark.usefixtures("vault")
-    def test_files_that_lie_open(self, folder, name, mode, outcome):
-        (folder / "vault" / name).chmod(mode)
+    def test_files_that_lie_open(self, workplace, name, mode, outcome):
+        (workplace / "vault" / name).chmod(mode)
         found = [f for f in audit_vault("vault")["files"].findings if "lies on" not in f.what]
         assert max((f.outcome for f in found), default="passed", key=["passed", "warning", "failed"].index) == outcome
         assert all("chmod" in finding.next for finding in found)
 
     @pytest.mark.usefixtures("vault")
-    def test_a_draw_that_was_never_released(self, folder):
-        (folder / "vault/releases/4-0123456789abcdef.bin").write_bytes(b"12345678")
+    def test_a_draw_that_was_never_released(self, workplace):
+        (workplace / "vault/releases/4-0123456789abcdef.bin").write_bytes(b"12345678")
         found = audit_vault("vault")["releases"].findings[0]
         assert found.outcome == "warning"
         assert "a second look" in found.next
 
     @pytest.mark.parametrize("quota", ["much", "1/0", {}, []])
     @pytest.mark.usefixtures("vault")
-    def test_a_quota_that_is_no_number(self, folder, quota):
-        (folder / "vault/users.json").write_text(json.dumps({"users": [{"name": "ada", "quota": quota}]}))
+    def test_a_quota_that_is_no_number(self, workplace, quota):
+        (workplace / "vault/users.json").write_text(json.dumps({"users": [{"name": "ada", "quota": quota}]}))
         assert "the quota of ada is no number" in audit_vault("vault")["users"].findings[0].what
 
     @pytest.mark.parametrize("text", ["", "[]", '{"users": 7}', "[" * 100_000])
     @pytest.mark.usefixtures("vault")
-    def test_users_that_cannot_be_read(self, folder, text):
-        (folder / "vault/users.json").write_text(text)
+    def test_users_that_cannot_be_read(self, workplace, text):
+        (workplace / "vault/users.json").write_text(text)
         assert "users.json cannot be read" in audit_vault("vault")["users"].findings[0].what
 
     @pytest.mark.parametrize("kept", [{"kind": "charge"}, {"kind": "moon"}, {"body": {"v": 2}}, {"body": 7}])

@@ -17,16 +17,12 @@ from discreet.cube.folder import write_cube
 from discreet.mining.folder import read_statistics, write_statistics
 from discreet.release.package import PACKAGE, file_hash, write_package
 from discreet.vault import Vault
-from tests.audit.insider import BUDGETS, QUERIES, Journal, failures, forget_receipts, make, write_people
+from tests.audit.insider import BUDGETS, QUERIES, Journal, failures, forget_receipts, make
 
 JOBS = np.bincount([i * i % 6 for i in range(400)], minlength=6)
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_people()
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("workplace")
 
 
 @pytest.fixture
@@ -87,36 +83,36 @@ class TestHonestFolders:
 
 
 class TestForgedCubes:
-    def test_cuboids_that_are_exact_counts_and_sealed_again(self, cube, folder):
+    def test_cuboids_that_are_exact_counts_and_sealed_again(self, cube, workplace):
         """The most that an insider could give away: what is published is the truth, and the sources are untouched."""
         truth = {mask: np.round(cells) + 1.0 for mask, cells in cube.cuboids.items()}
-        write_cube(replace(cube, cuboids=truth), folder / "cube")
+        write_cube(replace(cube, cuboids=truth), workplace / "cube")
         assert failures(audit_vault("vault")) == {"published"}
         assert "its cuboids are not what its measured ones make" in only_finding().what
 
     @pytest.mark.parametrize(
         ("shape", "outcome"), [({"counts": "whole"}, "failed"), ({"norm": "linf"}, "warning")], ids=str
     )
-    def test_cuboids_that_are_said_to_be_of_another_shape(self, cube, folder, shape, outcome):
+    def test_cuboids_that_are_said_to_be_of_another_shape(self, cube, workplace, shape, outcome):
         """Of several nearest cubes a solver finds one: that another is there is told, and is no proof."""
         off = {mask: np.round(cells) + 9.0 for mask, cells in cube.cuboids.items()}
-        write_cube(replace(cube, cuboids=off, **shape), folder / "cube")
+        write_cube(replace(cube, cuboids=off, **shape), workplace / "cube")
         assert only_finding().outcome == outcome
 
-    def test_a_plan_with_other_noise(self, cube, folder):
+    def test_a_plan_with_other_noise(self, cube, workplace):
         other = Vault.open("vault").plan_cube(epsilon="1/4", dimensions=["sex", "job"])
-        write_cube(replace(cube, plan=other), folder / "cube")
+        write_cube(replace(cube, plan=other), workplace / "cube")
         assert "its plan is not the one that was charged" in only_finding().what
 
-    def test_labels_that_were_exchanged(self, cube, folder):
+    def test_labels_that_were_exchanged(self, cube, workplace):
         first, *others = cube.dimensions
-        write_cube(replace(cube, dimensions=(replace(first, labels=first.labels[::-1]), *others)), folder / "cube")
+        write_cube(replace(cube, dimensions=(replace(first, labels=first.labels[::-1]), *others)), workplace / "cube")
         assert "dimensions are not those of the domain" in only_finding().what
 
     @pytest.mark.parametrize("column", ["sex", "variance", "cuboid"])
-    def test_a_column_beside_the_numbers_that_was_changed(self, cube, folder, column):
+    def test_a_column_beside_the_numbers_that_was_changed(self, cube, workplace, column):
         cube.save("cube")
-        path = folder / "cube" / "cuboids.parquet"
+        path = workplace / "cube" / "cuboids.parquet"
         table = pq.read_table(path)
         place = table.schema.get_field_index(column)
         if column == "variance":
@@ -124,7 +120,7 @@ class TestForgedCubes:
         else:
             changed = pa.chunked_array([table.column(column).combine_chunks()[::-1]])
         pq.write_table(table.set_column(place, table.schema.field(place), changed), path)
-        seal(folder / "cube", described(folder / "cube"))
+        seal(workplace / "cube", described(workplace / "cube"))
         assert Cube.load("cube")  # it reads as if nothing had happened
         assert "cuboids.parquet has other labels or variances" in only_finding().what
 
@@ -137,32 +133,32 @@ class TestForgedCubes:
         ],
         ids=["ε", "rows", "nothing"],
     )
-    def test_a_guarantee_that_promises_more(self, cube, folder, change, words):
+    def test_a_guarantee_that_promises_more(self, cube, workplace, change, words):
         cube.save("cube")
-        package = described(folder / "cube")
+        package = described(workplace / "cube")
         change(package["cube"])
-        seal(folder / "cube", package)
+        seal(workplace / "cube", package)
         assert words in only_finding().what
 
-    def test_a_delta_that_the_rho_does_not_keep(self, folder):
+    def test_a_delta_that_the_rho_does_not_keep(self, workplace):
         vault = make(**BUDGETS["approximate"])
         vault.publish_cube(vault.plan_cube(rho="1/10", dimensions=["sex"])).save("cube")
-        package = described(folder / "cube")
+        package = described(workplace / "cube")
         package["cube"]["guarantee"].update(kind="approximate", epsilon="1/100", delta="1/1000000000")
-        seal(folder / "cube", package)
+        seal(workplace / "cube", package)
         assert "an ε and a δ that its ρ does not keep" in only_finding().what
 
-    def test_words_that_say_something_else(self, cube, folder):
+    def test_words_that_say_something_else(self, cube, workplace):
         cube.save("cube")
-        seal(folder / "cube", {**described(folder / "cube"), "description": "exact counts."})
+        seal(workplace / "cube", {**described(workplace / "cube"), "description": "exact counts."})
         assert "its title or its description" in only_finding().what
         assert only_finding().outcome == "warning"  # another version may have other words
 
-    def test_a_file_elsewhere_is_not_read(self, cube, folder):
+    def test_a_file_elsewhere_is_not_read(self, cube, workplace):
         cube.save("cube")
-        package = described(folder / "cube")
-        package["resources"][0]["path"] = str(folder / "people.parquet")
-        seal(folder / "cube", package)
+        package = described(workplace / "cube")
+        package["resources"][0]["path"] = str(workplace / "people.parquet")
+        seal(workplace / "cube", package)
         assert "people.parquet is gone, or was changed" in only_finding().what
 
 
@@ -176,14 +172,14 @@ class TestForgedStatistics:
         (lambda _: {"guarantee": "differential privacy, ε = 1/100"}, "promises something else"),
     )
 
-    def test_whatever_is_not_the_journal_s(self, folder):
+    def test_whatever_is_not_the_journal_s(self, workplace):
         """In one vault: how much noise T queries take is worked out for seconds."""
         vault = make(**QUERIES)
         plan = vault.plan_statistics(["old: age > 50", "f: sex = 'F'"], arity=1, subsets=16)
         genuine = vault.publish_statistics(plan)
         for change, words in self.CHANGES:
-            write_statistics(replace(genuine, **change(genuine)), folder / "stat")
-            assert read_statistics(folder / "stat")
+            write_statistics(replace(genuine, **change(genuine)), workplace / "stat")
+            assert read_statistics(workplace / "stat")
             assert failures(audit_vault("vault")) == {"published"}
             assert words in only_finding().what
             shutil.rmtree("stat")

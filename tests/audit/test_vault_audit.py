@@ -28,16 +28,9 @@ from tests.audit.insider import (
     Journal,
     in_vault_currency,
     make,
-    write_people,
 )
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """A working directory with a table of 400 people."""
-    monkeypatch.chdir(tmp_path)
-    write_people()
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("workplace")
 
 
 class TestHonestVaults:
@@ -113,9 +106,9 @@ class TestHonestVaults:
         assert audit.holds
         assert "600 whole numbers, 1 file" in audit["releases"].detail
 
-    def test_with_a_domain_beyond_the_dense_map_pass(self, folder):
+    def test_with_a_domain_beyond_the_dense_map_pass(self, workplace):
         text = "".join(f'[attributes.a{i}]\nkind = "integer"\nlow = 0\nhigh = 999\nsource = "form"\n' for i in range(4))
-        (folder / "wide.toml").write_text(f'name = "wide"\n{text}')
+        (workplace / "wide.toml").write_text(f'name = "wide"\n{text}')
         pq.write_table(pa.table({f"a{i}": range(50) for i in range(4)}), "wide.parquet")
         vault = Vault.init("vault", table="wide.parquet", domain="wide.toml", **BUDGETS["pure"])
         for i in range(12):
@@ -152,28 +145,28 @@ class TestHonestVaults:
         vault.complete()
         assert not audit_vault("vault").findings
 
-    def test_are_neither_changed_nor_written_to(self, folder):
+    def test_are_neither_changed_nor_written_to(self, workplace):
         vault = make()
         vault.ask(SQL[1], scale=40)
         vault.ledger.close()
         seen = receipt_path(vault.ledger.vault_id).read_bytes()
-        before = {path: path.read_bytes() for path in (folder / "vault").rglob("*") if path.suffix != ".sqlite-shm"}
+        before = {path: path.read_bytes() for path in (workplace / "vault").rglob("*") if path.suffix != ".sqlite-shm"}
         audit_vault("vault")
-        after = {path: path.read_bytes() for path in (folder / "vault").rglob("*") if path.suffix != ".sqlite-shm"}
+        after = {path: path.read_bytes() for path in (workplace / "vault").rglob("*") if path.suffix != ".sqlite-shm"}
         assert {path: after.get(path, before[path]) for path in before} == before
         assert receipt_path(vault.ledger.vault_id).read_bytes() == seen
 
-    def test_on_a_disk_that_cannot_be_written_to_are_read_from_a_copy(self, folder, monkeypatch):
+    def test_on_a_disk_that_cannot_be_written_to_are_read_from_a_copy(self, workplace, monkeypatch):
         vault = make()
         vault.ask(SQL[0], scale=40)  # and is not closed: its last entries are in the log beside the file
-        assert (folder / "vault/journal.sqlite-wal").stat().st_size
+        assert (workplace / "vault/journal.sqlite-wal").stat().st_size
         places = []
         monkeypatch.setattr(os, "access", lambda *_: False)
         monkeypatch.setattr(report, "journal_at", lambda place: places.append(place) or journal_at(place))
         audit = audit_vault("vault")
         assert audit.holds
         assert audit.receipt == str(vault.ledger.head)
-        assert not any(place.is_relative_to(folder) or place.exists() for place in places)
+        assert not any(place.is_relative_to(workplace) or place.exists() for place in places)
 
     @pytest.mark.parametrize(
         ("budget", "words"),
@@ -190,9 +183,9 @@ class TestHonestVaults:
         found = audit_vault("vault")["promise"].findings
         assert words in found[0].what if words else not found
 
-    def test_need_no_table(self, folder):
+    def test_need_no_table(self, workplace):
         make().ask(SQL[0], scale=40)
-        (folder / "people.parquet").unlink()
+        (workplace / "people.parquet").unlink()
         assert audit_vault("vault").holds
 
 
