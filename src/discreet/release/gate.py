@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.domain.domain import Domain
-from discreet.errors import ArchiveError, EngineError, JournalCorrupt, JournalError, UnsupportedQuery
+from discreet.errors import ArchiveError, EngineError, JournalCorrupt, JournalError, Refreshed, UnsupportedQuery
 from discreet.ledger.asker import Asker
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.noise.bits import Bits, require_production
@@ -23,7 +23,7 @@ from discreet.release.quantile import draw_quantiles, histogram_of, require_draw
 from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
 
 if TYPE_CHECKING:
-    from discreet.table.table import Table
+    from discreet.release.own_table import Table
 
 RELEASE_CELLS = 1 << 29
 """A plan with more numbers than this is refused before anything is spent."""
@@ -34,8 +34,8 @@ class Gate:
     """Binds table, ledger, bits and archive. `measure` is the reader; nothing else in Discreet reads rows."""
 
     domain: Domain
-    table: "Callable[[], Table]"
-    """Opens the table and checks that it is the vault's own; called before anything is charged."""
+    _table: "Callable[[], Table]"
+    """Opens what the journal says that the vault is over; called before anything is charged."""
     ledger: Ledger
     archive: Archive
     bits: Bits
@@ -49,14 +49,30 @@ class Gate:
         """
         require_production(self.bits)
         self._require_measurable(plan)
-        table = self.table()
-        charge = self.ledger.charge(plan.cost(self.domain, self.ledger.budget), plan.condensed(), self.asker)
+        table = self._table()
+        table.require(_reads(plan))
+        cost = plan.cost(self.domain, self.ledger.budget)
+        charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
         return self._answer(charge, plan, table)
 
     def complete(self, charge: Charge) -> Release:
-        """Finish a charge whose answer was never recorded, with the same plan and no further charge."""
+        """Finish a charge whose answer was never recorded, with the same plan and no further charge.
+
+        Only one that paid for the table as it is now; others raise Refreshed, and `close` closes them.
+        """
         require_production(self.bits)
-        return self._answer(charge, Plan.from_json(charge.plan), self.table())
+        table, plan = self._table(), Plan.from_json(charge.plan)
+        if charge.snapshot != table.id:
+            raise Refreshed(
+                f"charge {charge.id} paid for a table that the vault is no longer over; it is not answered, and what "
+                "it spent stays spent: ask anew"
+            )
+        table.require(_reads(plan))
+        return self._answer(charge, plan, table)
+
+    def warm(self) -> None:
+        """Open the table, so that nobody waits for that later."""
+        self._table()
 
     def settle(self) -> None:
         """Remove draws that were never released and whose charge has its answer: a process was killed over them."""
@@ -106,9 +122,7 @@ class Gate:
     def _draw(self, plan: Plan, table: "Table", charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
         try:
-            queries = [_read_for(measurement.query) for measurement in plan.measurements]
-            exact = table.evaluate(queries)
-            return self._noisy(plan.measurements, exact)
+            return self._noisy(plan.measurements, table.evaluate(_reads(plan)))
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 
@@ -149,6 +163,10 @@ class Gate:
 
 def _stands(charge: Charge) -> str:
     return f"charge {charge.id} stands, and `discreet ledger complete` finishes it without a further charge"
+
+
+def _reads(plan: Plan) -> list[Count | Sum | SubsetCount]:
+    return [_read_for(measurement.query) for measurement in plan.measurements]
 
 
 def _read_for(query: Query) -> Count | Sum | SubsetCount:
