@@ -86,7 +86,7 @@ class Running(greenlet.greenlet):
             *(ledger._snapshot, ledger._refreshed, frozenset(ledger._pending)),
             ledger._map.left_by((0,)).tobytes(),
             opened and (opened.id, opened.mapped),
-            *(known._snapshot, known._upto, frozenset(known._noises)),
+            *(known.snapshot, known._since, known._upto, frozenset(known._noises)),
             *(self.draws, self.takings),
         )
 
@@ -133,7 +133,7 @@ def _ask(process: Running, since: int, buy: bool) -> None:
     vault = process.vault
     known = vault._known
     known.refresh()
-    decided_on = known._snapshot
+    decided_on = known.snapshot
     process.expect_known({charge for charge, _ in known._noises}, decided_on)
     found = {town: known.same(_count(vault, town), _region(vault, town)) for town in TOWNS}
     answers = [(past.source[0], int(past.value)) for past in found.values() if past is not None]

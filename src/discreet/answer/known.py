@@ -29,21 +29,28 @@ class Known:
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
     _upto: int = 0
     _snapshot: SnapshotId | None = None
+    _since: int = 0
+    """The entry since when the vault is over it: those that took no snapshots tell their tables apart by that alone."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
             snapshot, since = self.ledger.over
-            if snapshot != self._snapshot:
+            if (snapshot, since) != (self._snapshot, self._since):
                 # What was released of an earlier snapshot says nothing about this one, whenever it was recorded; and
                 # what was released of this one may have been passed over, when the look before was at the other.
                 self._by_quantity, self._quantiles = {}, {}
-                self._snapshot, self._upto = snapshot, since
+                self._snapshot, self._since, self._upto = snapshot, since, since
             for charge, record in self.ledger.answered(self._upto):
-                if charge.snapshot == snapshot:
+                if charge.snapshot == snapshot and charge.id > since:
                     self._add(self.recall(charge, record))
                 self._upto = record.receipt.seq
+
+    @property
+    def snapshot(self) -> SnapshotId | None:
+        """What the answers are about: whoever decides by them, and measures the rest, has to measure it there."""
+        return self._snapshot
 
     def of(self, query: Count | Residual | Sum) -> Answers:
         """The released answers to queries of this quantity."""
