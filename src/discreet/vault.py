@@ -344,7 +344,12 @@ class Vault(Cubes, Facts, Buckets, Subsets):
             self.path,
             progress,
         )
-        taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live)
+        try:
+            taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live)
+        except OSError:
+            raise VaultError(
+                f"the snapshot cannot be written to {self.path}; the one before stays: is there space for it?"
+            ) from None
         try:
             receipt = self.ledger.note_refresh(taken, live)
         except JournalError:

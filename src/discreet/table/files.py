@@ -42,14 +42,14 @@ def kind_of_all(files: list[str]) -> str:
     return kinds.pop()
 
 
-def stamp_of(path: str) -> list[list[object]]:
-    """Name, size, time and place of each file: cheap to look at, and another where a file was touched.
+def stamp_of(path: str) -> list[list[int]]:
+    """Size, time and place of each file: cheap to look at, and another where a file was touched.
 
     A DuckDB file's last changes may be in a log beside it.
     """
     files = files_of(path)
     logs = [log for file in files if _kind(file) == "duckdb" and isfile(log := f"{file}.wal")]
-    return [[file, *_stat(file)] for file in files + logs]
+    return [list(_stat(file)) for file in files + logs]
 
 
 def _stat(file: str) -> tuple[int, int, int]:
