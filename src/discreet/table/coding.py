@@ -57,6 +57,11 @@ def code_type(attribute: Attribute) -> np.dtype[Any]:
     return np.min_scalar_type(attribute.size - 1)
 
 
+def units_type(attribute: Attribute) -> np.dtype[Any]:
+    """The smallest type that holds the amounts of an attribute's rows."""
+    return np.min_scalar_type(-most_units(attribute))
+
+
 def has_units(attribute: Attribute) -> bool:
     """Whether rows are kept with an amount beside their code. The amount of an Integer is its code."""
     try:

@@ -16,7 +16,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import TableError
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
-from discreet.table.coding import Coded, code_type, coders, has_units
+from discreet.table.coding import Coded, code_type, coders, has_units, units_type
 from discreet.table.count import MOST_ROWS
 from discreet.table.roster import Roster, canonical_id, key_of
 from discreet.table.snapshot import FORMAT, MANIFEST, PEOPLE, PERSON, PLACE, codes_file, column_digest, units_file
@@ -68,7 +68,7 @@ class _Taking:
     def columns(self) -> dict[str, Any]:
         """Write every column; its type and digest by its name."""
         types = {codes_file(axis): code_type(a) for axis, a in enumerate(self.domain.attributes)}
-        types |= {units_file(axis): np.dtype(np.int64) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
+        types |= {units_file(axis): units_type(a) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
         if self.unit is None:
             with _Columns(self.folder, types, self.key) as written:
                 for batch in self._coded():
