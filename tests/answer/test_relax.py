@@ -22,8 +22,11 @@ class Database:
         self.past = Answers(table.shape)
         self.count = 0
 
-    def can_measure(self, box):
-        return self.spent[box.slices].max() < self.limit
+    def can_measure(self, *boxes):
+        spent = self.spent.copy()
+        for box in boxes:
+            spent[box.slices] += 1
+        return max(spent[box.slices].max() for box in boxes) <= self.limit
 
     def measure(self, box, variance=1.0):
         self.spent[box.slices] += 1

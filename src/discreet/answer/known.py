@@ -10,7 +10,8 @@ from discreet.answer.past import PastAnswer, Source, groups_of, past_answers
 from discreet.answer.residuals import Table, Together
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.ledger.books import Books
+from discreet.ledger.ledger import Charge, Record
 from discreet.noise.law import Noise
 from discreet.query.query import Count, Quantile, Residual, SubsetCount, Sum
 from discreet.release.release import Noisy, Release
@@ -21,7 +22,7 @@ class Known:
     """Released answers by quantity: counts, and sums of each attribute in whole grains. Grows with the journal."""
 
     domain: Domain
-    ledger: Ledger
+    ledger: Books
     recall: Callable[[Charge, Record], Release]
     _by_quantity: dict[str | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)
