@@ -94,6 +94,16 @@ def test_budget_that_went_elsewhere_in_between_leaves_the_smaller_compound():
     assert relaxed.error == metric.error(relaxed.asked, Box((30, 0), (69, 99)))
 
 
+@pytest.mark.parametrize(("limit", "answered"), [(2, Box((2, 0), (5, 1))), (3, Box((2, 1), (5, 1)))])
+def test_patches_are_planned_only_where_all_of_them_fit_together(limit, answered):
+    database = Database(np.ones((6, 2), dtype=int), limit)
+    database.measure(Box((3, 0), (5, 1)))
+    database.spent[2] = 1
+    relaxed = database.relax(Box((2, 1), (5, 1)), weights=(20.0, 1.0))  # the slab at 2 first, then all that is at 0
+    assert relaxed.compound.difference == answered
+    assert database.spent.max() == limit
+
+
 def test_nothing_released_gives_no_answer():
     assert Database(np.zeros((3, 3), dtype=int)).relax(Box((0, 0), (1, 1))) is None
 
