@@ -52,6 +52,7 @@ from discreet.query.query import Count, Quantile, Query, Sum
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
+from discreet.release.purchase import Purchase
 from discreet.release.release import Release
 from discreet.release.taking import Taking
 from discreet.sql.parse import parse
@@ -59,6 +60,7 @@ from discreet.sql.question import Question
 from discreet.verbs.buckets import Buckets
 from discreet.verbs.cubes import Cubes
 from discreet.verbs.facts import Facts
+from discreet.verbs.public import Public, PublicDesk
 from discreet.verbs.subsets import Subsets
 
 if TYPE_CHECKING:
@@ -219,9 +221,10 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         """
         if refine:
             return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
-        return ask(self._question(sql), Wish.of(self.policy, scale, within, confidence), self._desk)
+        wish = Wish.of(self.policy, scale, within, confidence)
+        return ask(self._question(sql), wish, self._desk, Purchase(self.gate, self.policy.limits))
 
-    def _refined(self, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
+    def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
         from discreet.answer.refine import refine
 
         if scale is not None or within is not None:
@@ -229,7 +232,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         return refine(self._question(sql), wish, self._desk, self.facts())
 
     def explain(
-        self,
+        self: PublicDesk,
         sql: str,
         *,
         scale: Number | None = None,
@@ -246,32 +249,32 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         return theirs
 
     @cached_property
-    def _question(self) -> Callable[[str], Question]:
+    def _question(self: Public) -> Callable[[str], Question]:
         """Reading SQL takes longer than answering what is known already."""
         return lru_cache(QUESTIONS)(lambda sql: parse(sql, self.domain))
 
     @cached_property
-    def _known(self) -> Known:
-        return Known(self.domain, self.ledger, self.gate.recall)
+    def _known(self: Public) -> Known:
+        return Known(self.domain, self.ledger, self._recall)
 
     @property
-    def _desk(self) -> Desk:
+    def _desk(self: PublicDesk) -> Desk:
         self._require_amounts()
-        return Desk(self.domain, self.ledger, self._known, self.policy, self.gate.measure, self.gate.asker)
+        return Desk(self.domain, self.ledger, self._known, self.policy, self._asker)
 
-    def budget(self) -> BudgetReport:
+    def budget(self: Public) -> BudgetReport:
         """What is spent and what is left, as ε for one person."""
         return budget_report(self.ledger)
 
-    def budget_map(self, rows: str, columns: str) -> NDArray[np.float64]:
+    def budget_map(self: Public, rows: str, columns: str) -> NDArray[np.float64]:
         """The least ε left for each pair of codes of two attributes, over all codes of the others."""
         return budget_map(self.ledger, rows, columns)
 
-    def plot_budget(self, *attributes: str, path: str | Path) -> None:
+    def plot_budget(self: Public, *attributes: str, path: str | Path) -> None:
         """Draw what is left, by region: a heat map over two attributes."""
         plot_budget(self.ledger, attributes, path)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self: Public) -> dict[str, Any]:
         """The vault in public terms: its domain, its promise, its place."""
         return {"vault": str(self.path), "table": self.location, **description(self.ledger)}
 
@@ -283,22 +286,22 @@ class Vault(Cubes, Facts, Buckets, Subsets):
             return "read live, where it is"
         return state_of_source(self._own.snapshot(), self._own.locate())
 
-    def entries(self, after: int = 0) -> Iterator[dict[str, Any]]:
+    def entries(self: Public, after: int = 0) -> Iterator[dict[str, Any]]:
         """The journal, entry by entry, with what each one says in words."""
         return entries_in_words(self.ledger, after)
 
-    def releases(self) -> Iterator[Release]:
+    def releases(self: Public) -> Iterator[Release]:
         """Everything that was released, in order. Public, and free."""
-        return (self.gate.recall(charge, record) for charge, record in self.ledger.answered())
+        return (self._recall(charge, record) for charge, record in self.ledger.answered())
 
-    def release(self, charge: int) -> Release:
+    def release(self: Public, charge: int) -> Release:
         """One release, by the number of its charge."""
         found, record = self.ledger.charge_at(charge), self.ledger.recorded(charge)
         if found is None or record is None:
             raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
-        return self.gate.recall(found, record)
+        return self._recall(found, record)
 
-    def plan_text(self, plan: Plan) -> list[str]:
+    def plan_text(self: Public, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""
         return plan_text(plan, self.domain)
 
@@ -316,7 +319,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         self.gate.settle()
         return completed
 
-    def check_receipt(self, receipt: str | Receipt) -> None:
+    def check_receipt(self: Public, receipt: str | Receipt) -> None:
         """Raise unless the journal went on from where it was when the receipt was given."""
         try:
             self.ledger.check_receipt(Receipt.parse(receipt) if isinstance(receipt, str) else receipt)

@@ -5,7 +5,6 @@ before, sharply enough → repeated; it follows from released answers, sharply e
 its region → measured; else → relaxed: an answer for the nearest region that released answers can make.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
@@ -21,12 +20,11 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded, QuotaExceeded
 from discreet.ledger.asker import Asker
-from discreet.ledger.ledger import Ledger
-from discreet.ledger.spend import Cost
+from discreet.ledger.books import Books
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Combination, Count, Quantile, Query, Sum, grain_of
-from discreet.release.release import Release
+from discreet.release.purchase import Purchase
 
 Codes = tuple[int, ...]
 Cell = tuple[Query, Codes]
@@ -46,18 +44,17 @@ class Picked:
 
 @dataclass(frozen=True)
 class Desk:
-    """What answers are made with: what is public, and the way to buy more of it."""
+    """What answers are made with. All of it is public and none of it can spend: what can is a `Purchase`."""
 
     domain: Domain
-    ledger: Ledger
+    ledger: Books
     known: Known
     policy: Policy
-    measure: Callable[[Plan], Release]
     asker: Asker | None = None
     """For whom; their quota bounds what may be bought."""
 
     def fits(self, plan: Plan) -> bool:
-        """Whether a plan could be measured now."""
+        """Whether the vault's budget and the asker's quota have room for a plan now."""
         return self.ledger.fits(plan.cost(self.domain, self.ledger.budget), self.asker)
 
     def grain(self, query: Query) -> Fraction:
@@ -150,48 +147,47 @@ def _affordable(
 
 @dataclass
 class Settled:
-    """The numbers of a question, and what they cost."""
+    """The numbers of a question."""
 
     numbers: dict[Cell, Estimate | Picked | None] = field(default_factory=dict)
     combinations: dict[tuple[Combination, Codes], Estimate | None] = field(default_factory=dict)
     """Sums of quantities that were estimated as one; others are added up."""
-    releases: list[Release] = field(default_factory=list)
-    spent: Cost = field(default_factory=Cost)
     by_quota: bool = False
     """Whether the vault had let all of it be measured, and its asker's quota did not."""
 
 
-def settle(decision: Decision, desk: Desk) -> Settled:
-    """Carry out a decision: measure what is to be bought, relax the rest."""
+def settle(decision: Decision, desk: Desk, purchase: Purchase | None) -> Settled:
+    """Carry out a decision: measure what is to be bought, relax the rest.
+
+    Without a purchase nothing is bought: numbers that would be are left out, and relaxed ones have no patches.
+    """
     settled = Settled(dict(decision.free))
     to_relax = dict(decision.relax)
-    if decision.buy:
+    if decision.buy and purchase is not None:
         try:
-            _measure(decision, desk, settled)
+            _measure(decision, purchase, settled)
         except (BudgetExceeded, QuotaExceeded):
             # It was spent since the decision.
             to_relax.update(decision.buy)
     for (query, codes), region in to_relax.items():
         match query, decision.laws[query]:
             case ((Count() | Sum()), (Laplace() | Gaussian() as noise)):
-                settled.numbers[query, codes] = _relaxed(query, region, noise, desk, settled)
+                settled.numbers[query, codes] = _relaxed(query, region, noise, desk, purchase)
             case _:
                 settled.numbers[query, codes] = None
     if to_relax:
         missed = Decision({}, to_relax, {}, decision.laws).plan().cost(desk.domain, desk.ledger.budget)
         limited = desk.asker is not None and desk.asker.quota is not None
         settled.by_quota = limited and desk.ledger.refusal(missed) is None
-        if not any(number is not None for number in settled.numbers.values()):
+        left_out = bool(decision.buy) and purchase is None
+        if not left_out and not any(number is not None for number in settled.numbers.values()):
             # Nothing was ever released that an answer could be made of.
             desk.ledger.require(missed, desk.asker)
     return settled
 
 
-def _measure(decision: Decision, desk: Desk, settled: Settled) -> None:
-    plan = decision.plan()
-    release = desk.measure(plan)
-    settled.releases.append(release)
-    settled.spent += plan.cost(desk.domain, desk.ledger.budget)
+def _measure(decision: Decision, purchase: Purchase, settled: Settled) -> None:
+    release = purchase.measure(decision.plan())
     answers = dict(zip(dict.fromkeys(query for query, _ in decision.buy), release.answers, strict=True))
     for (query, codes), region in decision.buy.items():
         noisy = answers[query]
@@ -203,28 +199,32 @@ def _measure(decision: Decision, desk: Desk, settled: Settled) -> None:
         settled.numbers[query, codes] = in_grains(estimate, noisy.grain)
 
 
-def _relaxed(query: Count | Sum, region: Region, noise: Noise, desk: Desk, settled: Settled) -> Estimate | None:
+def _relaxed(
+    query: Count | Sum, region: Region, noise: Noise, desk: Desk, purchase: Purchase | None
+) -> Estimate | None:
     """The nearest answer for each box of a region, added up; where those overlap, for the box that bounds them all."""
     if 1 < len(region.boxes) <= MOST_RELAXED_BOXES:
-        parts = [_relaxed_box(query, box, noise, desk, settled) for box in region.boxes]
+        parts = [_relaxed_box(query, box, noise, desk, purchase) for box in region.boxes]
         answered = [part.answered for part in parts if part is not None]
         if len(answered) == len(parts) and not any(a.intersect(b) for a, b in combinations(answered, 2)):
             return combined([(1, part) for part in parts if part is not None])
-    return _relaxed_box(query, _bounding_box(region), noise, desk, settled)
+    return _relaxed_box(query, _bounding_box(region), noise, desk, purchase)
 
 
-def _relaxed_box(query: Count | Sum, asked: Box, noise: Noise, desk: Desk, settled: Settled) -> Estimate | None:
+def _relaxed_box(
+    query: Count | Sum, asked: Box, noise: Noise, desk: Desk, purchase: Purchase | None
+) -> Estimate | None:
     past = desk.known.of(query)
 
-    def plan_for(box: Box) -> Plan:
-        return Plan((Measurement(replace(query, where=Region((box,)), by=()), noise),))
+    def plan_for(*boxes: Box) -> Plan:
+        return Plan(tuple(Measurement(replace(query, where=Region((box,)), by=()), noise) for box in boxes))
 
-    def can_measure(box: Box) -> bool:
-        return desk.fits(plan_for(box))
+    def can_measure(*boxes: Box) -> bool:
+        return purchase is not None and purchase.affords(plan_for(*boxes))
 
     def measure(box: Box) -> PastAnswer:
-        settled.releases.append(desk.measure(plan_for(box)))
-        settled.spent += plan_for(box).cost(desk.domain, desk.ledger.budget)
+        assert purchase is not None, "nothing is measured that cannot be"
+        purchase.measure(plan_for(box))
         desk.known.refresh()
         return past.same(Region((box,)))[0]
 

@@ -10,7 +10,8 @@ from discreet.answer.past import PastAnswer, Source, groups_of, past_answers
 from discreet.answer.residuals import Table, Together
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.ledger.books import Books
+from discreet.ledger.ledger import Charge, Record
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.query import Count, Quantile, Residual, SubsetCount, Sum
@@ -22,23 +23,24 @@ class Known:
     """Released answers by quantity: counts, and sums of each attribute in whole grains. Grows with the journal."""
 
     domain: Domain
-    ledger: Ledger
+    ledger: Books
     recall: Callable[[Charge, Record], Release]
     _by_quantity: dict[str | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
     _upto: int = 0
-    _snapshot: SnapshotId | None = None
+    snapshot: SnapshotId | None = None
+    """What all of it is about."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
             snapshot = self.ledger.snapshot
-            if snapshot != self._snapshot:
+            if snapshot != self.snapshot:
                 # What was released of an earlier snapshot says nothing about this one, whenever it was recorded.
                 self._by_quantity, self._noises, self._quantiles = {}, {}, {}
-                self._snapshot = snapshot
+                self.snapshot = snapshot
             for charge, record in self.ledger.answered(self._upto):
                 if charge.snapshot == snapshot:
                     self._add(self.recall(charge, record))

@@ -11,6 +11,7 @@ from discreet.facts.contradiction import name_of, require_possible
 from discreet.facts.facts import CuboidFact, Fact, fact_from_json, numbered
 from discreet.facts.generic import induced_by, sensitivity
 from discreet.facts.plausible import Doubt, doubts
+from discreet.ledger.books import Books
 from discreet.ledger.budget import Induced
 from discreet.ledger.facts import FactNote
 from discreet.ledger.guarantee import Guarantee
@@ -95,7 +96,7 @@ def described(fact: Fact) -> dict[str, Any]:
     }
 
 
-def facts_of(ledger: Ledger, domain: Domain, archive: Archive) -> tuple[Fact, ...]:
+def facts_of(ledger: Books, domain: Domain, archive: Archive) -> tuple[Fact, ...]:
     """Every fact in the journal, in order."""
     return tuple(_recalled(note, domain, archive) for note in ledger.facts)
 
@@ -138,7 +139,7 @@ def add_fact(fact: Fact, ledger: Ledger, domain: Domain, archive: Archive, relea
     )
 
 
-def report_facts(ledger: Ledger, domain: Domain, archive: Archive) -> FactsReport:
+def report_facts(ledger: Books, domain: Domain, archive: Archive) -> FactsReport:
     """What `fact list` says."""
     facts, budget, now = facts_of(ledger, domain, archive), ledger.budget, ledger.refreshed
     own = budget.under(Induced()) if facts else budget
@@ -161,13 +162,13 @@ def _wordless(fact: Fact) -> Fact:
     return replace(fact, number=0, text="")
 
 
-def rows_are_dropped(ledger: Ledger) -> bool:
+def rows_are_dropped(ledger: Books) -> bool:
     """Whether somebody's row may be left out of the population: for a value without a code, or for want of an id."""
     total = all(attribute.total for attribute in ledger.domain.attributes)
     return not total or ledger.header.get("unit") is not None
 
 
-def _differs(fact: Fact, ledger: Ledger) -> bool:
+def _differs(fact: Fact, ledger: Books) -> bool:
     """Whether two of the vault's neighbours can differ in it: all but n, where rows are replaced one for one."""
     if isinstance(fact, CuboidFact):
         whole = not fact.by

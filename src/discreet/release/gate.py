@@ -13,6 +13,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import ArchiveError, EngineError, JournalCorrupt, JournalError, Refreshed, UnsupportedQuery
 from discreet.ledger.asker import Asker
 from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits, require_production
 from discreet.noise.law import Noise
 from discreet.query.plan import Measurement, Plan
@@ -42,14 +43,17 @@ class Gate:
     asker: Asker | None = None
     """Whom charges are for, where a vault has several users."""
 
-    def measure(self, plan: Plan) -> Release:
+    def measure(self, plan: Plan, decided_on: SnapshotId | None = None) -> Release:
         """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
 
-        Whether it is refused depends on the domain, the plan and the ledger only.
+        Whether it is refused depends on the domain, the plan and the ledger only. A plan that was made from what is
+        known of a snapshot is measured on that one, or raises Refreshed and spends nothing.
         """
         require_production(self.bits)
         self._require_measurable(plan)
         table = self._table()
+        if decided_on is not None and decided_on != table.id:
+            raise Refreshed("the vault was refreshed in the meantime; nothing was spent on this: ask again")
         table.require(_reads(plan))
         cost = plan.cost(self.domain, self.ledger.budget)
         charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import anyio
 import anyio.to_thread
 
+from discreet.answer.reply import Explanation
 from discreet.ledger.asker import Asker
 from discreet.ledger.receipt import Receipt
 from discreet.server.auth import User, authenticate, require_asking
@@ -27,7 +28,7 @@ DEFAULT_RATE = 100.0
 
 @dataclass(frozen=True)
 class FrontDesk:
-    """A vault with its doors: `answer` for whatever may spend, `look` for what never does."""
+    """A vault with its doors: `answer` for whatever may spend, `explain` for what that would cost."""
 
     vault: Vault
     bucket: Bucket
@@ -67,9 +68,11 @@ class FrontDesk:
         log_asked(self.vault.path, user.name, verb, what)
         return work(self.vault.asked_by(asker))
 
-    def seen_by(self, user: User) -> Vault:
-        """The vault for what spends nothing and still depends on who asks: what is left of their quota."""
-        return self.vault.asked_by(self.asker(user))
+    def explain(self, user: User, sql: str, wish: Mapping[str, Any]) -> Explanation:
+        """What asking would cost this user: their quota counts. For whoever may look, logged as asking is; and it
+        spends nothing, for `Vault.explain` is handed nothing that could."""
+        log_asked(self.vault.path, user.name, "explain", {"sql": sql, **wish})
+        return self.vault.asked_by(self.asker(user)).explain(sql, **wish)
 
     def asker(self, user: User) -> Asker:
         """A user as the ledger knows them."""
