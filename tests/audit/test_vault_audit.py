@@ -150,9 +150,17 @@ class TestHonestVaults:
         vault.ask(SQL[1], scale=40)
         vault.ledger.close()
         seen = receipt_path(vault.ledger.vault_id).read_bytes()
-        before = {path: path.read_bytes() for path in (workplace / "vault").rglob("*") if path.suffix != ".sqlite-shm"}
+        before = {
+            path: path.read_bytes()
+            for path in (workplace / "vault").rglob("*")
+            if path.is_file() and path.suffix != ".sqlite-shm"
+        }
         audit_vault("vault")
-        after = {path: path.read_bytes() for path in (workplace / "vault").rglob("*") if path.suffix != ".sqlite-shm"}
+        after = {
+            path: path.read_bytes()
+            for path in (workplace / "vault").rglob("*")
+            if path.is_file() and path.suffix != ".sqlite-shm"
+        }
         assert {path: after.get(path, before[path]) for path in before} == before
         assert receipt_path(vault.ledger.vault_id).read_bytes() == seen
 
