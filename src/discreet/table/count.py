@@ -49,7 +49,7 @@ class Rows:
     domain: Domain
     size: int
     codes: Callable[[str], NDArray[Any]]
-    units: Callable[[str], Array]
+    units: Callable[[str], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def amounts(query: Measured, rows: Rows, block: slice) -> Array:
         return np.ones(block.stop - block.start, np.int64)
     attribute = rows.domain[query.of]
     if not isinstance(attribute, Integer):
-        return rows.units(query.of)[block]
+        return rows.units(query.of)[block].astype(np.int64, copy=False)
     codes = rows.codes(query.of)[block].astype(np.int64)
     return np.where(codes < attribute.cells, codes + attribute.low, 0)
 
