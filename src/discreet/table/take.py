@@ -97,6 +97,7 @@ class _Taking:
                 if self.rows >= MOST_ROWS:
                     raise TableError(f"the table has {MOST_ROWS:,} rows or more; read it where it is, with --live")
                 yield self._arrays(coded, kept)
+        self.progress(READING, 1.0)
 
     def _arrays(self, coded: dict[str, Coded], kept: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         everyone = bool(kept.all())
