@@ -57,11 +57,6 @@ def code_type(attribute: Attribute) -> np.dtype[Any]:
     return np.min_scalar_type(attribute.size - 1)
 
 
-def units_type(attribute: Attribute) -> np.dtype[Any]:
-    """The smallest type that holds the amounts of an attribute's rows."""
-    return np.min_scalar_type(-most_units(attribute))
-
-
 def has_units(attribute: Attribute) -> bool:
     """Whether rows are kept with an amount beside their code. The amount of an Integer is its code."""
     try:
@@ -70,13 +65,12 @@ def has_units(attribute: Attribute) -> bool:
         return False
 
 
-def most_units(attribute: Attribute) -> int:
-    """The largest amount, in whole grains and without its sign, that one row can add to a sum."""
-    if isinstance(attribute, Integer):
-        return max(abs(attribute.low), abs(attribute.high))
+def unit_type(attribute: Attribute) -> np.dtype[Any]:
+    """The smallest type that holds an attribute's amounts, in whole grains, with either sign."""
     assert isinstance(attribute, Bins)
     grain = grain_of(attribute)
-    return max(-(-abs(edge) // grain) for edge in attribute.edges if edge is not None) + 1
+    most = max(-(-abs(edge) // grain) for edge in attribute.edges if edge is not None)
+    return np.min_scalar_type(-int(most) - 1)
 
 
 def is_categorical(kind: pa.DataType) -> bool:
@@ -139,14 +133,21 @@ def _by_dictionary(plain: Coder) -> Coder:
     """Codes the distinct values, and then the rows by what they point at."""
 
     def code(column: pa.Array) -> Coded:
-        entries = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        spellings, places = distinct_values(column)
         # One more entry, a missing one, for rows that point nowhere.
-        values = pa.concat_arrays([entries.dictionary, pa.nulls(1, entries.dictionary.type)])
-        coded = plain(values)
-        places = entries.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
+        coded = plain(pa.concat_arrays([spellings, pa.nulls(1, spellings.type)]))
         return Coded(coded.codes[places], None if coded.units is None else coded.units[places])
 
     return code
+
+
+def distinct_values(column: pa.Array) -> tuple[pa.Array, Codes]:
+    """The distinct values of a column, and which one each row has; -1, the last, where it has none."""
+    if not pa.types.is_dictionary(column.type):
+        if pa.types.is_decimal(column.type) and column.type.bit_width < 128:  # Arrow makes no dictionary of these
+            column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
+        column = column.dictionary_encode()
+    return column.dictionary, column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
 
 
 def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
@@ -155,8 +156,6 @@ def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
 
     def code(column: pa.Array) -> Coded:
         stored = as_bytes(column) if is_text(kind) else column
-        if pa.types.is_date64(kind):
-            stored = stored.cast(pa.date32(), safe=False)
         found = pc.index_in(stored, value_set=values.cast(stored.type)).fill_null(len(values))
         coded = np.append(codes, outside)[found.to_numpy(zero_copy_only=False)]
         return Coded(np.where(_is_null(column), missing, coded), None)

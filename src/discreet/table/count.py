@@ -179,7 +179,7 @@ def _tally(query: Measured, rows: Rows) -> Total:
     cells = prod(shape)
     # Adding a block's cells up must not cost more than its rows.
     step = min(max(BLOCK_ROWS, 1 << (cells - 1).bit_length()), 1 << LARGEST_BLOCK)
-    steps = -(-rows.size // step)
+    steps = max(1, -(-rows.size // step))  # what runs does not tell whether there is anybody
     totals: list[Total] = []
 
     def work(first: int, last: int) -> None:
@@ -230,7 +230,7 @@ def amounts(query: Measured, rows: Rows, block: slice) -> Array:
         return np.ones(block.stop - block.start, np.int64)
     attribute = rows.domain[query.of]
     if not isinstance(attribute, Integer):
-        return rows.units(query.of)[block].astype(np.int64)
+        return rows.units(query.of)[block].astype(np.int64, copy=False)
     codes = rows.codes(query.of)[block].astype(np.int64)
     return np.where(codes < attribute.cells, codes + attribute.low, 0)
 

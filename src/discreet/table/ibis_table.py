@@ -34,16 +34,15 @@ def open_ibis(table: ibis.Table) -> Source:
 
 
 def _of_duckdb(connection: duckdb.DuckDBPyConnection, relation: str) -> Source:
+    """Read on the connection itself: others do not see what is temporary there, such as files that Ibis reads."""
     try:
-        with connection.cursor() as cursor:
-            columns, unread = columns_of(cursor, relation)
+        columns, unread = columns_of(connection, relation)
     except duckdb.Error:
         raise unreadable("the Ibis table") from None
 
     def read(names: Sequence[str], told: Told) -> Iterator[pa.RecordBatch]:
         try:
-            with connection.cursor() as cursor:
-                yield from read_duckdb(cursor, relation, columns, names, told)
+            yield from read_duckdb(connection, relation, columns, names, told)
         except duckdb.Error:
             raise unreadable("the Ibis table") from None
 

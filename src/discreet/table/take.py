@@ -16,7 +16,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import TableError
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
-from discreet.table.coding import Coded, code_type, coders, has_units, units_type
+from discreet.table.coding import Coded, code_type, coders, distinct_values, has_units, unit_type
 from discreet.table.count import MOST_ROWS
 from discreet.table.roster import Roster, canonical_id, key_of
 from discreet.table.snapshot import FORMAT, MANIFEST, PEOPLE, PERSON, PLACE, codes_file, column_digest, units_file
@@ -68,7 +68,7 @@ class _Taking:
     def columns(self) -> dict[str, Any]:
         """Write every column; its type and digest by its name."""
         types = {codes_file(axis): code_type(a) for axis, a in enumerate(self.domain.attributes)}
-        types |= {units_file(axis): units_type(a) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
+        types |= {units_file(axis): unit_type(a) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
         if self.unit is None:
             with _Columns(self.folder, types, self.key) as written:
                 for batch in self._coded():
@@ -97,6 +97,7 @@ class _Taking:
                 if self.rows >= MOST_ROWS:
                     raise TableError(f"the table has {MOST_ROWS:,} rows or more; read it where it is, with --live")
                 yield self._arrays(coded, kept)
+        self.progress(READING, 1.0)
 
     def _arrays(self, coded: dict[str, Coded], kept: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         everyone = bool(kept.all())
@@ -109,11 +110,10 @@ class _Taking:
 
     def _identified(self, ids: pa.Array, kept: NDArray[np.bool_], unit: Unit) -> NDArray[np.bool_]:
         """Which rows are somebody's; the keys of those, and of `kept`, are remembered."""
-        entries = ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
-        texts = id_texts(entries.dictionary)
+        distinct, places = distinct_values(ids)
+        texts = id_texts(distinct)
         if self.roster is not None:
             texts = [text and canonical_id(text) for text in texts]
-        places = entries.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         missing = (places < 0) | np.array([*(text is None for text in texts), True])[places]
         if unit.null_ids == "refuse" and missing.any():
             raise TableError(
