@@ -3,7 +3,6 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from discreet.table.table import open_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
