@@ -31,7 +31,7 @@ TYPES: dict[str, pa.DataType] = {
     "DATE": pa.date32(),
 }
 """As DuckDB calls them, and as they arrive."""
-AS_TEXT = ("HUGEINT", "UHUGEINT", "UUID", "ENUM(")
+AS_TEXT = ("HUGEINT", "UHUGEINT", "UUID", "ENUM(", '"NULL"')
 """Types whose values have one spelling each, and are read by it."""
 
 
