@@ -3,7 +3,6 @@
 import json
 import shutil
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from urllib.parse import urlsplit
@@ -23,6 +22,7 @@ from discreet.errors import (
 )
 from discreet.server.auth import add_user
 from discreet.vault import Vault
+from tests.patience import wait_until
 from tests.server.conftest import served
 
 pytestmark = pytest.mark.xdist_group("workers")  # one service for all of them, one after the other
@@ -82,13 +82,6 @@ def test_many_clients_at_once_spend_the_budget_to_the_last_and_no_further(servic
     assert "on its way" not in map(asks, range(40, 80))
     assert vault.budget().left == 0
     assert vault.ledger.spent_max == vault.ledger.budget.limit
-
-
-def wait_until(holds):
-    for _ in range(1000):
-        if holds():
-            return
-        time.sleep(0.02)
 
 
 def test_a_client_that_hangs_up_does_not_lose_its_answer(service):
