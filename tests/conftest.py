@@ -29,7 +29,7 @@ MOST_FALSE_ALARMS = 1e-6
 
 # No deadline: a busy machine is not a bug.
 settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("exploring", derandomize=False, deadline=None, print_blob=True, max_examples=1000)
+settings.register_profile("exploring", derandomize=False, deadline=None, print_blob=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,7 +7,7 @@ import shutil
 import socket
 import struct
 import subprocess
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -132,7 +132,9 @@ def test_bodies_that_are_too_large_or_none_are_refused(service, headers, body, s
         except OSError:
             assert status == 413  # it did not read on
         if status is not None:
-            answer = client.recv(200)
+            answer = b""
+            with suppress(ConnectionResetError) if status == 413 else nullcontext():
+                answer = client.recv(200)
             assert f" {status} ".encode() in answer or (status == 413 and not answer)
     assert still_serves(address, tokens["ana"])
 

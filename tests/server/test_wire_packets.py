@@ -37,16 +37,17 @@ def head(capabilities=CAPABILITIES, collation=45):
 def replies(server, sent):
     """Everything that the server says to these bytes after its greeting, until it hangs up."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as client:
-        greeting = client.recv(4)
-        client.recv(int.from_bytes(greeting[:3], "little"))
+        greeting = client.recv(4, socket.MSG_WAITALL)
+        client.recv(int.from_bytes(greeting[:3], "little"), socket.MSG_WAITALL)
         return conversation(client, sent)
 
 
 def conversation(client, sent):
     said = b""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # who has heard enough may hang up first, and has said why
         client.sendall(sent)
         client.shutdown(socket.SHUT_WR)
+    with contextlib.suppress(OSError):
         while piece := client.recv(65_536):
             said += piece
     return said
