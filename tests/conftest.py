@@ -122,9 +122,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line("\n".join(lines))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_state_home(tmp_path_factory):
+    """Receipts seen by fixtures that tests share are kept apart from the user's: vaults have the same ids in each run."""
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def state_home(tmp_path_factory, monkeypatch):
-    """Receipts seen by a test are kept apart from the user's."""
+    """Receipts seen by a test are kept apart from those of others."""
     state = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     return state
