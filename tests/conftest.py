@@ -124,7 +124,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def shared_state_home(tmp_path_factory):
-    """Receipts seen by fixtures that tests share are kept apart from the user's: vaults have the same ids in each run."""
+    """Receipts seen by fixtures that tests share are kept apart from the user's: a vault's id is the same each time."""
     with pytest.MonkeyPatch.context() as here:
         here.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
