@@ -13,6 +13,10 @@ from discreet.errors import InvalidNoise
 from discreet.noise import bits as bits_module
 from discreet.noise.bits import Bits, SeededBits, require_production
 
+EQUAL_WORDS = 2e-10
+"""More than the chance that two of 80,000 fair words are equal: 80,000²/2 pairs, each with 2^-64."""
+pytestmark = pytest.mark.alarm(EQUAL_WORDS)
+
 
 def read_in_child(bits: Bits, count: int) -> bytes:
     """What a forked child draws first from the same object."""

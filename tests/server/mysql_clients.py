@@ -11,6 +11,7 @@ from discreet.server.desk import FrontDesk
 from discreet.server.pace import Bucket
 from discreet.server.wire import serving_mysql
 from discreet.vault import Vault
+from tests.patience import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Served:
     def connect(self, user="ada", password=None, **options):
         return pymysql.connect(
             host="127.0.0.1", port=self.port, user=user, password=self.token if password is None else password,
-            connect_timeout=20, read_timeout=20, **options
+            connect_timeout=PATIENCE, read_timeout=PATIENCE, **options
         )  # fmt: skip
 
     @property

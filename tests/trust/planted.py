@@ -4,7 +4,6 @@ Those of the second kind change one line of Discreet, as a careless edit would, 
 catalogue as it stands.
 """
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,13 +19,14 @@ from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.ledger.guarantee import SENSES, PureDP
 from discreet.ledger.spend import Cost
 from discreet.noise.binomial import sample_binomial
-from discreet.noise.bits import Bits
+from discreet.noise.bits import Bits, SeededBits
 from discreet.noise.gaussian import sample_gaussian
 from discreet.noise.laplace import sample_laplace
 from discreet.noise.law import Binomial, Gaussian, Laplace
 from discreet.query import residual, sensitivity
 from discreet.query.plan import Plan
 from discreet.query.query import Quantile
+from discreet.release import gate as gating
 from discreet.release import quantile
 from discreet.release.gate import Gate
 from discreet.table import table
@@ -47,12 +47,6 @@ class Planted:
         with pytest.MonkeyPatch.context() as patch:
             self.plant(patch)
             return audit_case(self.case, self.runs)
-
-
-def steady_keys(patch: pytest.MonkeyPatch) -> None:
-    """Every stream of bits is another one, but the same in every run of the tests."""
-    number = itertools.count(1)
-    patch.setattr(Bits, "_key", lambda _: next(number).to_bytes(32, "big"))
 
 
 # Mistakes by themselves -----------------------------------------------------------------------------------------------
@@ -158,10 +152,10 @@ def silent_empty_cells(patch: pytest.MonkeyPatch) -> None:
 
 
 def repeated_bits(patch: pytest.MonkeyPatch) -> None:
-    """Every release begins the stream anew."""
+    """Every release begins the same stream anew."""
     measure = Gate.measure
-    patch.setattr(Gate, "measure", lambda gate, plan: measure(replace(gate, bits=Bits()), plan))
-    patch.setattr(Bits, "_key", lambda _: bytes(32))
+    patch.setattr(Gate, "measure", lambda gate, plan: measure(replace(gate, bits=SeededBits(1)), plan))
+    patch.setattr(gating, "require_production", lambda _: None)
 
 
 def second_one_free(patch: pytest.MonkeyPatch) -> None:
