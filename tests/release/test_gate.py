@@ -130,6 +130,7 @@ class TestRefusedBeforeTheCharge:
             (lambda d: Sum("height", d.everything), DomainError, "no attribute 'height'"),
             (lambda d: Sum("sex", d.everything), UnsupportedQuery, "counted, not summed"),
             (lambda d: Quantile("age", Fraction(3, 2), d.everything), UnsupportedQuery, "between 0, the minimum"),
+            (lambda d: Quantile("age", Fraction(1, 10**19), d.everything), UnsupportedQuery, "at most 18 decimal places"),
             (lambda d: Quantile("age", Fraction(1, 2), d.slab("age", 50, 50)), UnsupportedQuery, "no value of age"),
             (lambda _: Quantile("age", Fraction(1, 2), Region(())), UnsupportedQuery, "no value of age lies in"),
             (

@@ -204,7 +204,11 @@ def lower_edge(patch: pytest.MonkeyPatch) -> None:
 def without_the_two(patch: pytest.MonkeyPatch) -> None:
     """The exponential mechanism as in the cubes seed, Theorem 2.1.2."""
     draw = quantile.sample_exponential
-    patch.setattr(quantile, "sample_exponential", lambda utilities, rate, bits: draw(utilities, 2 * rate, bits))
+
+    def twice(gaps):
+        return [part._replace(rate=2 * part.rate) for part in gaps]
+
+    patch.setattr(quantile, "sample_exponential", lambda gaps, bits: draw(twice(gaps), bits))
 
 
 def all_one_signed(patch: pytest.MonkeyPatch) -> None:
