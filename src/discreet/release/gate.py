@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
@@ -108,7 +108,8 @@ class Gate:
         try:
             queries = [_read_for(measurement.query) for measurement in plan.measurements]
             exact = table.evaluate(queries)
-            return self._noisy(plan.measurements, exact)
+            own = replace(self, bits=self.bits.for_release(charge.receipt.hash))
+            return own._noisy(plan.measurements, exact)
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 

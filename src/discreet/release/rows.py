@@ -32,6 +32,11 @@ Json = dict[str, Any]
 class Rows(Protocol):
     """What a publisher may do with rows: count them, have them ordered, numbered and written. See `HeldRows`."""
 
+    @property
+    def bits(self) -> Bits:
+        """The random bits of this publication, and of no other."""
+        ...
+
     def counts(self, name: str) -> Array: ...
 
     def distinct(self, name: str) -> int: ...
@@ -71,7 +76,7 @@ class RowGate:
         table = self.table()
         begun = self.ledger.note(NOTE, {"state": "begun", "request": request, "remark": _remark(len(before) + 1)})
         try:
-            with held_rows(table, names, self.bits) as rows:
+            with held_rows(table, names, self.bits.for_release(begun.hash)) as rows:
                 written = write(rows, begun)
         except DiscreetError:
             self._withdraw(begun)
