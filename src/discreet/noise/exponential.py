@@ -37,7 +37,7 @@ class Gaps(NamedTuple):
 class _Digits(NamedTuple):
     """The binary digits that gaps can have: of which part, at which place, and exp(-rate * 2**place) in limbs."""
 
-    part: Array
+    part: Words
     place: Words
     power: Words
 
@@ -82,7 +82,7 @@ def _digits(rates: tuple[tuple[Fraction, int], ...], limbs: int) -> tuple[_Digit
     powers = [enclose_exp(rates[part][0] * 2**place, precision) for part, place in places]
     error = 1 + sum(max(power.high - power.low, 1) + 1 for power in powers)
     digits = _Digits(
-        part=np.array([part for part, _ in places], np.int64),
+        part=np.array([part for part, _ in places], np.uint64),
         place=np.array([place for _, place in places], np.uint64),
         power=np.array([_limbs(power.low, limbs) for power in powers], np.uint64).reshape(-1, limbs),
     )
@@ -131,15 +131,19 @@ def _locate(points: Words, gaps: Words, digits: _Digits, slack: Words, least: Ar
 @njit(cache=True, nogil=True)
 def _weigh(gap: Words, digits: _Digits, weight: Words) -> None:
     """The product of the powers of all digits of a gap that are 1, and of as many ones, each step rounded down."""
-    limbs = weight.size
+    limbs, count = weight.size, digits.part.size
     product = np.empty(2 * limbs, np.uint64)
     factor = np.empty(limbs, np.uint64)
+    is_set = np.empty(count, np.uint8)
+    for digit in range(count):
+        is_set[digit] = (gap[digits.part[digit]] >> digits.place[digit]) & np.uint64(1)
     weight[:] = _LOW
-    for digit in range(digits.part.size):
-        is_set = (gap[digits.part[digit]] >> digits.place[digit]) & np.uint64(1)
+    for digit in range(count):
+        # The power, or 1 less one unit: a choice without a branch. By way of memory, for a compiler that sees that it
+        # is 0 or 1 makes a branch of it.
+        chosen = np.uint64(is_set[digit])
         for j in range(limbs):
-            # The power, or 1 less one unit: a choice without a branch.
-            factor[j] = _LOW - is_set * (_LOW - digits.power[digit, j])
+            factor[j] = _LOW - chosen * (_LOW - digits.power[digit, j])
         _multiply(weight, factor, product)
         weight[:] = product[limbs:]
 
