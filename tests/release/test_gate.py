@@ -22,7 +22,7 @@ from discreet.errors import (
     TableError,
     UnsupportedQuery,
 )
-from discreet.noise.bits import SeededBits
+from discreet.noise.bits import Bits, SeededBits
 from discreet.noise.law import Exponential, Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Residual, Sum
@@ -71,6 +71,24 @@ def test_the_order_is_charge_read_noise_record(gate, domain, monkeypatch, cells)
     monkeypatch.setattr(Laplace, "sample", lambda *args: seen.append("noise") or draw(*args))
     spied.measure(plan_of(Count(domain.everything, cells)))
     assert seen == ["open", "charge", "read", "noise", "save", "record", "settle"]
+
+
+def test_every_release_has_a_key_of_its_own_that_is_drawn_after_its_charge_is_durable(gate, domain, monkeypatch):
+    keys = []
+    draw = Bits._key
+
+    def watched(bits):
+        keys.append((draw(bits), kinds(gate)[-1], bits._purpose))
+        return keys[-1][0]
+
+    monkeypatch.setattr(Bits, "_key", watched)
+    plan = plan_of(Count(domain.everything), Quantile("age", Fraction(1, 2), domain.everything))
+    gate.measure(plan)
+    gate.measure(plan)
+    gate.complete(gate.ledger.charge(plan.cost(domain, gate.ledger.budget), plan.condensed()))
+    assert [kind for _, kind, _ in keys] == ["charge"] * 3
+    assert len({key for key, _, _ in keys}) == 3
+    assert [name for _, _, name in keys] == [entry.hash for entry in gate.ledger.entries() if entry.kind == "charge"]
 
 
 def test_a_residual_beyond_whole_numbers_is_refused_before_anything_is_charged(gate, domain, monkeypatch):
@@ -130,6 +148,11 @@ class TestRefusedBeforeTheCharge:
             (lambda d: Sum("height", d.everything), DomainError, "no attribute 'height'"),
             (lambda d: Sum("sex", d.everything), UnsupportedQuery, "counted, not summed"),
             (lambda d: Quantile("age", Fraction(3, 2), d.everything), UnsupportedQuery, "between 0, the minimum"),
+            (
+                lambda d: Quantile("age", Fraction(1, 10**19), d.everything),
+                UnsupportedQuery,
+                "at most 18 decimal places",
+            ),
             (lambda d: Quantile("age", Fraction(1, 2), d.slab("age", 50, 50)), UnsupportedQuery, "no value of age"),
             (lambda _: Quantile("age", Fraction(1, 2), Region(())), UnsupportedQuery, "no value of age lies in"),
             (

@@ -36,6 +36,25 @@ def test_it_is_journalled_before_a_row_is_read_and_after_all_is_written(rows):
     assert rows.ledger.spent_max == 0
 
 
+def test_every_publication_has_a_key_of_its_own_that_is_drawn_after_it_was_journalled(rows, monkeypatch):
+    keys, draw = [], Bits._key
+
+    def watched(bits):
+        keys.append((draw(bits), states(rows.ledger)[-1]))
+        return keys[-1][0]
+
+    def write(held, _begun):
+        held.order((), "sex")
+        assert held.bits.words(1).size
+        return {}
+
+    monkeypatch.setattr(Bits, "_key", watched)
+    for again in (False, True):
+        rows.publish({}, ("sex",), write, again)
+    assert [state for _, state in keys] == ["begun", "begun"]
+    assert keys[0] != keys[1]
+
+
 def test_a_crash_on_the_way_is_never_silent(rows, make_ledger):
     def crash(_held, _begun):
         raise Crash

@@ -5,7 +5,7 @@ catalogue as it stands.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -19,17 +19,16 @@ from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.ledger.guarantee import SENSES, PureDP
 from discreet.ledger.spend import Cost
 from discreet.noise.binomial import sample_binomial
-from discreet.noise.bits import Bits, SeededBits
+from discreet.noise.bits import Bits
 from discreet.noise.gaussian import sample_gaussian
 from discreet.noise.laplace import sample_laplace
 from discreet.noise.law import Binomial, Gaussian, Laplace
 from discreet.query import residual, sensitivity
 from discreet.query.plan import Plan
 from discreet.query.query import Quantile
-from discreet.release import gate as gating
 from discreet.release import quantile
 from discreet.release.gate import Gate
-from discreet.table import table
+from discreet.table import take
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -152,10 +151,8 @@ def silent_empty_cells(patch: pytest.MonkeyPatch) -> None:
 
 
 def repeated_bits(patch: pytest.MonkeyPatch) -> None:
-    """Every release begins the same stream anew."""
-    measure = Gate.measure
-    patch.setattr(Gate, "measure", lambda gate, plan: measure(replace(gate, bits=SeededBits(1)), plan))
-    patch.setattr(gating, "require_production", lambda _: None)
+    """Every release has the same key."""
+    patch.setattr(Bits, "_key", lambda _: bytes(32))
 
 
 def second_one_free(patch: pytest.MonkeyPatch) -> None:
@@ -172,7 +169,7 @@ def one_row_a_person(patch: pytest.MonkeyPatch) -> None:
 
 
 def all_rows_kept(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(table, "bounded", lambda rows, *_: rows)
+    patch.setattr(take, "kept_rows", lambda people, *_: np.ones(people.size, np.bool_))
 
 
 def linear_in_rows(patch: pytest.MonkeyPatch) -> None:
@@ -198,7 +195,11 @@ def lower_edge(patch: pytest.MonkeyPatch) -> None:
 def without_the_two(patch: pytest.MonkeyPatch) -> None:
     """The exponential mechanism as in the cubes seed, Theorem 2.1.2."""
     draw = quantile.sample_exponential
-    patch.setattr(quantile, "sample_exponential", lambda utilities, rate, bits: draw(utilities, 2 * rate, bits))
+
+    def twice(gaps):
+        return [part._replace(rate=2 * part.rate) for part in gaps]
+
+    patch.setattr(quantile, "sample_exponential", lambda gaps, bits: draw(twice(gaps), bits))
 
 
 def all_one_signed(patch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,6 @@ def publish_buckets(
     domain: Domain,
     domain_text: str,
     publish: Callable[[dict[str, Any], Sequence[str], Callable[[Rows, Receipt], dict[str, Any]], bool], Receipt],
-    bits: Bits,
     path: Path,
     progress: Progress = silent,
 ) -> Buckets:
@@ -100,7 +99,7 @@ def publish_buckets(
 
     def write(rows: Rows, begun: Receipt) -> dict[str, Any]:
         with written_aside(path, "the buckets") as aside:
-            about = _arrange(request, domain, rows, bits, aside, progress)
+            about = _arrange(request, domain, rows, aside, progress)
             about |= {"domain": domain_text, "receipt": str(begun)}
             digest = describe_buckets(aside, about, domain)
             files = {name: file_hash(aside / name).removeprefix("sha256:") for name in (QIT, ST)}
@@ -111,9 +110,7 @@ def publish_buckets(
     return Buckets.load(path)
 
 
-def _arrange(
-    request: Request, domain: Domain, rows: Rows, bits: Bits, aside: Path, progress: Progress
-) -> dict[str, Any]:
+def _arrange(request: Request, domain: Domain, rows: Rows, aside: Path, progress: Progress) -> dict[str, Any]:
     """Decide, have the rows dealt and written, list the values; what the package says of it."""
     sensitive = request.sensitive
     progress("counting", 0.1)
@@ -131,14 +128,14 @@ def _arrange(
         values = rows.order(sweep or by_value, sensitive)
         progress("choosing sizes", 0.4)
         setting = chosen.result()
-        bucket = np.argsort(bits.words(setting.buckets)).astype(np.int32)[_dealt(request, setting, demand, values)]
+        bucket = np.argsort(rows.bits.words(setting.buckets)).astype(np.int32)[_dealt(request, setting, demand, values)]
         progress("dealing", 0.5)
         rows.deal(bucket + np.int32(1), sensitive, values)
         progress("writing", 0.7)
         written = meanwhile.submit(rows.write, request.columns, number, aside / QIT)
         if request.fakes:
             written.result()
-        listed, residue = _listed(request, domain, setting, demand, bucket, values, aside / QIT, bits)
+        listed, residue = _listed(request, domain, setting, demand, bucket, values, aside / QIT, rows.bits)
         _write_st(domain, sensitive, number, listed[0], listed[1], aside / ST)
         people = np.bincount(bucket, minlength=setting.buckets)
         listing = Listed.of(*listed, people, counts, request.fakes)

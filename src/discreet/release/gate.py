@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
@@ -126,7 +126,8 @@ class Gate:
     def _draw(self, plan: Plan, table: "Table", charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
         try:
-            return self._noisy(plan.measurements, table.evaluate(_reads(plan)))
+            own = replace(self, bits=self.bits.for_release(charge.receipt.hash))
+            return own._noisy(plan.measurements, table.evaluate(_reads(plan)))
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 

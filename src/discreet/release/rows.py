@@ -30,6 +30,11 @@ Json = dict[str, Any]
 class Rows(Protocol):
     """What a publisher may do with rows: count them, have them ordered, numbered and written. See `HeldRows`."""
 
+    @property
+    def bits(self) -> Bits:
+        """The random bits of this publication, and of no other."""
+        ...
+
     def counts(self, name: str) -> Array: ...
 
     def distinct(self, name: str) -> int: ...
@@ -70,7 +75,8 @@ class RowGate:
         content = {"state": "begun", "request": request, "remark": _remark(len(before) + 1)}
         begun = self.ledger.note(NOTE, content, snapshot.id)
         try:
-            written = write(held_rows(snapshot.rows, names, self.bits), begun)
+            rows = held_rows(snapshot.rows, names, self.bits.for_release(begun.hash))
+            written = write(rows, begun)
         except DiscreetError:
             self._withdraw(begun)
             raise
