@@ -10,10 +10,10 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 
-import discreet.table.table
 import pytest
 
 import discreet
+import discreet.table.snapshot
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.postgres import PostgresJournal
 from discreet.ledger.sqlite import SQLiteJournal

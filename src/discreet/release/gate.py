@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.domain.domain import Domain
-from discreet.errors import ArchiveError, EngineError, JournalCorrupt, JournalError, Refreshed, UnsupportedQuery
+from discreet.errors import (
+    ArchiveError,
+    DiscreetError,
+    EngineError,
+    JournalCorrupt,
+    JournalError,
+    Refreshed,
+    UnsupportedQuery,
+)
 from discreet.ledger.asker import Asker
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.ledger.snapshot import SnapshotId
@@ -51,10 +59,9 @@ class Gate:
         """
         require_production(self.bits)
         self._require_measurable(plan)
-        table = self._table()
+        table = self._ready(plan)
         if decided_on is not None and decided_on != table.id:
             raise Refreshed("the vault was refreshed in the meantime; nothing was spent on this: ask again")
-        table.require(_reads(plan))
         cost = plan.cost(self.domain, self.ledger.budget)
         charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
         return self._answer(charge, plan, table)
@@ -65,14 +72,25 @@ class Gate:
         Only one that paid for the table as it is now; others raise Refreshed, and `close` closes them.
         """
         require_production(self.bits)
-        table, plan = self._table(), Plan.from_json(charge.plan)
+        plan = Plan.from_json(charge.plan)
+        table = self._ready(plan)
         if charge.snapshot != table.id:
             raise Refreshed(
                 f"charge {charge.id} paid for a table that the vault is no longer over; it is not answered, and what "
                 "it spent stays spent: ask anew"
             )
-        table.require(_reads(plan))
         return self._answer(charge, plan, table)
+
+    def _ready(self, plan: Plan) -> "Table":
+        """The table, opened and found as the journal knows it. Nothing is charged yet, and no row is looked at."""
+        try:
+            table = self._table()
+            table.require(_reads(plan))
+        except DiscreetError:
+            raise
+        except Exception:
+            raise EngineError("the table could not be opened; nothing was spent: is there memory for it?") from None
+        return table
 
     def warm(self) -> None:
         """Open the table, so that nobody waits for that later."""
