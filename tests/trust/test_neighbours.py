@@ -26,6 +26,7 @@ from discreet.noise.bits import SeededBits
 from discreet.plain import plain
 from discreet.release import gate as gating
 from discreet.release.gate import Gate
+from discreet.release.own_table import SNAPSHOTS
 from discreet.server.app import create_app
 from discreet.server.auth import add_user
 from discreet.table.snapshot import Snapshot
@@ -187,7 +188,8 @@ def told(vault: Vault, actions: Sequence[Action], folder: Path) -> list[str]:
             said = f"{type(error).__name__}: {error}"
         lines.append(masked(said, folder))
     lines += [f"{e.kind} {e.charge} {masked(e.body, folder)}" for e in vault.ledger.entries() if e.kind != "init"]
-    files = sorted(path for path in vault.path.rglob("*") if path.is_file())
+    # The snapshot is the owner's own copy of the rows: nobody else is let near it.
+    files = sorted(path for path in vault.path.rglob("*") if path.is_file() and SNAPSHOTS not in path.parts)
     return [*lines, *(f"{path.relative_to(vault.path)}: {path.stat().st_size} bytes" for path in files)]
 
 
