@@ -14,6 +14,7 @@ from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing
 from discreet.answer.known import Known
+from discreet.answer.others import Others
 from discreet.answer.past import PastAnswer, groups_of
 from discreet.answer.policy import Policy
 from discreet.answer.relax import relax
@@ -21,12 +22,13 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded, QuotaExceeded
 from discreet.ledger.asker import Asker
-from discreet.ledger.ledger import Ledger
+from discreet.ledger.ledger import Charge, Ledger
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Combination, Count, Quantile, Query, Sum, grain_of
 from discreet.release.release import Release
+from discreet.release.underway import Underway
 
 Codes = tuple[int, ...]
 Cell = tuple[Query, Codes]
@@ -53,6 +55,9 @@ class Desk:
     known: Known
     policy: Policy
     measure: Callable[[Plan], Release]
+    complete: Callable[[Charge], Release]
+    others: Others
+    underway: Underway
     asker: Asker | None = None
     """For whom; their quota bounds what may be bought."""
 
@@ -72,6 +77,8 @@ class Decision:
     buy: dict[Cell, Region]
     relax: dict[Cell, Region]
     laws: dict[Query, Law]
+    seen: tuple[int, int] = (0, 0)
+    """How far the journal was when it was made."""
 
     def plan(self) -> Plan:
         """What to measure: each quantity once, over the groups that need it."""
@@ -95,10 +102,11 @@ def _union(query: Query, boxes: list[Box]) -> Region:
 def decide(laws: dict[Query, Law], desk: Desk) -> Decision:
     """Sort the numbers of a question into free ones, ones to buy, and ones to relax. Spends nothing."""
     desk.known.refresh()
+    seen = desk.known.seen
     free: dict[Cell, Estimate | Picked] = {}
     needed: dict[Cell, Region] = {}
     for query, law in laws.items():
-        wanted = law if isinstance(law, Exponential) else law.times(1 / desk.grain(query))
+        wanted = _in_grains(query, law, desk)
         for codes, region in groups_of(query.by, query.where, desk.domain):
             found = _free(query, region, wanted, desk)
             if found is None:
@@ -106,27 +114,38 @@ def decide(laws: dict[Query, Law], desk: Desk) -> Decision:
             else:
                 free[query, codes] = found
     buy, relaxed = _affordable(needed, laws, desk)
-    return Decision(free, buy, relaxed, laws)
+    return Decision(free, buy, relaxed, laws, seen)
+
+
+def _in_grains(query: Query, law: Law, desk: Desk) -> Law:
+    return law if isinstance(law, Exponential) else law.times(1 / desk.grain(query))
 
 
 def _free(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | Picked | None:
     """A number that need not be measured, for what is public is as sharp as this law, which is in grains."""
     if not region:
         return nothing(region)
+    repeated = _repeated(query, region, law, desk)
+    if repeated is None and isinstance(query, Count | Sum) and isinstance(law, Laplace | Gaussian):
+        return _derived(query, region, law.variance, desk)
+    return repeated
+
+
+def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | Picked | None:
+    """A number that was measured as itself, as sharply as this law, which is in grains."""
     match query, law:
         case Quantile(), Exponential():
             found = desk.known.quantile(replace(query, where=region, by=()))
             return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= law.scale else None
         case ((Count() | Sum()), (Laplace() | Gaussian())):
-            return _free_number(query, region, law.variance, desk)
+            same = desk.known.same(query, region)
+            if same is not None and same.variance <= law.variance:
+                draw = desk.known.noise(same.source)
+                return in_grains(Estimate(same.value, same.variance, "repeated", region, draw), desk.grain(query))
     return None
 
 
-def _free_number(query: Count | Sum, region: Region, enough: float, desk: Desk) -> Estimate | None:
-    same = desk.known.same(query, region)
-    if same is not None and same.variance <= enough:
-        draw = desk.known.noise(same.source)
-        return in_grains(Estimate(same.value, same.variance, "repeated", region, draw), desk.grain(query))
+def _derived(query: Count | Sum, region: Region, enough: float, desk: Desk) -> Estimate | None:
     derived = derive(region, desk.known.of(query), enough=enough)
     if derived is not None and derived.variance <= enough:
         return in_grains(Estimate(derived.value, derived.variance, "derived", region), desk.grain(query))
@@ -162,12 +181,16 @@ class Settled:
 
 
 def settle(decision: Decision, desk: Desk) -> Settled:
-    """Carry out a decision: measure what is to be bought, relax the rest."""
+    """Carry out a decision: measure what is to be bought, relax the rest. What is on its way already is waited for, and
+    what others have had measured meanwhile is decided about again: neither is charged twice."""
+    while _waited(decision, desk):
+        decision = decide(decision.laws, desk)
     settled = Settled(dict(decision.free))
     to_relax = dict(decision.relax)
     if decision.buy:
         try:
-            _measure(decision, desk, settled)
+            if not _measure(decision, desk, settled):
+                return settle(decide(decision.laws, desk), desk)
         except (BudgetExceeded, QuotaExceeded):
             # It was spent since the decision.
             to_relax.update(decision.buy)
@@ -187,9 +210,48 @@ def settle(decision: Decision, desk: Desk) -> Settled:
     return settled
 
 
-def _measure(decision: Decision, desk: Desk, settled: Settled) -> None:
+def _waited(decision: Decision, desk: Desk) -> bool:
+    """Wait for a charge that has no answer yet and will answer a number of this; False where nobody is at such a one.
+
+    It will where it measures the number as itself: alone, or as one of its groups.
+    """
+    missing = {**decision.buy, **decision.relax}
+    laws = {query: _in_grains(query, law, desk) for query, law in decision.laws.items()}
+    for other in desk.others if missing else ():
+        then = replace(desk, known=other.answers)
+        will_do = (_repeated(query, region, laws[query], then) for (query, _), region in missing.items())
+        if any(number is not None for number in will_do) and desk.underway.wait(other.charge.plan):
+            return True
+    return False
+
+
+def _measure_once(plan: Plan, is_needed: Callable[[], bool], desk: Desk) -> Release | None:
+    """Measure a plan that nobody else on this machine measures meanwhile.
+
+    None where it is not charged: others had it measured until it was this one's turn, so that it is needed no more; or
+    an earlier charge for it had lost its answer, and has one now.
+    """
+    with desk.underway.alone(plan.condensed()):
+        if not is_needed():
+            return None
+        lost = desk.others.charge_for(plan)
+        if lost is None:
+            return desk.measure(plan)
+        desk.complete(lost)
+        return None
+
+
+def _measure(decision: Decision, desk: Desk, settled: Settled) -> bool:
+    """Buy what a decision says; False where there is another decision to make."""
     plan = decision.plan()
-    release = desk.measure(plan)
+
+    def is_needed() -> bool:
+        desk.known.refresh()
+        return desk.known.seen == decision.seen or decide(decision.laws, desk).plan() == plan
+
+    release = _measure_once(plan, is_needed, desk)
+    if release is None:
+        return False
     settled.releases.append(release)
     settled.spent += plan.cost(desk.domain, desk.ledger.budget)
     answers = dict(zip(dict.fromkeys(query for query, _ in decision.buy), release.answers, strict=True))
@@ -201,6 +263,7 @@ def _measure(decision: Decision, desk: Desk, settled: Settled) -> None:
             continue
         estimate = Estimate(unit, noisy.noise.variance, "measured", region, noisy.noise)
         settled.numbers[query, codes] = in_grains(estimate, noisy.grain)
+    return True
 
 
 def _relaxed(query: Count | Sum, region: Region, noise: Noise, desk: Desk, settled: Settled) -> Estimate | None:
@@ -223,10 +286,19 @@ def _relaxed_box(query: Count | Sum, asked: Box, noise: Noise, desk: Desk, settl
         return desk.fits(plan_for(box))
 
     def measure(box: Box) -> PastAnswer:
-        settled.releases.append(desk.measure(plan_for(box)))
-        settled.spent += plan_for(box).cost(desk.domain, desk.ledger.budget)
+        region = Region((box,))
+        before = past.same(region)
+
+        def is_needed() -> bool:
+            desk.known.refresh()
+            return past.same(region) == before
+
+        release = _measure_once(plan_for(box), is_needed, desk)
+        if release is not None:
+            settled.releases.append(release)
+            settled.spent += plan_for(box).cost(desk.domain, desk.ledger.budget)
         desk.known.refresh()
-        return past.same(Region((box,)))[0]
+        return past.same(region)[0]
 
     metric = Metric.even(desk.domain.shape)
     relaxed = relax(asked, past, metric, desk.policy.compound_size, can_measure, measure)

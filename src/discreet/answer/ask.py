@@ -16,7 +16,8 @@ from discreet.query.query import Quantile, Query
 from discreet.sql.question import AggregateColumn, Question
 
 PATIENCE = 1.0
-"""Seconds to wait for answers that others are getting, where there is nothing else to answer from."""
+"""Seconds to wait for answers that others are getting, where there is nothing else to answer from, and nobody on this
+machine is getting them."""
 
 AS_NEAR = "answered as near as that and what was released allow"
 UNANSWERED = "no budget is left for some numbers (–), and nothing that was released comes near them"
@@ -50,6 +51,7 @@ def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
 def _settled(laws: dict[Query, Law], desk: Desk) -> Settled:
     """Decide and measure. Where others spent what was left, wait for their answers: one can be made of them."""
     patient_until = monotonic() + PATIENCE
+    waited = False
     while True:
         decided_at = desk.ledger.head
         decision = decide(laws, desk)
@@ -57,10 +59,18 @@ def _settled(laws: dict[Query, Law], desk: Desk) -> Settled:
         try:
             return settle(decision, desk)
         except BudgetExceeded:
+            if not waited and _waited_for_all(desk):
+                waited, patient_until = True, monotonic() + PATIENCE  # once: those who come later are not waited for
+                continue
             waiting = desk.ledger.head != decided_at or desk.ledger.pending()
             if monotonic() > patient_until or not waiting:
                 raise
         sleep(PATIENCE / 50)
+
+
+def _waited_for_all(desk: Desk) -> bool:
+    """Wait for whoever is getting an answer on this machine, whenever its time slot ends; False where nobody is."""
+    return sum(desk.underway.wait(other.charge.plan) for other in desk.others) > 0
 
 
 def _require_allowed(decision: Decision, desk: Desk) -> None:

@@ -8,8 +8,10 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery, VaultError
 from discreet.ledger.budget import SUBSETS_ONLY, QueryBudget
 from discreet.ledger.ledger import Charge, Ledger
+from discreet.query.plan import Plan
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
+from discreet.release.release import Release
 
 
 @dataclass
@@ -29,6 +31,11 @@ class Held:
         if found is None:
             raise VaultError(f"there is no charge {number}; see `discreet ledger show {self.path}`")
         return found
+
+    def _measure_alone(self, plan: Plan) -> Release:
+        """Measure a plan. Whoever asks meanwhile for a number of it waits for it, and is not charged."""
+        with self.gate.underway.alone(plan.condensed()):
+            return self.gate.measure(plan)
 
     def _require_amounts(self) -> None:
         """Refuse what a SuLQ database does not do."""
