@@ -183,7 +183,7 @@ class Settled:
 def settle(decision: Decision, desk: Desk) -> Settled:
     """Carry out a decision: measure what is to be bought, relax the rest. What is on its way already is waited for, and
     what others have had measured meanwhile is decided about again: neither is charged twice."""
-    while _waited(decision, desk):
+    while _awaited({**decision.buy, **decision.relax}, decision.laws, desk):
         decision = decide(decision.laws, desk)
     settled = Settled(dict(decision.free))
     to_relax = dict(decision.relax)
@@ -210,35 +210,31 @@ def settle(decision: Decision, desk: Desk) -> Settled:
     return settled
 
 
-def _waited(decision: Decision, desk: Desk) -> bool:
-    """Wait for a charge that has no answer yet and will answer a number of this; False where nobody is at such a one.
-
-    It will where it measures the number as itself: alone, or as one of its groups.
-    """
-    missing = {**decision.buy, **decision.relax}
-    laws = {query: _in_grains(query, law, desk) for query, law in decision.laws.items()}
+def _awaited(missing: dict[Cell, Region], laws: dict[Query, Law], desk: Desk) -> bool:
+    """See to a charge without an answer that will answer one of these numbers, alone or as one of its groups: wait for
+    whoever is at it; or, where it lost its answer and was made for these very numbers, finish it. False where there is
+    none."""
+    wanted = {query: _in_grains(query, law, desk) for query, law in laws.items()}
     for other in desk.others if missing else ():
         then = replace(desk, known=other.answers)
-        will_do = (_repeated(query, region, laws[query], then) for (query, _), region in missing.items())
-        if any(number is not None for number in will_do) and desk.underway.wait(other.charge.plan):
+        will_do = (_repeated(query, region, wanted[query], then) for (query, _), region in missing.items())
+        if all(number is None for number in will_do):
+            continue
+        if desk.underway.wait(other.charge.plan):
+            return True
+        if other.plan == Decision({}, missing, {}, laws).plan():
+            with desk.underway.alone(other.charge.plan):
+                if desk.ledger.recorded(other.charge.id) is None:
+                    desk.complete(other.charge)
             return True
     return False
 
 
 def _measure_once(plan: Plan, is_needed: Callable[[], bool], desk: Desk) -> Release | None:
-    """Measure a plan that nobody else on this machine measures meanwhile.
-
-    None where it is not charged: others had it measured until it was this one's turn, so that it is needed no more; or
-    an earlier charge for it had lost its answer, and has one now.
-    """
+    """Measure a plan that nobody else on this machine measures meanwhile; None, and nothing is charged, where it is
+    needed no more when it is this one's turn."""
     with desk.underway.alone(plan.condensed()):
-        if not is_needed():
-            return None
-        lost = desk.others.charge_for(plan)
-        if lost is None:
-            return desk.measure(plan)
-        desk.complete(lost)
-        return None
+        return desk.measure(plan) if is_needed() else None
 
 
 def _measure(decision: Decision, desk: Desk, settled: Settled) -> bool:
@@ -293,6 +289,9 @@ def _relaxed_box(query: Count | Sum, asked: Box, noise: Noise, desk: Desk, settl
             desk.known.refresh()
             return past.same(region) == before
 
+        alone = replace(query, where=region, by=())
+        while _awaited({(alone, ()): region}, {alone: noise}, desk):
+            desk.known.refresh()
         release = _measure_once(plan_for(box), is_needed, desk)
         if release is not None:
             settled.releases.append(release)

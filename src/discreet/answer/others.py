@@ -40,10 +40,6 @@ class Others:
             found = list(self._read.values())
         return iter(found)
 
-    def charge_for(self, plan: Plan) -> Charge | None:
-        """One of them that was made for this very plan."""
-        return next((other.charge for other in self if other.plan == plan), None)
-
     def _expected(self, number: int) -> Expected:
         charge = self.ledger.charge_at(number)
         assert charge is not None  # the ledger has it among its charges
