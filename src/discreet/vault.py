@@ -21,6 +21,7 @@ from discreet.account import (
 from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
 from discreet.answer.known import Known
+from discreet.answer.others import Others
 from discreet.answer.policy import Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
@@ -54,6 +55,7 @@ from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
 from discreet.release.purchase import Purchase
 from discreet.release.release import Release
+from discreet.release.slots import Slots
 from discreet.release.taking import Taking
 from discreet.sql.parse import parse
 from discreet.sql.question import Question
@@ -242,10 +244,11 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
         return explain(self._question(sql), Wish.of(self.policy, scale, within, confidence), self._desk)
 
-    def asked_by(self, asker: Asker) -> "Vault":
-        """The same vault, with every charge in somebody's name and within what they may spend."""
-        theirs = replace(self, gate=replace(self.gate, asker=asker))
-        theirs._known, theirs._question = self._known, self._question
+    def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
+        """The same vault, with every charge in somebody's name and within what they may spend; and every answer
+        recorded at the end of a time slot, where there are some."""
+        theirs = replace(self, gate=replace(self.gate, asker=asker, slots=slots or self.gate.slots))
+        theirs._known, theirs._others, theirs._question = self._known, self._others, self._question
         return theirs
 
     @cached_property
@@ -257,10 +260,14 @@ class Vault(Cubes, Facts, Buckets, Subsets):
     def _known(self: Public) -> Known:
         return Known(self.domain, self.ledger, self._recall)
 
+    @cached_property
+    def _others(self) -> Others:
+        return Others(self.domain, self.ledger, self._known)
+
     @property
     def _desk(self: PublicDesk) -> Desk:
         self._require_amounts()
-        return Desk(self.domain, self.ledger, self._known, self.policy, self._asker)
+        return Desk(self.domain, self.ledger, self._known, self.policy, self._others, self._asker)
 
     def budget(self: Public) -> BudgetReport:
         """What is spent and what is left, as ε for one person."""
@@ -308,14 +315,16 @@ class Vault(Cubes, Facts, Buckets, Subsets):
     def complete(self) -> list[Release]:
         """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent.
 
-        Those that paid for an earlier snapshot are closed without an answer: what was read now would be another table.
+        One that somebody is at, or whose answer waits for its time slot, is waited for instead; those that paid for an
+        earlier snapshot are closed without an answer: what was read now would be another table.
         """
         completed = []
         for charge in self.ledger.pending():
-            if charge.snapshot == self.ledger.snapshot:
-                completed.append(self.gate.complete(charge))
-            else:
+            self.gate.underway.wait(charge.plan)
+            if charge.snapshot != self.ledger.snapshot:
                 self.ledger.close_charge(charge.id)
+            elif self.ledger.recorded(charge.id) is None:
+                completed.append(self.gate.complete(charge))
         self.gate.settle()
         return completed
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pymysql
 
+from discreet.release.slots import Slots
 from discreet.server.auth import add_user, allow_mysql
 from discreet.server.desk import FrontDesk
 from discreet.server.pace import Bucket
@@ -41,7 +42,7 @@ def served_over_mysql(folder, tls=None, *, epsilon=10, quota=None, rate=0):
     allow_mysql(vault.path)
     token = add_user(vault.path, "ada", "analyst", quota=quota)
     listening = socket.create_server(("127.0.0.1", 0))
-    with serving_mysql(FrontDesk(vault, Bucket(rate), slot=0), listening, tls):
+    with serving_mysql(FrontDesk(vault, Bucket(rate), slots=Slots()), listening, tls):
         yield Served(vault, listening.getsockname()[1], token)
 
 

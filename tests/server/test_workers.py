@@ -91,6 +91,16 @@ def test_many_clients_at_once_spend_the_budget_to_the_last_and_no_further(servic
     assert vault.ledger.spent_max == vault.ledger.budget.limit
 
 
+def test_many_clients_at_once_who_ask_the_same_are_charged_once(service):
+    vault, user = service
+    fay, charges = user("fay"), vault.ledger.charges
+    question = "SELECT sex, COUNT(*) FROM people WHERE sex IS NULL AND age > 50 GROUP BY sex"
+    with ThreadPoolExecutor(8) as pool:
+        kinds = [asked.result().kind for asked in [pool.submit(fay.ask, question, scale=30) for _ in range(16)]]
+    assert (kinds.count("measured"), kinds.count("repeated")) == (1, 15)
+    assert vault.ledger.charges == charges + 1
+
+
 def test_a_client_that_hangs_up_does_not_lose_its_answer(service):
     vault, user = service
     eve = user("eve")

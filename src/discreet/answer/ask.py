@@ -16,7 +16,8 @@ from discreet.release.purchase import Purchase
 from discreet.sql.question import AggregateColumn, Question
 
 PATIENCE = 1.0
-"""Seconds to wait for answers that others are getting, where there is nothing else to answer from."""
+"""Seconds to wait for answers that others are getting, where there is nothing else to answer from, and nobody on this
+machine is getting them."""
 
 AS_NEAR = "answered as near as that and what was released allow"
 UNANSWERED = "no budget is left for some numbers (–), and nothing that was released comes near them"
@@ -65,6 +66,7 @@ def _answer(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> A
 def _settled(laws: dict[Query, Law], desk: Desk, purchase: Purchase) -> Settled:
     """Decide and measure. Where others spent what was left, wait for their answers: one can be made of them."""
     patient_until = monotonic() + PATIENCE
+    waited = False
     while True:
         decided_at = desk.ledger.head
         decision = decide(laws, desk)
@@ -72,10 +74,18 @@ def _settled(laws: dict[Query, Law], desk: Desk, purchase: Purchase) -> Settled:
         try:
             return settle(decision, desk, purchase)
         except BudgetExceeded:
+            if not waited and _waited_for_all(desk, purchase):
+                waited, patient_until = True, monotonic() + PATIENCE  # once: those who come later are not waited for
+                continue
             waiting = desk.ledger.head != decided_at or desk.ledger.pending()
             if monotonic() > patient_until or not waiting:
                 raise
         sleep(PATIENCE / 50)
+
+
+def _waited_for_all(desk: Desk, purchase: Purchase) -> bool:
+    """Wait for whoever is getting an answer on this machine, whenever its time slot ends; False where nobody is."""
+    return sum(purchase.wait(other.charge) for other in desk.others) > 0
 
 
 def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:

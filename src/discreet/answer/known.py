@@ -1,6 +1,6 @@
 """Everything that was released, ready to answer from: the journal's records, indexed by what they measured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from threading import Lock
@@ -43,8 +43,13 @@ class Known:
                 self.snapshot = snapshot
             for charge, record in self.ledger.answered(self._upto):
                 if charge.snapshot == snapshot:
-                    self._add(self.recall(charge, record))
+                    self.add(charge.id, self.recall(charge, record).answers)
                 self._upto = record.receipt.seq
+
+    @property
+    def seen(self) -> tuple[SnapshotId | None, int]:
+        """How far in the journal: what was looked up since has at least this in it."""
+        return self.snapshot, self._upto
 
     def of(self, query: Count | Residual | Sum) -> Answers:
         """The released answers to queries of this quantity."""
@@ -73,9 +78,10 @@ class Known:
             ]
         return min(found, key=lambda answer: answer.variance, default=None)
 
-    def _add(self, release: Release) -> None:
+    def add(self, charge: int, released: Iterable[Noisy]) -> None:
+        """Take in the answers to a charge's measurements, in their order."""
         together = Together(self.domain.shape)
-        for place, noisy in enumerate(release.answers):
+        for place, noisy in enumerate(released):
             query, law = noisy.measurement.query, noisy.measurement.law
             if isinstance(query, Quantile):
                 scale = Fraction(law.scale)
@@ -85,7 +91,7 @@ class Known:
                 continue
             if isinstance(query, SubsetCount):
                 continue  # about a roster's people, not about a region's rows
-            answers, source = self.of(query), (release.charge, place)
+            answers, source = self.of(query), (charge, place)
             self._noises[source] = noisy.noise
             if isinstance(query, Residual):
                 if query.where == self.domain.everything:

@@ -277,6 +277,11 @@ class Ledger:
             entries = [self._journal.entry(seq) for seq in sorted(self._pending)]
         return [_charge(entry) for entry in entries if entry is not None]
 
+    def unanswered(self) -> list[int]:
+        """The numbers of the charges without a record, of the table as it is now."""
+        with self._current():
+            return sorted(number for number in self._pending if number > self._refreshed)
+
     def charge_at(self, number: int) -> Charge | None:
         """The charge with this number, answered or not; None where that entry is no charge."""
         entry = self._journal.entry(number)

@@ -1,8 +1,9 @@
-"""THE GATE: the one place where sensitive rows are read: charge → read → noise → record → return."""
+"""THE GATE: the one place where sensitive rows are read: charge → read → noise → (time slot) → record → return."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
@@ -30,6 +31,8 @@ from discreet.query.residual import require_residual, residual_of
 from discreet.release.archive import Archive, Array
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
 from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
+from discreet.release.slots import Slots
+from discreet.release.underway import FOLDER, Underway
 
 if TYPE_CHECKING:
     from discreet.release.own_table import Table
@@ -50,6 +53,13 @@ class Gate:
     bits: Bits
     asker: Asker | None = None
     """Whom charges are for, where a vault has several users."""
+    slots: Slots = field(default_factory=Slots)
+    """When answers are recorded; from then on they are everybody's, and not before."""
+
+    @property
+    def underway(self) -> Underway:
+        """Who measures what on this machine now."""
+        return Underway(self.archive.folder.parent / FOLDER, self.slots.ending)
 
     def measure(self, plan: Plan, decided_on: SnapshotId | None = None) -> Release:
         """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
@@ -115,15 +125,16 @@ class Gate:
         return self._released(charge, plan, units, record)
 
     def _answer(self, charge: Charge, plan: Plan, table: "Table") -> Release:
-        units = self._draw(plan, table, charge)
-        try:
-            mine = self.archive.save(charge.id, units)
-        except ArchiveError:
-            # Whoever completed the charge in the meantime has cleared this draw away: theirs is the answer.
-            recorded = self.ledger.recorded(charge.id)
-            if recorded is None:
-                raise
-            return self.recall(charge, recorded)
+        with self._in_slot(charge):
+            units = self._draw(plan, table, charge)
+            try:
+                mine = self.archive.save(charge.id, units)
+            except ArchiveError:
+                # Whoever completed the charge in the meantime has cleared this draw away: theirs is the answer.
+                recorded = self.ledger.recorded(charge.id)
+                if recorded is None:
+                    raise
+                return self.recall(charge, recorded)
         try:
             record = self.ledger.record(charge.id, mine)
         except JournalError as error:
@@ -132,6 +143,16 @@ class Gate:
         self.archive.settle(charge.id, record.body)
         # Somebody else may have completed the same charge first: that answer is the only one.
         return self._released(charge, plan, units, record) if record.body == mine else self.recall(charge, record)
+
+    @contextmanager
+    def _in_slot(self, charge: Charge) -> Iterator[None]:
+        """What is done in here, and what goes wrong, is seen after a whole number of slots since the charge."""
+        since = self.slots.clock()
+        try:
+            yield
+        finally:
+            if not self.slots.wait(since):
+                raise EngineError(f"the server is ending before the answer's time slot is over; {_stands(charge)}")
 
     def _released(self, charge: Charge, plan: Plan, units: list[Array], record: Record) -> Release:
         answers = [

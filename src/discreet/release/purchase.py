@@ -4,6 +4,7 @@ A question may buy in several steps: a first count to solve for an average's noi
 answer. All of them go through one `Purchase`, which adds up their costs point by point. What it refuses was not spent.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidNoise, QuotaExceeded, Refreshed
 from discreet.exact import equals_text, number_text
 from discreet.ledger.budget import Budget
+from discreet.ledger.ledger import Charge
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Law
@@ -105,6 +107,22 @@ class Purchase:
             raise
         self.releases.append(release)
         return release
+
+    def measure_once(self, plan: Plan, is_needed: Callable[[], bool]) -> Release | None:
+        """Measure a plan that nobody else on this machine measures meanwhile; None, and nothing is charged, where it is
+        needed no more when it is this one's turn."""
+        with self._gate.underway.alone(plan.condensed()):
+            return self.measure(plan) if is_needed() else None
+
+    def wait(self, charge: Charge) -> bool:
+        """Wait for whoever is getting the answer of a charge on this machine; False, at once, where nobody is."""
+        return self._gate.underway.wait(charge.plan)
+
+    def finish(self, charge: Charge) -> None:
+        """Have a charge answered that lost its answer. Nothing is charged."""
+        with self._gate.underway.alone(charge.plan):
+            if self._gate.ledger.recorded(charge.id) is None:
+                self._gate.complete(charge)
 
     def told(self, error: DiscreetError) -> DiscreetError:
         """An error that ends the question, with what was spent before it."""

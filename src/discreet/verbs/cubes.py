@@ -112,7 +112,7 @@ class Cubes(Facts):
         require_shape(plan, norm, counts, consistent)
         known = known_tables(plan, self._all_facts())
         note_plan(plan, self.domain, self.ledger)
-        measure = self.gate.measure
+        measure = self._measure_alone
         cube = publish_cube(plan, self.domain, measure, consistent=consistent, known=known, progress=progress)
         return cube.reshaped(norm=norm, counts=counts)
 

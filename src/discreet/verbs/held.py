@@ -10,6 +10,7 @@ from discreet.errors import UnsupportedQuery, VaultError
 from discreet.ledger.asker import Asker
 from discreet.ledger.budget import SUBSETS_ONLY, QueryBudget
 from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.query.plan import Plan
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
@@ -45,6 +46,11 @@ class Held:
     @property
     def _recall(self) -> Callable[[Charge, Record], Release]:
         return self.gate.recall
+
+    def _measure_alone(self, plan: Plan) -> Release:
+        """Measure a plan. Whoever asks meanwhile for a number of it waits for it, and is not charged."""
+        with self.gate.underway.alone(plan.condensed()):
+            return self.gate.measure(plan)
 
     def _require_amounts(self) -> None:
         """Refuse what a SuLQ database does not do."""

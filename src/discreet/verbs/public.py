@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from discreet.answer.answer import Desk
 from discreet.answer.known import Known
+from discreet.answer.others import Others
 from discreet.answer.policy import Policy
 from discreet.domain.domain import Domain
 from discreet.ledger.asker import Asker
@@ -57,5 +58,7 @@ class PublicDesk(PublicFacts, Protocol):
     def _desk(self) -> Desk: ...
     @property
     def _known(self) -> Known: ...
+    @property
+    def _others(self) -> Others: ...
     @property
     def _question(self) -> Callable[[str], Question]: ...

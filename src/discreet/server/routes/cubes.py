@@ -56,7 +56,7 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
             _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
         log_asked(desk.vault.path, user.name, "cube publish", {"name": name, **order.model_dump(exclude_defaults=True)})
         asker = desk.asker(user)
-        work = _publishing(desk.vault.asked_by(asker), order, shelf.cubes_folder / name)
+        work = _publishing(desk.asked_by(asker), order, shelf.cubes_folder / name)
         return Told(start_job(desk.vault.path, name, user.name, work, "cube", asker.charges), 202)
 
     @router.get("/jobs", response_model=schema.Jobs)
