@@ -84,6 +84,7 @@ def description(ledger: Books) -> dict[str, Any]:
         "vault_id": ledger.vault_id,
         "name": ledger.domain.name,
         "guarantee": str(ledger.guarantee),
+        "snapshot": None if ledger.snapshot is None else ledger.snapshot.number,
         **_asked_of(ledger),
         "points": ledger.domain.points,
         "attributes": [
@@ -140,8 +141,10 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
             return (f"{first}; and {len(more)} more" if more else first) + asker
         case "record":
             return f"the answer of {entry.charge}"
+        case "close":
+            return f"charge {entry.charge} was closed without an answer: it paid for an earlier snapshot"
         case "refresh":
-            return "a changed table was accepted"
+            return "another snapshot of the table was taken"
         case "fact":
             return f"a fact: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
         case "buckets":

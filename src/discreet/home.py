@@ -3,7 +3,10 @@
 import json
 import os
 import re
+import shutil
 import tomllib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +15,10 @@ from discreet.answer.policy import Policy
 from discreet.errors import VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.postgres_uri import of_vault, parse_place
+from discreet.ledger.snapshot import SnapshotId
 from discreet.release.archive import sync_folder
 from discreet.release.aside import folder_beside
+from discreet.release.own_table import SNAPSHOTS, snapshot_folder
 
 SETTINGS, JOURNAL, KEY, RELEASES, ROSTER = "vault.toml", "journal.sqlite", "key", "releases", "roster.bin"
 
@@ -55,25 +60,39 @@ def read_key(home: Path) -> bytes:
         ) from None
 
 
-def make_home(
-    home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None, roster: bytes | None = None
-) -> None:
-    """Write the directory aside and rename it: a vault that is there is whole."""
+@contextmanager
+def new_home(home: Path) -> Iterator[Path]:
+    """A folder to fill, which gets its name at the end of the block: a vault that is there is whole."""
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(home) as beside:
             aside = beside / home.name
-            aside.mkdir()
-            _write_synced(aside / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
-            _write_synced(aside / KEY, key, mode=0o600)
-            if roster is not None:
-                _write_synced(aside / ROSTER, roster)
-            Ledger.create(ledger or aside / JOURNAL, header)
+            aside.mkdir(mode=0o700)
+            yield aside
             sync_folder(aside)
             aside.rename(home)
         sync_folder(home.parent)
     except OSError:
         raise VaultError(f"{home} cannot be written; is there space, and may you write there?") from None
+
+
+def fill_home(
+    home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None, roster: bytes | None
+) -> None:
+    """Write the settings, the key, the roster where there is one, and the journal with its first entry."""
+    _write_synced(home / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
+    _write_synced(home / KEY, key, mode=0o600)
+    if roster is not None:
+        _write_synced(home / ROSTER, roster)
+    Ledger.create(ledger or home / JOURNAL, header)
+
+
+def forget_snapshots(home: Path, but: Collection[SnapshotId | None]) -> None:
+    """Remove every other snapshot. Whoever still reads one goes on reading it: its files go when they are closed."""
+    kept = {snapshot_folder(home, id) for id in but if id is not None}
+    for folder in (home / SNAPSHOTS).glob("*"):
+        if folder not in kept and not folder.name.startswith("."):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write_synced(path: Path, content: bytes, mode: int = 0o666) -> None:

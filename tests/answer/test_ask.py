@@ -266,7 +266,7 @@ def test_where_another_spent_the_last_since_the_decision_the_answer_is_made_of_t
 
 def test_an_answer_that_is_on_its_way_to_another_is_waited_for(vault, monkeypatch):
     last = Plan((Measurement(vault.count(age=(3, 9)), Laplace(Fraction(1, 10))),))
-    vault.ledger.charge(last.cost(vault.domain, vault.ledger.budget), last.condensed())
+    vault.ledger.charge(last.cost(vault.domain, vault.ledger.budget), last.condensed(), None, vault.ledger.snapshot)
     monkeypatch.setattr(module, "sleep", lambda _: vault.complete())
     answer = vault.ask("SELECT COUNT(*) FROM people WHERE age >= 4", scale=1)
     assert (answer.kind, answer.answered, answer.cost) == ("relaxed", "age >= 3", 0)
@@ -274,7 +274,7 @@ def test_an_answer_that_is_on_its_way_to_another_is_waited_for(vault, monkeypatc
 
 def test_an_answer_that_never_comes_is_not_waited_for_long(vault, monkeypatch):
     last = Plan((Measurement(vault.count(), Laplace(Fraction(1, 10))),))
-    vault.ledger.charge(last.cost(vault.domain, vault.ledger.budget), last.condensed())
+    vault.ledger.charge(last.cost(vault.domain, vault.ledger.budget), last.condensed(), None, vault.ledger.snapshot)
     monkeypatch.setattr(module, "PATIENCE", 0.05)
     with pytest.raises(BudgetExceeded, match="left"):
         vault.ask(FEMALES, scale=1)

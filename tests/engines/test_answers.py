@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from discreet.table.table import open_table
 
 from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
@@ -15,7 +16,6 @@ from discreet.domain.read import parse_domain
 from discreet.domain.region import Box, Region
 from discreet.errors import DomainError
 from discreet.query.query import Count, Sum
-from discreet.table.table import open_table
 
 DOMAIN = parse_domain("""
 name = "people"

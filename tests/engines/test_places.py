@@ -12,6 +12,7 @@ import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from discreet.table.table import open_table
 
 from discreet.domain.read import parse_domain
 from discreet.errors import DiscreetError, DomainError, EngineError, TableError
@@ -19,7 +20,6 @@ from discreet.query.query import Count
 from discreet.table.open import FRAME, is_located, locate, open_source
 from discreet.table.postgres_uri import parse_place
 from discreet.table.propose import propose
-from discreet.table.table import open_table
 from discreet.vault import Vault
 
 KEY = bytes(32)

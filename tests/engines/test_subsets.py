@@ -3,12 +3,12 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from discreet.table.table import open_table
 
 from discreet.domain.read import parse_domain
 from discreet.query.query import SubsetCount
 from discreet.query.subset import Everyone, Listed, Seeded
 from discreet.table.roster import key_of, read_roster
-from discreet.table.table import open_table
 from discreet.table.unit import Unit
 
 DOMAIN = parse_domain("""

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from discreet.table.table import open_table
 
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
 from discreet.errors import DomainError, TableError
 from discreet.query.query import Count, Sum
-from discreet.table.table import open_table
 from discreet.table.unit import Unit, unit_of
 from discreet.vault import Vault
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from discreet.table.table import open_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Sum, grain_of
 from discreet.query.sensitivity import PIECES, largest_addend, spends
-from discreet.table.table import open_table
 
 NEIGHBOURS = 12
 LARGEST = 2**53

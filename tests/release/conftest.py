@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 import pytest
+from discreet.table.table import open_table
 
 from discreet.domain.read import parse_domain
 from discreet.ledger.budget import PureBudget
@@ -12,7 +13,6 @@ from discreet.ledger.ledger import Ledger
 from discreet.noise.bits import Bits
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
-from discreet.table.table import open_table
 
 DOMAIN = """
 name = "people"

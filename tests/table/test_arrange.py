@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from discreet.table.table import open_table
 from scipy import stats
 
 from discreet.domain.attribute import Bins, Category, Integer
@@ -13,7 +14,6 @@ from discreet.domain.domain import Domain
 from discreet.errors import EngineError, TableError
 from discreet.noise.bits import Bits, SeededBits
 from discreet.table.arrange import held_rows
-from discreet.table.table import open_table
 
 DOMAIN = Domain(
     "t",

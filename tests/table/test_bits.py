@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from discreet.table.table import open_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,6 @@ from discreet.query.subset import Everyone, Listed, Seeded
 from discreet.sql.parse import parse_predicate
 from discreet.table import bits
 from discreet.table.roster import key_of, read_roster
-from discreet.table.table import open_table
 from discreet.table.unit import Unit, unit_on_roster
 
 DOMAIN = parse_domain("""

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 import pytest
+from discreet.table.table import open_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError
 from discreet.query.query import Sum
-from discreet.table.table import open_table
 
 INTEGERS = {
     pa.int8(): (-(2**7), 2**7 - 1),

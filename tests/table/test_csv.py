@@ -3,12 +3,12 @@
 import gzip
 
 import pytest
+from discreet.table.table import open_table
 
 from discreet.domain.read import parse_domain
 from discreet.errors import TableError
 from discreet.query.query import Count
 from discreet.table.open import open_source
-from discreet.table.table import open_table
 
 DOMAIN = """
 name = "t"

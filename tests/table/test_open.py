@@ -10,10 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from discreet.table.table import open_table
 
 from discreet.errors import DiscreetError, TableError
 from discreet.table.open import FRAME, locate, open_source
-from discreet.table.table import open_table
 
 KEY = bytes(32)
 

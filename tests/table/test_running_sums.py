@@ -3,6 +3,8 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from discreet.table.running_sums import MOST_AXES, MOST_POINTS, RunningSums
+from discreet.table.table import open_table
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,8 +13,6 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.query.query import Count, Sum
 from discreet.table import table as table_module
-from discreet.table.running_sums import MOST_AXES, MOST_POINTS, RunningSums
-from discreet.table.table import open_table
 
 SHAPE = (4, 3, 1, 5)
 

@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pyarrow as pa
 import pytest
+from discreet.table.table import open_table
 
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
@@ -13,7 +14,6 @@ from discreet.domain.region import Box, Region
 from discreet.errors import EngineError
 from discreet.query.query import Count, Sum
 from discreet.table import table as table_module
-from discreet.table.table import open_table
 
 YOUNG = Region((Box((0, 0, 0), (4, 2, 4)),))
 RICH_OR_MISSING = Region.of([Box((0, 0, 3), (10, 2, 4)), Box((10, 0, 0), (10, 2, 4))])

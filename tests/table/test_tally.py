@@ -5,13 +5,13 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 import pytest
+from discreet.table.table import open_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.query.query import Count
 from discreet.table import table as table_module
 from discreet.table import tally
-from discreet.table.table import open_table
 from discreet.table.tally import count_marginals
 
 

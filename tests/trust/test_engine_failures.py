@@ -9,9 +9,9 @@ from typing import Any
 
 import duckdb
 import pytest
+from discreet.table.engine import DuckEngine
 
 from discreet.errors import DiscreetError
-from discreet.table.engine import DuckEngine
 from discreet.vault import Vault
 from tests.trust.publications import WORKS, prepare
 

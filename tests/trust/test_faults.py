@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+import discreet.table.table  # noqa: F401 (children inherit what is imported here)
 import psycopg
 import pytest
 
-import discreet.table.table  # noqa: F401 (children inherit what is imported here)
 from bench.postgres import Postgres
 from discreet.errors import AccessDenied, DiscreetError, JournalError
 from discreet.ledger import ledger as ledger_module

@@ -28,7 +28,7 @@ from discreet.release import gate as gating
 from discreet.release.gate import Gate
 from discreet.server.app import create_app
 from discreet.server.auth import add_user
-from discreet.table.table import Table
+from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
 from tests.trust.sql_grammar import condition, statement
 
@@ -294,7 +294,7 @@ def test_neighbouring_tables_tell_the_same(number, budget, tmp_path, amount, cou
 @pytest.mark.usefixtures("coupled")
 def test_a_leak_that_is_planted_is_found(tmp_path, monkeypatch):
     """An engine that fails on an empty group, as a division by its count would."""
-    evaluate = Table.evaluate
+    evaluate = Snapshot.evaluate
 
     def fails(table, queries):
         exact = evaluate(table, queries)
@@ -302,7 +302,7 @@ def test_a_leak_that_is_planted_is_found(tmp_path, monkeypatch):
             raise ZeroDivisionError
         return exact
 
-    monkeypatch.setattr(Table, "evaluate", fails)
+    monkeypatch.setattr(Snapshot, "evaluate", fails)
     traces = {}
     for name, rows in (("one", PEOPLE), ("two", NEIGHBOURS["nobody at all"])):
         vault = made(rows, "parquet", tmp_path / name, epsilon=1, neighbours="replace")

@@ -5,10 +5,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import discreet.table.table
 import pytest
 
 import discreet
-import discreet.table.table
 from discreet.errors import VaultError
 from discreet.vault import Vault
 from tests.trust.doomed import AtLine, AtStep, AtTime, begin, visited

@@ -15,7 +15,7 @@ from scipy import stats
 
 from discreet.server.app import create_app
 from discreet.server.auth import add_user
-from discreet.table.table import Table
+from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
 from tests.trust.test_fuzz_http import Sent, reply
 
@@ -173,7 +173,7 @@ def test_what_slots_hide_is_measured_and_printed(pair, tmp_path, amount, counted
 
 def test_a_table_that_takes_longer_would_be_told_apart(tmp_path, monkeypatch):
     """Without slots, and with a fifth of a second more for one of the tables: thirty requests are enough to see it."""
-    evaluate = Table.evaluate
+    evaluate = Snapshot.evaluate
     tables = ([], [1])
     vaults = [
         vault_over(cells, tmp_path, f"vault-{len(cells)}", epsilon=10_000, neighbours="replace") for cells in tables
@@ -185,5 +185,5 @@ def test_a_table_that_takes_longer_would_be_told_apart(tmp_path, monkeypatch):
         time.sleep(0.2 * int(rows))
         return exact
 
-    monkeypatch.setattr(Table, "evaluate", slower)
+    monkeypatch.setattr(Snapshot, "evaluate", slower)
     assert stats.mannwhitneyu(*response_times(vaults, 0.0, 15)).pvalue < 1e-3

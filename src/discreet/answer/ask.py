@@ -9,7 +9,7 @@ from discreet.answer.policy import Wish, deviations
 from discreet.answer.reply import Answer, Explanation, Forecast
 from discreet.answer.rows import Rows
 from discreet.answer.scales import elementary, scales_for
-from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.errors import BudgetExceeded, DiscreetError, Refreshed
 from discreet.noise.law import Exponential, Law
 from discreet.query.query import Quantile, Query
 from discreet.release.purchase import Purchase
@@ -25,10 +25,15 @@ UNANSWERED = "no budget is left for some numbers (–), and nothing that was rel
 def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answer:
     """Answer a question, each group in its own best way. Only where nothing at all can be said: BudgetExceeded.
 
-    All that it buys goes through `purchase`. An error after something was bought says what that was.
+    All that it buys goes through `purchase`. An error after something was bought says what that was. An answer is about
+    one snapshot: where the vault was refreshed in between it raises Refreshed.
     """
+    purchase.snapshot = desk.ledger.snapshot
     try:
-        return _answer(question, wish, desk, purchase)
+        answer = _answer(question, wish, desk, purchase)
+        if desk.known.snapshot != purchase.snapshot:
+            raise Refreshed("the vault was refreshed in the meantime: ask again")
+        return answer
     except DiscreetError as error:
         raise purchase.told(error) from None
 

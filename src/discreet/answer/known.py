@@ -12,6 +12,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.ledger.books import Books
 from discreet.ledger.ledger import Charge, Record
+from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.query import Count, Quantile, Residual, SubsetCount, Sum
 from discreet.release.release import Noisy, Release
@@ -28,19 +29,21 @@ class Known:
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
     _upto: int = 0
-    _since: int = 0
+    snapshot: SnapshotId | None = None
+    """What all of it is about."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
-            since = self.ledger.refreshed
-            if since > self._since:
-                # What was released of an earlier table says nothing about this one.
+            snapshot = self.ledger.snapshot
+            if snapshot != self.snapshot:
+                # What was released of an earlier snapshot says nothing about this one, whenever it was recorded.
                 self._by_quantity, self._noises, self._quantiles = {}, {}, {}
-                self._since, self._upto = since, max(since, self._upto)
+                self.snapshot = snapshot
             for charge, record in self.ledger.answered(self._upto):
-                self._add(self.recall(charge, record))
+                if charge.snapshot == snapshot:
+                    self._add(self.recall(charge, record))
                 self._upto = record.receipt.seq
 
     def of(self, query: Count | Residual | Sum) -> Answers:

@@ -36,8 +36,8 @@ def complete(vault: VaultPath, as_json: Json = False) -> None:
     """Finish charges whose answers were never recorded, because of a crash or a failure. Spends nothing more."""
     from discreet.vault import Vault
 
-    with waiting("finishing", as_json) as told:
-        finished = Vault.open(vault, progress=told).complete()
+    with waiting("finishing", as_json):
+        finished = Vault.open(vault).complete()
     if as_json:
         print_json({"completed": finished})
         return

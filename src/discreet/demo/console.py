@@ -31,7 +31,7 @@ def main(folder: Path = Path("demo"), people: int = 1_000_000, port: int = 8080,
     """Serve the demo's vault to a browser until interrupted. What is missing of it is made first."""
     with waiting("making the vault") as told:
         vault = prepare(folder, people, told)
-        vault.gate.table()
+        vault.gate.warm()
     token = new_tokens(vault)["demo"]
 
     def ready(address: str) -> None:
@@ -53,7 +53,7 @@ def prepare(folder: Path, people: int, progress: Progress = silent) -> Vault:
     if not home.exists():
         domain = census_domain_path()
         Vault.init(home, table=table, domain=domain, epsilon="1", neighbours="replace", progress=progress)
-    vault = Vault.open(home, progress=progress)
+    vault = Vault.open(home)
     _once(home / CUBES / "census", lambda path: _publish_cube(vault, path))
     _once(home / BUCKETS / "occupation", lambda path: _publish_buckets(vault, path))
     analyst = vault.asked_by(Asker("ana"))

@@ -16,6 +16,7 @@ from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Charge, Record
 from discreet.ledger.receipt import Receipt
+from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal
 
 
@@ -40,6 +41,8 @@ class Books(Protocol):
     def guarantee(self) -> Guarantee: ...
     @property
     def refreshed(self) -> int: ...
+    @property
+    def snapshot(self) -> SnapshotId | None: ...
     @property
     def spent_max(self) -> int: ...
 

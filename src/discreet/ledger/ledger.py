@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack
+from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack, Refreshed
 from discreet.ledger.asker import Asker
 from discreet.ledger.askers import Askers
 from discreet.ledger.budget import Budget
@@ -32,6 +32,7 @@ from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, 
 from discreet.ledger.postgres import PostgresJournal
 from discreet.ledger.postgres_uri import is_postgres, of_vault
 from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt
+from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
 from discreet.ledger.sqlite import SQLiteJournal
@@ -46,6 +47,8 @@ class Charge:
     receipt: Receipt
     cost: Cost
     plan: Any
+    snapshot: SnapshotId | None = None
+    """The snapshot that it pays for; None in a vault that had none yet."""
     by: str | None = None
     """Who asked, where it was asked through a server."""
 
@@ -77,6 +80,7 @@ class Ledger:
     _facts: list[FactNote]
     _askers: Askers
     _head: Receipt
+    _snapshot: SnapshotId | None
 
     def __init__(self, journal: Journal, domain: Domain, budget: Budget) -> None:
         """Verify the whole chain and replay it."""
@@ -137,18 +141,21 @@ class Ledger:
         finally:
             self._lock.release()
 
-    def charge(self, cost: Cost, plan: Any, asker: Asker | None = None) -> Charge:
-        """Spend, durably, for a plan that is JSON. Raises BudgetExceeded and records nothing where it does not fit,
-        and QuotaExceeded where it does not fit what its asker may spend."""
-        body = _body(plan, cost=cost.to_json(), **({} if asker is None else {"by": asker.name}))
+    def charge(self, cost: Cost, plan: Any, asker: Asker | None = None, snapshot: SnapshotId | None = None) -> Charge:
+        """Spend, durably, for a plan (JSON) that is read from a snapshot. Records nothing, and raises BudgetExceeded
+        where it does not fit, QuotaExceeded where it does not fit what its asker may spend, and Refreshed where the
+        vault is over another snapshot by now: a charge pays for the one that it names."""
+        paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
+        body = _body(plan, cost=cost.to_json(), **paid, **({} if asker is None else {"by": asker.name}))
         self._refuse_hopeless(cost, asker)
         with self._turn():
+            self._require_current(snapshot)
             self._require_fit(cost, asker)
             entry = self._append("charge", None, body)
         if asker is not None:
             asker.charges.append(entry.seq)
         self._give(entry.receipt)
-        return Charge(entry.seq, entry.receipt, cost, plan, None if asker is None else asker.name)
+        return Charge(entry.seq, entry.receipt, cost, plan, snapshot, None if asker is None else asker.name)
 
     def _refuse_hopeless(self, cost: Cost, asker: Asker | None) -> None:
         """Spending only grows: what did not fit when the journal was last seen is refused, and no writer waits."""
@@ -162,6 +169,12 @@ class Ledger:
         if refusal is not None:
             raise self._overdrawn() or refused(self.domain, self.budget, refusal)
 
+    def _require_current(self, snapshot: SnapshotId | None) -> None:
+        if snapshot != self._snapshot:
+            raise Refreshed(
+                "the vault was refreshed in the meantime, and is over another table; nothing was spent: ask again"
+            )
+
     def record(self, charge_id: int, body: Any) -> Record:
         """Complete a charge with its answer, durably. If it has one already, that one is returned and this one lost."""
         text = _body(body)
@@ -173,15 +186,59 @@ class Ledger:
         self._give(stored.receipt)
         return _record(charge_id, stored)
 
-    def note(self, kind: str, body: Any) -> Receipt:
-        """Any other entry: it is kept in order with the charges."""
-        if kind in ("init", "charge", "record", "fact"):
+    def close_charge(self, charge_id: int) -> bool:
+        """Close a charge that will never be answered: it paid for a snapshot that is gone. What it spent stays spent.
+        False where it was answered, or closed, before."""
+        text = _body({"because": "refreshed"})
+        with self._turn():
+            if charge_id not in self._pending:
+                return False
+            receipt = self._append("close", charge_id, text).receipt
+        self._give(receipt)
+        return True
+
+    def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None) -> Receipt:
+        """Any other entry: it is kept in order with the charges. Where it is about a snapshot, that is the current one,
+        or it raises Refreshed."""
+        if kind in ("init", "charge", "record", "close", "fact", "refresh"):
             raise ValueError(f"{kind} has a method of its own")
         text = _body(body)
         with self._turn():
+            if snapshot is not None:
+                self._require_current(snapshot)
             receipt = self._append(kind, None, text).receipt
         self._give(receipt)
         return receipt
+
+    def note_refresh(self, snapshot: SnapshotId, live: bool = False) -> Receipt:
+        """The vault is over another snapshot from now on: the one after the current one."""
+        text = _body({"snapshot": snapshot.to_json(), **({"live": True} if live else {})})
+        with self._turn():
+            if snapshot.number != self._next_number:
+                raise Refreshed("another refresh came in between; the vault is over its table now: refresh again")
+            receipt = self._append("refresh", None, text).receipt
+        self._give(receipt)
+        return receipt
+
+    @property
+    def snapshot(self) -> SnapshotId | None:
+        """What the vault is over now; None where it was made by a version that took no snapshots."""
+        with self._current():
+            return self._snapshot
+
+    @property
+    def is_live(self) -> bool:
+        """Whether rows are read where they are, each time."""
+        with self._current():
+            return bool(self._about_table().get("live"))
+
+    @property
+    def _next_number(self) -> int:
+        return 1 if self._snapshot is None else self._snapshot.number + 1
+
+    def _about_table(self) -> Mapping[str, Any]:
+        content = self._notes.get("refresh", self.header)
+        return content if isinstance(content, dict) else {}
 
     @property
     def charges(self) -> int:
@@ -230,10 +287,14 @@ class Ledger:
         with self._current():
             if charge_id in self._pending or self.charge_at(charge_id) is None:
                 return None
-        return _record(charge_id, self._journal.record_of(charge_id))
+        found = self._journal.record_of(charge_id)
+        return None if found is not None and found.kind == "close" else _record(charge_id, found)
 
     def answered(self, after: int = 0) -> Iterator[tuple[Charge, Record]]:
-        """Every charge with its record, in the order of the records; only records after an entry where one is given."""
+        """Every charge with its record, in the order of the records; only records after an entry where one is given.
+
+        Those of earlier snapshots are among them: see `Charge.snapshot`.
+        """
         waiting: dict[int, Entry] = {}
         for entry in self._journal.entries(after):
             if entry.kind == "charge":
@@ -389,15 +450,17 @@ class Ledger:
             match entry.kind:
                 case "init":
                     self.header = entry.parsed()["content"]
+                    self._snapshot = _snapshot_in(self.header)
                 case "charge":
                     charge = _charge(entry)
                     spans[-1].charges.append((charge.cost, charge.by))
                     self._pending.add(entry.seq)
-                case "record" if entry.charge is not None:
+                case "record" | "close" if entry.charge is not None:
                     self._pending.discard(entry.charge)
                 case "refresh":
                     spans.append(_Span(spans[-1].budget, levelled=True))
                     self._notes["refresh"], self._refreshed = entry.parsed()["content"], entry.seq
+                    self._snapshot = _snapshot_in(entry.parsed()["content"])
                 case "fact":
                     fact = FactNote(entry.seq, self._refreshed, entry.parsed()["content"])
                     spans.append(_Span(fact.lowered(self._own_budget, spans[-1].budget)))
@@ -435,7 +498,7 @@ class Ledger:
         self.budget = self._own_budget
         self._map = spend_map(self.domain, self.budget.limit)
         self._notes, self._facts, self._askers = {}, [], Askers(self.domain)
-        self._refreshed = 0
+        self._refreshed, self._snapshot = 0, None
         self._pending = set()
         self._charges = 0
         self._head = ORIGIN
@@ -486,10 +549,19 @@ def _body(content: Any, **more: Any) -> str:
     return canonical({"v": VERSION, "at": at, "content": content, **more})
 
 
+def _snapshot_in(content: Any) -> SnapshotId | None:
+    """What a header or a refresh names; None in journals of a version that took no snapshots."""
+    try:
+        return SnapshotId.from_json(content["snapshot"]) if "snapshot" in content else None
+    except (LookupError, TypeError, ValueError):
+        raise JournalCorrupt("the journal names a snapshot that cannot be read; restore it from a backup") from None
+
+
 def _charge(entry: Entry) -> Charge:
     body = entry.parsed()
     try:
-        return Charge(entry.seq, entry.receipt, Cost.from_json(body["cost"]), body["content"], body.get("by"))
+        cost, snapshot = Cost.from_json(body["cost"]), _snapshot_in(body)
+        return Charge(entry.seq, entry.receipt, cost, body["content"], snapshot, body.get("by"))
     except (LookupError, TypeError, ValueError):
         raise JournalCorrupt(f"entry {entry.seq} of the journal is no charge; restore it from a backup") from None
 
@@ -497,4 +569,8 @@ def _charge(entry: Entry) -> Charge:
 def _record(charge_id: int, entry: Entry | None) -> Record:
     if entry is None or entry.charge != charge_id:  # it was found by an index, which no hash covers
         raise JournalCorrupt(f"the journal cannot find the record of charge {charge_id}; restore it from a backup")
+    if entry.kind == "close":
+        raise Refreshed(
+            f"charge {charge_id} paid for a table that the vault is no longer over: it was closed unanswered"
+        )
     return Record(charge_id, entry.receipt, entry.parsed()["content"])

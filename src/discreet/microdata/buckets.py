@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from discreet.domain.columns import codes_of
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
 from discreet.errors import ArchiveError, DiscreetError
 from discreet.exact import parse_exact
 from discreet.ledger.guarantee import FPrivacy
-from discreet.microdata.columns import codes_of
 from discreet.microdata.corruption import Listed
 from discreet.microdata.folder import FORMAT, QIT, ST
 from discreet.microdata.settings import Setting

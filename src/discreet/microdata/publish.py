@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from discreet.domain.columns import codes_of, column_of, require_readable
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError, InvalidLimits
 from discreet.ledger.guarantee import FPrivacy
 from discreet.ledger.receipt import Receipt
 from discreet.microdata.assign import assign
 from discreet.microdata.buckets import Buckets
-from discreet.microdata.columns import codes_of, column_of, require_readable
 from discreet.microdata.corruption import Listed, corruption
 from discreet.microdata.demand import Demand, Integers
 from discreet.microdata.folder import QIT, ST, describe_buckets

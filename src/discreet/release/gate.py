@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.domain.domain import Domain
-from discreet.errors import ArchiveError, EngineError, JournalCorrupt, JournalError, UnsupportedQuery
+from discreet.errors import ArchiveError, EngineError, JournalCorrupt, JournalError, Refreshed, UnsupportedQuery
 from discreet.ledger.asker import Asker
 from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits, require_production
 from discreet.noise.law import Noise
 from discreet.query.plan import Measurement, Plan
@@ -23,7 +24,7 @@ from discreet.release.quantile import draw_quantiles, histogram_of, require_draw
 from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
 
 if TYPE_CHECKING:
-    from discreet.table.table import Table
+    from discreet.release.own_table import Table
 
 RELEASE_CELLS = 1 << 29
 """A plan with more numbers than this is refused before anything is spent."""
@@ -34,29 +35,48 @@ class Gate:
     """Binds table, ledger, bits and archive. `measure` is the reader; nothing else in Discreet reads rows."""
 
     domain: Domain
-    table: "Callable[[], Table]"
-    """Opens the table and checks that it is the vault's own; called before anything is charged."""
+    _table: "Callable[[], Table]"
+    """Opens what the journal says that the vault is over; called before anything is charged."""
     ledger: Ledger
     archive: Archive
     bits: Bits
     asker: Asker | None = None
     """Whom charges are for, where a vault has several users."""
 
-    def measure(self, plan: Plan) -> Release:
+    def measure(self, plan: Plan, decided_on: SnapshotId | None = None) -> Release:
         """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
 
-        Whether it is refused depends on the domain, the plan and the ledger only.
+        Whether it is refused depends on the domain, the plan and the ledger only. A plan that was made from what is
+        known of a snapshot is measured on that one, or raises Refreshed and spends nothing.
         """
         require_production(self.bits)
         self._require_measurable(plan)
-        table = self.table()
-        charge = self.ledger.charge(plan.cost(self.domain, self.ledger.budget), plan.condensed(), self.asker)
+        table = self._table()
+        if decided_on is not None and decided_on != table.id:
+            raise Refreshed("the vault was refreshed in the meantime; nothing was spent on this: ask again")
+        table.require(_reads(plan))
+        cost = plan.cost(self.domain, self.ledger.budget)
+        charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
         return self._answer(charge, plan, table)
 
     def complete(self, charge: Charge) -> Release:
-        """Finish a charge whose answer was never recorded, with the same plan and no further charge."""
+        """Finish a charge whose answer was never recorded, with the same plan and no further charge.
+
+        Only one that paid for the table as it is now; others raise Refreshed, and `close` closes them.
+        """
         require_production(self.bits)
-        return self._answer(charge, Plan.from_json(charge.plan), self.table())
+        table, plan = self._table(), Plan.from_json(charge.plan)
+        if charge.snapshot != table.id:
+            raise Refreshed(
+                f"charge {charge.id} paid for a table that the vault is no longer over; it is not answered, and what "
+                "it spent stays spent: ask anew"
+            )
+        table.require(_reads(plan))
+        return self._answer(charge, plan, table)
+
+    def warm(self) -> None:
+        """Open the table, so that nobody waits for that later."""
+        self._table()
 
     def settle(self) -> None:
         """Remove draws that were never released and whose charge has its answer: a process was killed over them."""
@@ -106,9 +126,7 @@ class Gate:
     def _draw(self, plan: Plan, table: "Table", charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
         try:
-            queries = [_read_for(measurement.query) for measurement in plan.measurements]
-            exact = table.evaluate(queries)
-            return self._noisy(plan.measurements, exact)
+            return self._noisy(plan.measurements, table.evaluate(_reads(plan)))
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 
@@ -149,6 +167,10 @@ class Gate:
 
 def _stands(charge: Charge) -> str:
     return f"charge {charge.id} stands, and `discreet ledger complete` finishes it without a further charge"
+
+
+def _reads(plan: Plan) -> list[Count | Sum | SubsetCount]:
+    return [_read_for(measurement.query) for measurement in plan.measurements]
 
 
 def _read_for(query: Query) -> Count | Sum | SubsetCount:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.domain.domain import Domain
-from discreet.errors import BudgetExceeded, DiscreetError, InvalidNoise, QuotaExceeded
+from discreet.errors import BudgetExceeded, DiscreetError, InvalidNoise, QuotaExceeded, Refreshed
 from discreet.exact import equals_text, number_text
 from discreet.ledger.budget import Budget
+from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Law
 from discreet.query.plan import Plan
@@ -76,6 +77,8 @@ class Purchase:
     limits: Limits
     bought: Cost = field(default_factory=Cost)
     """What was charged so far. A charge whose answer failed counts: it stands."""
+    snapshot: SnapshotId | None = None
+    """What all of it is measured on; a vault that was refreshed in between raises Refreshed."""
     releases: list[Release] = field(default_factory=list)
 
     def require(self, plan: Plan) -> None:
@@ -96,8 +99,8 @@ class Purchase:
         before = self.bought
         self.bought += self._cost(plan)
         try:
-            release = self._gate.measure(plan)
-        except (BudgetExceeded, QuotaExceeded):
+            release = self._gate.measure(plan, self.snapshot)
+        except (BudgetExceeded, QuotaExceeded, Refreshed):
             self.bought = before
             raise
         self.releases.append(release)

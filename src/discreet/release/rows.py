@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import duckdb
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, EngineError, JournalError, VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits, require_production
+from discreet.release.own_table import OwnTable
 from discreet.table.arrange import held_rows
-from discreet.table.table import Table
 
 NOTE = "buckets"
 WHAT = "F'-privacy, not differential privacy"
@@ -51,7 +49,7 @@ class Rows(Protocol):
 class RowGate:
     """Binds the table, the ledger and the bits for releases of rows. For the custodian: its errors speak of counts."""
 
-    table: Callable[[], Table]
+    table: OwnTable
     ledger: Ledger
     bits: Bits
 
@@ -68,17 +66,17 @@ class RowGate:
                 "publication: who meets a person in two buckets strikes out what is not in both. Publish it again only "
                 "if the first never left your hands (again)"
             )
-        table = self.table()
-        begun = self.ledger.note(NOTE, {"state": "begun", "request": request, "remark": _remark(len(before) + 1)})
+        snapshot = self.table.snapshot()
+        content = {"state": "begun", "request": request, "remark": _remark(len(before) + 1)}
+        begun = self.ledger.note(NOTE, content, snapshot.id)
         try:
-            with held_rows(table, names, self.bits) as rows:
-                written = write(rows, begun)
+            written = write(held_rows(snapshot.rows, names, self.bits), begun)
         except DiscreetError:
             self._withdraw(begun)
             raise
-        except (duckdb.Error, pa.ArrowException, OSError, MemoryError):
+        except Exception:
             self._withdraw(begun)
-            # An engine's own words may quote a row.
+            # A library's own words may quote a row.
             raise EngineError(
                 "the rows could not be arranged and nothing was published; is there memory and space for them?"
             ) from None

@@ -2,9 +2,8 @@
 
 import ipaddress
 import socket
-import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
-from discreet.errors import DiscreetError, VaultError
+from discreet.errors import VaultError
 from discreet.server.app import create_app
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
 from discreet.server.pace import Bucket
@@ -135,21 +134,14 @@ def _over_mysql(
 
 def _open_app(home: Path, pace: Pace) -> FastAPI:
     vault = Vault.open(home)
-    vault.gate.table()
+    vault.gate.warm()
     return _app(vault, pace, Bucket(pace.rate))
 
 
 def _app(vault: Vault, pace: Pace, bucket: Bucket) -> FastAPI:
     app = create_app(vault, slot=pace.slot, bucket=bucket)
     app.state.shelf.warm()
-    threading.Thread(target=_hold_table, args=(vault,), name="table", daemon=True).start()
     return app
-
-
-def _hold_table(vault: Vault) -> None:
-    """Read the table before anybody asks, so that no one waits for that later."""
-    with suppress(DiscreetError):  # whoever asks is told
-        vault.gate.table().hold()
 
 
 def _require_safe(host: str, certfile: Path | None, keyfile: Path | None, force_plain: bool) -> None:

@@ -1,13 +1,17 @@
-"""Files on this machine: which ones a path names, and how to recognise them."""
+"""Files on this machine: which ones a path names, and reading Parquet."""
 
-import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from glob import glob, has_magic
 from os.path import isfile
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from discreet.errors import TableError
-from discreet.table.watch import Told
+from discreet.table.coding import is_text, stored_type
+from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
+from discreet.table.types import readable
 
 KINDS = {
     "parquet": (".parquet",),
@@ -38,44 +42,63 @@ def kind_of_all(files: list[str]) -> str:
     return kinds.pop()
 
 
-def contents_of(path: str) -> list[str]:
-    """Every file that decides what the table holds: a DuckDB file's last changes may be in a log beside it."""
+def stamp_of(path: str) -> list[list[int]]:
+    """Size, time and place of each file: cheap to look at, and another where a file was touched.
+
+    A DuckDB file's last changes may be in a log beside it.
+    """
     files = files_of(path)
-    return files + [log for file in files if _kind(file) == "duckdb" and isfile(log := f"{file}.wal")]
-
-
-def stamp_of(path: str) -> object:
-    """Size, time and place of each file: cheap to look at, and another where a file was touched."""
-    return [(file, *_stat(file)) for file in contents_of(path)]
+    logs = [log for file in files if _kind(file) == "duckdb" and isfile(log := f"{file}.wal")]
+    return [list(_stat(file)) for file in files + logs]
 
 
 def _stat(file: str) -> tuple[int, int, int]:
     try:
         info = os.stat(file)
     except OSError:
-        raise TableError(f"{file} cannot be read; is it still there?") from None
+        raise unreadable(file) from None
     return info.st_size, info.st_mtime_ns, info.st_ino
 
 
-def hash_files(files: list[str], key: bytes, told: Told | None = None) -> str:
-    digest = hashlib.blake2b(key=key, digest_size=32)
-    total, read = max(1, sum(_stat(file)[0] for file in files)), 0
-    for file in files:
-        length = 0
-        for chunk in _chunks(file):
-            digest.update(chunk)
-            length += len(chunk)
-            if told is not None:
-                told(min(1.0, (read + length) / total))
-        read += length
-        digest.update(length.to_bytes(8, "big"))  # where one file ends matters, not its name
-    return digest.hexdigest()
+def open_parquet(path: str) -> Source:
+    """Open Parquet files with equal columns; their footers are read, and no row."""
+    files = files_of(path)
+    first, *others = (_schema(file) for file in files)
+    for file, schema in zip(files[1:], others, strict=True):
+        if schema != first:
+            raise TableError(f"{file} has other columns, or other types, than {files[0]}")
+    columns, unread = readable(first)
+    return Source(
+        location=path,
+        columns=columns,
+        read=lambda names, told: _rows(files, columns, names, told),
+        stamp=lambda: stamp_of(path),
+        unread=unread,
+    )
 
 
-def _chunks(file: str) -> Iterator[bytes]:
+def _schema(file: str) -> dict[str, pa.DataType]:
     try:
-        with open(file, "rb") as stream:
-            while chunk := stream.read(1 << 22):
-                yield chunk
-    except OSError:
-        raise TableError(f"{file} cannot be read; is it still there?") from None
+        schema = pq.read_schema(file)
+    except (OSError, pa.ArrowException):
+        raise TableError(f"{file} cannot be read as a table; is it a whole parquet file?") from None
+    if len(set(schema.names)) < len(schema.names):
+        raise TableError(f"{file} has two columns of one name; give each column a name of its own")
+    return {field.name: field.type for field in schema}
+
+
+def _rows(
+    files: Sequence[str], columns: Mapping[str, pa.DataType], names: Sequence[str], told: Told
+) -> Iterator[pa.RecordBatch]:
+    """Texts come as dictionaries, which is how Parquet mostly stores them: each spelling is looked at once."""
+    spelt = [name for name in names if is_text(stored_type(columns[name]))]
+    for place, file in enumerate(files):
+        try:
+            with pq.ParquetFile(file, read_dictionary=spelt) as opened:
+                rows, read = max(1, opened.metadata.num_rows), 0
+                for batch in opened.iter_batches(BATCH_ROWS, columns=list(names)):
+                    yield batch
+                    read += batch.num_rows
+                    told((place + min(1.0, read / rows)) / len(files))
+        except (OSError, pa.ArrowException):
+            raise unreadable(file) from None

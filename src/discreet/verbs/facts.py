@@ -36,8 +36,10 @@ class Facts(Held):
 
         self._require_amounts()
         fact = fact_given(sql, value, cuboid, values, self.domain)
-        after = self.ledger.refreshed
-        released = (self.gate.recall(*pair) for pair in self.ledger.answered(after) if pair[0].id > after)
+        now = self.ledger.snapshot
+        released = (
+            self.gate.recall(charge, record) for charge, record in self.ledger.answered() if charge.snapshot == now
+        )
         return add_fact(fact, self.ledger, self.domain, self.gate.archive, released)
 
     def facts(self: PublicFacts) -> "tuple[Fact, ...]":
