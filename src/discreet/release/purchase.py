@@ -132,7 +132,7 @@ class Purchase:
         spent = sum((self._cost(release.plan) for release in self.releases), Cost())
         return type(error)(
             f"{error}; before that this question spent {budget.symbol} {equals_text(budget.amount_of(spent.peak))} "
-            f"(charge {charges}), and what that bought is public: to ask for it again is free"
+            f"(charge {charges}), and what that bought is public"
         )
 
     def _cost(self, plan: Plan) -> Cost:
