@@ -70,7 +70,9 @@ def lost(vault, sql, scale):
     question = vault._question(sql)
     laws = {column.query: Laplace(Fraction(scale)) for column in question.aggregates}
     plan = decide(laws, vault._desk).plan()
-    return vault.ledger.charge(plan.cost(vault.domain, vault.ledger.budget), plan.condensed())
+    return vault.ledger.charge(
+        plan.cost(vault.domain, vault.ledger.budget), plan.condensed(), snapshot=vault.ledger.snapshot
+    )
 
 
 @pytest.mark.parametrize("case", COVERED)
@@ -198,7 +200,7 @@ def test_an_answer_that_takes_its_slot_is_waited_for_where_it_took_what_was_left
 
 def test_what_is_expected_takes_no_memory_however_many_numbers_it_has(vault):
     plan = Plan((Measurement(vault.count(by=["age", "sex", "income"]), Laplace(Fraction(5))),))
-    vault.ledger.charge(plan.cost(vault.domain, vault.ledger.budget), plan.condensed())
+    vault.ledger.charge(plan.cost(vault.domain, vault.ledger.budget), plan.condensed(), snapshot=vault.ledger.snapshot)
     [expected] = vault._others
     [block] = expected.answers.of(vault.count()).groups.blocks
     assert set(block.values.strides) == {0}

@@ -165,7 +165,9 @@ def test_that_a_reading_is_over_shows_nowhere_before_its_slot_is(vault, apps, cl
         time.until_sleeping(1)
         when_read = [*sent(gets), *sent(posts)]
         for one, other in zip(while_read, (*when_read[2:], *when_read[:2]), strict=True):
-            assert [key for key in one if one[key] != other[key]] == []
+            # Pages that show the log have these very looks in it: some of them explain, and that is logged.
+            shown = [key for key in one if "/log" not in key[1] and not key[1].startswith("/users")]
+            assert [key for key in shown if one[key] != other[key]] == []
         assert owner == owner_sees(vault.path)
         time.move(SLOT)
         assert answer.result().json()["kind"] == "measured"
