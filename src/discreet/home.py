@@ -12,10 +12,11 @@ from discreet.answer.policy import Policy
 from discreet.errors import VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.postgres_uri import of_vault, parse_place
+from discreet.private import SETTINGS, private_folder, write_private
 from discreet.release.archive import sync_folder
 from discreet.release.aside import folder_beside
 
-SETTINGS, JOURNAL, KEY, RELEASES, ROSTER = "vault.toml", "journal.sqlite", "key", "releases", "roster.bin"
+JOURNAL, KEY, RELEASES, ROSTER = "journal.sqlite", "key", "releases", "roster.bin"
 
 
 @dataclass(frozen=True)
@@ -63,24 +64,17 @@ def make_home(
         home.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(home) as beside:
             aside = beside / home.name
-            aside.mkdir()
-            _write_synced(aside / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
-            _write_synced(aside / KEY, key, mode=0o600)
+            private_folder(aside)
+            write_private(aside / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
+            write_private(aside / KEY, key)
             if roster is not None:
-                _write_synced(aside / ROSTER, roster)
+                write_private(aside / ROSTER, roster)
             Ledger.create(ledger or aside / JOURNAL, header)
             sync_folder(aside)
             aside.rename(home)
         sync_folder(home.parent)
     except OSError:
         raise VaultError(f"{home} cannot be written; is there space, and may you write there?") from None
-
-
-def _write_synced(path: Path, content: bytes, mode: int = 0o666) -> None:
-    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _settings_text(location: str, ledger: str | None) -> str:
@@ -121,7 +115,7 @@ def relocate_table(home: Path, location: str) -> None:
         raise VaultError(f"{path} is not laid out as it was made; write [table] and under it {line}")
     aside = path.with_name(f".{SETTINGS}.{os.getpid()}.part")
     try:
-        _write_synced(aside, text.encode())
+        write_private(aside, text.encode())
         aside.replace(path)
     except OSError:
         raise VaultError(f"{path} cannot be written; is there space, and may you write there?") from None

@@ -316,7 +316,7 @@ def test_a_publish_that_fails_says_so_and_goes_on_from_its_charge(people, users,
 
 
 def test_a_shelf_keeps_a_few_open_and_notices_what_was_taken_away(people, cube):
-    shelf = Shelf(people.path)
+    shelf = Shelf(people.path, people.ledger)
     assert shelf.cube("one") is shelf.cube("one")
     assert 1 < MOST_OPEN < 100
     (people.path / "cubes" / "one" / "datapackage.json").unlink()

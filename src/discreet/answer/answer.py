@@ -5,7 +5,7 @@ before, sharply enough → repeated; it follows from released answers, sharply e
 its region → measured; else → relaxed: an answer for the nearest region that released answers can make.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
@@ -21,6 +21,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded, QuotaExceeded
 from discreet.ledger.asker import Asker
+from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
@@ -59,6 +60,12 @@ class Desk:
     def fits(self, plan: Plan) -> bool:
         """Whether a plan could be measured now."""
         return self.ledger.fits(plan.cost(self.domain, self.ledger.budget), self.asker)
+
+    def promise(self, spent: int, kinds: Iterable[Kind]) -> Guarantee:
+        """What an answer promises that spent so many units at any point: by itself where all of it was measured for
+        it. Where earlier answers are in it, it is as private as everything that was released so far."""
+        measured = all(kind == "measured" for kind in kinds)
+        return self.ledger.promise(spent if measured else self.ledger.spent_max)
 
     def grain(self, query: Query) -> Fraction:
         return grain_of(self.domain[query.of]) if isinstance(query, Sum) else Fraction(1)

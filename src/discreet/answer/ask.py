@@ -41,7 +41,7 @@ def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
         rows=tuple(rows),
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
-        guarantee=desk.ledger.promise(peak),
+        guarantee=desk.promise(peak, (row.kind for row in rows)),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
     )

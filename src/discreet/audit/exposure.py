@@ -16,8 +16,9 @@ from discreet.audit.replay import RESTORE, Replay
 from discreet.audit.spending import Spending
 from discreet.audit.terms import Terms, rho_keeps
 from discreet.exact import equals_text, parse_exact
-from discreet.home import JOURNAL, KEY, RELEASES, ROSTER, SETTINGS
+from discreet.home import JOURNAL, KEY, RELEASES, ROSTER
 from discreet.ledger.receipt import Receipt, last_receipt, receipt_path
+from discreet.private import SETTINGS
 
 USERS, ASKED = "users.json", "asked.jsonl"
 PRIVATE = (KEY, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm", USERS, ASKED)
@@ -69,7 +70,7 @@ def check_receipts(read: Replay, vault_id: str, given: Sequence[Receipt]) -> Che
     found = Findings()
     seen = last_receipt(vault_id) if vault_id else None
     for receipt, which in [(seen, "the one that this user saw last"), *((kept, "the one given") for kept in given)]:
-        if receipt is None:
+        if receipt is None or str(receipt) in read.lost:
             continue
         if receipt.seq > read.last:
             lost = receipt.seq - read.last
@@ -87,8 +88,9 @@ def check_receipts(read: Replay, vault_id: str, given: Sequence[Receipt]) -> Che
             )
     for entry in read.rollbacks:
         found.warning(
-            f"entry {entry} accepted an older journal: what was spent in the lost entries is in no account",
-            "count the promise twice for everybody who was asked about before it",
+            f"entry {entry} accepted an older journal: what was spent in the lost entries is not known",
+            "every guarantee counts a whole budget for it; add facts again that were in them, and tell readers if rows "
+            "were published in them",
             entry,
         )
     if seen is None and not given:

@@ -40,7 +40,7 @@ def create_app(
     Measured answers leave on a grid of `slot` seconds, 0 for none; a user may send `rate` requests a second, 0 for any;
     or as many as a bucket has that the MySQL port takes from as well.
     """
-    desk, shelf = FrontDesk(vault, bucket or Bucket(rate), slot), Shelf(vault.path)
+    desk, shelf = FrontDesk(vault, bucket or Bucket(rate), slot), Shelf(vault.path, vault.ledger)
     app = FastAPI(
         title="Discreet",
         version="1",
