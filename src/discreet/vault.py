@@ -290,12 +290,17 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         self.gate.settle()
         return completed
 
-    def check_receipt(self, receipt: str | Receipt) -> None:
-        """Raise unless the journal went on from where it was when the receipt was given."""
+    def check_receipt(self, receipt: str | Receipt, *, accept_rollback: bool = False) -> None:
+        """Raise unless the journal went on from where it was when the receipt was given. `accept_rollback` goes on
+        without what was lost since, as `open` does for the last receipt seen here."""
         try:
-            self.ledger.check_receipt(Receipt.parse(receipt) if isinstance(receipt, str) else receipt)
+            given = Receipt.parse(receipt) if isinstance(receipt, str) else receipt
         except ValueError as error:
             raise VaultError(str(error)) from None
+        if accept_rollback:
+            self.ledger.accept_lost(given)
+        else:
+            self.ledger.check_receipt(given)
 
     def refresh(self, table: object = None, *, progress: Progress | None = None) -> Receipt:
         """Accept a changed table (or another one with the same columns). All spending is kept.
