@@ -105,6 +105,14 @@ class TestAcceptedRollbacks:
         assert not audit_vault("vault")["published"].findings
 
 
+def test_refreshes_of_a_database_of_queries_that_are_not_counted_are_found(monkeypatch):
+    vault = make(**QUERIES)
+    vault.ledger.note("refresh", {"fingerprint": "x"})
+    assert not failures(audit_vault("vault"))
+    monkeypatch.setattr("discreet.ledger.standing._statements", lambda points, _: points)
+    assert "refreshes make them more" in str(audit_vault("vault")["guarantees"].findings)
+
+
 def test_a_live_table_is_said_in_every_guarantee_and_a_vault_that_does_not_say_so_is_found(monkeypatch):
     vault = make()
     vault.ledger.note("refresh", {"fingerprint": "x", "live": True})

@@ -87,6 +87,19 @@ class TestAcceptedRollbacks:
         assert (promise.asked, promise.queries, promise.delta) == (3, 10 * (1 + times), 1 + times)
 
 
+@pytest.mark.parametrize(
+    ("points", "refreshes", "counted"), [(7, 0, 7), (7, 1, 49), (7, 2, 343), (7, 100, 10**15), (10**16, 3, 10**16)]
+)
+def test_of_queries_all_statements_are_about_a_row_in_each_version(points: int, refreshes: int, counted: int) -> None:
+    standing = Standing.of(QueryBudget(10, ONE, 100, "exact", DELTA, DELTA, points))
+    for number in range(refreshes):
+        standing = standing.after("refresh", number, {})
+    stated = standing.guarantee()
+    assert isinstance(stated, DeltaT)
+    assert stated.points == counted
+    assert ("all statements at once" in str(stated)) == (counted * DELTA < 1)
+
+
 def test_probabilities_stop_at_one() -> None:
     budget = QueryBudget(10, ONE, 100, "paper", Fraction(2, 5), Fraction(1, 2), 3)
     stated = accepted(budget, 3).guarantee()

@@ -5,7 +5,7 @@ before, sharply enough → repeated; it follows from released answers, sharply e
 its region → measured; else → relaxed: an answer for the nearest region that released answers can make.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
@@ -21,7 +21,6 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded, QuotaExceeded
 from discreet.ledger.asker import Asker
-from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
@@ -60,12 +59,6 @@ class Desk:
     def fits(self, plan: Plan) -> bool:
         """Whether a plan could be measured now."""
         return self.ledger.fits(plan.cost(self.domain, self.ledger.budget), self.asker)
-
-    def promise(self, spent: int, kinds: Iterable[Kind]) -> Guarantee:
-        """What an answer promises that spent so many units at any point: by itself where all of it was measured for
-        it. Where earlier answers are in it, it is as private as everything that was released so far."""
-        measured = all(kind == "measured" for kind in kinds)
-        return self.ledger.promise(spent if measured else self.ledger.spent_max)
 
     def grain(self, query: Query) -> Fraction:
         return grain_of(self.domain[query.of]) if isinstance(query, Sum) else Fraction(1)
@@ -166,6 +159,17 @@ class Settled:
     spent: Cost = field(default_factory=Cost)
     by_quota: bool = False
     """Whether the vault had let all of it be measured, and its asker's quota did not."""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether every number was measured for this question, and none is made of earlier answers."""
+        found = [*self.numbers.values(), *self.combinations.values()]
+        return all(_is_fresh(number) for number in found if number is not None)
+
+
+def _is_fresh(number: Estimate | Picked) -> bool:
+    of_nobody = isinstance(number, Estimate) and not number.answered
+    return number.kind == "measured" or of_nobody
 
 
 def settle(decision: Decision, desk: Desk) -> Settled:

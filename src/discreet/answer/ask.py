@@ -41,7 +41,8 @@ def ask(question: Question, wish: Wish, desk: Desk) -> Answer:
         rows=tuple(rows),
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
-        guarantee=desk.promise(peak, (row.kind for row in rows)),
+        # Where earlier answers are in it, it is as private as everything that was released so far.
+        guarantee=desk.ledger.promise(peak if settled.is_fresh else desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
     )

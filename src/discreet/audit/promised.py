@@ -35,6 +35,10 @@ def understated(stated: Mapping[str, Any], read: Replay, spending: Spending) -> 
         for key in ("queries", "delta", "failure", "dp_delta"):
             if parse_exact(str(stated[key])) < min(branches * parse_exact(str(made[key])), _most(key)):
                 yield f"the vault promises {key} = {stated[key]} for all queries together, {holds}"
+        # A person has a row in each version of the table; that 2^50 rows are not told apart says nothing of anybody.
+        rows = made["points"] ** min(1 + read.kinds["refresh"], 50)
+        if stated["points"] < min(rows, max(made["points"], 10**15)):
+            yield f"the vault counts {stated['points']:,} rows that a person can have; refreshes make them more"
         return
     amount = parse_exact(stated["epsilon" if terms.currency == "epsilon" else "rho"])
     if amount < bound:

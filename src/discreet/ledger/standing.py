@@ -9,8 +9,9 @@ A vault is made to keep a total, and its spend map keeps it. Other entries may l
   what is common to both counts for both, as it must: a charge without an answer may have been answered twice. Of T
   queries with one noise, n branches move log-odds by more than n·δ with at most n times the probability [sulq.md, Two
   databases], and are (n·δ, n·δ')-differentially private [Dwork, Roth 2014, Theorem 3.16].
-- *Refreshes*, *rows in buckets* and *live tables* change no number: one total covers a person in all versions, and
-  nothing covers the other two. They are said in words.
+- *Refreshes* share one total: it covers a person in all versions. But of T queries, all statements at once are then
+  about a row in each of them.
+- *Rows in buckets* and *live tables* change no number, as none covers them. They are said in words.
 
 docs/explain/privacy.md has the proofs.
 """
@@ -32,6 +33,7 @@ NAMED = 3
 """A guarantee names so many facts, and counts the others."""
 FINEST = 10**4
 """An ε that is solved for is a multiple of 1 over this, rounded up."""
+MANY = 10**15
 LIVE = "the table is live: a change in it that its engine does not tell of is not accounted for"
 
 
@@ -120,7 +122,7 @@ class Standing:
                 min(branches * budget.failure, Fraction(1)),
                 min(branches * budget.dp_delta, Fraction(1)),
                 budget.trials,
-                budget.points,
+                _statements(budget.points, self.versions),
             )
         # Where facts came late, more is spent here than the limit that they leave.
         here = budget.amount_of(spent) if spent > budget.limit else budget.total
@@ -171,6 +173,12 @@ class Standing:
             f"an older journal was accepted {times}: with what the lost entries may have spent, everything that was "
             f"ever released is bounded by {whole.brief}{rows}"
         )
+
+
+def _statements(points: int, versions: int) -> int:
+    """How many rows a person can have in all versions of a table, each one of `points`. Beyond MANY it says nothing: no
+    probability that is stated is so small."""
+    return points if versions == 1 else max(points, min(points ** min(versions, 50), MANY))
 
 
 @lru_cache(maxsize=64)
