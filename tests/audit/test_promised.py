@@ -45,7 +45,7 @@ class TestAcceptedRollbacks:
         assert audit.holds
         assert audit.bound == stated.amount == 3 * audit.total
         assert {finding.outcome for finding in audit["receipts"].findings} == {"warning"}
-        said = f"{stated.symbol} {equals_text(audit.bound)} for all that was ever released"
+        said = f"all ever released: {stated.symbol} {equals_text(audit.bound)}"
         assert said in audit["guarantees"].detail
         assert "accepted 2 times" in audit.promise
 

@@ -146,7 +146,7 @@ def check_guarantees(ledger: Ledger | None, spending: Spending, read: Replay) ->
     for unsaid in _unsaid(stated_whole.remarks, read):
         found.failed(unsaid, RESTORE)
     bound = f"{terms.symbol} {equals_text(bound_of(read, spending))}"
-    detail = f"{counted(len(answered), 'release')}, and {bound} for all that was ever released"
+    detail = f"{counted(len(answered), 'release')}; all ever released: {bound}"
     return found.check("guarantees", title, detail)
 
 
