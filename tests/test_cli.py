@@ -153,7 +153,8 @@ class TestJson:
         assert [entry["kind"] for entry in journal["entries"]] == ["init", "charge", "record", "charge", "record"]
         assert journal["receipt"] == str(used.ledger.head)
         assert [entry["seq"] for entry in run_json("ledger show vault --after 3")["entries"]] == [4, 5]
-        assert run_json(f"ledger check vault --receipt {used.ledger.head}") == {"receipt": str(used.ledger.head)}
+        checked = run_json(f"ledger check vault --receipt {used.ledger.head}")
+        assert checked == {"receipt": str(used.ledger.head), "guarantee": used.ledger.guarantee.to_json()}
         assert run_json("ledger complete vault") == {"completed": []}
 
     def test_init_and_refresh_answer_too(self, folder):
@@ -266,8 +267,24 @@ class TestBadInput:
         said = run("budget vault", exit_code=1)
         assert said.startswith("JournalRolledBack: ")
         assert "`discreet ledger check --accept-rollback`" in said
-        assert "The journal is whole" in run("ledger check vault --accept-rollback")
-        assert "rollback accepted" in run("ledger show vault")
+        said = run("ledger check vault --accept-rollback")
+        assert "The journal is whole and goes on from here" in said
+        assert "everything that was ever released is bounded by ε = 2" in said
+        assert "an older journal" in run("ledger show vault")
+        for command in ("budget vault", "describe vault", "audit vault vault"):
+            assert "ε = 2" in run(command)
+
+    def test_a_journal_older_than_a_receipt_that_was_kept_elsewhere(self, vault, monkeypatch, tmp_path):
+        vault.ledger.close()
+        shutil.copytree("vault", "backup")
+        run(["ask", "vault", "SELECT COUNT(*) FROM people"])
+        kept = run_json("ledger show vault")["receipt"]
+        shutil.rmtree("vault")
+        shutil.copytree("backup", "vault")
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "a rebuilt machine"))
+        assert run(f"ledger check vault --receipt {kept}", exit_code=1).startswith("JournalRolledBack: ")
+        assert "ε = 2" in run(f"ledger check vault --receipt {kept} --accept-rollback")
+        assert run_json("budget vault")["guarantee"]["epsilon"] == "2"
 
     def test_a_limit_on_file_sizes_spends_nothing_unjournalled(self, vault):
         """A full disk as the operating system makes it: writes fail half-way."""

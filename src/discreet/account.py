@@ -134,7 +134,7 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
     content = body["content"]
     match entry.kind:
         case "init":
-            return f"a vault over {ledger.domain.name}: {ledger.budget.guarantee}"
+            return f"a vault over {ledger.domain.name}: {ledger.made_to_promise}"
         case "charge":
             first, *more = plan_text(Plan.from_json(content), ledger.domain)
             asker = f", asked by {body['by']}" if "by" in body else ""
@@ -149,6 +149,9 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
             return f"a fact: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
         case "buckets":
             return f"microdata in buckets: {content['state']}"
+        case "rollback-accepted":
+            last = str(content["seen"]).partition(":")[0]
+            return f"an older journal was accepted: entry {last}, as it was seen, is lost"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             return f"the plan of a cube: {content['planner']}, {sources:,} cuboids to measure"

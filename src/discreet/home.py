@@ -16,11 +16,12 @@ from discreet.errors import VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.ledger.snapshot import SnapshotId
+from discreet.private import SETTINGS, private_folder, write_private
 from discreet.release.archive import sync_folder
 from discreet.release.aside import folder_beside
 from discreet.release.own_table import SNAPSHOTS, snapshot_folder
 
-SETTINGS, JOURNAL, KEY, RELEASES, ROSTER = "vault.toml", "journal.sqlite", "key", "releases", "roster.bin"
+JOURNAL, KEY, RELEASES, ROSTER = "journal.sqlite", "key", "releases", "roster.bin"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def new_home(home: Path) -> Iterator[Path]:
         home.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(home) as beside:
             aside = beside / home.name
-            aside.mkdir(mode=0o700)
+            private_folder(aside)
             yield aside
             sync_folder(aside)
             aside.rename(home)
@@ -80,10 +81,10 @@ def fill_home(
     home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None, roster: bytes | None
 ) -> None:
     """Write the settings, the key, the roster where there is one, and the journal with its first entry."""
-    _write_synced(home / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
-    _write_synced(home / KEY, key, mode=0o600)
+    write_private(home / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
+    write_private(home / KEY, key)
     if roster is not None:
-        _write_synced(home / ROSTER, roster)
+        write_private(home / ROSTER, roster)
     Ledger.create(ledger or home / JOURNAL, header)
 
 
@@ -93,13 +94,6 @@ def forget_snapshots(home: Path, but: Collection[SnapshotId | None]) -> None:
     for folder in (home / SNAPSHOTS).glob("*"):
         if folder not in kept and not folder.name.startswith("."):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _write_synced(path: Path, content: bytes, mode: int = 0o666) -> None:
-    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _settings_text(location: str, ledger: str | None) -> str:
@@ -140,7 +134,7 @@ def relocate_table(home: Path, location: str) -> None:
         raise VaultError(f"{path} is not laid out as it was made; write [table] and under it {line}")
     aside = path.with_name(f".{SETTINGS}.{os.getpid()}.part")
     try:
-        _write_synced(aside, text.encode())
+        write_private(aside, text.encode())
         aside.replace(path)
     except OSError:
         raise VaultError(f"{path} cannot be written; is there space, and may you write there?") from None

@@ -27,7 +27,7 @@ from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
-from discreet.errors import InvalidBudget, InvalidNoise, JournalCorrupt, JournalError, VaultError
+from discreet.errors import DiscreetError, InvalidBudget, InvalidNoise, JournalCorrupt, VaultError
 from discreet.home import (
     RELEASES,
     ROSTER,
@@ -328,12 +328,17 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         self.gate.settle()
         return completed
 
-    def check_receipt(self: Public, receipt: str | Receipt) -> None:
-        """Raise unless the journal went on from where it was when the receipt was given."""
+    def check_receipt(self, receipt: str | Receipt, *, accept_rollback: bool = False) -> None:
+        """Raise unless the journal went on from where it was when the receipt was given. `accept_rollback` goes on
+        without what was lost since, as `open` does for the last receipt seen here."""
         try:
-            self.ledger.check_receipt(Receipt.parse(receipt) if isinstance(receipt, str) else receipt)
+            given = Receipt.parse(receipt) if isinstance(receipt, str) else receipt
         except ValueError as error:
             raise VaultError(str(error)) from None
+        if accept_rollback:
+            self.ledger.accept_lost(given)
+        else:
+            self.ledger.check_receipt(given)
 
     def refresh(self, table: object = None, *, live: bool | None = None, progress: Progress = silent) -> Receipt:
         """Take a new snapshot: of the source as it is now, or of another table with the same columns. All spending is
@@ -364,7 +369,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
             ) from None
         try:
             receipt = self.ledger.note_refresh(taken, live)
-        except JournalError:
+        except DiscreetError:
             forget_snapshots(self.path, {self.ledger.snapshot})
             raise
         forget_snapshots(self.path, {taken})

@@ -82,9 +82,7 @@ def test_gaussian_noise_in_a_pure_vault_is_refused_and_spends_nothing(make_vault
 
 def test_a_vault_of_epsilon_and_delta_says_both_and_the_rho_between(make_vault):
     vault = make_vault(epsilon=1, delta="1e-5", neighbours="replace")
-    assert str(vault.ledger.budget.guarantee).startswith(
-        "differential privacy, ε = 1, δ = 1e-05 (by ρ ≈ 0.03056 of zCDP)"
-    )
+    assert str(vault.ledger.guarantee).startswith("differential privacy, ε = 1, δ = 1e-05 (by ρ ≈ 0.03056 of zCDP)")
     assert vault.ledger.budget.total == rho_for(Fraction(1), Fraction(1, 10**5))
 
 

@@ -18,7 +18,7 @@ LEFT, RIGHT = Box((0, 0), (1, 2)), Box((2, 0), (4, 2))
 
 
 def fact(people, squares=None):
-    return {"fact": {"text": "n"}, "induced": [people, squares or people**2 // 2], "remark": f"S_Q = {people}"}
+    return {"fact": {"text": "n"}, "induced": [people, squares or people**2 // 2]}
 
 
 @pytest.fixture(params=["grid", "buckets"])
@@ -43,7 +43,7 @@ def test_it_is_lowered_for_past_and_future_charges_in_every_process(ledger_of_ei
         assert ledger.left(ledger.domain.everything) == UNITS // 8
         assert ledger.budget.limit == UNITS // 4
         assert ledger.budget.amount_of(ledger.spent_max) == Fraction(1, 2)
-        assert str(ledger.guarantee).endswith("; S_Q = 4")
+        assert str(ledger.guarantee).endswith("; subject to 1 public fact, S_Q = 4: n")
         assert [(f.number, f.content["induced"]) for f in ledger.facts] == [(3, [4, 8])]
     with pytest.raises(BudgetExceeded, match="has ε = 1/2 left"):
         other.charge(Cost(0, ((LEFT, UNITS // 8 + 1),)), {})

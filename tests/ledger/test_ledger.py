@@ -38,15 +38,6 @@ def test_disjoint_regions_have_a_budget_each(ledger: Ledger) -> None:
     assert ledger.left_by((0,)).tolist() == [0, 0, 0, UNITS // 2, UNITS // 2, UNITS // 2]
 
 
-def test_every_guarantee_repeats_the_remark_of_the_last_note_of_a_kind(ledger: Ledger) -> None:
-    assert ledger.guarantee == ledger.budget.guarantee
-    for kind, remark in [("rows", "microdata was published"), ("other", "one fact"), ("other", "two facts")]:
-        ledger.note(kind, {"remark": remark})
-    assert ledger.head.seq == 4
-    assert str(ledger.guarantee) == f"{ledger.budget.guarantee}; microdata was published; two facts"
-    assert ledger.promise(UNITS).remarks == ("microdata was published", "two facts")
-
-
 def test_a_charge_beyond_the_limit_is_refused_and_unrecorded(ledger: Ledger) -> None:
     ledger.charge(Cost(0, ((LEFT, units_up(ONE * 7 / 10)),)), {})
     before = ledger.head

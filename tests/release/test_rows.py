@@ -4,7 +4,7 @@ import pytest
 
 from discreet.errors import EngineError, InvalidLimits, InvalidNoise, VaultError
 from discreet.noise.bits import Bits, SeededBits
-from discreet.release.rows import NOTE, RowGate, publications
+from discreet.release.rows import NOTE, RowGate
 
 
 class Crash(BaseException):
@@ -78,7 +78,7 @@ def test_a_failure_leaves_no_remark_and_its_words_quote_nothing(rows, error, see
     assert "row 7" not in str(caught.value)
     assert states(rows.ledger) == ["begun", "withdrawn"]
     assert rows.ledger.guarantee.remarks == ()
-    assert publications(rows.ledger) == []
+    assert rows.ledger.publications == ()
 
 
 def test_a_failure_after_a_publication_keeps_what_is_said_of_that(rows):

@@ -307,12 +307,38 @@ def test_a_publish_that_fails_says_so_and_goes_on_from_its_charge(people, users,
 
 
 def test_a_shelf_keeps_a_few_open_and_notices_what_was_taken_away(people, cube):
-    shelf = Shelf(people.path)
+    shelf = Shelf(people.path, people.ledger)
     assert shelf.cube("one") is shelf.cube("one")
     assert 1 < MOST_OPEN < 100
     (people.path / "cubes" / "one" / "datapackage.json").unlink()
     assert shelf.cubes() == []
     assert cube.get("cubes/one").status_code == 404
+
+
+def test_what_is_shown_of_a_cube_is_what_it_promises_by_now(people, cube):
+    said = cube.get("cubes/one").json()["guarantee"]
+    people.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 200)
+    people.add_fact("SELECT COUNT(*) FROM people WHERE age < 50", 300)
+    shown = {
+        cube.get("cubes/one").json()["guarantee"],
+        cube.get("cubes").json()["cubes"][0]["guarantee"],
+        cube.get("cubes/one/cuboid").json()["guarantee"],
+    }
+    [release] = people.releases()
+    assert shown == {str(release.guarantee)}
+    assert said not in shown
+
+
+def test_what_is_shown_of_buckets_says_that_they_were_published_again(people, users):
+    (people.path / "buckets").mkdir()
+    how = {"sensitive": "income", "limits": "0.9", "columns": ["age"]}
+    people.publish_buckets(**how, out=people.path / "buckets" / "b")
+    ana = users("ana")
+    assert ana.get("buckets/b").json()["guarantee"] == "F'-privacy; not differential privacy"
+    again = people.publish_buckets(**how, out=people.path / "buckets" / "c", again=True)
+    assert "2 times, and limits do not hold together" in str(again.guarantee)
+    for name in ("b", "c"):
+        assert "2 times, and limits do not hold together" in ana.get(f"buckets/{name}").json()["guarantee"]
 
 
 def test_buckets_of_the_vaults_own_folder_are_listed_asked_and_downloaded(people, users):

@@ -173,6 +173,17 @@ class Settled:
     by_quota: bool = False
     """Whether the vault had let all of it be measured, and its asker's quota did not."""
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether every number was measured for this question, and none is made of earlier answers."""
+        found = [*self.numbers.values(), *self.combinations.values()]
+        return all(_is_fresh(number) for number in found if number is not None)
+
+
+def _is_fresh(number: Estimate | Picked) -> bool:
+    of_nobody = isinstance(number, Estimate) and not number.answered
+    return number.kind == "measured" or of_nobody
+
 
 def settle(decision: Decision, desk: Desk, purchase: Purchase | None) -> Settled:
     """Carry out a decision: measure what is to be bought, relax the rest. What is on its way already is waited for, and

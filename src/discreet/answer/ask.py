@@ -57,7 +57,8 @@ def _answer(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> A
         rows=tuple(rows),
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
-        guarantee=desk.ledger.promise(peak),
+        # Where earlier answers are in it, it is as private as everything that was released so far.
+        guarantee=desk.ledger.promise(peak if settled.is_fresh else desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
     )

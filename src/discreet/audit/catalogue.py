@@ -25,6 +25,7 @@ from discreet.audit.releases import (
     published,
 )
 from discreet.ledger.guarantee import ZCDP, Guarantee, PureDP
+from discreet.ledger.standing import Standing
 from discreet.mining.sulq import query_budget
 from discreet.noise.bits import Bits
 from discreet.noise.exponential import Gaps, sample_exponential
@@ -189,7 +190,7 @@ def _added(law: Noise, first: Sequence[int], second: Sequence[int], stated: Guar
 
 def _binomial(queries: int) -> Sampler:
     budget = query_budget(queries, 1, people=1000, points=2, calibration="exact", failure=LIKELY_FAILURE)
-    return _added(Binomial(budget.trials), [0] * queries, [1] * queries, budget.guarantee)
+    return _added(Binomial(budget.trials), [0] * queries, [1] * queries, Standing.of(budget).guarantee())
 
 
 def _exponential(runs: int) -> tuple[Outcomes, Outcomes, Guarantee]:

@@ -1,6 +1,6 @@
 """Facts in a vault: journalled, accounted for, and listed with what they do to privacy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -18,9 +18,6 @@ from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.ledger import Ledger
 from discreet.release.archive import Archive
 from discreet.release.release import Release
-
-NAMED = 3
-"""A guarantee names so many facts, and counts the others."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,6 @@ def add_fact(fact: Fact, ledger: Ledger, domain: Domain, archive: Archive, relea
         "fact": _stored(new, archive),
         "induced": [together.people, together.squares],
         "alone": [alone.people, alone.squares],
-        "remark": _remark([*facts, new], together),
     }
     note = ledger.note_fact(content, known)
     spent = ledger.budget.amount_of(ledger.spent_max)
@@ -175,15 +171,6 @@ def _differs(fact: Fact, ledger: Books) -> bool:
     else:
         whole = [region for _, region in fact.terms] == [ledger.domain.everything]
     return not (whole and ledger.budget.neighbours == "replace" and not rows_are_dropped(ledger))
-
-
-def _remark(facts: Sequence[Fact], induced: Induced) -> str:
-    named = [fact.text or name_of(fact) for fact in facts[:NAMED]]
-    more = [f"{len(facts) - NAMED} more"] if len(facts) > NAMED else []
-    return (
-        f"subject to {len(facts)} public fact{'s' if len(facts) > 1 else ''}, S_Q = {induced.people}: "
-        f"{', '.join([*named, *more])}"
-    )
 
 
 def _stored(fact: Fact, archive: Archive) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.domain.columns import codes_of, column_of, require_readable
 from discreet.domain.domain import Domain
-from discreet.errors import DomainError, InvalidLimits
+from discreet.errors import DomainError, InvalidLimits, JournalRolledBack
 from discreet.ledger.guarantee import FPrivacy
 from discreet.ledger.receipt import Receipt
 from discreet.microdata.assign import assign
@@ -91,16 +91,18 @@ def publish_buckets(
     domain: Domain,
     domain_text: str,
     publish: Callable[[dict[str, Any], Sequence[str], Callable[[Rows, Receipt], dict[str, Any]], bool], Receipt],
+    promised: Callable[[Receipt], FPrivacy | None],
     path: Path,
     progress: Progress = silent,
 ) -> Buckets:
-    """Publish through the row gate. Nothing is left behind where it fails."""
+    """Publish through the row gate. Nothing is left behind where it fails. `promised` is what the ledger says of a
+    publication that was begun."""
     require_new_folder(path, "the buckets")
 
     def write(rows: Rows, begun: Receipt) -> dict[str, Any]:
         with written_aside(path, "the buckets") as aside:
             about = _arrange(request, domain, rows, aside, progress)
-            about |= {"domain": domain_text, "receipt": str(begun)}
+            about |= {"domain": domain_text, "receipt": str(begun), **_promise(promised(begun))}
             digest = describe_buckets(aside, about, domain)
             files = {name: file_hash(aside / name).removeprefix("sha256:") for name in (QIT, ST)}
         return {"sha256": digest, "files": files}
@@ -165,9 +167,14 @@ def _about(request: Request, domain: Domain, demand: Demand, setting: Setting, n
         "mse": setting.mse,
         "fakes": request.fakes,
         "similar": request.similar,
-        "guarantee": str(FPrivacy()),
         "public": _what_is_public(request, domain, demand.total),
     }
+
+
+def _promise(promised: FPrivacy | None) -> dict[str, Any]:
+    if promised is None:
+        raise JournalRolledBack("the journal no longer says that this publication was begun; nothing was published")
+    return {"guarantee": str(promised), "remarks": list(promised.remarks)}
 
 
 def _check_nulls(request: Request, domain: Domain, counts: Integers) -> None:

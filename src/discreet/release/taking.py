@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from discreet.domain.domain import Domain
 from discreet.ledger.snapshot import SnapshotId
+from discreet.private import private_folder
 from discreet.progress import Progress, silent
 from discreet.release.archive import sync_folder
 from discreet.release.aside import folder_beside
@@ -39,7 +40,7 @@ class Taking:
         from discreet.table.take import take_snapshot
 
         snapshots = self.home / SNAPSHOTS
-        snapshots.mkdir(mode=0o700, exist_ok=True)
+        private_folder(snapshots)
         with folder_beside(snapshots / "taking") as beside:
             folder = beside / "snapshot"
             manifest = take_snapshot(source, self.domain, self.unit, self.roster, self.key, folder, self.progress)

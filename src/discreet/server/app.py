@@ -46,7 +46,7 @@ def create_app(
     requests a second, 0 for any; or as many as a bucket has that the MySQL port takes from as well.
     """
     slots = slot if isinstance(slot, Slots) else Slots(slot)
-    desk, shelf = FrontDesk(vault, bucket or Bucket(rate), slots), Shelf(vault.path)
+    desk, shelf = FrontDesk(vault, bucket or Bucket(rate), slots), Shelf(vault.path, vault.ledger)
     app = FastAPI(
         title="Discreet",
         version="1",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.errors import TableError
 from discreet.noise.bits import Bits
+from discreet.private import private_file, private_folder
 from discreet.progress import Progress, silent
 from discreet.table.coding import Coded, code_type, coders, distinct_values, has_units, unit_type
 from discreet.table.count import MOST_ROWS
@@ -41,7 +42,7 @@ def take_snapshot(
     end, or has rows without an id that the domain refuses: both are for the custodian, and quote no value.
     """
     taking = _Taking(source, domain, unit, roster, key, folder, progress)
-    folder.mkdir(mode=0o700)
+    private_folder(folder)
     stamp = source.stamp()
     columns = taking.columns()
     manifest = {"format": FORMAT, "rows": taking.rows, "columns": columns, "stamp": stamp}
@@ -182,7 +183,7 @@ class _Columns:
 
 
 def _new_file(path: Path) -> IO[bytes]:
-    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))
+    return os.fdopen(private_file(path, os.O_WRONLY | os.O_EXCL), "wb")
 
 
 def _sync(file: IO[bytes]) -> None:
