@@ -3,12 +3,14 @@
 `--soak` runs the tests of tests/trust in full length: `make soak`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
+
+from discreet import native
 
 # The same examples on every run, and no deadline: a busy machine is not a bug.
 settings.register_profile("steady", derandomize=True, deadline=None)
@@ -54,6 +56,15 @@ def state_home(tmp_path_factory, monkeypatch):
     state = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     return state
+
+
+@pytest.fixture(scope="class", params=["compiled", "python"])  # for a test, with all examples that it draws
+def either_way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Kernels that are told how much they have to do are run compiled, and then again by Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native._python, "left", -1 if request.param == "compiled" else 10**15)
+        yield
+        assert request.param == "compiled" or native._python.left > 0, "something was compiled"
 
 
 PEOPLE_DOMAIN = """\

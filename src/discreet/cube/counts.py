@@ -16,10 +16,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.cores import on_all_cores
+from discreet.native import kernel
 
 Cells = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -80,7 +80,7 @@ def _shared_out(near: Cells, total: float) -> Cells:
     return np.ascontiguousarray(totals.reshape(shape).transpose(np.argsort(order)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _share_out(near: Cells, totals: Cells, shared: Cells) -> None:
     """In each row the numbers ≥ 0 with this total that are nearest to `near`: max(near − level, 0)."""
     for row in range(near.shape[0]):
@@ -91,7 +91,7 @@ def _share_out(near: Cells, totals: Cells, shared: Cells) -> None:
                 shared[row, part] = max(near[row, part] - level, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _water_level(ascending: Cells, total: float) -> float:
     """The level for which Σ max(number − level, 0) = total. Requires total > 0."""
     above = 0.0
@@ -213,14 +213,14 @@ class _Aim:
         self.places.scale(cells, np.divide(self.cells, sums, out=np.ones(self.places.size), where=aimed))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_up(cells: Cells, rows: Whole, columns: Whole, sums: Cells) -> None:
     for row in range(cells.shape[0]):
         for column in range(cells.shape[1]):
             sums[rows[row] + columns[column]] += cells[row, column]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scale(cells: Cells, rows: Whole, columns: Whole, factors: Cells) -> None:
     for row in range(cells.shape[0]):
         for column in range(cells.shape[1]):

@@ -328,7 +328,7 @@ class Ledger:
     @property
     def _is_overdrawn(self) -> bool:
         """Whether a fact has lowered the limit below what was spent: then nothing more is charged, anywhere."""
-        return self._map.spent_max > self._map.limit
+        return self._map.overdrawn
 
     def _refusal(self, cost: Cost) -> Refusal | None:
         if self._is_overdrawn:
