@@ -1,4 +1,4 @@
-"""Kernels: the same source compiled and run by Python, loaded when they are needed, kept as long as they are the same."""
+"""Kernels: one source, compiled and run by Python; loaded when it is needed, and kept as long as it is the same."""
 
 import importlib
 import pkgutil
@@ -59,12 +59,11 @@ def test_a_kernel_keeps_the_name_and_the_words_of_its_function() -> None:
     assert (add_up.__name__, add_up.__module__) == ("add_up", __name__)
 
 
-def test_little_work_is_left_to_python_until_it_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native._python, "left", LITTLE)
+def test_little_work_is_left_to_python_where_little_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native._python, "left", -1)
+    assert add_up.sized(1) is add_up.compiled
+    native.expect_little()
     assert [add_up.sized(steps) is add_up.plain for steps in (LITTLE // 2, LITTLE // 2, 1, 0)] == [1, 1, 0, 0]
-    monkeypatch.setattr(native._python, "left", LITTLE)
-    native.load()
-    assert add_up.sized(0) is add_up.compiled
 
 
 def test_what_a_kernel_calls_has_to_be_one() -> None:
@@ -85,7 +84,9 @@ def test_every_kernel_knows_all_that_it_is_made_of() -> None:
     assert all(len(digest) == 64 for digest in digests)
 
 
-CALLER = "from discreet.native import kernel\nfrom callee import amount\n\n@kernel\ndef total():\n    return amount() + 1\n"
+CALLER = (
+    "from discreet.native import kernel\nfrom callee import amount\n\n@kernel\ndef total():\n    return amount() + 1\n"
+)
 CALLEE = "from discreet.native import kernel\nfrom constants import HOW_MUCH\n\n@kernel\ndef amount():\n    return {}\n"
 
 

@@ -1,32 +1,32 @@
-"""Native code, in one place: loops that Numba compiles, and that Python runs too, from the same source.
+"""Native code, in one place: loops that Numba compiles, and that Python can run too, from the same source.
 
-Importing Numba and loading what it compiled takes more than half a second of a process. So that is done when a kernel
-is first called, and not for little work: `kernel.sized(steps)` is the same function run by Python, as long as a process
-has done no more than LITTLE steps that way. Work is measured by public sizes: no row decides how it is done.
+Importing Numba and loading what it compiled takes more than half a second, so that is done when a kernel is first
+called. A process that expects little work, as a command does, says so: then `kernel.sized(steps)` is the same function
+run by Python, up to LITTLE steps in all. Steps are counted by public sizes: no row decides how work is done.
 
 What was compiled is kept on disk. Numba knows it again by the file that a function is in; here it is known again by the
 function, every kernel that it calls and every constant that they use, wherever those are.
 """
 
+import builtins
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import cached_property, update_wrapper
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-import numpy as np
-
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
-LITTLE = 50_000
-"""Steps that a process leaves to Python before it loads Numba: some 15 ms. bench/kernels.py has what each way takes."""
+LITTLE = 1_000_000
+"""Steps after which a process that expected little work loads Numba. They take Python less time than that does:
+bench/start.py measures both."""
 
 
 class _Python:
-    """How many steps more this process leaves to Python; less than none once anything is compiled."""
+    """How many steps more this process leaves to Python; less than none where it leaves none."""
 
-    left = LITTLE
+    left = -1
 
     def takes(self, steps: int) -> bool:
         self.left -= steps
@@ -36,9 +36,9 @@ class _Python:
 _python = _Python()
 
 
-def load() -> None:
-    """Leave nothing to Python from now on: for processes that stay, and for measuring them."""
-    _python.left = -1
+def expect_little() -> None:
+    """Leave kernels to Python that are told how much they have to do, until it is more than a little."""
+    _python.left = LITTLE
 
 
 class Kernel(Generic[Given, Result]):
@@ -64,6 +64,8 @@ class Kernel(Generic[Given, Result]):
     @cached_property
     def plain(self) -> Callable[Given, Result]:
         """The kernel as Python runs it, and those that it calls likewise."""
+        import numpy as np
+
         return self._plain or np.errstate(over="ignore")(self._calling(lambda kernel: kernel.plain))
 
     @cached_property
@@ -72,7 +74,7 @@ class Kernel(Generic[Given, Result]):
         from numba import njit
         from numba.core.caching import FunctionCache
 
-        load()
+        _python.left = -1
         function = self._calling(lambda kernel: kernel.compiled)
         compiled: Any = njit(function, nogil=True, **self._options)
         compiled._cache = FunctionCache(function)
@@ -83,7 +85,8 @@ class Kernel(Generic[Given, Result]):
         """The function, with the kernels that it calls bound in one way."""
         names = {name: bound(value) if isinstance(value, Kernel) else value for name, value in self._uses}
         code, own = self._function.__code__, self._function
-        copy = FunctionType(code, {"__name__": own.__module__, **names}, own.__name__, own.__defaults__)
+        known = {"__name__": own.__module__, "__builtins__": builtins, **names}
+        copy = FunctionType(code, known, own.__name__, own.__defaults__)
         return update_wrapper(copy, own)
 
     @property
@@ -130,6 +133,8 @@ def _code(code: CodeType) -> tuple[Any, ...]:
 
 def _constant(value: object) -> str:
     """A global that a kernel uses, which is compiled in."""
+    import numpy as np
+
     match value:
         case ModuleType() | BuiltinFunctionType():
             return value.__name__

@@ -27,9 +27,11 @@ from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
 from discreet.errors import InvalidBudget, InvalidNoise, JournalCorrupt, VaultError
+from discreet.exact import Number
 from discreet.home import (
     RELEASES,
     ROSTER,
+    domain_in,
     journal_of,
     make_home,
     read_key,
@@ -38,9 +40,10 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import Budget, Number, QueryBudget, budget_from_json, budget_of
+from discreet.ledger.budget import Budget, QueryBudget, budget_from_json, budget_of
 from discreet.ledger.guarantee import Neighbours
-from discreet.ledger.ledger import Ledger, header_of
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
@@ -320,7 +323,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
 
 def _declared(header: dict[str, Any]) -> tuple[Domain, Budget]:
     try:
-        return parse_domain(header["domain"]), budget_from_json(header["budget"])
+        return domain_in(header), budget_from_json(header["budget"])
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
 

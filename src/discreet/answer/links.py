@@ -92,7 +92,7 @@ class Links:
         with self._lock:
             numbers = sorted(self._numbers[corner] for corner in start if corner in self._numbers)
             at = self._columns
-            found: list[int] = _search(
+            found: list[int] = _search.sized(self._meetings)(
                 np.array(numbers, np.int64),
                 at.begins,
                 at.corner,

@@ -26,7 +26,8 @@ def corners(shape: Ints, pieces: Sequence[tuple[Box, int]]) -> tuple[Ints, Ints]
 
 def volumes(lows: Ints, highs: Ints) -> Ints:
     """How many points each box has, in a domain whose points are counted."""
-    return (highs - lows + 1).prod(axis=1, dtype=np.int64)
+    points: Ints = (highs - lows + 1).prod(axis=1, dtype=np.int64)
+    return points
 
 
 def units_of(pieces: Sequence[tuple[Box, int]]) -> Ints:

@@ -1,7 +1,6 @@
 """Which spend map a domain gets."""
 
 from discreet.domain.domain import Domain
-from discreet.ledger.buckets import Buckets
 from discreet.ledger.deferred import Deferred
 from discreet.ledger.grid import MAX_POINTS, Grid
 
@@ -12,4 +11,8 @@ def spend_map(domain: Domain, limit: int) -> Deferred:
 
     The choice depends on the domain alone, so that every process that opens a journal decides alike.
     """
-    return Deferred(Grid(domain, limit) if domain.points <= MAX_POINTS else Buckets(domain, limit), domain)
+    if domain.points <= MAX_POINTS:
+        return Deferred(Grid(domain, limit), domain)
+    from discreet.ledger.buckets import Buckets
+
+    return Deferred(Buckets(domain, limit), domain)

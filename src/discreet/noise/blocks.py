@@ -11,6 +11,7 @@ from discreet.native import Kernel
 from discreet.noise.bits import Bits, Words
 
 LANE_WORDS = 32  # at most; 2,048 lanes keep the vector units busy and a block's state in the first-level cache
+WORD_STEPS = 8  # what Python does for a random word, in steps of its loops
 POOL_WORDS = 2**15  # 256 KiB of random words stay in the second-level cache
 
 FINISHED, OUT_OF_WORDS, OUT_OF_DIGITS, OUT_OF_RANGE = 0, -1, -2, -3
@@ -40,7 +41,7 @@ def fill_by_blocks(
     pool = np.empty(block * min(blocks_left, max(1, POOL_WORDS // block)), np.uint64)
     held = done = 0
     status = OUT_OF_WORDS
-    fill = draw.sized(block * blocks_left)
+    fill = draw.sized(WORD_STEPS * block * blocks_left)
     while done < out.size:
         if status == OUT_OF_DIGITS:
             further_words *= 2
