@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
 
+from discreet import native
 from discreet.noise.bits import Bits, Words
 
 MOST_FALSE_ALARMS = 1e-6
@@ -136,6 +137,15 @@ def state_home(tmp_path_factory, monkeypatch):
     state = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     return state
+
+
+@pytest.fixture(scope="class", params=["compiled", "python"])  # for a test, with all examples that it draws
+def either_way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Kernels that are told how much they have to do are run compiled, and then again by Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native._python, "left", -1 if request.param == "compiled" else 10**15)
+        yield
+        assert request.param == "compiled" or native._python.left > 0, "something was compiled"
 
 
 PEOPLE_DOMAIN = """\

@@ -9,17 +9,20 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discreet.answer.policy import Policy
-from discreet.errors import VaultError
-from discreet.ledger.ledger import Ledger
+from discreet.domain.domain import Domain
+from discreet.domain.read import parse_domain
+from discreet.errors import JournalCorrupt, VaultError
+from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.ledger.snapshot import SnapshotId
 from discreet.private import SETTINGS, private_folder, write_private
-from discreet.release.archive import sync_folder
 from discreet.release.aside import folder_beside
 from discreet.release.own_table import SNAPSHOTS, snapshot_folder
+
+if TYPE_CHECKING:
+    from discreet.answer.policy import Policy
 
 JOURNAL, KEY, RELEASES, ROSTER = "journal.sqlite", "key", "releases", "roster.bin"
 
@@ -30,7 +33,7 @@ class Settings:
 
     table: str
     ledger: str | None
-    policy: Policy
+    policy: "Policy"
 
 
 def require_whole(home: Path) -> None:
@@ -64,6 +67,8 @@ def read_key(home: Path) -> bytes:
 @contextmanager
 def new_home(home: Path) -> Iterator[Path]:
     """A folder to fill, which gets its name at the end of the block: a vault that is there is whole."""
+    from discreet.release.archive import sync_folder
+
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(home) as beside:
@@ -81,6 +86,8 @@ def fill_home(
     home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None, roster: bytes | None
 ) -> None:
     """Write the settings, the key, the roster where there is one, and the journal with its first entry."""
+    from discreet.ledger.ledger import Ledger
+
     write_private(home / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
     write_private(home / KEY, key)
     if roster is not None:
@@ -114,15 +121,51 @@ confidence = 0.95
 
 def read_settings(home: Path) -> Settings:
     """What vault.toml says."""
+    from discreet.answer.policy import Policy
+
+    settings = _read_toml(home)
+    try:
+        policy = Policy.parse(settings.get("policy", {}))
+        return Settings(str(settings["table"]["location"]), _ledger_in(settings), policy)
+    except (KeyError, TypeError, AttributeError):
+        raise _unreadable(home) from None
+
+
+def declared_domain(home: Path) -> Domain:
+    """The domain that a vault was made with, from the first entry of its journal: enough to read a question."""
+    require_whole(home)
+    try:
+        ledger = _ledger_in(_read_toml(home))
+    except (KeyError, TypeError):
+        raise _unreadable(home) from None
+    return domain_in(header_of(journal_of(home, ledger, None)))
+
+
+def domain_in(header: dict[str, Any]) -> Domain:
+    """The domain that a journal's first entry holds."""
+    try:
+        return parse_domain(header["domain"])
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
+
+
+def _read_toml(home: Path) -> dict[str, Any]:
     try:
         settings = tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"), parse_float=str)
-        unknown = sorted(set(settings) - {"table", "ledger", "policy"})
-        if unknown:
-            raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table], [ledger] and [policy]")
-        ledger = str(settings["ledger"]["location"]) if "ledger" in settings else None
-        return Settings(str(settings["table"]["location"]), ledger, Policy.parse(settings.get("policy", {})))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
-        raise VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        raise _unreadable(home) from None
+    unknown = sorted(set(settings) - {"table", "ledger", "policy"})
+    if unknown:
+        raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table], [ledger] and [policy]")
+    return settings
+
+
+def _ledger_in(settings: dict[str, Any]) -> str | None:
+    return str(settings["ledger"]["location"]) if "ledger" in settings else None
+
+
+def _unreadable(home: Path) -> VaultError:
+    return VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …")
 
 
 def relocate_table(home: Path, location: str) -> None:

@@ -28,9 +28,11 @@ from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
 from discreet.errors import DiscreetError, InvalidBudget, InvalidNoise, JournalCorrupt, VaultError
+from discreet.exact import Number
 from discreet.home import (
     RELEASES,
     ROSTER,
+    domain_in,
     fill_home,
     forget_snapshots,
     journal_of,
@@ -41,9 +43,10 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import Budget, Number, QueryBudget, budget_from_json, budget_of
+from discreet.ledger.budget import Budget, QueryBudget, budget_from_json, budget_of
 from discreet.ledger.guarantee import Neighbours
-from discreet.ledger.ledger import Ledger, header_of
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
@@ -385,7 +388,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
 
 def _declared(header: dict[str, Any]) -> tuple[Domain, Budget]:
     try:
-        return parse_domain(header["domain"]), budget_from_json(header["budget"])
+        return domain_in(header), budget_from_json(header["budget"])
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
 

@@ -15,7 +15,7 @@ from discreet.audit import report
 from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.ledger.asker import Asker
-from discreet.ledger.ledger import journal_at
+from discreet.ledger.places import journal_at
 from discreet.ledger.receipt import receipt_path
 from discreet.release import archive
 from discreet.server.auth import add_user

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.errors import BudgetExceeded, DiscreetError, JournalError, VaultError
-from discreet.ledger.ledger import header_of
+from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.vault import Vault
 

@@ -11,7 +11,8 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger.budget import PureBudget
-from discreet.ledger.ledger import Ledger, header_of
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.places import header_of
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import UNITS, Cost, units_up

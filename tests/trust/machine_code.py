@@ -68,7 +68,7 @@ def _origins(value: str, definitions: dict[str, str]) -> set[str]:
 def main() -> None:
     sample_exponential([Gaps(np.array([[0, 1, 2]]), Fraction(1, 2))], SeededBits(1))
     with_a_choice(np.zeros(3, np.uint64), np.zeros((3, 5), np.uint64))
-    ours = choices(exponential._locate, "exponential")
+    ours = choices(exponential._locate.compiled, "exponential")
     print(json.dumps({"ours": ours, "planted": choices(with_a_choice, "with_a_choice")}))
 
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
-from discreet.cube.interval import mixture_deviations
 from discreet.errors import InvalidNoise, VaultError
 from discreet.ledger.budget import Budget, PureBudget
 from discreet.noise.law import Exponential, Gaussian, Laplace, Noise
@@ -117,6 +116,8 @@ def deviations(confidence: Fraction) -> float:
 
     It holds for every combination of independent Laplace draws, and for Gaussian ones: cube/interval.md has the proof.
     """
+    from discreet.cube.interval import mixture_deviations
+
     return mixture_deviations(float(confidence))
 
 

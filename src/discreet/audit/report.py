@@ -22,7 +22,7 @@ from discreet.audit.spending import Moment, Spending, spend_again
 from discreet.errors import VaultError
 from discreet.home import RELEASES, journal_of, read_settings, require_whole
 from discreet.ledger.journal import Journal
-from discreet.ledger.ledger import journal_at
+from discreet.ledger.places import journal_at
 from discreet.ledger.receipt import Receipt
 from discreet.private import private_file
 from discreet.progress import Progress, silent

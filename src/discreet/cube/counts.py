@@ -16,10 +16,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.cores import on_all_cores
+from discreet.native import kernel
 
 Cells = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -80,7 +80,7 @@ def _shared_out(near: Cells, total: float) -> Cells:
     return np.ascontiguousarray(totals.reshape(shape).transpose(np.argsort(order)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _share_out(near: Cells, totals: Cells, shared: Cells) -> None:
     """In each row the numbers ≥ 0 with this total that are nearest to `near`; all 0 where the total is 0."""
     for row in range(near.shape[0]):
@@ -89,7 +89,7 @@ def _share_out(near: Cells, totals: Cells, shared: Cells) -> None:
             _project(near[row], totals[row], shared[row])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _project(near: Cells, total: float, projected: Cells) -> None:
     """The numbers ≥ 0 with this total that are nearest to `near`: max(near − level, 0). Requires total > 0.
 
@@ -102,7 +102,7 @@ def _project(near: Cells, total: float, projected: Cells) -> None:
         projected[place] = max(near[place] - largest - level, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _water_level(ascending: Cells, total: float) -> float:
     """The level for which Σ max(number − level, 0) = total. Requires total > 0."""
     above = 0.0
@@ -233,14 +233,14 @@ class _Aim:
             self.places.scale(cells, factors)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_up(cells: Cells, rows: Whole, columns: Whole, sums: Cells) -> None:
     for row in range(cells.shape[0]):
         for column in range(cells.shape[1]):
             sums[rows[row] + columns[column]] += cells[row, column]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scale(cells: Cells, rows: Whole, columns: Whole, factors: Cells) -> None:
     for row in range(cells.shape[0]):
         for column in range(cells.shape[1]):

@@ -30,18 +30,15 @@ map is a privacy filter [Feldman, Zrnic 2021]: docs/explain/privacy.md has the p
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Self, get_args
 
 from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
-from discreet.exact import parse_exact
+from discreet.exact import Number, parse_exact
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.guarantee import SENSES, Neighbours
 from discreet.ledger.spend import MAX_UNITS, UNITS, units_down
 from discreet.noise.law import Binomial, Gaussian, Law
-
-Number = Fraction | Decimal | int | float | str
 
 MAX_QUERIES = 10**7
 BY_QUERIES = "binomial noise is accounted for by a budget of queries alone; see `discreet init --queries`"

@@ -29,13 +29,11 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.facts import FactNote
 from discreet.ledger.guarantee import FPrivacy, Guarantee
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
-from discreet.ledger.postgres import PostgresJournal
-from discreet.ledger.postgres_uri import is_postgres, of_vault
+from discreet.ledger.places import journal_at, new_journal
 from discreet.ledger.receipt import Receipt, keep_lost, keep_receipt, last_receipt, lost_receipts
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
-from discreet.ledger.sqlite import SQLiteJournal
 from discreet.ledger.standing import Standing
 from discreet.ledger.words import overdrawn, refused, rolled_back
 
@@ -103,7 +101,7 @@ class Ledger:
         if not re.fullmatch(r"[A-Za-z0-9-]{8,64}", str(header.get("vault_id"))):
             raise ValueError("the header needs a vault_id of 8 to 64 letters, digits and dashes")
         body = _body(dict(header))
-        journal = _new_journal(location, header["vault_id"])
+        journal = new_journal(location, header["vault_id"])
         with closing(journal), journal.turn():
             journal.append(chained(ORIGIN, "init", None, body))
 
@@ -420,7 +418,7 @@ class Ledger:
     @property
     def _is_overdrawn(self) -> bool:
         """Whether a fact has lowered the limit below what was spent: then nothing more is charged, anywhere."""
-        return self._map.spent_max > self._map.limit
+        return self._map.overdrawn
 
     def _refusal(self, cost: Cost) -> Refusal | None:
         if self._is_overdrawn:
@@ -565,29 +563,6 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def journal_at(location: Path | str) -> Journal:
-    """The journal in a file, or in Postgres by a URI that names the vault."""
-    return PostgresJournal(str(location)) if is_postgres(location) else SQLiteJournal(Path(location))
-
-
-def _new_journal(location: Path | str, vault_id: str) -> Journal:
-    if is_postgres(location):
-        return PostgresJournal.create(of_vault(str(location), vault_id))
-    return SQLiteJournal.create(Path(location))
-
-
-def header_of(location: Path | str) -> dict[str, Any]:
-    """The header that a journal was created with: it holds what is needed to open the ledger."""
-    with closing(journal_at(location)) as journal:
-        first = journal.entry(1)
-    if first is None or first.kind != "init":
-        raise JournalCorrupt("the journal has no first entry: its vault was never finished; make it again")
-    header = next(verified([first], ORIGIN)).parsed()["content"]
-    if not isinstance(header, dict):
-        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup")
-    return header
 
 
 def _body(content: Any, **more: Any) -> str:

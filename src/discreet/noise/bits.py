@@ -3,14 +3,15 @@
 import hashlib
 import os
 import threading
+from typing import TYPE_CHECKING
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
-from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import CipherContext
 
 Words = NDArray[np.uint64]
 
@@ -40,7 +41,7 @@ def _process() -> tuple[int, int]:
 class _Stream(threading.local):
     """One thread's key stream: threads never share a counter, so they need no lock and never see equal words."""
 
-    context: CipherContext | None = None
+    context: "CipherContext | None" = None
     process: tuple[int, int] | None = None
     words_left: int = 0
 
@@ -91,15 +92,24 @@ class Bits:
             filled += self.fill(out[filled:])
         return out
 
-    def _context_for(self, count: int) -> CipherContext:
+    def _context_for(self, count: int) -> "CipherContext":
         stream = self._stream
         process = _process()
         if stream.context is None or stream.process != process or stream.words_left < count:
-            stream.context = Cipher(AES256(self._key()), CTR(bytes(16))).encryptor()
+            stream.context = _key_stream(self._key())
             stream.process = process
             stream.words_left = REKEY_WORDS
         stream.words_left -= count
         return stream.context
+
+
+def _key_stream(key: bytes) -> "CipherContext":
+    # What is answered without noise needs no cipher, and it takes long to import.
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+    from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+    return Cipher(AES256(key), CTR(bytes(16))).encryptor()
 
 
 class SeededBits(Bits):

@@ -7,10 +7,10 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
+from discreet.native import kernel
 from discreet.noise.bits import Bits, Words
 from discreet.noise.enclosure import enclose_exp
 
@@ -98,7 +98,7 @@ def _point_limbs(point: Words) -> Words:
     return np.ascontiguousarray(point[:, ::-1]).astype("<u8").view("<u4").astype(np.uint64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _locate(points: Words, gaps: Words, digits: _Digits, slack: Words, least: Array, most: Array) -> None:
     """In each row count the candidates, but for the last, whose share ends at the point at the latest: surely, and
     possibly. Where both counts agree they are the index that was drawn."""
@@ -128,7 +128,7 @@ def _locate(points: Words, gaps: Words, digits: _Digits, slack: Words, least: Ar
             most[row] += _is_below(ends[i], possibly)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weigh(gap: Words, digits: _Digits, weight: Words) -> None:
     """The product of the powers of all digits of a gap that are 1, and of as many ones, each step rounded down."""
     limbs, count = weight.size, digits.part.size
@@ -148,7 +148,7 @@ def _weigh(gap: Words, digits: _Digits, weight: Words) -> None:
         weight[:] = product[limbs:]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _multiply(left: Words, right: Words, product: Words) -> None:
     product[:] = 0
     for i in range(left.size):
@@ -160,7 +160,7 @@ def _multiply(left: Words, right: Words, product: Words) -> None:
         product[i + right.size] = carry
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(number: Words, other: Words) -> None:
     """Add to a number another one, of as many limbs or fewer."""
     carry = np.uint64(0)
@@ -174,7 +174,7 @@ def _add(number: Words, other: Words) -> None:
         carry >>= _SHIFT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_below(left: Words, right: Words) -> int:
     """1 where left < right, else 0: what a subtraction would have to borrow."""
     borrow = np.uint64(0)

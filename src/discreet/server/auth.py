@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from discreet.errors import AccessDenied, NotFound, VaultError
-from discreet.exact import parse_exact
-from discreet.ledger.budget import Number, exact_amount
+from discreet.exact import Number, parse_exact
+from discreet.ledger.budget import exact_amount
 from discreet.private import private_file
 from discreet.release.archive import sync_folder
 

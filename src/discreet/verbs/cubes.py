@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import Number
+from discreet.exact import Number
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Cuboids, Label, Lattice
 from discreet.verbs.facts import Facts
