@@ -19,11 +19,11 @@ from discreet.demo.census import census_domain_path, wide_census_domain_path, wr
 from discreet.domain.read import read_domain
 from discreet.home import JOURNAL
 from discreet.ledger.journal import canonical, chained
+from discreet.ledger.snapshot import snapshot_folder
 from discreet.ledger.sqlite import SQLiteJournal
 from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count
-from discreet.release.own_table import snapshot_folder
 from discreet.release.taking import Taking
 from discreet.table.open import open_source
 from discreet.table.snapshot import open_snapshot

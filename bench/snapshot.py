@@ -16,8 +16,8 @@ from discreet.demo.census import wide_census_domain_path, write_census
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.read import read_domain
 from discreet.domain.region import Box, Region
+from discreet.ledger.snapshot import SNAPSHOTS
 from discreet.query.query import Count
-from discreet.release.own_table import SNAPSHOTS
 from discreet.table.count import Rows, count
 
 ROWS, MANY_ROWS = 10**7, 10**8

@@ -16,10 +16,9 @@ from discreet.domain.read import parse_domain
 from discreet.errors import JournalCorrupt, VaultError
 from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault, parse_place
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.private import SETTINGS, private_folder, write_private
 from discreet.release.aside import folder_beside
-from discreet.release.own_table import SNAPSHOTS, snapshot_folder
 
 if TYPE_CHECKING:
     from discreet.answer.policy import Policy

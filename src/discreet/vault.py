@@ -294,7 +294,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
 
         if self.ledger.is_live:
             return "read live, where it is"
-        return state_of_source(self._own.snapshot(), self._own.locate())
+        return state_of_source(self._own.snapshot().manifest["stamp"], self._own.locate())
 
     def entries(self: Public, after: int = 0) -> Iterator[dict[str, Any]]:
         """The journal, entry by entry, with what each one says in words."""

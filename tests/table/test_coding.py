@@ -16,7 +16,8 @@ from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError
 from discreet.query.query import Sum
-from discreet.table.coding import code_type, coders, has_units, unit_type
+from discreet.table.coding import coders
+from discreet.table.layout import code_type, has_units, unit_type
 from tests.populations import points, population
 
 INTEGERS = {

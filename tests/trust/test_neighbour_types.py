@@ -29,7 +29,7 @@ from discreet.domain.region import Box, Region
 from discreet.errors import DiscreetError
 from discreet.query.query import Count, Sum, grain_of
 from discreet.query.sensitivity import largest_addend
-from discreet.table.coding import has_units
+from discreet.table.layout import has_units
 from discreet.table.unit import Unit
 from tests.populations import IN_MEMORY, bag, points, population
 

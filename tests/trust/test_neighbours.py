@@ -22,11 +22,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from discreet.errors import DiscreetError
+from discreet.ledger.snapshot import SNAPSHOTS
 from discreet.noise.bits import SeededBits
 from discreet.plain import plain
 from discreet.release import gate as gating
 from discreet.release.gate import Gate
-from discreet.release.own_table import SNAPSHOTS
 from discreet.server.app import create_app
 from discreet.server.auth import add_user
 from discreet.table.snapshot import Snapshot

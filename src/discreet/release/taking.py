@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.domain.domain import Domain
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.private import private_folder
 from discreet.progress import Progress, silent
 from discreet.release.archive import sync_folder
 from discreet.release.aside import folder_beside
-from discreet.release.own_table import SNAPSHOTS, snapshot_folder
 
 if TYPE_CHECKING:
     from discreet.table.roster import Roster

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.domain import Domain
-from discreet.errors import DomainError, UnsupportedQuery
+from discreet.errors import DomainError
 from discreet.query.query import grain_of
+from discreet.table.layout import has_units
 
 Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -50,27 +51,6 @@ Coder = Callable[[pa.Array], Coded]
 def coders(types: Callable[[str], pa.DataType], domain: Domain) -> dict[str, Coder]:
     """A coder for each attribute, by the type of its column. Raises DomainError where one does not suit the other."""
     return {attribute.name: _coder(attribute, types(attribute.name)) for attribute in domain.attributes}
-
-
-def code_type(attribute: Attribute) -> np.dtype[Any]:
-    """The smallest type that holds an attribute's codes."""
-    return np.min_scalar_type(attribute.size - 1)
-
-
-def has_units(attribute: Attribute) -> bool:
-    """Whether rows are kept with an amount beside their code. The amount of an Integer is its code."""
-    try:
-        return isinstance(attribute, Bins) and grain_of(attribute) > 0
-    except UnsupportedQuery:
-        return False
-
-
-def unit_type(attribute: Attribute) -> np.dtype[Any]:
-    """The smallest type that holds an attribute's amounts, in whole grains, with either sign."""
-    assert isinstance(attribute, Bins)
-    grain = grain_of(attribute)
-    most = max(-(-abs(edge) // grain) for edge in attribute.edges if edge is not None)
-    return np.min_scalar_type(-int(most) - 1)
 
 
 def is_categorical(kind: pa.DataType) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
 from discreet.errors import TableError
-from discreet.table.files import files_of, stamp_of
+from discreet.table.paths import files_of, stamp_of
 from discreet.table.source import Source, Told, unreadable
 
 HEADER_BYTES = 1 << 20

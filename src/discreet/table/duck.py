@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from discreet.errors import TableError
-from discreet.table.files import files_of, kind_of_all, stamp_of
 from discreet.table.literal import quoted, quoted_name
+from discreet.table.paths import files_of, kind_of_all, stamp_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
 from discreet.table.types import CAST
 

@@ -20,8 +20,9 @@ from discreet.errors import DomainError, TableError, UnsupportedQuery
 from discreet.ledger.snapshot import SnapshotId
 from discreet.progress import Progress, silent
 from discreet.query.query import Count, SubsetCount, Sum, answer_shape
-from discreet.table.coding import code_type, coders
+from discreet.table.coding import coders
 from discreet.table.count import HALF, LOW_HALF, Measured, Rows, Total, amounts, attributes_read, cell_of_rows
+from discreet.table.layout import code_type
 from discreet.table.source import Source
 
 Array = NDArray[np.int64]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from discreet.errors import TableError
 from discreet.ledger.postgres_uri import is_postgres
-from discreet.table.files import files_of, kind_of_all, open_parquet
+from discreet.table.parquet import open_parquet
+from discreet.table.paths import files_of, kind_of_all
 from discreet.table.source import FRAME, Source
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.errors import DiscreetError, TableError
-from discreet.table.files import files_of
 from discreet.table.live import Counter, Parts, changed
+from discreet.table.paths import files_of
 from discreet.table.source import Source, Told
 from discreet.table.types import CAST
 

@@ -17,10 +17,22 @@ from discreet.errors import TableError
 from discreet.noise.bits import Bits
 from discreet.private import private_file, private_folder
 from discreet.progress import Progress, silent
-from discreet.table.coding import Coded, code_type, coders, distinct_values, has_units, unit_type
+from discreet.table.coding import Coded, coders, distinct_values
 from discreet.table.count import MOST_ROWS
+from discreet.table.layout import (
+    FORMAT,
+    MANIFEST,
+    PEOPLE,
+    PERSON,
+    PLACE,
+    code_type,
+    codes_file,
+    has_units,
+    unit_type,
+    units_file,
+)
 from discreet.table.roster import Roster, canonical_id, key_of
-from discreet.table.snapshot import FORMAT, MANIFEST, PEOPLE, PERSON, PLACE, codes_file, column_digest, units_file
+from discreet.table.snapshot import column_digest
 from discreet.table.source import Source
 from discreet.table.unit import Keys, Unit, id_texts, kept_rows, person_keys, require_id
 
