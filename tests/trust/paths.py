@@ -175,9 +175,9 @@ def run(gate: Gate, measurements: tuple[Measurement, ...], fill: Fill, *places: 
         sys.settrace(watch)
         return [array if isinstance(query, Sum) else np.abs(array) for query, array in exact]
 
-    table: Any = SimpleNamespace(evaluate=evaluate)
+    table: Any = SimpleNamespace(id=None, require=lambda _: None, evaluate=evaluate)
     with traced(*places) as steps:
-        release = replace(gate, table=lambda: table, bits=SeededBits(5)).measure(Plan(measurements))
+        release = replace(gate, _table=lambda: table, bits=SeededBits(5)).measure(Plan(measurements))
     return steps, [answer.units.tolist() for answer in release.answers]
 
 
