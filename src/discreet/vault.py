@@ -26,7 +26,7 @@ from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
-from discreet.errors import InvalidBudget, InvalidNoise, JournalCorrupt, JournalError, VaultError
+from discreet.errors import InvalidBudget, InvalidNoise, JournalCorrupt, JournalError, Refreshed, VaultError
 from discreet.home import (
     RELEASES,
     ROSTER,
@@ -347,10 +347,10 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live)
         try:
             receipt = self.ledger.note_refresh(taken, live)
-        except JournalError:
-            forget_snapshots(self.path, {self.ledger.snapshot})
+        except (JournalError, Refreshed):
+            forget_snapshots(self.path, self.ledger.snapshot)
             raise
-        forget_snapshots(self.path, {taken})
+        forget_snapshots(self.path, taken)
         if table is not None:
             self.location = locate(table)
             relocate_table(self.path, self.location)
