@@ -50,8 +50,8 @@ def open_spark(uri: str) -> Source:
     return _open_parquet(uri) if uri.startswith(PARQUET) else _open_catalogue(uri)
 
 
-def source_of_frame(location: str, fresh: "Callable[[], DataFrame]") -> Source:
-    """What a Spark frame holds. A fresh one lists its files anew."""
+def source_of_frame(location: str, fresh: "Callable[[], DataFrame]", is_plain: bool = False) -> Source:
+    """What a Spark frame holds. A fresh one lists its files anew; those of a plain table say when it changes."""
     frame = fresh()
     columns: dict[str, pa.DataType] = {}
     unread: dict[str, str] = {}
@@ -70,7 +70,7 @@ def source_of_frame(location: str, fresh: "Callable[[], DataFrame]") -> Source:
                 with pa.ipc.open_stream(bytes(row[0])) as stream:
                     yield from stream
 
-    return Source(location, columns, read, unread=unread, live=LiveSpark(fresh))
+    return Source(location, columns, read, unread=unread, live=LiveSpark(fresh) if is_plain else None)
 
 
 def _selected(frame: "DataFrame", names: Sequence[str]) -> "DataFrame":
@@ -140,7 +140,7 @@ def _open_parquet(uri: str) -> Source:
             read: DataFrame = session.read.parquet(*files)
             return read
 
-    return source_of_frame(locate_spark(uri), fresh)
+    return source_of_frame(locate_spark(uri), fresh, is_plain=True)
 
 
 def _open_catalogue(uri: str) -> Source:
@@ -153,14 +153,17 @@ def _open_catalogue(uri: str) -> Source:
         raise TableError(f"a table in Spark is {FORM}")
     session = _connect(f"{CLUSTER}{parts.netloc}")
     name = options["table"]
+    missing = f"Spark's catalogue has no table {name} that can be read; name another, or DATABASE.TABLE"
 
     def fresh() -> "DataFrame":
-        with _in_words_of(f"Spark's catalogue has no table {name} that can be read; name another, or DATABASE.TABLE"):
+        with _in_words_of(missing):
             session.catalog.refreshTable(name)
             read: DataFrame = session.table(name)
             return read
 
-    return source_of_frame(uri, fresh)
+    with _in_words_of(missing):
+        is_plain = session.catalog.getTable(name).tableType in ("MANAGED", "EXTERNAL")
+    return source_of_frame(uri, fresh, is_plain)
 
 
 def _is_remote(path: str) -> bool:
