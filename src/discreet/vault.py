@@ -145,7 +145,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
             }
             journal = ledger and of_vault(ledger, str(header["vault_id"]))
             fill_home(aside, header, key, locate(table), journal, None if people is None else roster_bytes(people))
-        return cls.open(home, table=table if live else None, ledger=ledger)
+        return cls.open(home, table=table, ledger=ledger)
 
     @classmethod
     def open(
