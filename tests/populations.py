@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from discreet.domain.domain import Domain
 from discreet.ledger.snapshot import SnapshotId
 from discreet.progress import Progress, silent
+from discreet.table.live import LiveTable, live_digest, require_live
 from discreet.table.open import open_source
 from discreet.table.roster import Roster
 from discreet.table.snapshot import Snapshot, open_snapshot, snapshot_digest
@@ -55,3 +56,11 @@ def points(snapshot: Snapshot) -> list[Point]:
 def bag(snapshot: Snapshot) -> Counter[Point]:
     """The same in no order."""
     return Counter(points(snapshot))
+
+
+def live_table(table: object, domain: Domain, key: bytes = KEY) -> LiveTable:
+    """A table whose rows stay where they are, as they are now."""
+    source = open_source(table)
+    require_live(source, domain, None, None)
+    assert source.live is not None
+    return LiveTable(SnapshotId(1, live_digest(source, domain, key, 1)), domain, source, source.live, key)

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,11 +94,17 @@ def fill_home(
     Ledger.create(ledger or home / JOURNAL, header)
 
 
-def forget_snapshots(home: Path, but: Collection[SnapshotId | None]) -> None:
-    """Remove every other snapshot. Whoever still reads one goes on reading it: its files go when they are closed."""
-    kept = {snapshot_folder(home, id) for id in but if id is not None}
-    for folder in (home / SNAPSHOTS).glob("*"):
-        if folder not in kept and not folder.name.startswith("."):
+def forget_snapshots(home: Path, current: SnapshotId | None) -> None:
+    """Remove every snapshot up to the current one but it. Later ones are of somebody who has yet to journal one.
+
+    Whoever still reads a snapshot goes on reading it: its files go when they are closed.
+    """
+    if current is None:
+        return
+    kept = snapshot_folder(home, current)
+    for folder in (home / SNAPSHOTS).glob("*-*"):
+        number = folder.name.partition("-")[0]
+        if folder != kept and number.isdigit() and int(number) <= current.number:
             shutil.rmtree(folder, ignore_errors=True)
 
 

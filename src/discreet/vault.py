@@ -152,7 +152,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
             }
             journal = ledger and of_vault(ledger, str(header["vault_id"]))
             fill_home(aside, header, key, locate(table), journal, None if people is None else roster_bytes(people))
-        return cls.open(home, table=table if live else None, ledger=ledger)
+        return cls.open(home, table=table, ledger=ledger)
 
     @classmethod
     def open(
@@ -373,9 +373,9 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         try:
             receipt = self.ledger.note_refresh(taken, live)
         except DiscreetError:
-            forget_snapshots(self.path, {self.ledger.snapshot})
+            forget_snapshots(self.path, self.ledger.snapshot)
             raise
-        forget_snapshots(self.path, {taken})
+        forget_snapshots(self.path, taken)
         if table is not None:
             self.location = locate(table)
             relocate_table(self.path, self.location)

@@ -1,5 +1,7 @@
 """The second reader: it says what it does before it reads, and nothing that it leaves behind is silent."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from discreet.errors import EngineError, InvalidLimits, InvalidNoise, VaultError
@@ -13,7 +15,7 @@ class Crash(BaseException):
 
 @pytest.fixture
 def rows(make_ledger, table):
-    return RowGate(lambda: table, make_ledger(), Bits())
+    return RowGate(SimpleNamespace(snapshot=lambda: table), make_ledger(), Bits())
 
 
 def states(ledger):
@@ -98,7 +100,7 @@ def test_a_failure_after_a_publication_keeps_what_is_said_of_that(rows):
 
 
 def test_bits_that_can_be_foretold_are_refused_before_anything_is_journalled(make_ledger, table):
-    gate = RowGate(lambda: table, make_ledger(), SeededBits(1))
+    gate = RowGate(SimpleNamespace(snapshot=lambda: table), make_ledger(), SeededBits(1))
     with pytest.raises(InvalidNoise):
         gate.publish({}, ("sex",), lambda *_: {})
     assert states(gate.ledger) == []

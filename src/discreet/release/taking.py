@@ -1,5 +1,6 @@
 """Taking a snapshot: a source is read once, into the vault, and has a number and a digest from then on."""
 
+import errno
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ class Taking:
             manifest = take_snapshot(source, self.domain, self.unit, self.roster, self.key, folder, self.progress)
             id = SnapshotId(number, snapshot_digest(self.key, number, manifest))
             sync_folder(folder)
-            folder.rename(snapshot_folder(self.home, id))
+            _rename(folder, snapshot_folder(self.home, id))
         sync_folder(snapshots)
         sync_folder(self.home)
         return id
@@ -55,3 +56,12 @@ class Taking:
 
         require_live(source, self.domain, self.unit, self.roster)
         return SnapshotId(number, live_digest(source, self.domain, self.key, number, self.progress))
+
+
+def _rename(folder: Path, place: Path) -> None:
+    """One that is there already is the same, by its digest: of somebody who has yet to journal it, or was killed."""
+    try:
+        folder.rename(place)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise

@@ -207,9 +207,9 @@ def _reader(kind: pa.DataType) -> Callable[[pa.Array], tuple[NDArray[Any], Flags
 
 
 def numbers_in(text: pa.Array) -> pa.Array:
-    """A column of text as the doubles that are written in it, each spelling read once."""
+    """Numbers that a database wrote as text, of any length, as doubles; each spelling is read once."""
     entries = text.dictionary_encode()
-    numbers = pa.array([_parsed(value) for value in as_bytes(entries.dictionary).to_pylist()], pa.float64())
+    numbers = pa.array([float(value) for value in as_bytes(entries.dictionary).to_pylist()], pa.float64())
     return numbers.take(entries.indices)
 
 

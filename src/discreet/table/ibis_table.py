@@ -1,7 +1,6 @@
 """A table that Python holds as an Ibis expression: of DuckDB, Postgres or Spark."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import duckdb
 import ibis
@@ -24,12 +23,12 @@ def open_ibis(table: ibis.Table) -> Source:
         case "postgres":
             from discreet.table.postgres import relation_of, source_of
 
-            return source_of(relation_of(backend.con, str(ibis.to_sql(table, dialect="postgres"))), FRAME, False)
+            return source_of(relation_of(backend.con, str(ibis.to_sql(table, dialect="postgres"))), FRAME)
         case "pyspark":
             from discreet.table.spark import source_of_frame
 
             select = str(backend.compile(table))
-            return replace(source_of_frame(FRAME, lambda: backend._session.sql(select)), live=None)
+            return source_of_frame(FRAME, lambda: backend._session.sql(select))
     raise TableError(f"Ibis tables of DuckDB, Postgres and Spark are read here, not of {backend.name}")
 
 

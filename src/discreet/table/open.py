@@ -57,6 +57,8 @@ def _open_location(uri: str) -> Source:
         from discreet.table.spark import open_spark
 
         return open_spark(uri)
+    if uri == FRAME:
+        raise TableError("the table was held by Python, as a data frame say; hand it over again: vault.refresh(table)")
     scheme, found, _ = uri.partition("://")
     if found:
         raise TableError(f"{scheme} tables are not supported; use postgres, spark, or a Parquet, CSV or DuckDB file")
