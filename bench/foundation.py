@@ -1,4 +1,4 @@
-"""The ground: a marginal beside DuckDB's GROUP BY, what a measurement adds to its syncs, opening."""
+"""The ground: people to count, a marginal beside DuckDB's GROUP BY, what a measurement adds to its syncs, opening."""
 
 import os
 import statistics
@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from bench.figure import Figure, race
-from discreet.demo.census import census_domain_path, wide_census_domain_path, write_census
+from discreet.demo.census import census, census_domain_path, wide_census_domain_path, write_census
 from discreet.domain.read import read_domain
 from discreet.home import JOURNAL
 from discreet.ledger.journal import canonical, chained
@@ -36,6 +36,7 @@ ENTRIES = 100_000
 
 
 def figures() -> Iterator[Figure]:
+    yield census_figure()
     with tempfile.TemporaryDirectory() as folder, state_home(folder):
         write_census(Path(folder, "many.parquet"), ROWS)
         yield marginal_figure(Path(folder, "many.parquet"))
@@ -49,6 +50,11 @@ def figures() -> Iterator[Figure]:
         )
         yield measure_figure(vault)
         yield opening_figure(vault)
+
+
+def census_figure() -> Figure:
+    [seconds] = race(lambda: census(PEOPLE), repeats=3)
+    return Figure(f"a census of {PEOPLE:,} people", seconds, 5, "lower", "s", "generated, in memory")
 
 
 @contextmanager

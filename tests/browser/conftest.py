@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from discreet.demo.console import new_tokens, prepare
 from discreet.server.app import create_app
@@ -21,6 +21,7 @@ from tests.patience import PATIENCE, wait_until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PEOPLE = int(os.environ.get("PEOPLE", "20000"))
+expect.set_options(timeout=1000 * PATIENCE)
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
