@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from discreet.errors import JournalCorrupt
@@ -98,15 +98,14 @@ class Standing:
 
     def guarantee(self, spent: int = 0) -> Guarantee:
         """What holds for everything that was ever released, together, where the map's maximum is `spent`."""
-        whole = self._whole(spent)
-        return replace(whole, remarks=self._remarks(whole))
+        return replace(self._whole(spent), remarks=self._remarks(spent))
 
     def promise(self, units: int, spent: int = 0) -> Guarantee:
         """What a release promises by itself that spends at most so many units at any point. Of T queries, all together
         are promised for, and a release is some of them."""
-        whole = self._whole(spent)
-        own = replace(whole, asked=units) if isinstance(whole, DeltaT) else self._stated(self.budget.amount_of(units))
-        return replace(own, remarks=self._remarks(whole))
+        if isinstance(self.budget, QueryBudget):
+            return replace(self._queries(self.budget), asked=units, remarks=self._remarks(spent))
+        return self._stated(self.budget.amount_of(units), self._remarks(spent))
 
     def f_privacy(self) -> FPrivacy:
         """What rows in buckets promise. Limits hold for one publication."""
@@ -114,16 +113,9 @@ class Standing:
         return FPrivacy((f"rows were published {len(self.rows)} times, and limits do not hold together",) * several)
 
     def _whole(self, spent: int) -> Guarantee:
-        budget, branches = self.budget, 1 + len(self.lost)
+        budget = self.budget
         if isinstance(budget, QueryBudget):
-            return DeltaT(
-                branches * budget.queries,
-                branches * budget.delta,
-                min(branches * budget.failure, Fraction(1)),
-                min(branches * budget.dp_delta, Fraction(1)),
-                budget.trials,
-                _statements(budget.points, self.versions),
-            )
+            return self._queries(budget)
         # Where facts came late, more is spent here than the limit that they leave.
         here = budget.amount_of(spent) if spent > budget.limit else budget.total
         elsewhere = len(self.lost) * self.own.total * budget.factor / self.own.factor
@@ -133,13 +125,28 @@ class Standing:
             return ApproxDP(epsilon, budget.delta, whole, budget.neighbours, budget.max_rows)
         return self._stated(whole)
 
-    def _stated(self, amount: Fraction) -> Guarantee:
+    def _queries(self, budget: QueryBudget) -> DeltaT:
+        branches = 1 + len(self.lost)
+        return DeltaT(
+            branches * budget.queries,
+            branches * budget.delta,
+            min(branches * budget.failure, Fraction(1)),
+            min(branches * budget.dp_delta, Fraction(1)),
+            budget.trials,
+            _statements(budget.points, self.versions),
+        )
+
+    def _stated(self, amount: Fraction, remarks: tuple[str, ...] = ()) -> Guarantee:
         budget = self.budget
         kind = ZCDP if isinstance(budget, ConcentratedBudget) else PureDP
-        return kind(amount, budget.neighbours, budget.max_rows)
+        return kind(amount, budget.neighbours, budget.max_rows, remarks)
 
-    def _remarks(self, whole: Guarantee) -> tuple[str, ...]:
+    def _remarks(self, spent: int) -> tuple[str, ...]:
         """What every guarantee of the vault says besides its number."""
+        return (*self._circumstances, self._lost_in_words(self._whole(spent))) if self.lost else self._circumstances
+
+    @cached_property
+    def _circumstances(self) -> tuple[str, ...]:
         said = []
         if self.facts:
             said.append(self._facts_in_words())
@@ -147,8 +154,6 @@ class Standing:
             said.append(self._rows_in_words())
         if self.versions > 1:
             said.append(f"one budget for all {self.versions} versions of the table")
-        if self.lost:
-            said.append(self._lost_in_words(whole))
         if self.live:
             said.append(LIVE)
         return tuple(said)
