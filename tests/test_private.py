@@ -75,7 +75,7 @@ def counts_in(path):
 
 def files_with_counts(home):
     files = [path for path in home.rglob("*") if path.is_file() and path.name != "key"]
-    named = {str(path.relative_to(home.parent)): path for path in files if "snapshot" not in path.parts}
+    named = {str(path.relative_to(home.parent)): path for path in files if "snapshots" not in path.parts}
     return {name: found for name, path in named.items() if not PUBLISHED.match(name) and (found := counts_in(path))}
 
 

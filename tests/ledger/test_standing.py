@@ -25,6 +25,7 @@ from discreet.ledger.budget import Budget, ConcentratedBudget, PureBudget, Query
 from discreet.ledger.guarantee import ZCDP, ApproxDP, DeltaT, PureDP, guarantee_from_json
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt, last_receipt, lost_receipts, receipt_path
+from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import UNITS, Cost
 from discreet.ledger.standing import LIVE, Standing
 from discreet.mining.sulq import loss_of, query_budget
@@ -317,14 +318,16 @@ def test_what_is_stated_covers_all_that_was_ever_spent_in_whatever_branch(budget
             match step:
                 case "charge", Box(low, high) as box, sixths:
                     try:
-                        ledger.charge(Cost(0, ((box, sixths * budget.limit // 6),)), {})
+                        cost = Cost(0, ((box, sixths * budget.limit // 6),))
+                        ledger.charge(cost, {}, snapshot=ledger.snapshot)
                     except BudgetExceeded:
                         continue
                     spent[version][low[0] : high[0] + 1, low[1] : high[1] + 1] += sixths * budget.limit // 6
                 case "fact", people:
                     ledger.note_fact({"fact": {"text": "n"}, "induced": [people, people**2]}, ledger.head.seq)
                 case ("refresh",):
-                    ledger.note("refresh", {"fingerprint": ""})
+                    now = ledger.snapshot
+                    ledger.note_refresh(SnapshotId(1 if now is None else now.number + 1, "f"))
                     versions, version = versions + 1, versions + 1
                 case ("back up",):
                     ledger.close()

@@ -73,6 +73,7 @@ def test_the_order_is_charge_read_noise_record(gate, domain, monkeypatch, cells)
     assert seen == ["open", "require", "charge", "read", "noise", "save", "record", "settle"]
 
 
+@pytest.mark.alarm(1e-30)  # two keys of 256 bits are equal
 def test_every_release_has_a_key_of_its_own_that_is_drawn_after_its_charge_is_durable(gate, domain, monkeypatch):
     keys = []
     draw = Bits._key
@@ -85,7 +86,8 @@ def test_every_release_has_a_key_of_its_own_that_is_drawn_after_its_charge_is_du
     plan = plan_of(Count(domain.everything), Quantile("age", Fraction(1, 2), domain.everything))
     gate.measure(plan)
     gate.measure(plan)
-    gate.complete(gate.ledger.charge(plan.cost(domain, gate.ledger.budget), plan.condensed()))
+    cost = plan.cost(domain, gate.ledger.budget)
+    gate.complete(gate.ledger.charge(cost, plan.condensed(), snapshot=gate._table().id))
     assert [kind for _, kind, _ in keys] == ["charge"] * 3
     assert len({key for key, _, _ in keys}) == 3
     assert [name for _, _, name in keys] == [entry.hash for entry in gate.ledger.entries() if entry.kind == "charge"]

@@ -38,6 +38,7 @@ def test_it_is_journalled_before_a_row_is_read_and_after_all_is_written(rows):
     assert rows.ledger.spent_max == 0
 
 
+@pytest.mark.alarm(1e-30)  # two keys of 256 bits are equal
 def test_every_publication_has_a_key_of_its_own_that_is_drawn_after_it_was_journalled(rows, monkeypatch):
     keys, draw = [], Bits._key
 

@@ -40,7 +40,7 @@ def test_a_process_that_is_to_end_waits_no_longer_and_says_so():
 @pytest.fixture
 def on_slots(gate):
     time = HandTime()
-    return time, Gate(gate.domain, gate.table, gate.ledger, gate.archive, gate.bits, slots=time.slots(5))
+    return time, Gate(gate.domain, gate._table, gate.ledger, gate.archive, gate.bits, slots=time.slots(5))
 
 
 def plan_of(domain):
@@ -72,7 +72,8 @@ def test_the_charge_counts_at_once_and_the_record_comes_with_the_end_of_the_slot
 
 def test_a_charge_that_is_completed_takes_whole_slots_from_then_on(on_slots, domain):
     time, gate = on_slots
-    charge = gate.ledger.charge(plan_of(domain).cost(domain, gate.ledger.budget), plan_of(domain).condensed())
+    cost = plan_of(domain).cost(domain, gate.ledger.budget)
+    charge = gate.ledger.charge(cost, plan_of(domain).condensed(), snapshot=gate._table().id)
     time.move(100.3)
     completing = in_thread(lambda: gate.complete(charge))
     time.until_sleeping(1)
@@ -106,7 +107,7 @@ def test_a_failure_is_seen_with_the_end_of_the_slot(on_slots, domain, monkeypatc
 def test_what_a_process_that_ends_has_drawn_is_not_recorded_and_its_charge_can_be_completed(gate, domain):
     ending = threading.Event()
     ending.set()
-    ended = Gate(gate.domain, gate.table, gate.ledger, gate.archive, gate.bits, slots=Slots(60, ending=ending))
+    ended = Gate(gate.domain, gate._table, gate.ledger, gate.archive, gate.bits, slots=Slots(60, ending=ending))
     with pytest.raises(EngineError, match=r"the server is ending before .* charge 2 stands"):
         ended.measure(plan_of(domain))
     [charge] = gate.ledger.pending()

@@ -16,7 +16,7 @@ from discreet import vault as vault_module
 from discreet.domain.read import parse_domain
 from discreet.errors import DiscreetError, Refreshed, TableError
 from discreet.ledger.ledger import Ledger
-from discreet.release.own_table import SNAPSHOTS, snapshot_folder
+from discreet.ledger.snapshot import SNAPSHOTS, snapshot_folder
 from discreet.release.taking import Taking
 from discreet.table import take as take_module
 from discreet.table.open import open_source
@@ -148,7 +148,7 @@ def fails_half_way(monkeypatch, error):
             raise error
         add(self, arrays)
 
-    monkeypatch.setattr("discreet.table.files.BATCH_ROWS", 1000)
+    monkeypatch.setattr("discreet.table.parquet.BATCH_ROWS", 1000)
     monkeypatch.setattr(take_module._Columns, "add", failing)
 
 

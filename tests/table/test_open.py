@@ -228,7 +228,7 @@ class TestState:
 
         def take(where):
             snapshot = snapshot_in(tmp_path / "snapshot", where, domain)
-            return lambda: state_of_source(snapshot, locate(where))
+            return lambda: state_of_source(snapshot.manifest["stamp"], locate(where))
 
         return take
 

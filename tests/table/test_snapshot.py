@@ -14,8 +14,9 @@ from discreet.errors import TableError
 from discreet.ledger.snapshot import SnapshotId
 from discreet.query.query import Count, SubsetCount, Sum
 from discreet.query.subset import Everyone
+from discreet.table.layout import PEOPLE, PERSON, PLACE
 from discreet.table.roster import read_roster
-from discreet.table.snapshot import PEOPLE, PERSON, PLACE, open_snapshot, snapshot_digest
+from discreet.table.snapshot import open_snapshot, snapshot_digest
 from discreet.table.unit import Unit
 from tests.populations import KEY, points, population, snapshot_in
 

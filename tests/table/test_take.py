@@ -18,9 +18,9 @@ from discreet.errors import DomainError, TableError
 from discreet.query.query import Count, Sum
 from discreet.table import frame as frame_module
 from discreet.table import take as take_module
+from discreet.table.layout import PEOPLE, PERSON, PLACE
 from discreet.table.open import open_source
 from discreet.table.roster import key_of, read_roster
-from discreet.table.snapshot import PEOPLE, PERSON, PLACE
 from discreet.table.take import take_snapshot
 from discreet.table.unit import Unit, kept_rows, unit_of
 from tests.populations import KEY, bag, points, population, snapshot_in
