@@ -14,7 +14,7 @@ import pytest
 
 from discreet import vault as vault_module
 from discreet.domain.read import parse_domain
-from discreet.errors import DiscreetError, Refreshed, TableError
+from discreet.errors import DiscreetError, Refreshed, TableError, VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.snapshot import SNAPSHOTS, snapshot_folder
 from discreet.release.taking import Taking
@@ -157,10 +157,10 @@ def test_whatever_stops_a_refresh_half_way_leaves_the_old_snapshot_whole_and_alo
     before, head = snapshots(vault), vault.ledger.head
     with monkeypatch.context() as patch:
         fails_half_way(patch, error)
-        with pytest.raises((KeyboardInterrupt, MemoryError, TableError)) as stopped:
+        with pytest.raises((KeyboardInterrupt, MemoryError, VaultError)) as stopped:
             vault.refresh()
     if isinstance(error, OSError):
-        assert "could not be written" in str(stopped.value)
+        assert "cannot be written" in str(stopped.value)
         assert "space" in str(stopped.value)
     assert snapshots(vault) == before
     assert vault.ledger.head == head
