@@ -62,7 +62,7 @@ def test_a_single_candidate_is_always_drawn(scripted):
     assert sample_exponential([-(10**30)], Fraction(1, 3), scripted([0, 0])) == 0
 
 
-@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=30),
     st.fractions(Fraction(1, 10**6), 10),
