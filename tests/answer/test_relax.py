@@ -188,7 +188,7 @@ def popularity(answers):
 
 
 @given(databases(), boxes(), st.integers(1, 5), st.integers(1, 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70)
 def test_every_relaxed_answer_is_a_compound_no_worse_than_the_nearest_count(database, asked, most_answers, starts):
     metric = Metric.even(SHAPE)
     nearest = min(metric.error(asked, one.box) for one in database.past.nearest(asked, metric.step))
@@ -204,7 +204,7 @@ def test_every_relaxed_answer_is_a_compound_no_worse_than_the_nearest_count(data
 
 
 @given(st.lists(boxes(), max_size=40), boxes(), boxes())
-@settings(max_examples=200)
+@settings(max_examples=70)
 def test_the_index_finds_the_patches_that_a_scan_finds(listed, difference, asked):
     database, metric = Database(TABLE), Metric.even(SHAPE)
     for box in listed:
@@ -228,7 +228,7 @@ def errors_by_scan(database, listed, asked):
 
 
 @given(st.lists(boxes(), min_size=1, max_size=25), boxes(), boxes())
-@settings(max_examples=150)
+@settings(max_examples=70)
 def test_the_first_patch_is_the_best_that_a_scan_finds(listed, asked, room):
     database = Database(TABLE, limit=100)
     for box in listed:

@@ -85,7 +85,7 @@ def test_a_row_that_is_open_reads_on_and_the_others_stay_what_they_were(scripted
     assert not bits.left
 
 
-@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=30),
     st.fractions(Fraction(1, 10**6), 10),

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidNoise
@@ -27,7 +27,6 @@ from discreet.noise.laplace import draw_block, make_block
 
 ALL_LANES = 2**64 - 1
 SIGMAS_SQUARED = [Fraction(1, 100), Fraction(3, 5), Fraction(1), Fraction(2500), Fraction(10**12 + 1, 4), 2**100]
-repeatable = settings(deadline=None, derandomize=True)
 
 
 def exp(x: Fraction) -> mpmath.mpf:
@@ -88,7 +87,6 @@ def test_the_coins_have_the_certified_digits_of_the_biases_in_the_proof(sigma_sq
             assert coins.acceptance.further[i].tolist() == [digits >> 64 & ALL_LANES, digits & ALL_LANES]
 
 
-@repeatable
 @given(
     st.lists(st.integers(-(2**60) - 1, 2**60 + 1) | st.integers(-40, 40), min_size=64, max_size=64),
     st.integers(1, 2**51) | st.integers(1, 30),
@@ -163,7 +161,6 @@ def test_a_negative_size_is_refused_and_an_empty_one_draws_nothing(scripted):
     assert sample_gaussian(1, 0, scripted([])).shape == (0,)
 
 
-@repeatable
 @given(st.fractions(Fraction(1, 100), 30, max_denominator=1000))
 def test_the_variance_is_the_sum_over_the_law(sigma_squared):
     with mpmath.workprec(120):
@@ -173,7 +170,6 @@ def test_the_variance_is_the_sum_over_the_law(sigma_squared):
     assert gaussian_variance(sigma_squared) == pytest.approx(expected, rel=1e-13, abs=0)
 
 
-@repeatable
 @given(st.fractions(Fraction(1, 100), 30, max_denominator=1000), st.floats(0, 0.9999999))
 def test_the_halfwidth_is_the_first_that_reaches_the_confidence(sigma_squared, confidence):
     with mpmath.workprec(120):

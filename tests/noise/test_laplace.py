@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidNoise
@@ -25,7 +25,6 @@ from discreet.noise.laplace import (
 
 ALL_LANES = 2**64 - 1
 SCALES = [Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(100), Fraction(6007, 3), Fraction(MAX_SCALE)]
-repeatable = settings(deadline=None, derandomize=True)
 
 
 def exp(x: Fraction) -> mpmath.mpf:
@@ -179,7 +178,6 @@ def test_an_array_of_another_size_type_or_layout_is_refused(out):
         sample_laplace(7, 3, SeededBits(4), out=out)
 
 
-@repeatable
 @given(st.fractions(Fraction(1, 30), 30, max_denominator=1000))
 def test_the_variance_is_the_sum_over_the_law(scale):
     magnitudes = np.arange(1, 3001)
@@ -197,7 +195,6 @@ def test_the_variance_keeps_its_digits_at_extreme_scales(scale):
         assert laplace_variance(scale) == pytest.approx(float(2 * q / (1 - q) ** 2), rel=1e-14, abs=0)
 
 
-@repeatable
 @given(st.fractions(Fraction(1, 30), 30, max_denominator=1000), st.floats(0, 0.9999999))
 def test_the_halfwidth_is_the_first_that_reaches_the_confidence(scale, confidence):
     with mpmath.workprec(200):

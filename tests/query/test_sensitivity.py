@@ -116,7 +116,7 @@ def points_of_added(table, trials):
     return [(*points[0], trial) if points else None for trial, points in enumerate(added, start=1)]
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(case=cases())
 def test_one_row_changes_an_answer_by_no_more_than_is_charged_at_its_point(case):
     domain, base, added, plan = case

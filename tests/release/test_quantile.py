@@ -65,7 +65,7 @@ def test_distances_are_those_of_the_definition(counts, level, margin):
     assert [-distance for distance in whole_distances(counts, level, margin)] == utilities(counts, level, margin)
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(counts=histograms, level=levels, margin=st.integers(0, 20), data=st.data())
 def test_one_row_changes_no_utility_by_more_than_one(counts, level, margin, data):
     code = data.draw(st.integers(0, len(counts) - 1))
@@ -79,7 +79,7 @@ def test_some_code_has_the_rank_asked_for(counts, level, margin):
     assert min(whole_distances(counts, level, margin)) == 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     counts=histograms, level=levels, scale=st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(5)]), data=st.data()
 )
@@ -90,7 +90,7 @@ def test_the_loss_for_one_row_is_at_most_one_over_the_scale(counts, level, scale
     assert np.abs(np.log(ratio)).max() <= 1 / scale + 1e-9
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     counts=st.lists(st.integers(0, 200), min_size=1, max_size=12),
     level=levels,

@@ -101,7 +101,7 @@ IS NULL BETWEEN TRUE CASE WHEN THEN END CAST AS FILTER OVER JOIN UNION WITH HAVI
 """
 
 
-@settings(max_examples=500)
+@settings(max_examples=250)
 @given(tail=st.lists(st.sampled_from(PIECES.split()), max_size=25))
 @example(tail=[])
 def test_random_statements_raise_nothing_but_our_errors(tail: list[str], people: Domain) -> None:
@@ -110,7 +110,7 @@ def test_random_statements_raise_nothing_but_our_errors(tail: list[str], people:
             parse(f"{head} {' '.join(tail)}", people)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(text=st.text(max_size=80))
 def test_random_text_raises_nothing_but_our_errors(text: str, people: Domain) -> None:
     with pytest.raises(UnsupportedQuery):
