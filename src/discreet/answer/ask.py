@@ -53,7 +53,6 @@ def _settled(laws: dict[Query, Law], desk: Desk) -> Settled:
     patient_until = monotonic() + PATIENCE
     waited = False
     while True:
-        decided_at = desk.ledger.head
         decision = decide(laws, desk)
         _require_allowed(decision, desk)
         try:
@@ -62,7 +61,7 @@ def _settled(laws: dict[Query, Law], desk: Desk) -> Settled:
             if not waited and _waited_for_all(desk):
                 waited, patient_until = True, monotonic() + PATIENCE  # once: those who come later are not waited for
                 continue
-            waiting = desk.ledger.head != decided_at or desk.ledger.pending()
+            waiting = desk.ledger.reach != decision.seen or desk.ledger.pending()
             if monotonic() > patient_until or not waiting:
                 raise
         sleep(PATIENCE / 50)
