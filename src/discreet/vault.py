@@ -265,7 +265,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
 
     @cached_property
     def _others(self) -> Others:
-        return Others(self.domain, self.ledger, self._known)
+        return Others(self.domain, self.ledger)
 
     @property
     def _desk(self: PublicDesk) -> Desk:

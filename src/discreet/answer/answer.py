@@ -74,7 +74,7 @@ class Decision:
     relax: dict[Cell, Region]
     laws: dict[Query, Law]
     seen: tuple[SnapshotId | None, int] = (None, 0)
-    """How far the journal was when it was made."""
+    """How far the journal was when it was made: `Known.seen`."""
 
     def plan(self) -> Plan:
         """What to measure: each quantity once, over the groups that need it."""
@@ -197,11 +197,13 @@ def settle(decision: Decision, desk: Desk, purchase: Purchase | None) -> Settled
     to_relax = dict(decision.relax)
     if decision.buy and purchase is not None:
         try:
-            if not _measure(decision, desk, purchase, settled):
-                return settle(decide(decision.laws, desk), desk, purchase)
+            is_bought = _measure(decision, desk, purchase, settled)
         except (BudgetExceeded, QuotaExceeded):
             # It was spent since the decision.
             to_relax.update(decision.buy)
+        else:
+            if not is_bought:
+                return settle(decide(decision.laws, desk), desk, purchase)
     for (query, codes), region in to_relax.items():
         match query, decision.laws[query]:
             case ((Count() | Sum()), (Laplace() | Gaussian() as noise)):
@@ -223,11 +225,8 @@ def _awaited(missing: dict[Cell, Region], laws: dict[Query, Law], desk: Desk, pu
     """See to a charge without an answer that will answer one of these numbers, alone or as one of its groups: wait for
     whoever is at it; or, where it lost its answer and was made for these very numbers, finish it. False where there is
     none."""
-    wanted = {query: _in_grains(query, law, desk) for query, law in laws.items()}
     for other in desk.others if missing else ():
-        then = replace(desk, known=other.answers)
-        will_do = (_repeated(query, region, wanted[query], then) for (query, _), region in missing.items())
-        if all(number is None for number in will_do):
+        if not any(other.will_answer(query, region, laws[query]) for (query, _), region in missing.items()):
             continue
         if purchase.wait(other.charge):
             return True
@@ -243,7 +242,11 @@ def _measure(decision: Decision, desk: Desk, purchase: Purchase, settled: Settle
 
     def is_needed() -> bool:
         desk.known.refresh()
-        return desk.known.seen == decision.seen or decide(decision.laws, desk).plan() == plan
+        if desk.known.seen == decision.seen:
+            return True
+        laws = {query: _in_grains(query, law, desk) for query, law in decision.laws.items()}
+        since = (_repeated(query, region, laws[query], desk) for (query, _), region in decision.buy.items())
+        return all(number is None for number in since)
 
     release = purchase.measure_once(plan, is_needed)
     if release is None:

@@ -69,7 +69,6 @@ def _settled(laws: dict[Query, Law], desk: Desk, purchase: Purchase) -> Settled:
     patient_until = monotonic() + PATIENCE
     waited = False
     while True:
-        decided_at = desk.ledger.head
         decision = decide(laws, desk)
         purchase.require(decision.plan())  # beyond the policy it is refused, not relaxed
         try:
@@ -78,7 +77,7 @@ def _settled(laws: dict[Query, Law], desk: Desk, purchase: Purchase) -> Settled:
             if not waited and _waited_for_all(desk, purchase):
                 waited, patient_until = True, monotonic() + PATIENCE  # once: those who come later are not waited for
                 continue
-            waiting = desk.ledger.head != decided_at or desk.ledger.pending()
+            waiting = desk.ledger.reach != decision.seen or desk.ledger.pending()
             if monotonic() > patient_until or not waiting:
                 raise
         sleep(PATIENCE / 50)

@@ -1,6 +1,6 @@
 """Everything that was released, ready to answer from: the journal's records, indexed by what they measured."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from threading import Lock
@@ -36,19 +36,21 @@ class Known:
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
-            snapshot = self.ledger.snapshot
+            snapshot, last = self.ledger.reach
             if snapshot != self.snapshot:
                 # What was released of an earlier snapshot says nothing about this one, whenever it was recorded.
                 self._by_quantity, self._noises, self._quantiles = {}, {}, {}
                 self.snapshot = snapshot
-            for charge, record in self.ledger.answered(self._upto):
+            for charge, record in self.ledger.answered(self._upto) if last > self._upto else ():
                 if charge.snapshot == snapshot:
-                    self.add(charge.id, self.recall(charge, record).answers)
+                    self._add(self.recall(charge, record))
                 self._upto = record.receipt.seq
+            self._upto = max(self._upto, last)
 
     @property
     def seen(self) -> tuple[SnapshotId | None, int]:
-        """How far in the journal: what was looked up since has at least this in it."""
+        """Which snapshot's answers these are, and up to which entry of the journal: what is looked up from now on has
+        at least those in it."""
         return self.snapshot, self._upto
 
     def of(self, query: Count | Residual | Sum) -> Answers:
@@ -78,10 +80,9 @@ class Known:
             ]
         return min(found, key=lambda answer: answer.variance, default=None)
 
-    def add(self, charge: int, released: Iterable[Noisy]) -> None:
-        """Take in the answers to a charge's measurements, in their order."""
+    def _add(self, release: Release) -> None:
         together = Together(self.domain.shape)
-        for place, noisy in enumerate(released):
+        for place, noisy in enumerate(release.answers):
             query, law = noisy.measurement.query, noisy.measurement.law
             if isinstance(query, Quantile):
                 scale = Fraction(law.scale)
@@ -91,7 +92,7 @@ class Known:
                 continue
             if isinstance(query, SubsetCount):
                 continue  # about a roster's people, not about a region's rows
-            answers, source = self.of(query), (charge, place)
+            answers, source = self.of(query), (release.charge, place)
             self._noises[source] = noisy.noise
             if isinstance(query, Residual):
                 if query.where == self.domain.everything:

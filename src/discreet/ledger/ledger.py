@@ -278,9 +278,11 @@ class Ledger:
         return [_charge(entry) for entry in entries if entry is not None]
 
     def unanswered(self) -> list[int]:
-        """The numbers of the charges without a record, of the table as it is now."""
-        with self._current():
-            return sorted(number for number in self._pending if number > self._refreshed)
+        """The numbers of the charges without a record, of the table as it is now, when the journal was last looked at.
+
+        Takes no lock: whoever asks waits for no writer.
+        """
+        return sorted(number for number in self._pending.copy() if number > self._refreshed)
 
     def charge_at(self, number: int) -> Charge | None:
         """The charge with this number, answered or not; None where that entry is no charge."""
@@ -363,6 +365,12 @@ class Ledger:
         """The number of the entry that accepted the table as it is now; 0 for the first table."""
         with self._current():
             return self._refreshed
+
+    @property
+    def reach(self) -> tuple[SnapshotId | None, int]:
+        """What the vault is over now, and the number of the last entry."""
+        with self._current():
+            return self._snapshot, self._head.seq
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """All entries in order, as they are in the journal."""

@@ -32,7 +32,7 @@ from discreet.release.archive import Archive, Array
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
 from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
 from discreet.release.slots import Slots
-from discreet.release.underway import FOLDER, Underway
+from discreet.release.underway import FILE, Underway
 
 if TYPE_CHECKING:
     from discreet.release.own_table import Table
@@ -59,7 +59,7 @@ class Gate:
     @property
     def underway(self) -> Underway:
         """Who measures what on this machine now."""
-        return Underway(self.archive.folder.parent / FOLDER, self.slots.ending)
+        return Underway(self.archive.folder.parent / FILE, self.slots.ending)
 
     def measure(self, plan: Plan, decided_on: SnapshotId | None = None) -> Release:
         """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
