@@ -13,7 +13,10 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
+from discreet.answer.policy import usual_noise
 from discreet.errors import DiscreetError, VaultError
+from discreet.ledger.budget import Budget, QueryBudget
+from discreet.noise.bits import Bits
 from discreet.server.app import create_app
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
 from discreet.server.pace import Bucket
@@ -142,8 +145,15 @@ def _open_app(home: Path, pace: Pace) -> FastAPI:
 def _app(vault: Vault, pace: Pace, bucket: Bucket) -> FastAPI:
     app = create_app(vault, slot=pace.slot, bucket=bucket)
     app.state.shelf.warm()
+    _load_sampler(vault.ledger.budget)
     threading.Thread(target=_hold_table, args=(vault,), name="table", daemon=True).start()
     return app
+
+
+def _load_sampler(budget: Budget) -> None:
+    """Load the compiled code that draws noise before anybody waits for it."""
+    noise = budget.law if isinstance(budget, QueryBudget) else usual_noise(budget)
+    noise.sample(1, Bits())
 
 
 def _hold_table(vault: Vault) -> None:
