@@ -13,6 +13,10 @@ class TableError(DiscreetError):
     """A table cannot be opened, or is not the one that the vault was made for."""
 
 
+class Refreshed(TableError):
+    """The vault is over another snapshot of its table than the one that something was meant for."""
+
+
 class EngineError(DiscreetError):
     """The engine failed while evaluating. The message never quotes the engine: its words may hold data."""
 

@@ -3,7 +3,10 @@
 import json
 import os
 import re
+import shutil
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +16,14 @@ from discreet.domain.read import parse_domain
 from discreet.errors import JournalCorrupt, VaultError
 from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault, parse_place
+from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
+from discreet.private import SETTINGS, private_folder, write_private
 from discreet.release.aside import folder_beside
 
 if TYPE_CHECKING:
     from discreet.answer.policy import Policy
 
-SETTINGS, JOURNAL, KEY, RELEASES, ROSTER = "vault.toml", "journal.sqlite", "key", "releases", "roster.bin"
+JOURNAL, KEY, RELEASES, ROSTER = "journal.sqlite", "key", "releases", "roster.bin"
 
 
 @dataclass(frozen=True)
@@ -58,23 +63,17 @@ def read_key(home: Path) -> bytes:
         ) from None
 
 
-def make_home(
-    home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None, roster: bytes | None = None
-) -> None:
-    """Write the directory aside and rename it: a vault that is there is whole."""
-    from discreet.ledger.ledger import Ledger
+@contextmanager
+def new_home(home: Path) -> Iterator[Path]:
+    """A folder to fill, which gets its name at the end of the block: a vault that is there is whole."""
     from discreet.release.archive import sync_folder
 
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(home) as beside:
             aside = beside / home.name
-            aside.mkdir()
-            _write_synced(aside / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
-            _write_synced(aside / KEY, key, mode=0o600)
-            if roster is not None:
-                _write_synced(aside / ROSTER, roster)
-            Ledger.create(ledger or aside / JOURNAL, header)
+            private_folder(aside)
+            yield aside
             sync_folder(aside)
             aside.rename(home)
         sync_folder(home.parent)
@@ -82,11 +81,31 @@ def make_home(
         raise VaultError(f"{home} cannot be written; is there space, and may you write there?") from None
 
 
-def _write_synced(path: Path, content: bytes, mode: int = 0o666) -> None:
-    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+def fill_home(
+    home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None, roster: bytes | None
+) -> None:
+    """Write the settings, the key, the roster where there is one, and the journal with its first entry."""
+    from discreet.ledger.ledger import Ledger
+
+    write_private(home / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
+    write_private(home / KEY, key)
+    if roster is not None:
+        write_private(home / ROSTER, roster)
+    Ledger.create(ledger or home / JOURNAL, header)
+
+
+def forget_snapshots(home: Path, current: SnapshotId | None) -> None:
+    """Remove every snapshot up to the current one but it. Later ones are of somebody who has yet to journal one.
+
+    Whoever still reads a snapshot goes on reading it: its files go when they are closed.
+    """
+    if current is None:
+        return
+    kept = snapshot_folder(home, current)
+    for folder in (home / SNAPSHOTS).glob("*-*"):
+        number = folder.name.partition("-")[0]
+        if folder != kept and number.isdigit() and int(number) <= current.number:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _settings_text(location: str, ledger: str | None) -> str:
@@ -163,7 +182,7 @@ def relocate_table(home: Path, location: str) -> None:
         raise VaultError(f"{path} is not laid out as it was made; write [table] and under it {line}")
     aside = path.with_name(f".{SETTINGS}.{os.getpid()}.part")
     try:
-        _write_synced(aside, text.encode())
+        write_private(aside, text.encode())
         aside.replace(path)
     except OSError:
         raise VaultError(f"{path} cannot be written; is there space, and may you write there?") from None

@@ -21,19 +21,22 @@ from discreet.account import (
 from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
 from discreet.answer.known import Known
+from discreet.answer.others import Others
 from discreet.answer.policy import Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
-from discreet.errors import InvalidBudget, InvalidNoise, JournalCorrupt, VaultError
+from discreet.errors import DiscreetError, InvalidBudget, InvalidNoise, JournalCorrupt, VaultError
 from discreet.exact import Number
 from discreet.home import (
     RELEASES,
     ROSTER,
     domain_in,
+    fill_home,
+    forget_snapshots,
     journal_of,
-    make_home,
+    new_home,
     read_key,
     read_settings,
     relocate_table,
@@ -53,12 +56,16 @@ from discreet.query.query import Count, Quantile, Query, Sum
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
+from discreet.release.purchase import Purchase
 from discreet.release.release import Release
+from discreet.release.slots import Slots
+from discreet.release.taking import Taking
 from discreet.sql.parse import parse
 from discreet.sql.question import Question
 from discreet.verbs.buckets import Buckets
 from discreet.verbs.cubes import Cubes
 from discreet.verbs.facts import Facts
+from discreet.verbs.public import Public, PublicDesk
 from discreet.verbs.subsets import Subsets
 
 if TYPE_CHECKING:
@@ -92,9 +99,14 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         id: str | None = None,
         max_rows: int | None = None,
         ledger: str | None = None,
+        live: bool = False,
         progress: Progress = silent,
     ) -> "Vault":
         """Make a vault over a table: nothing of it is released, and nothing is spent.
+
+        The table is read once and coded into a snapshot that every later answer comes from; what happens to the source
+        afterwards is nothing to the vault until `refresh`. With `live` the rows stay where they are, for tables too
+        large to copy: plain tables of Postgres and Spark only, and the guarantee says so.
 
         The budget bounds everything that the vault will ever release, together: `epsilon` (pure differential privacy,
         Laplace noise), `rho` (zCDP, Gaussian noise), or `epsilon` with `delta` (kept by way of zCDP). `neighbours` says
@@ -107,9 +119,8 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         record ids, as in column `id`), ever, that move nobody's log-odds by more than δ but for the probability
         `failure` (one in a million). `calibration` is "exact", the least noise that keeps it, or the "paper"'s.
         """
-        from discreet.table.open import is_located, locate  # engines take long to import: asking may need none
+        from discreet.table.open import locate, open_source  # readers take long to import: asking needs none
         from discreet.table.roster import roster_bytes
-        from discreet.table.table import open_table
         from discreet.table.unit import unit_of, unit_on_roster
 
         home = Path(path)
@@ -127,18 +138,21 @@ class Vault(Cubes, Facts, Buckets, Subsets):
             unit = unit_on_roster(id, max_rows, described.null_ids)
             people, budget = _sulq(queries, delta, roster, unit.id, described.points, calibration, failure)
         key = Bits().words(KEY_WORDS).tobytes()
-        opened = open_table(table, described, unit, key, progress, people)
-        header = {
-            "vault_id": Bits().words(2).tobytes().hex(),
-            "budget": budget.to_json(),
-            "domain": text,
-            "unit": unit and unit.to_json(),
-            "fingerprint": opened.accept(key),
-            **({} if people is None else {"roster": {"people": people.people, "fingerprint": people.fingerprint}}),
-        }
-        journal = ledger and of_vault(ledger, str(header["vault_id"]))
-        make_home(home, header, key, locate(table), journal, None if people is None else roster_bytes(people))
-        return cls.open(home, table=None if is_located(table) else table, ledger=ledger, progress=progress)
+        source = open_source(table)
+        with new_home(home) as aside:
+            taken = Taking(described, unit, people, key, aside, progress).take(source, 1, live)
+            header = {
+                "vault_id": Bits().words(2).tobytes().hex(),
+                "budget": budget.to_json(),
+                "domain": text,
+                "unit": unit and unit.to_json(),
+                "snapshot": taken.to_json(),
+                **({"live": True} if live else {}),
+                **({} if people is None else {"roster": {"people": people.people, "fingerprint": people.fingerprint}}),
+            }
+            journal = ledger and of_vault(ledger, str(header["vault_id"]))
+            fill_home(aside, header, key, locate(table), journal, None if people is None else roster_bytes(people))
+        return cls.open(home, table=table, ledger=ledger)
 
     @classmethod
     def open(
@@ -148,13 +162,13 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         table: object = None,
         ledger: str | None = None,
         accept_rollback: bool = False,
-        progress: Progress = silent,
     ) -> "Vault":
-        """Open a vault. A table that was handed over as a data frame has to be handed over again.
+        """Open a vault. Its source is not touched: rows are read from the snapshot.
 
-        `ledger` is where a journal in Postgres is, with a password that no vault keeps (PGPASSWORD does as well).
-        `accept_rollback` accepts a journal that is older than the last receipt seen: see the docs before you do.
-        `progress` is told what is done, and which share of it is, whenever this vault reads its table.
+        `table` is where the source is now, for `refresh` and for rows that are read live, where the vault cannot know:
+        its password, or a data frame. `ledger` is where a journal in Postgres is, with a password that no vault keeps
+        (PGPASSWORD does as well). `accept_rollback` accepts a journal that is older than the last receipt seen: see the
+        docs before you do.
         """
         home = Path(path)
         require_whole(home)
@@ -165,14 +179,14 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
         roster = header.get("roster")
         own = OwnTable(
-            lambda: read_settings(home).table if table is None else table,
+            home,
             domain,
             account,
             cache(lambda: read_key(home)),
-            progress,
+            lambda: read_settings(home).table if table is None else table,
             roster and cache(lambda: _roster(home, roster["fingerprint"])),
         )
-        gate = Gate(domain, own.verified, account, Archive(home / RELEASES), Bits())
+        gate = Gate(domain, own.current, account, Archive(home / RELEASES), Bits())
         return cls(home, domain, account, gate, own, settings.table, settings.policy)
 
     def count(self, *, by: str | Sequence[str] = (), **conditions: object) -> Count:
@@ -212,9 +226,10 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         """
         if refine:
             return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
-        return ask(self._question(sql), Wish.of(self.policy, scale, within, confidence), self._desk)
+        wish = Wish.of(self.policy, scale, within, confidence)
+        return ask(self._question(sql), wish, self._desk, Purchase(self.gate, self.policy.limits))
 
-    def _refined(self, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
+    def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
         from discreet.answer.refine import refine
 
         if scale is not None or within is not None:
@@ -222,7 +237,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         return refine(self._question(sql), wish, self._desk, self.facts())
 
     def explain(
-        self,
+        self: PublicDesk,
         sql: str,
         *,
         scale: Number | None = None,
@@ -232,89 +247,139 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
         return explain(self._question(sql), Wish.of(self.policy, scale, within, confidence), self._desk)
 
-    def asked_by(self, asker: Asker) -> "Vault":
-        """The same vault, with every charge in somebody's name and within what they may spend."""
-        theirs = replace(self, gate=replace(self.gate, asker=asker))
-        theirs._known, theirs._question = self._known, self._question
+    def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
+        """The same vault, with every charge in somebody's name and within what they may spend; and every answer
+        recorded at the end of a time slot, where there are some."""
+        theirs = replace(self, gate=replace(self.gate, asker=asker, slots=slots or self.gate.slots))
+        theirs._known, theirs._others, theirs._question = self._known, self._others, self._question
         return theirs
 
     @cached_property
-    def _question(self) -> Callable[[str], Question]:
+    def _question(self: Public) -> Callable[[str], Question]:
         """Reading SQL takes longer than answering what is known already."""
         return lru_cache(QUESTIONS)(lambda sql: parse(sql, self.domain))
 
     @cached_property
-    def _known(self) -> Known:
-        return Known(self.domain, self.ledger, self.gate.recall)
+    def _known(self: Public) -> Known:
+        return Known(self.domain, self.ledger, self._recall)
+
+    @cached_property
+    def _others(self) -> Others:
+        return Others(self.domain, self.ledger, self._known)
 
     @property
-    def _desk(self) -> Desk:
+    def _desk(self: PublicDesk) -> Desk:
         self._require_amounts()
-        return Desk(self.domain, self.ledger, self._known, self.policy, self.gate.measure, self.gate.asker)
+        return Desk(self.domain, self.ledger, self._known, self.policy, self._others, self._asker)
 
-    def budget(self) -> BudgetReport:
+    def budget(self: Public) -> BudgetReport:
         """What is spent and what is left, as ε for one person."""
         return budget_report(self.ledger)
 
-    def budget_map(self, rows: str, columns: str) -> NDArray[np.float64]:
+    def budget_map(self: Public, rows: str, columns: str) -> NDArray[np.float64]:
         """The least ε left for each pair of codes of two attributes, over all codes of the others."""
         return budget_map(self.ledger, rows, columns)
 
-    def plot_budget(self, *attributes: str, path: str | Path) -> None:
+    def plot_budget(self: Public, *attributes: str, path: str | Path) -> None:
         """Draw what is left, by region: a heat map over two attributes."""
         plot_budget(self.ledger, attributes, path)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self: Public) -> dict[str, Any]:
         """The vault in public terms: its domain, its promise, its place."""
         return {"vault": str(self.path), "table": self.location, **description(self.ledger)}
 
-    def entries(self, after: int = 0) -> Iterator[dict[str, Any]]:
+    def source_state(self) -> str:
+        """Whether the source was written to since the snapshot, as far as it can be told; for the custodian."""
+        from discreet.table.state import state_of_source
+
+        if self.ledger.is_live:
+            return "read live, where it is"
+        return state_of_source(self._own.snapshot().manifest["stamp"], self._own.locate())
+
+    def entries(self: Public, after: int = 0) -> Iterator[dict[str, Any]]:
         """The journal, entry by entry, with what each one says in words."""
         return entries_in_words(self.ledger, after)
 
-    def releases(self) -> Iterator[Release]:
+    def releases(self: Public) -> Iterator[Release]:
         """Everything that was released, in order. Public, and free."""
-        return (self.gate.recall(charge, record) for charge, record in self.ledger.answered())
+        return (self._recall(charge, record) for charge, record in self.ledger.answered())
 
-    def release(self, charge: int) -> Release:
+    def release(self: Public, charge: int) -> Release:
         """One release, by the number of its charge."""
         found, record = self.ledger.charge_at(charge), self.ledger.recorded(charge)
         if found is None or record is None:
             raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
-        return self.gate.recall(found, record)
+        return self._recall(found, record)
 
-    def plan_text(self, plan: Plan) -> list[str]:
+    def plan_text(self: Public, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""
         return plan_text(plan, self.domain)
 
     def complete(self) -> list[Release]:
-        """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent."""
-        completed = [self.gate.complete(charge) for charge in self.ledger.pending()]
+        """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent.
+
+        One that somebody is at, or whose answer waits for its time slot, is waited for instead; those that paid for an
+        earlier snapshot are closed without an answer: what was read now would be another table.
+        """
+        completed = []
+        for charge in self.ledger.pending():
+            self.gate.underway.wait(charge.plan)
+            if charge.snapshot != self.ledger.snapshot:
+                self.ledger.close_charge(charge.id)
+            elif self.ledger.recorded(charge.id) is None:
+                completed.append(self.gate.complete(charge))
         self.gate.settle()
         return completed
 
-    def check_receipt(self, receipt: str | Receipt) -> None:
-        """Raise unless the journal went on from where it was when the receipt was given."""
+    def check_receipt(self, receipt: str | Receipt, *, accept_rollback: bool = False) -> None:
+        """Raise unless the journal went on from where it was when the receipt was given. `accept_rollback` goes on
+        without what was lost since, as `open` does for the last receipt seen here."""
         try:
-            self.ledger.check_receipt(Receipt.parse(receipt) if isinstance(receipt, str) else receipt)
+            given = Receipt.parse(receipt) if isinstance(receipt, str) else receipt
         except ValueError as error:
             raise VaultError(str(error)) from None
+        if accept_rollback:
+            self.ledger.accept_lost(given)
+        else:
+            self.ledger.check_receipt(given)
 
-    def refresh(self, table: object = None, *, progress: Progress | None = None) -> Receipt:
-        """Accept a changed table (or another one with the same columns). All spending is kept.
+    def refresh(self, table: object = None, *, live: bool | None = None, progress: Progress = silent) -> Receipt:
+        """Take a new snapshot: of the source as it is now, or of another table with the same columns. All spending is
+        kept. `live` says whether rows are to be read live from now on; as before where nothing is said.
 
-        One budget protects a person in both versions. Someone may be at another point of the new one, so every region
+        One budget protects a person in both snapshots. Someone may be at another point of the new one, so every region
         counts from now on as much spent as the most spent one; and what was released of the old one answers nothing.
         """
-        from discreet.table.open import locate
+        from discreet.table.open import locate, open_source
+        from discreet.table.unit import Unit
 
-        own = self._own if table is None else replace(self._own, locate=lambda: table)
-        fingerprint = replace(own, progress=progress or own.progress).open().accept(read_key(self.path))
+        source, now = self._own.locate() if table is None else table, self.ledger.snapshot
+        live = self.ledger.is_live if live is None else live
+        unit, roster = self.ledger.header.get("unit"), self._own.roster
+        taking = Taking(
+            self.domain,
+            unit and Unit.from_json(unit),
+            roster and roster(),
+            self._own.key(),
+            self.path,
+            progress,
+        )
+        try:
+            taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live)
+        except OSError:
+            raise VaultError(
+                f"the snapshot cannot be written to {self.path}; the one before stays: is there space for it?"
+            ) from None
+        try:
+            receipt = self.ledger.note_refresh(taken, live)
+        except DiscreetError:
+            forget_snapshots(self.path, self.ledger.snapshot)
+            raise
+        forget_snapshots(self.path, taken)
         if table is not None:
             self.location = locate(table)
             relocate_table(self.path, self.location)
-        receipt = self.ledger.note("refresh", {"fingerprint": fingerprint})
-        self._own, self.gate = own, replace(self.gate, table=own.verified)
+            self._own.locate = lambda: table
         return receipt
 
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:

@@ -206,7 +206,7 @@ def test_groups_that_stand_alike_to_what_was_released_are_solved_once():
 @settings(max_examples=200, deadline=None)
 def test_it_is_never_worse_than_the_compound(listed, asked, most_answers):
     past = released(*listed)
-    relaxed = relax(asked, past, Metric.even(SHAPE), most_answers, lambda _: False, lambda _: pytest.fail("bought"))
+    relaxed = relax(asked, past, Metric.even(SHAPE), most_answers, lambda *_: False, lambda _: pytest.fail("bought"))
     compound = relaxed.compound
     found = derive(Region((compound.difference,)), past, (*compound.plus, *compound.minus))
     assert found.variance <= compound.variance * (1 + 1e-9)

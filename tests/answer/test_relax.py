@@ -22,8 +22,11 @@ class Database:
         self.past = Answers(table.shape)
         self.count = 0
 
-    def can_measure(self, box):
-        return self.spent[box.slices].max() < self.limit
+    def can_measure(self, *boxes):
+        spent = self.spent.copy()
+        for box in boxes:
+            spent[box.slices] += 1
+        return max(spent[box.slices].max() for box in boxes) <= self.limit
 
     def measure(self, box, variance=1.0):
         self.spent[box.slices] += 1
@@ -89,6 +92,16 @@ def test_budget_that_went_elsewhere_in_between_leaves_the_smaller_compound():
     assert relaxed.compound.plus == (answers["q2"], answers["q3"])
     assert relaxed.compound.minus == relaxed.measured == ()
     assert relaxed.error == metric.error(relaxed.asked, Box((30, 0), (69, 99)))
+
+
+@pytest.mark.parametrize(("limit", "answered"), [(2, Box((2, 0), (5, 1))), (3, Box((2, 1), (5, 1)))])
+def test_patches_are_planned_only_where_all_of_them_fit_together(limit, answered):
+    database = Database(np.ones((6, 2), dtype=int), limit)
+    database.measure(Box((3, 0), (5, 1)))
+    database.spent[2] = 1
+    relaxed = database.relax(Box((2, 1), (5, 1)), weights=(20.0, 1.0))  # the slab at 2 first, then all that is at 0
+    assert relaxed.compound.difference == answered
+    assert database.spent.max() == limit
 
 
 def test_nothing_released_gives_no_answer():

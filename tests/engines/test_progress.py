@@ -6,15 +6,15 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
+from discreet.table.table import open_table
+from discreet.table.watch import watching
 
 from discreet.domain.read import parse_domain
 from discreet.query.query import Count
 from discreet.table import postgres as postgres_module
 from discreet.table import watch
 from discreet.table.open import open_source
-from discreet.table.table import open_table
 from discreet.table.unit import Unit
-from discreet.table.watch import watching
 from discreet.vault import Vault
 
 KEY = bytes(32)

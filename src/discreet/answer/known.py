@@ -1,6 +1,6 @@
 """Everything that was released, ready to answer from: the journal's records, indexed by what they measured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from threading import Lock
@@ -10,7 +10,9 @@ from discreet.answer.past import PastAnswer, Source, groups_of, past_answers
 from discreet.answer.residuals import Table, Together
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.ledger.books import Books
+from discreet.ledger.ledger import Charge, Record
+from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.query import Count, Quantile, Residual, SubsetCount, Sum
 from discreet.release.release import Noisy, Release
@@ -21,26 +23,33 @@ class Known:
     """Released answers by quantity: counts, and sums of each attribute in whole grains. Grows with the journal."""
 
     domain: Domain
-    ledger: Ledger
+    ledger: Books
     recall: Callable[[Charge, Record], Release]
     _by_quantity: dict[str | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
     _upto: int = 0
-    _since: int = 0
+    snapshot: SnapshotId | None = None
+    """What all of it is about."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
-            since = self.ledger.refreshed
-            if since > self._since:
-                # What was released of an earlier table says nothing about this one.
+            snapshot = self.ledger.snapshot
+            if snapshot != self.snapshot:
+                # What was released of an earlier snapshot says nothing about this one, whenever it was recorded.
                 self._by_quantity, self._noises, self._quantiles = {}, {}, {}
-                self._since, self._upto = since, max(since, self._upto)
+                self.snapshot = snapshot
             for charge, record in self.ledger.answered(self._upto):
-                self._add(self.recall(charge, record))
+                if charge.snapshot == snapshot:
+                    self.add(charge.id, self.recall(charge, record).answers)
                 self._upto = record.receipt.seq
+
+    @property
+    def seen(self) -> tuple[SnapshotId | None, int]:
+        """How far in the journal: what was looked up since has at least this in it."""
+        return self.snapshot, self._upto
 
     def of(self, query: Count | Residual | Sum) -> Answers:
         """The released answers to queries of this quantity."""
@@ -69,9 +78,10 @@ class Known:
             ]
         return min(found, key=lambda answer: answer.variance, default=None)
 
-    def _add(self, release: Release) -> None:
+    def add(self, charge: int, released: Iterable[Noisy]) -> None:
+        """Take in the answers to a charge's measurements, in their order."""
         together = Together(self.domain.shape)
-        for place, noisy in enumerate(release.answers):
+        for place, noisy in enumerate(released):
             query, law = noisy.measurement.query, noisy.measurement.law
             if isinstance(query, Quantile):
                 scale = Fraction(law.scale)
@@ -81,7 +91,7 @@ class Known:
                 continue
             if isinstance(query, SubsetCount):
                 continue  # about a roster's people, not about a region's rows
-            answers, source = self.of(query), (release.charge, place)
+            answers, source = self.of(query), (charge, place)
             self._noises[source] = noisy.noise
             if isinstance(query, Residual):
                 if query.where == self.domain.everything:

@@ -44,8 +44,8 @@ def ask(
         else:
             _show_explanation(explanation)
         return
-    with waiting("opening the vault", as_json) as told:
-        opened = Vault.open(vault, progress=told)
+    with waiting("answering", as_json):
+        opened = Vault.open(vault)
         answer = opened.ask(sql, scale=scale, within=within, confidence=confidence, refine=refine)
     if save is not None:
         answer.save_csv(save)

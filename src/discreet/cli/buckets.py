@@ -42,7 +42,7 @@ def publish(
 
     chosen: dict[str, Any] = {"sizes": sizes, "nulls": nulls}  # checked where they are used
     with waiting("opening", as_json) as told:
-        opened = Vault.open(vault, progress=told)
+        opened = Vault.open(vault)
         buckets = opened.publish_buckets(
             sensitive=sensitive,
             limits=Limits.parse(limits, limit or ()),

@@ -127,7 +127,7 @@ def publish(
     choice = _choice(cuboids, planner, objective, weight, bound, expected)
     require_new_folder(folder, "the cube")
     with waiting("planning", as_json) as told:
-        opened = Vault.open(vault, progress=told)
+        opened = Vault.open(vault)
         what: CubePlan | int = (
             opened.plan_cube(
                 epsilon=epsilon,

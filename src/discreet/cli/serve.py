@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from discreet.cli.present import VaultPath, command, out, waiting
+from discreet.cli.present import VaultPath, command, out
 from discreet.errors import VaultError
 
 
@@ -46,9 +46,8 @@ def serve(
         raise VaultError("serving needs FastAPI and uvicorn: pip install 'discreet[server]'") from None
 
     pace = Pace(rate, slot / 1000)
-    with waiting("reading the table") as told:
-        opened = Vault.open(vault, progress=told)
-        opened.gate.table()
+    opened = Vault.open(vault)
+    opened.gate.warm()
     if not list_users(vault):
         out.print(f"[dim]Nobody can ask yet:[/] discreet user add {escape(str(vault))} NAME")
     if mysql_port is not None and (before := allow_mysql(vault)):

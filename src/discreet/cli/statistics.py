@@ -44,8 +44,8 @@ def publish(
     if folder is None:
         raise ArchiveError("say where to: --out stats/; or --plan, to see what it would take")
     require_new_folder(folder, "the statistics")
-    with waiting("counting", as_json) as told:
-        opened = Vault.open(vault, progress=told)
+    with waiting("counting", as_json):
+        opened = Vault.open(vault)
         published = opened.publish_statistics(planned(opened) if charge is None else charge)
     try:
         published.save(folder)

@@ -41,8 +41,8 @@ def ask(
     subsets: list[object] = [(number, rate or "1/2") for number in seed or ()]
     if ids is not None:
         subsets.append([text.strip() for text in ids.split(",") if text.strip()])
-    with waiting("reading the table", as_json) as told:
-        answer = Vault.open(vault, progress=told).ask_subsets(subsets or ["everyone"], predicate)
+    with waiting("counting", as_json):
+        answer = Vault.open(vault).ask_subsets(subsets or ["everyone"], predicate)
     if as_json:
         print_json(answer)
     else:

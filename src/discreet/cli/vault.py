@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from discreet.account import BudgetReport
     from discreet.vault import Vault
 
-READING = "reading the table once, to recognise it later"
+READING = "reading the table into a snapshot"
+
+
+Live = Annotated[
+    bool,
+    typer.Option("--live", help="leave the rows where they are: plain tables of Postgres, or Spark's files"),
+]
 
 
 @command
@@ -55,6 +61,7 @@ def init(
     max_rows: Annotated[
         int | None, typer.Option(help="with --id: at most so many rows of each person are kept")
     ] = None,
+    live: Live = False,
     as_json: Json = False,
 ) -> None:
     """Make a vault over a table. Nothing is released and nothing is spent."""
@@ -80,13 +87,14 @@ def init(
             id=id_column,
             max_rows=max_rows,
             ledger=ledger,
+            live=live,
             progress=told,
         )
     if as_json:
         print_json(made.describe())
         return
     name = escape(str(vault))
-    out.print(f"[bold]{name}[/] is ready: {made.ledger.budget.guarantee}.")
+    out.print(f"[bold]{name}[/] is ready: {made.ledger.guarantee}.")
     out.print(f"[dim]Next:[/] discreet describe {name}")
 
 
@@ -95,11 +103,13 @@ def describe(vault: VaultPath, as_json: Json = False) -> None:
     """Show what may be asked: the table's name, its attributes and codes, the promise."""
     from discreet.vault import Vault
 
-    description = Vault.open(vault).describe()
+    opened = Vault.open(vault)
+    description = {**opened.describe(), "source": opened.source_state()}
     if as_json:
         print_json(description)
         return
-    told = [key for key in ("vault", "table", "guarantee", "people", "roster", "noise") if key in description]
+    shown = ("vault", "table", "source", "snapshot", "guarantee", "people", "roster", "noise")
+    told = [key for key in shown if key in description]
     pairs(description["name"], [(key, _plainly(description[key])) for key in told])
     rows = [
         (a["name"], a["kind"], f"{a['codes']:,}", a["values"], a["outside"], a["source"])
@@ -138,7 +148,7 @@ def _plainly(value: object) -> object:
 def _queries_rows(report: "BudgetReport", share: float) -> list[tuple[str, object]]:
     return [
         ("promise", report.guarantee),
-        ("spent", f"{int(report.spent):,} of {int(report.guarantee.amount):,} queries"),
+        ("spent", f"{int(report.spent):,} of {int(report.spent + report.left):,} queries"),
         ("left", f"{int(report.left):,} queries, ever"),
         ("", f"{bar(share)} {share:.1%}"),
         ("charges", f"{report.charges:,}"),
@@ -148,8 +158,8 @@ def _queries_rows(report: "BudgetReport", share: float) -> list[tuple[str, objec
 def show_budget(vault: "Vault") -> None:
     """Print what is spent and what is left."""
     report = vault.budget()
-    symbol, share = report.guarantee.symbol, float(report.spent / report.guarantee.amount)
-    overdrawn = report.spent > vault.ledger.budget.total
+    symbol, total = report.guarantee.symbol, vault.ledger.budget.total
+    overdrawn, share = report.spent > total, float(report.spent / total)
     left = equals_text(report.left)
     rows: list[tuple[str, object]] = [
         ("promise", report.guarantee),
@@ -173,16 +183,23 @@ def show_budget(vault: "Vault") -> None:
 def refresh(
     vault: VaultPath,
     source: Annotated[str | None, typer.Option("--table", help="another table with the same columns")] = None,
+    live: Annotated[
+        bool | None,
+        typer.Option("--live/--snapshot", help="read rows live from now on, or from a snapshot; as before if not said"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Accept a table that has changed. All spending is kept."""
+    """Take a new snapshot of the table as it is now, or of another one. All spending is kept."""
     from discreet.vault import Vault
 
     opened = Vault.open(vault)
     with waiting(READING, as_json) as told:
-        receipt = opened.refresh(source, progress=told)
+        receipt = opened.refresh(source, live=live, progress=told)
+    taken = opened.ledger.snapshot
+    number = taken.number if taken else 0
     if as_json:
-        print_json({"receipt": str(receipt), "table": opened.location})
+        print_json({"receipt": str(receipt), "table": opened.location, "snapshot": number})
         return
     place = escape(opened.location)
-    out.print(f"The vault now reads {place}; all spending is kept. Receipt {receipt}", soft_wrap=True)
+    over = f"{place} as it is now" if opened.ledger.is_live else f"snapshot {number}, of {place}"
+    out.print(f"The vault is now over {over}; all spending is kept. Receipt {receipt}", soft_wrap=True)

@@ -11,6 +11,7 @@ from discreet.cli.present import out, waiting
 from discreet.demo.census import census_domain_path, write_census
 from discreet.errors import DiscreetError
 from discreet.ledger.asker import Asker
+from discreet.private import private_folder
 from discreet.progress import Progress, silent
 from discreet.server.auth import add_user, list_users, revoke_user
 from discreet.server.run import serve
@@ -31,7 +32,7 @@ def main(folder: Path = Path("demo"), people: int = 1_000_000, port: int = 8080,
     """Serve the demo's vault to a browser until interrupted. What is missing of it is made first."""
     with waiting("making the vault") as told:
         vault = prepare(folder, people, told)
-        vault.gate.table()
+        vault.gate.warm()
     token = new_tokens(vault)["demo"]
 
     def ready(address: str) -> None:
@@ -53,7 +54,7 @@ def prepare(folder: Path, people: int, progress: Progress = silent) -> Vault:
     if not home.exists():
         domain = census_domain_path()
         Vault.init(home, table=table, domain=domain, epsilon="1", neighbours="replace", progress=progress)
-    vault = Vault.open(home, progress=progress)
+    vault = Vault.open(home)
     _once(home / CUBES / "census", lambda path: _publish_cube(vault, path))
     _once(home / BUCKETS / "occupation", lambda path: _publish_buckets(vault, path))
     analyst = vault.asked_by(Asker("ana"))
@@ -63,7 +64,7 @@ def prepare(folder: Path, people: int, progress: Progress = silent) -> Vault:
 
 
 def _once(path: Path, publish: Callable[[Path], object]) -> None:
-    path.parent.mkdir(exist_ok=True)
+    private_folder(path.parent)
     if not path.exists():
         publish(path)
 

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -22,17 +22,19 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack
+from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack, Refreshed
 from discreet.ledger.asker import Asker
 from discreet.ledger.askers import Askers
 from discreet.ledger.budget import Budget
 from discreet.ledger.facts import FactNote
-from discreet.ledger.guarantee import Guarantee
+from discreet.ledger.guarantee import FPrivacy, Guarantee
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
 from discreet.ledger.places import journal_at, new_journal
-from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt
+from discreet.ledger.receipt import Receipt, keep_lost, keep_receipt, last_receipt, lost_receipts
+from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
+from discreet.ledger.standing import Standing
 from discreet.ledger.words import overdrawn, refused, rolled_back
 
 
@@ -44,6 +46,8 @@ class Charge:
     receipt: Receipt
     cost: Cost
     plan: Any
+    snapshot: SnapshotId | None = None
+    """The snapshot that it pays for; None in a vault that had none yet."""
     by: str | None = None
     """Who asked, where it was asked through a server."""
 
@@ -74,7 +78,9 @@ class Ledger:
     _pending: set[int]
     _facts: list[FactNote]
     _askers: Askers
+    _standing: Standing
     _head: Receipt
+    _snapshot: SnapshotId | None
 
     def __init__(self, journal: Journal, domain: Domain, budget: Budget) -> None:
         """Verify the whole chain and replay it."""
@@ -104,8 +110,8 @@ class Ledger:
         """The ledger of an existing journal.
 
         Raises JournalRolledBack where the journal is behind the last receipt that this user saw of its vault.
-        `accept_rollback` goes on with such a journal, and notes so in it: what was spent in the lost entries is then
-        outside the guarantee. It is the custodian's to decide, when the newer journal is lost for good.
+        `accept_rollback` goes on with such a journal, and notes so in it: see `accept_lost`. It is the custodian's to
+        decide, when the newer journal is lost for good.
         """
         journal = journal_at(location)
         try:
@@ -135,18 +141,21 @@ class Ledger:
         finally:
             self._lock.release()
 
-    def charge(self, cost: Cost, plan: Any, asker: Asker | None = None) -> Charge:
-        """Spend, durably, for a plan that is JSON. Raises BudgetExceeded and records nothing where it does not fit,
-        and QuotaExceeded where it does not fit what its asker may spend."""
-        body = _body(plan, cost=cost.to_json(), **({} if asker is None else {"by": asker.name}))
+    def charge(self, cost: Cost, plan: Any, asker: Asker | None = None, snapshot: SnapshotId | None = None) -> Charge:
+        """Spend, durably, for a plan (JSON) that is read from a snapshot. Records nothing, and raises BudgetExceeded
+        where it does not fit, QuotaExceeded where it does not fit what its asker may spend, and Refreshed where the
+        vault is over another snapshot by now: a charge pays for the one that it names."""
+        paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
+        body = _body(plan, cost=cost.to_json(), **paid, **({} if asker is None else {"by": asker.name}))
         self._refuse_hopeless(cost, asker)
         with self._turn():
+            self._require_current(snapshot)
             self._require_fit(cost, asker)
             entry = self._append("charge", None, body)
         if asker is not None:
             asker.charges.append(entry.seq)
         self._give(entry.receipt)
-        return Charge(entry.seq, entry.receipt, cost, plan, None if asker is None else asker.name)
+        return Charge(entry.seq, entry.receipt, cost, plan, snapshot, None if asker is None else asker.name)
 
     def _refuse_hopeless(self, cost: Cost, asker: Asker | None) -> None:
         """Spending only grows: what did not fit when the journal was last seen is refused, and no writer waits."""
@@ -160,6 +169,12 @@ class Ledger:
         if refusal is not None:
             raise self._overdrawn() or refused(self.domain, self.budget, refusal)
 
+    def _require_current(self, snapshot: SnapshotId | None) -> None:
+        if snapshot != self._snapshot:
+            raise Refreshed(
+                "the vault was refreshed in the meantime, and is over another table; nothing was spent: ask again"
+            )
+
     def record(self, charge_id: int, body: Any) -> Record:
         """Complete a charge with its answer, durably. If it has one already, that one is returned and this one lost."""
         text = _body(body)
@@ -171,15 +186,59 @@ class Ledger:
         self._give(stored.receipt)
         return _record(charge_id, stored)
 
-    def note(self, kind: str, body: Any) -> Receipt:
-        """Any other entry: it is kept in order with the charges."""
-        if kind in ("init", "charge", "record", "fact"):
+    def close_charge(self, charge_id: int) -> bool:
+        """Close a charge that will never be answered: it paid for a snapshot that is gone. What it spent stays spent.
+        False where it was answered, or closed, before."""
+        text = _body({"because": "refreshed"})
+        with self._turn():
+            if charge_id not in self._pending:
+                return False
+            receipt = self._append("close", charge_id, text).receipt
+        self._give(receipt)
+        return True
+
+    def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None) -> Receipt:
+        """Any other entry: it is kept in order with the charges. Where it is about a snapshot, that is the current one,
+        or it raises Refreshed."""
+        if kind in ("init", "charge", "record", "close", "fact", "refresh"):
             raise ValueError(f"{kind} has a method of its own")
         text = _body(body)
         with self._turn():
+            if snapshot is not None:
+                self._require_current(snapshot)
             receipt = self._append(kind, None, text).receipt
         self._give(receipt)
         return receipt
+
+    def note_refresh(self, snapshot: SnapshotId, live: bool = False) -> Receipt:
+        """The vault is over another snapshot from now on: the one after the current one."""
+        text = _body({"snapshot": snapshot.to_json(), **({"live": True} if live else {})})
+        with self._turn():
+            if snapshot.number != self._next_number:
+                raise Refreshed("another refresh came in between; the vault is over its table now: refresh again")
+            receipt = self._append("refresh", None, text).receipt
+        self._give(receipt)
+        return receipt
+
+    @property
+    def snapshot(self) -> SnapshotId | None:
+        """What the vault is over now; None where it was made by a version that took no snapshots."""
+        with self._current():
+            return self._snapshot
+
+    @property
+    def is_live(self) -> bool:
+        """Whether rows are read where they are, each time."""
+        with self._current():
+            return bool(self._about_table().get("live"))
+
+    @property
+    def _next_number(self) -> int:
+        return 1 if self._snapshot is None else self._snapshot.number + 1
+
+    def _about_table(self) -> Mapping[str, Any]:
+        content = self._notes.get("refresh", self.header)
+        return content if isinstance(content, dict) else {}
 
     @property
     def charges(self) -> int:
@@ -218,6 +277,11 @@ class Ledger:
             entries = [self._journal.entry(seq) for seq in sorted(self._pending)]
         return [_charge(entry) for entry in entries if entry is not None]
 
+    def unanswered(self) -> list[int]:
+        """The numbers of the charges without a record, of the table as it is now."""
+        with self._current():
+            return sorted(number for number in self._pending if number > self._refreshed)
+
     def charge_at(self, number: int) -> Charge | None:
         """The charge with this number, answered or not; None where that entry is no charge."""
         entry = self._journal.entry(number)
@@ -228,11 +292,17 @@ class Ledger:
         with self._current():
             if charge_id in self._pending or self.charge_at(charge_id) is None:
                 return None
-        return _record(charge_id, self._journal.record_of(charge_id))
+        found = self._journal.record_of(charge_id)
+        return None if found is not None and found.kind == "close" else _record(charge_id, found)
 
     def answered(self, after: int = 0) -> Iterator[tuple[Charge, Record]]:
-        """Every charge with its record, in the order of the records; only records after an entry where one is given."""
+        """Every charge with its record, in the order of the records; only records after an entry where one is given.
+
+        Those of earlier snapshots are among them: see `Charge.snapshot`.
+        """
         waiting: dict[int, Entry] = {}
+        with self._current():
+            pass  # what the releases promise is by all that is in the journal now
         for entry in self._journal.entries(after):
             if entry.kind == "charge":
                 waiting[entry.seq] = entry
@@ -248,23 +318,45 @@ class Ledger:
             return self._notes.get(kind)
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """What every guarantee says besides its promise: the "remark" of the last note of each kind that has one."""
-        with self._lock:
-            notes = [note for note in self._notes.values() if isinstance(note, dict)]
-        return tuple(str(note["remark"]) for note in notes if "remark" in note)
-
-    @property
     def guarantee(self) -> Guarantee:
-        """What the vault promises for everything that it releases, together; and where facts have made that more than
-        it was to be, what holds."""
-        with self._lock:
-            held = self.budget.promise(self._map.spent_max) if self._is_overdrawn else self.budget.guarantee
-        return replace(held, remarks=self.remarks)
+        """What holds for everything that was ever released, together, by all that is in the journal."""
+        with self._current():
+            return self._standing.guarantee(self._map.spent_max)
 
     def promise(self, units: int) -> Guarantee:
-        """What a release promises by itself that spends at most so many units at any point."""
-        return replace(self.budget.promise(units), remarks=self.remarks)
+        """What a release promises by itself that spends at most so many units at any point: by what the journal said
+        when it was last looked at, as it is before each answer."""
+        with self._lock:
+            return self._standing.promise(units, self._map.spent_max)
+
+    def promise_of(self, charge_id: int, receipt: Receipt) -> Guarantee | None:
+        """What a release promises by now; None where it is of another journal, or of entries that were lost."""
+        with self._current():
+            charge = self.charge_at(charge_id)
+            if charge is None or self._journal.receipt_at(receipt.seq) != receipt:
+                return None
+            return self.promise(charge.cost.peak)
+
+    def f_privacy(self, receipt: Receipt) -> FPrivacy | None:
+        """What a publication of rows promises by now that was begun with this receipt; None as in `promise_of`."""
+        with self._current():
+            return self._standing.f_privacy() if self._journal.receipt_at(receipt.seq) == receipt else None
+
+    def promised_so_far(self, units: int) -> list[Guarantee]:
+        """What a release promises, before each rollback that was accepted and now: what a folder may have stated."""
+        with self._current():
+            return [standing.promise(units, self._map.spent_max) for standing in self._standing.by_rollbacks()]
+
+    @property
+    def publications(self) -> tuple[int, ...]:
+        """The entries that began a publication of rows which was not withdrawn: finished, under way or cut off."""
+        with self._current():
+            return self._standing.rows
+
+    @property
+    def made_to_promise(self) -> Guarantee:
+        """What the vault was to promise when it was made."""
+        return Standing.of(self._own_budget).guarantee()
 
     @property
     def refreshed(self) -> int:
@@ -340,17 +432,28 @@ class Ledger:
         with self._lock:
             self._journal.close()
 
+    def accept_lost(self, seen: Receipt) -> None:
+        """Go on without the entries that led to a receipt, and note so; nothing where the journal has it.
+
+        From then on every guarantee counts a whole budget for what they may have spent, and for those of every branch
+        that was given up in them.
+        """
+        try:
+            self.check_receipt(seen)
+        except JournalRolledBack:
+            also = sorted(lost_receipts(self.vault_id) - self._standing.lost - {str(seen)})
+            self.note("rollback-accepted", {"seen": str(seen), **({"also": also} if also else {})})
+            keep_receipt(self.vault_id, self.head, even_if_older=True)
+            keep_lost(self.vault_id, self._standing.lost)
+
     def _check_last_receipt(self, accept_rollback: bool) -> None:
         seen = last_receipt(self.vault_id)
-        try:
-            if seen is not None:
-                self.check_receipt(seen)
-        except JournalRolledBack:
-            if not accept_rollback:
-                raise
-            self.note("rollback-accepted", {"seen": str(seen)})
-            keep_receipt(self.vault_id, self.head, even_if_older=True)
+        if seen is not None and accept_rollback:
+            self.accept_lost(seen)
+        elif seen is not None:
+            self.check_receipt(seen)
         keep_receipt(self.vault_id, self.head)
+        keep_lost(self.vault_id, self._standing.lost)
 
     @contextmanager
     def _current(self) -> Iterator[None]:
@@ -381,28 +484,34 @@ class Ledger:
 
     def _absorb(self) -> None:
         """Count the entries after the last one seen. On any failure the map stays as it was."""
-        spans, facts = [_Span(self.budget)], list(self._facts)
+        spans, facts, standing = [_Span(self.budget)], list(self._facts), self._standing
         last = None
         for entry in verified(self._journal.entries(self._head.seq), self._head):
             match entry.kind:
                 case "init":
                     self.header = entry.parsed()["content"]
+                    self._snapshot = _snapshot_in(self.header)
+                    standing = standing.after("init", entry.seq, self.header)
                 case "charge":
                     charge = _charge(entry)
                     spans[-1].charges.append((charge.cost, charge.by))
                     self._pending.add(entry.seq)
-                case "record" if entry.charge is not None:
+                case "record" | "close" if entry.charge is not None:
                     self._pending.discard(entry.charge)
                 case "refresh":
                     spans.append(_Span(spans[-1].budget, levelled=True))
                     self._notes["refresh"], self._refreshed = entry.parsed()["content"], entry.seq
+                    self._snapshot = _snapshot_in(entry.parsed()["content"])
+                    standing = standing.after("refresh", entry.seq, self._notes["refresh"])
                 case "fact":
                     fact = FactNote(entry.seq, self._refreshed, entry.parsed()["content"])
-                    spans.append(_Span(fact.lowered(self._own_budget, spans[-1].budget)))
+                    standing = standing.after_fact(fact)
+                    spans.append(_Span(standing.budget))
                     facts.append(fact)
                     self._notes["fact"] = fact.content
                 case note:
                     self._notes[note] = entry.parsed()["content"]
+                    standing = standing.after(note, entry.seq, self._notes[note])
             last = entry
         if last is None:
             return
@@ -414,7 +523,7 @@ class Ledger:
                 self._map.replay([cost for cost, _ in span.charges])
         except (ValueError, OverflowError):
             raise JournalCorrupt("the journal has charges that its domain cannot have; restore a backup") from None
-        self._head, self._facts = last.receipt, facts
+        self._head, self._facts, self._standing = last.receipt, facts, standing
         self._charges += sum(len(span.charges) for span in spans)
         for span in spans:
             if span.levelled:
@@ -430,10 +539,10 @@ class Ledger:
 
     def _forget(self) -> None:
         """Trust nothing in memory: the next look at the journal starts from its first entry."""
-        self.budget = self._own_budget
+        self.budget, self._standing = self._own_budget, Standing.of(self._own_budget)
         self._map = spend_map(self.domain, self.budget.limit)
         self._notes, self._facts, self._askers = {}, [], Askers(self.domain)
-        self._refreshed = 0
+        self._refreshed, self._snapshot = 0, None
         self._pending = set()
         self._charges = 0
         self._head = ORIGIN
@@ -461,10 +570,19 @@ def _body(content: Any, **more: Any) -> str:
     return canonical({"v": VERSION, "at": at, "content": content, **more})
 
 
+def _snapshot_in(content: Any) -> SnapshotId | None:
+    """What a header or a refresh names; None in journals of a version that took no snapshots."""
+    try:
+        return SnapshotId.from_json(content["snapshot"]) if "snapshot" in content else None
+    except (LookupError, TypeError, ValueError):
+        raise JournalCorrupt("the journal names a snapshot that cannot be read; restore it from a backup") from None
+
+
 def _charge(entry: Entry) -> Charge:
     body = entry.parsed()
     try:
-        return Charge(entry.seq, entry.receipt, Cost.from_json(body["cost"]), body["content"], body.get("by"))
+        cost, snapshot = Cost.from_json(body["cost"]), _snapshot_in(body)
+        return Charge(entry.seq, entry.receipt, cost, body["content"], snapshot, body.get("by"))
     except (LookupError, TypeError, ValueError):
         raise JournalCorrupt(f"entry {entry.seq} of the journal is no charge; restore it from a backup") from None
 
@@ -472,4 +590,8 @@ def _charge(entry: Entry) -> Charge:
 def _record(charge_id: int, entry: Entry | None) -> Record:
     if entry is None or entry.charge != charge_id:  # it was found by an index, which no hash covers
         raise JournalCorrupt(f"the journal cannot find the record of charge {charge_id}; restore it from a backup")
+    if entry.kind == "close":
+        raise Refreshed(
+            f"charge {charge_id} paid for a table that the vault is no longer over: it was closed unanswered"
+        )
     return Record(charge_id, entry.receipt, entry.parsed()["content"])

@@ -1,8 +1,9 @@
-"""THE GATE: the one place where sensitive rows are read: charge → read → noise → record → return."""
+"""THE GATE: the one place where sensitive rows are read: charge → read → noise → (time slot) → record → return."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
@@ -10,9 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.domain.domain import Domain
-from discreet.errors import ArchiveError, EngineError, JournalCorrupt, JournalError, UnsupportedQuery
+from discreet.errors import (
+    ArchiveError,
+    DiscreetError,
+    EngineError,
+    JournalCorrupt,
+    JournalError,
+    Refreshed,
+    UnsupportedQuery,
+)
 from discreet.ledger.asker import Asker
 from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits, require_production
 from discreet.noise.law import Noise
 from discreet.query.plan import Measurement, Plan
@@ -21,9 +31,11 @@ from discreet.query.residual import require_residual, residual_of
 from discreet.release.archive import Archive, Array
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
 from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
+from discreet.release.slots import Slots
+from discreet.release.underway import FOLDER, Underway
 
 if TYPE_CHECKING:
-    from discreet.table.table import Table
+    from discreet.release.own_table import Table
 
 RELEASE_CELLS = 1 << 29
 """A plan with more numbers than this is refused before anything is spent."""
@@ -34,29 +46,65 @@ class Gate:
     """Binds table, ledger, bits and archive. `measure` is the reader; nothing else in Discreet reads rows."""
 
     domain: Domain
-    table: "Callable[[], Table]"
-    """Opens the table and checks that it is the vault's own; called before anything is charged."""
+    _table: "Callable[[], Table]"
+    """Opens what the journal says that the vault is over; called before anything is charged."""
     ledger: Ledger
     archive: Archive
     bits: Bits
     asker: Asker | None = None
     """Whom charges are for, where a vault has several users."""
+    slots: Slots = field(default_factory=Slots)
+    """When answers are recorded; from then on they are everybody's, and not before."""
 
-    def measure(self, plan: Plan) -> Release:
+    @property
+    def underway(self) -> Underway:
+        """Who measures what on this machine now."""
+        return Underway(self.archive.folder.parent / FOLDER, self.slots.ending)
+
+    def measure(self, plan: Plan, decided_on: SnapshotId | None = None) -> Release:
         """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
 
-        Whether it is refused depends on the domain, the plan and the ledger only.
+        Whether it is refused depends on the domain, the plan and the ledger only. A plan that was made from what is
+        known of a snapshot is measured on that one, or raises Refreshed and spends nothing.
         """
         require_production(self.bits)
         self._require_measurable(plan)
-        table = self.table()
-        charge = self.ledger.charge(plan.cost(self.domain, self.ledger.budget), plan.condensed(), self.asker)
+        table = self._ready(plan)
+        if decided_on is not None and decided_on != table.id:
+            raise Refreshed("the vault was refreshed in the meantime; nothing was spent on this: ask again")
+        cost = plan.cost(self.domain, self.ledger.budget)
+        charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
         return self._answer(charge, plan, table)
 
     def complete(self, charge: Charge) -> Release:
-        """Finish a charge whose answer was never recorded, with the same plan and no further charge."""
+        """Finish a charge whose answer was never recorded, with the same plan and no further charge.
+
+        Only one that paid for the table as it is now; others raise Refreshed, and `close` closes them.
+        """
         require_production(self.bits)
-        return self._answer(charge, Plan.from_json(charge.plan), self.table())
+        plan = Plan.from_json(charge.plan)
+        table = self._ready(plan)
+        if charge.snapshot != table.id:
+            raise Refreshed(
+                f"charge {charge.id} paid for a table that the vault is no longer over; it is not answered, and what "
+                "it spent stays spent: ask anew"
+            )
+        return self._answer(charge, plan, table)
+
+    def _ready(self, plan: Plan) -> "Table":
+        """The table, opened and found as the journal knows it. Nothing is charged yet, and no row is looked at."""
+        try:
+            table = self._table()
+            table.require(_reads(plan))
+        except DiscreetError:
+            raise
+        except Exception:
+            raise EngineError("the table could not be opened; nothing was spent: is there memory for it?") from None
+        return table
+
+    def warm(self) -> None:
+        """Open the table, so that nobody waits for that later."""
+        self._table()
 
     def settle(self) -> None:
         """Remove draws that were never released and whose charge has its answer: a process was killed over them."""
@@ -77,15 +125,16 @@ class Gate:
         return self._released(charge, plan, units, record)
 
     def _answer(self, charge: Charge, plan: Plan, table: "Table") -> Release:
-        units = self._draw(plan, table, charge)
-        try:
-            mine = self.archive.save(charge.id, units)
-        except ArchiveError:
-            # Whoever completed the charge in the meantime has cleared this draw away: theirs is the answer.
-            recorded = self.ledger.recorded(charge.id)
-            if recorded is None:
-                raise
-            return self.recall(charge, recorded)
+        with self._in_slot(charge):
+            units = self._draw(plan, table, charge)
+            try:
+                mine = self.archive.save(charge.id, units)
+            except ArchiveError:
+                # Whoever completed the charge in the meantime has cleared this draw away: theirs is the answer.
+                recorded = self.ledger.recorded(charge.id)
+                if recorded is None:
+                    raise
+                return self.recall(charge, recorded)
         try:
             record = self.ledger.record(charge.id, mine)
         except JournalError as error:
@@ -94,6 +143,16 @@ class Gate:
         self.archive.settle(charge.id, record.body)
         # Somebody else may have completed the same charge first: that answer is the only one.
         return self._released(charge, plan, units, record) if record.body == mine else self.recall(charge, record)
+
+    @contextmanager
+    def _in_slot(self, charge: Charge) -> Iterator[None]:
+        """What is done in here, and what goes wrong, is seen after a whole number of slots since the charge."""
+        since = self.slots.clock()
+        try:
+            yield
+        finally:
+            if not self.slots.wait(since):
+                raise EngineError(f"the server is ending before the answer's time slot is over; {_stands(charge)}")
 
     def _released(self, charge: Charge, plan: Plan, units: list[Array], record: Record) -> Release:
         answers = [
@@ -106,9 +165,8 @@ class Gate:
     def _draw(self, plan: Plan, table: "Table", charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
         try:
-            queries = [_read_for(measurement.query) for measurement in plan.measurements]
-            exact = table.evaluate(queries)
-            return self._noisy(plan.measurements, exact)
+            own = replace(self, bits=self.bits.for_release(charge.receipt.hash))
+            return own._noisy(plan.measurements, table.evaluate(_reads(plan)))
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 
@@ -149,6 +207,10 @@ class Gate:
 
 def _stands(charge: Charge) -> str:
     return f"charge {charge.id} stands, and `discreet ledger complete` finishes it without a further charge"
+
+
+def _reads(plan: Plan) -> list[Count | Sum | SubsetCount]:
+    return [_read_for(measurement.query) for measurement in plan.measurements]
 
 
 def _read_for(query: Query) -> Count | Sum | SubsetCount:

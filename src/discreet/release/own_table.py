@@ -1,58 +1,89 @@
-"""The one table that a vault reads: opened when it is first needed, and recognised before each reading."""
+"""The one table that a vault reads: the snapshot that its journal names."""
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from discreet.domain.domain import Domain
-from discreet.errors import TableError
+from discreet.errors import TableError, UnsupportedQuery, VaultError
 from discreet.ledger.ledger import Ledger
-from discreet.progress import Progress, silent
+from discreet.ledger.snapshot import SnapshotId, snapshot_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy import int64
+    from numpy.typing import NDArray
+
+    from discreet.query.query import Count, SubsetCount, Sum
     from discreet.table.roster import Roster
-    from discreet.table.table import Table
+    from discreet.table.snapshot import Snapshot
+
+
+class Table(Protocol):
+    """What the gate reads: a snapshot, or rows that stay where they are."""
+
+    @property
+    def id(self) -> SnapshotId: ...
+
+    def require(self, queries: "Sequence[Count | Sum | SubsetCount]") -> None:
+        """Raise unless these can be read, and are of what the journal names. Called before anything is charged."""
+
+    def evaluate(self, queries: "Sequence[Count | Sum | SubsetCount]") -> "list[NDArray[int64]]":
+        """The exact answers."""
 
 
 @dataclass
 class OwnTable:
-    """Opens the table that the journal knows by its fingerprint, and again after a refresh, whoever made it."""
+    """Opens what the journal names, and again after a refresh, whoever made it."""
 
-    locate: Callable[[], object]
+    home: Path
     domain: Domain
     ledger: Ledger
     key: Callable[[], bytes]
-    progress: Progress = silent
+    locate: Callable[[], object]
+    """Where the source is; asked for rows that are read live."""
     roster: "Callable[[], Roster] | None" = None
     """Where the vault answers about a roster."""
-    _opened: "Table | None" = None
-    _accepted: str = ""
+    _opened: Table | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def verified(self) -> "Table":
-        """The table, if it is the one that the vault was made for or that was accepted since."""
-        accepted = str((self.ledger.latest("refresh") or self.ledger.header)["fingerprint"])
+    def current(self) -> Table:
+        """The table that a charge pays for now."""
+        id = self.ledger.snapshot
+        if id is None:
+            raise VaultError(
+                "this vault was made by an earlier version, and has no snapshot of its table yet; nothing was spent: "
+                "`discreet refresh` takes one, and keeps all spending"
+            )
         with self._lock:
-            if self._opened is not None and self._accepted == accepted:
-                with suppress(TableError):  # it may have moved since, and be in its new place unchanged
-                    self._opened.verify(accepted, self.key())
-                    return self._opened
-            opened = self.open()
-            opened.verify(accepted, self.key())
-            self._opened, self._accepted = opened, accepted
-            return opened
+            if self._opened is None or self._opened.id != id:
+                self._opened = self._live(id) if self.ledger.is_live else self._snapshot(id)
+            return self._opened
 
-    def open(self) -> "Table":
-        """The table as it is now, whether it was accepted or not."""
-        from discreet.table.engine import FRAME  # engines take long to import, and what is public needs none
-        from discreet.table.table import open_table
-        from discreet.table.unit import Unit
+    def snapshot(self) -> "Snapshot":
+        """The same, for what needs the rows themselves."""
+        from discreet.table.snapshot import Snapshot
 
-        table = self.locate()
-        if isinstance(table, str) and table == FRAME:
-            raise TableError("this vault's table is a data frame; hand it over: Vault.open(path, table=frame)")
-        unit = self.ledger.header.get("unit")
-        roster = None if self.roster is None else self.roster()
-        return open_table(table, self.domain, unit and Unit.from_json(unit), self.key(), self.progress, roster)
+        table = self.current()
+        if not isinstance(table, Snapshot):
+            raise UnsupportedQuery(
+                "this vault's rows are read live, where they are; take a snapshot: `discreet refresh`"
+            )
+        return table
+
+    def _snapshot(self, id: SnapshotId) -> Table:
+        from discreet.table.snapshot import open_snapshot
+
+        return open_snapshot(snapshot_folder(self.home, id), self.domain, id, self.key(), self.roster)
+
+    def _live(self, id: SnapshotId) -> Table:
+        from discreet.table.live import LiveTable
+        from discreet.table.open import open_source
+
+        source = open_source(self.locate())
+        if source.live is None:
+            raise TableError("this vault's rows are read live, and its source is no plain table any more; `refresh` it")
+        return LiveTable(id, self.domain, source, source.live, self.key())

@@ -10,20 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import duckdb
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, EngineError, JournalError, VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits, require_production
+from discreet.release.own_table import OwnTable
 from discreet.table.arrange import held_rows
-from discreet.table.table import Table
 
 NOTE = "buckets"
-WHAT = "F'-privacy, not differential privacy"
 
 Array = NDArray[np.int64]
 Json = dict[str, Any]
@@ -31,6 +28,11 @@ Json = dict[str, Any]
 
 class Rows(Protocol):
     """What a publisher may do with rows: count them, have them ordered, numbered and written. See `HeldRows`."""
+
+    @property
+    def bits(self) -> Bits:
+        """The random bits of this publication, and of no other."""
+        ...
 
     def counts(self, name: str) -> Array: ...
 
@@ -51,7 +53,7 @@ class Rows(Protocol):
 class RowGate:
     """Binds the table, the ledger and the bits for releases of rows. For the custodian: its errors speak of counts."""
 
-    table: Callable[[], Table]
+    table: OwnTable
     ledger: Ledger
     bits: Bits
 
@@ -61,56 +63,34 @@ class RowGate:
         """Journal the request, read, write, record. `write` makes the folder, or raises and leaves nothing behind; what
         it returns is recorded. A second publication is refused unless it is wanted `again`: limits do not compose."""
         require_production(self.bits)
-        before = publications(self.ledger)
+        before = self.ledger.publications
         if before and not again:
             raise VaultError(
                 f"microdata of this vault was published before, or begun (entry {before[-1]}). Limits hold for one "
                 "publication: who meets a person in two buckets strikes out what is not in both. Publish it again only "
                 "if the first never left your hands (again)"
             )
-        table = self.table()
-        begun = self.ledger.note(NOTE, {"state": "begun", "request": request, "remark": _remark(len(before) + 1)})
+        snapshot = self.table.snapshot()
+        begun = self.ledger.note(NOTE, {"state": "begun", "request": request}, snapshot.id)
         try:
-            with held_rows(table, names, self.bits) as rows:
-                written = write(rows, begun)
+            rows = held_rows(snapshot.rows, names, self.bits.for_release(begun.hash))
+            written = write(rows, begun)
         except DiscreetError:
             self._withdraw(begun)
             raise
-        except (duckdb.Error, pa.ArrowException, OSError, MemoryError):
+        except Exception:
             self._withdraw(begun)
-            # An engine's own words may quote a row.
+            # A library's own words may quote a row.
             raise EngineError(
                 "the rows could not be arranged and nothing was published; is there memory and space for them?"
             ) from None
-        remark = _remark(len(publications(self.ledger)))
         try:
-            return self.ledger.note(NOTE, {"state": "published", "begun": begun.seq, **written, "remark": remark})
+            return self.ledger.note(NOTE, {"state": "published", "begun": begun.seq, **written})
         except JournalError as error:
             why = str(error).partition(";")[0]
             there = "the folder is there and whole, and every guarantee has said so since it was begun"
             raise type(error)(f"{why}; but {there}") from None
 
     def _withdraw(self, begun: Receipt) -> None:
-        """Note that nothing came of it. Guarantees say what earlier publications left to be said."""
-        others = len(publications(self.ledger)) - 1
-        remark = {"remark": _remark(others)} if others else {}
-        self.ledger.note(NOTE, {"state": "withdrawn", "begun": begun.seq, **remark})
-
-
-def publications(ledger: Ledger) -> list[int]:
-    """The entries that began a publication which was not withdrawn: finished, under way or cut off."""
-    begun: list[int] = []
-    for entry in ledger.entries():
-        if entry.kind == NOTE:
-            content = entry.parsed()["content"]
-            if content["state"] == "begun":
-                begun.append(entry.seq)
-            elif content["state"] == "withdrawn":
-                begun.remove(content["begun"])
-    return begun
-
-
-def _remark(times: int) -> str:
-    often = "microdata was published in buckets" if times == 1 else f"microdata was published in buckets {times} times"
-    together = "" if times == 1 else ", with limits that do not hold together"
-    return f"{often}: {WHAT}{together}"
+        """Note that nothing came of it."""
+        self.ledger.note(NOTE, {"state": "withdrawn", "begun": begun.seq})

@@ -1,213 +1,277 @@
-"""From a column's value to its code, as an engine's expression.
+"""From a column's values to codes: one way for every source, total and canonical.
 
-Every expression is total on every engine: casts that fail give a missing value, NaN is missing, a comparison never
-raises. So no row can make a query fail, and a mismatch of values is never reported: only names and types are checked.
+Whatever a source holds arrives here as Arrow, and NumPy does the rest: no engine's casts, collations or comparisons
+decide what a value is. Text is compared by its bytes. Every value has a code or none, and none makes anything fail:
+bytes that are not UTF-8 are text that no domain declares, NaN is missing, infinities lie outside, −0.0 is 0.
+
+A mismatch of values is never reported, only one of names and types.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
-import ibis
-import ibis.expr.datatypes as dt
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.domain import Domain
-from discreet.errors import DomainError, UnsupportedQuery
+from discreet.errors import DomainError
 from discreet.query.query import grain_of
-from discreet.table.dialect import Dialect
-from discreet.table.number import as_double, is_missing
+from discreet.table.layout import has_units
 
-PEOPLE = "people"
+Codes = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
-
-def code_column(name: str) -> str:
-    """The coded table's column for an attribute: its code."""
-    return f"code_{name}"
-
-
-def units_column(name: str) -> str:
-    """The coded table's column for a summable Bins attribute: its value, in whole grains."""
-    return f"units_{name}"
+NO_CODE = -1
+"""Stands for a value without a code: its row is not in the population."""
+NUMBER = re.compile(rb" *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})? *")
+INFINITE = re.compile(rb" *[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])? *")
+LONGEST_NUMBER = 1000
+"""A text that is longer than this is no number that somebody wrote."""
+EPOCH = date(1970, 1, 1)
 
 
-def coded(table: Any, domain: Domain, dialect: Dialect, **also: Any) -> Any:
-    """The population as codes: an Ibis table with a column for each attribute, rows without a code left out.
+@dataclass(frozen=True)
+class Coded:
+    """The codes of one column of a batch and, where the attribute can be summed in grains, its amounts."""
 
-    `also` are further columns, by the names that they get.
-    """
-    columns = dict(also)
-    for attribute in domain.attributes:
-        value = _value(_column(table, attribute), attribute, dialect)
-        columns[code_column(attribute.name)] = _code(value, attribute, dialect).cast(_code_type(attribute))
-        if isinstance(attribute, Bins) and _summable(attribute):
-            columns[units_column(attribute.name)] = _units(value, attribute)
-    return _population(table.select(**columns), domain.attributes)
+    codes: Codes
+    units: Codes | None
 
 
-def counted(table: Any, domain: Domain, names: Sequence[str], dialect: Dialect) -> Any:
-    """The same population as bags: codes of these attributes, and how many rows have them in the column PEOPLE.
-
-    Columns that store one value for each code, or nearly so, are grouped as they are and their groups coded: an engine
-    without vectors codes a row more slowly than it counts it. A bag may be in several pieces.
-    """
-    attributes = [domain[name] for name in names]
-    rest = [a for a in domain.attributes if a not in attributes and not a.total]
-    rows = table.filter([_belongs(_column(table, a), a, dialect) for a in rest]) if rest else table
-    stored = {f"stored_{a.name}": _as_stored(_column(rows, a), a, dialect) for a in attributes}
-    groups = rows.group_by(**stored).aggregate(**{PEOPLE: rows.count()})
-    columns = {}
-    for attribute in attributes:
-        code = groups[f"stored_{attribute.name}"]
-        if _is_plain(table[attribute.name], attribute):
-            code = _code(_value(code, attribute, dialect), attribute, dialect)
-        # A condition on a code must not move before the count: it would be computed for each row.
-        columns[code_column(attribute.name)] = ibis.cases((groups[PEOPLE] > 0, code.cast(_code_type(attribute))))
-    return _population(groups.select(**columns, **{PEOPLE: groups[PEOPLE]}), attributes)
+Coder = Callable[[pa.Array], Coded]
 
 
-def _is_plain(column: Any, attribute: Attribute) -> bool:
-    """Whether the column has about as many values as the attribute has codes."""
-    return isinstance(attribute, Category) or (isinstance(attribute, Integer) and column.type().is_integer())
+def coders(types: Callable[[str], pa.DataType], domain: Domain) -> dict[str, Coder]:
+    """A coder for each attribute, by the type of its column. Raises DomainError where one does not suit the other."""
+    return {attribute.name: _coder(attribute, types(attribute.name)) for attribute in domain.attributes}
 
 
-def _as_stored(column: Any, attribute: Attribute, dialect: Dialect) -> Any:
-    if _is_plain(column, attribute):
-        return column
-    return _code(_value(column, attribute, dialect), attribute, dialect)
-
-
-def _belongs(column: Any, attribute: Attribute, dialect: Dialect) -> Any:
-    """Whether a row has a code, in the words that are fastest to evaluate."""
-    value = _value(column, attribute, dialect)
-    if isinstance(attribute, Category):
-        known = value.isin(list(attribute.values))
-    elif attribute.outside == "clamp":
-        known = ~is_missing(value)
-    elif isinstance(attribute, Integer) and value.type().is_integer():
-        known = value.between(attribute.low, attribute.high)
-    else:
-        return _code(value, attribute, dialect).notnull()
-    return known | is_missing(value) if attribute.null else known
-
-
-def _population(everyone: Any, attributes: Sequence[Attribute]) -> Any:
-    has_code = [everyone[code_column(a.name)].notnull() for a in attributes if not a.total]
-    return everyone.filter(has_code) if has_code else everyone
-
-
-def _column(table: Any, attribute: Attribute) -> Any:
-    if attribute.name not in table.columns:
-        raise DomainError(f"the table has no column {attribute.name!r}; its columns are {', '.join(table.columns)}")
-    return table[attribute.name]
-
-
-def _value(column: Any, attribute: Attribute, dialect: Dialect) -> Any:
-    """The column as the attribute's kind reads it: text for categories, numbers for the others."""
-    kind = column.type()
-    if isinstance(attribute, Category):
-        if not is_categorical(kind):
-            raise DomainError(_mismatch(attribute, kind, "text, whole numbers, booleans or dates"))
-        return column.cast("string")
-    if kind.is_integer() and isinstance(attribute, Integer):
-        return _signed(column)
-    if not (kind.is_numeric() and not kind.is_boolean()) and not kind.is_string():
-        raise DomainError(_mismatch(attribute, kind, "numbers, or text that holds numbers"))
-    return as_double(column, dialect)
-
-
-def _signed(column: Any) -> Any:
-    """Whole numbers in 64 bits with a sign; those beyond are the largest, which lies outside every domain."""
-    if column.type() != dt.uint64:
-        return column.cast("int64")
-    largest = ibis.literal(2**63 - 1, "uint64")
-    return ibis.cases((column > largest, largest), else_=column).cast("int64")
-
-
-def is_categorical(kind: Any) -> bool:
+def is_categorical(kind: pa.DataType) -> bool:
     """Whether a column of this type can be a category: its values have one spelling each."""
-    return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date())
+    types = pa.types
+    return bool(is_text(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_date(kind))
 
 
-def _mismatch(attribute: Attribute, kind: Any, wanted: str) -> str:
-    return f"column {attribute.name!r} is {kind}, but the domain says {attribute.kind}, which needs {wanted}"
+def is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def _code(value: Any, attribute: Attribute, dialect: Dialect) -> Any:
-    missing = _constant(attribute.null_code if attribute.null else attribute.other_code)
-    match attribute:
-        case Category():
-            position = dialect.position(value, list(attribute.values)).nullif(-1)
-            code = position if attribute.other_code is None else position.fill_null(attribute.other_code)
-            return ibis.cases((value.isnull(), missing), else_=code)
-        case Integer(low=low, high=high):
-            return _numeric_code(value, attribute, missing, value < low, value > high, _steps(value, attribute))
-        case Bins(edges=edges):
-            below = ibis.literal(False) if edges[0] is None else value < float(edges[0])
-            above = ibis.literal(False) if edges[-1] is None else value >= float(edges[-1])
-            return _numeric_code(value, attribute, missing, below, above, _bin(value, attribute))
-    raise DomainError(f"{attribute.name}: a kind that this version does not know")
+def is_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    return any(is_it(kind) for is_it in (types.is_string, types.is_large_string, types.is_string_view, types.is_null))
 
 
-def _constant(code: int | None) -> Any:
-    """A code that an engine reads as 64 bits; None is no code."""
-    return ibis.null("int64") if code is None else ibis.literal(code, "int64")
+def stored_type(kind: pa.DataType) -> pa.DataType:
+    """The type of a column's values: a dictionary is how they are stored, not what they are."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _numeric_code(value: Any, attribute: Attribute, missing: Any, below: Any, above: Any, inside: Any) -> Any:
-    first, last = (0, attribute.cells - 1) if attribute.outside == "clamp" else (attribute.other_code,) * 2
-    return ibis.cases((is_missing(value), missing), (below, _constant(first)), (above, _constant(last)), else_=inside)
+def type_in_words(kind: pa.DataType) -> str:
+    return "text" if is_text(kind) else str(kind)
 
 
-def _steps(value: Any, attribute: Integer) -> Any:
+def as_bytes(column: pa.Array) -> pa.Array:
+    """Text as the bytes that it is stored in."""
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), pa.large_binary())
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    return column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary())
+
+
+def _coder(attribute: Attribute, kind: pa.DataType) -> Coder:
+    stored = stored_type(kind)
+    if isinstance(attribute, Category):
+        if not is_categorical(stored):
+            raise DomainError(_mismatch(attribute, stored, "text, whole numbers, booleans or dates"))
+        plain = _category_coder(attribute, stored)
+    else:
+        if not (is_number(stored) or is_text(stored)):
+            raise DomainError(_mismatch(attribute, stored, "numbers, or text that holds numbers"))
+        plain = _number_coder(attribute, stored)
+    return _by_dictionary(plain) if pa.types.is_dictionary(kind) or _is_spelt(attribute, stored) else plain
+
+
+def _mismatch(attribute: Attribute, kind: pa.DataType, wanted: str) -> str:
+    found = f"column {attribute.name!r} is {type_in_words(kind)}"
+    return f"{found}, but the domain says {attribute.kind}, which needs {wanted}"
+
+
+def _is_spelt(attribute: Attribute, kind: pa.DataType) -> bool:
+    """Whether values are read one by one, so that it pays to read each spelling once."""
+    return not isinstance(attribute, Category) and (is_text(kind) or pa.types.is_decimal(kind))
+
+
+def _by_dictionary(plain: Coder) -> Coder:
+    """Codes the distinct values, and then the rows by what they point at."""
+
+    def code(column: pa.Array) -> Coded:
+        spellings, places = distinct_values(column)
+        # One more entry, a missing one, for rows that point nowhere.
+        coded = plain(pa.concat_arrays([spellings, pa.nulls(1, spellings.type)]))
+        return Coded(coded.codes[places], None if coded.units is None else coded.units[places])
+
+    return code
+
+
+def distinct_values(column: pa.Array) -> tuple[pa.Array, Codes]:
+    """The distinct values of a column, and which one each row has; -1, the last, where it has none."""
+    if not pa.types.is_dictionary(column.type):
+        if pa.types.is_decimal(column.type) and column.type.bit_width < 128:  # Arrow makes no dictionary of these
+            column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
+        column = column.dictionary_encode()
+    return column.dictionary, column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+
+
+def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
+    values, codes = _declared(attribute, kind)
+    missing, outside = _missing(attribute), _or_none(attribute.other_code)
+
+    def code(column: pa.Array) -> Coded:
+        stored = as_bytes(column) if is_text(kind) else column
+        found = pc.index_in(stored, value_set=values.cast(stored.type)).fill_null(len(values))
+        coded = np.append(codes, outside)[found.to_numpy(zero_copy_only=False)]
+        return Coded(np.where(_is_null(column), missing, coded), None)
+
+    return code
+
+
+def _declared(attribute: Category, kind: pa.DataType) -> tuple[pa.Array, Codes]:
+    """The declared values as a column stores them, and their codes. Those that it cannot store are nobody's."""
+    read = {text: value for text in attribute.values if (value := _stored_value(text, kind)) is not None}
+    stored = pa.large_binary() if is_text(kind) else pa.date32() if pa.types.is_date(kind) else kind
+    return pa.array(list(read.values()), stored), np.array([attribute.code(text) for text in read], np.int64)
+
+
+def _stored_value(text: str, kind: pa.DataType) -> object:
+    """The one value of a type that is written like this, None where there is none."""
+    types = pa.types
+    if is_text(kind):
+        return text.encode()
+    if types.is_boolean(kind):
+        return {"true": True, "false": False}.get(text)
+    if types.is_date(kind):
+        try:
+            return (date.fromisoformat(text) - EPOCH).days if len(text) == len("1970-01-01") else None
+        except ValueError:
+            return None
+    if re.fullmatch("0|-?[1-9][0-9]{0,19}", text):
+        lowest = 0 if types.is_unsigned_integer(kind) else -(1 << kind.bit_width - 1)
+        return int(text) if lowest <= int(text) < lowest + (1 << kind.bit_width) else None
+    return None
+
+
+def _number_coder(attribute: Attribute, kind: pa.DataType) -> Coder:
+    read = _reader(kind)
+    if isinstance(attribute, Integer):
+        return lambda column: Coded(_integer_codes(attribute, *read(column)), None)
+    assert isinstance(attribute, Bins)
+    summed = has_units(attribute)
+
+    def code(column: pa.Array) -> Coded:
+        numbers, missing = read(column)
+        doubles = numbers.astype(np.float64)
+        codes = _bin_codes(attribute, doubles, missing)
+        return Coded(codes, _units(attribute, doubles, codes) if summed else None)
+
+    return code
+
+
+def _reader(kind: pa.DataType) -> Callable[[pa.Array], tuple[NDArray[Any], Flags]]:
+    """Reads a column as numbers (64-bit integers or doubles), and says which are missing; those are 0."""
+
+    def read(column: pa.Array) -> tuple[NDArray[Any], Flags]:
+        if is_text(kind):
+            numbers: NDArray[Any] = np.array([_parsed(text) for text in as_bytes(column).to_pylist()], np.float64)
+        elif pa.types.is_decimal(kind):
+            numbers = np.array([_nearest(value) for value in column.to_pylist()], np.float64)
+        elif pa.types.is_integer(kind):
+            plain = column.fill_null(0).to_numpy(zero_copy_only=False)
+            # Beyond 63 bits everything is the largest number, which lies outside every domain.
+            numbers = np.minimum(plain, np.uint64(2**63 - 1)).astype(np.int64) if plain.dtype == np.uint64 else plain
+        else:
+            numbers = column.fill_null(np.nan).to_numpy(zero_copy_only=False).astype(np.float64)
+        if not np.issubdtype(numbers.dtype, np.floating):
+            return numbers, _is_null(column)
+        missing = np.isnan(numbers)
+        return np.where(missing, 0.0, numbers), missing
+
+    return read
+
+
+def numbers_in(text: pa.Array) -> pa.Array:
+    """Numbers that a database wrote as text, of any length, as doubles; each spelling is read once."""
+    entries = text.dictionary_encode()
+    numbers = pa.array([float(value) for value in as_bytes(entries.dictionary).to_pylist()], pa.float64())
+    return numbers.take(entries.indices)
+
+
+def _parsed(text: bytes | None) -> float:
+    """Text as a double where it is written as people write numbers; NaN where it is not."""
+    if text is None or len(text) > LONGEST_NUMBER or not (NUMBER.fullmatch(text) or INFINITE.fullmatch(text)):
+        return np.nan
+    return float(text)
+
+
+def _nearest(value: Decimal | None) -> float:
+    return np.nan if value is None else float(value)
+
+
+def _is_null(column: pa.Array) -> Flags:
+    if not column.null_count:
+        return np.zeros(len(column), np.bool_)
+    flags: Flags = column.is_null().to_numpy(zero_copy_only=False)
+    return flags
+
+
+def _missing(attribute: Attribute) -> int:
+    return _or_none(attribute.null_code if attribute.null else attribute.other_code)
+
+
+def _or_none(code: int | None) -> int:
+    return NO_CODE if code is None else code
+
+
+def _integer_codes(attribute: Integer, numbers: NDArray[Any], missing: Flags) -> Codes:
     """Whole steps above `low`. A number between two whole ones is outside; clamped, it goes to the lower."""
-    # Within the range first: the steps then fit their type, whether or not an engine computes them for every row.
-    inside = ibis.greatest(ibis.least(value, attribute.high), attribute.low)
-    if value.type().is_integer():
-        return inside - attribute.low
-    whole = inside.floor()
-    steps = whole.cast("int64") - attribute.low
-    if attribute.outside == "clamp":
-        return steps
-    return ibis.cases((inside != whole, _constant(attribute.other_code)), else_=steps)
+    clamped = attribute.outside == "clamp"
+    inside = np.clip(
+        numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64), attribute.low, attribute.high
+    )
+    whole = np.floor(inside) if inside.dtype.kind == "f" else inside
+    codes = whole.astype(np.int64) - attribute.low
+    if not clamped:
+        codes[(inside != numbers) | (inside != whole)] = _or_none(attribute.other_code)
+    codes[missing] = _missing(attribute)
+    return codes
 
 
-def _bin(value: Any, attribute: Bins) -> Any:
-    ends = enumerate(attribute.edges[1:-1])
-    inner = [(value < float(edge), _constant(code)) for code, edge in ends if edge is not None]
-    last = _constant(attribute.cells - 1)
-    return ibis.cases(*inner, else_=last) if inner else last
+def _bin_codes(attribute: Bins, numbers: NDArray[np.float64], missing: Flags) -> Codes:
+    low, *inner, high = (None if edge is None else float(edge) for edge in attribute.edges)
+    codes = np.searchsorted(np.array(inner, np.float64), numbers, side="right")
+    if attribute.outside != "clamp":
+        outside = np.zeros(numbers.size, np.bool_)
+        if low is not None:
+            outside |= numbers < low
+        if high is not None:
+            outside |= numbers >= high
+        codes[outside] = _or_none(attribute.other_code)
+    codes[missing] = _missing(attribute)
+    return codes
 
 
-def _code_type(attribute: Attribute) -> Any:
-    """The narrowest type that every engine has and that holds the attribute's codes."""
-    return dt.int8 if attribute.size <= 2**7 else dt.int16 if attribute.size <= 2**15 else dt.int64
-
-
-def row_bytes(domain: Domain) -> int:
-    """What a row takes in the coded table."""
-    codes = sum(int(_code_type(attribute).nbytes) for attribute in domain.attributes)
-    return codes + 8 * sum(isinstance(a, Bins) and _summable(a) for a in domain.attributes)
-
-
-def _summable(attribute: Bins) -> bool:
-    try:
-        return grain_of(attribute) > 0
-    except UnsupportedQuery:
-        return False
-
-
-def _units(value: Any, attribute: Bins) -> Any:
-    """The value clamped to the declared range, in whole grains; missing and other values add nothing."""
-    low, *_, high = [float(edge) for edge in attribute.edges if edge is not None]
-    clamped = ibis.cases((value < low, low), (value > high, high), else_=value)
-    units = _rounded(clamped / float(grain_of(attribute))).cast("int64")
-    outside = ((value < low) | (value >= high)) & ibis.literal(attribute.outside == "other")
-    return ibis.cases((is_missing(value) | outside, _constant(0)), else_=units)
-
-
-def _rounded(value: Any) -> Any:
-    """The nearest whole number, halves away from zero; engines' own functions differ there."""
-    size = value.abs()
-    whole = size.floor()
-    nearest = ibis.cases((size - whole >= 0.5, whole + 1.0), else_=whole)
-    return ibis.cases((value < 0.0, -nearest), else_=nearest)
+def _units(attribute: Bins, numbers: NDArray[np.float64], codes: Codes) -> Codes:
+    """Values clamped to the declared range, in whole grains, halves away from zero. What has no bin adds nothing."""
+    low, *_, high = (float(edge) for edge in attribute.edges if edge is not None)
+    grains = np.clip(numbers, low, high) / float(grain_of(attribute))
+    size = np.abs(grains)
+    whole = np.floor(size)
+    units = np.copysign(whole + (size - whole >= 0.5), grains).astype(np.int64)
+    return np.where((codes >= 0) & (codes < attribute.cells), units, 0)

@@ -1,50 +1,227 @@
-"""CSV files as text columns: names from the header, nothing guessed from the rows.
+"""CSV files: names from the header, every value as the bytes that are written, and one line is one row.
 
-A line that is not CSV or not UTF-8 is left out, one with too few fields is filled with missing values, and fields too
-many are ignored: no line makes a query fail. The rows of the population are those that this reader makes of the file.
+Whatever is in a line, it is that row and touches no other: fields too few are missing, fields too many are ignored, a
+quote inside a value is part of it, and bytes that are not UTF-8 are a value like any other. An empty line is no row.
+Only where a line cannot be told from the next (a quote is left open, or a carriage return stands by itself) is the file
+refused, when it is taken in, and the refusal names the line and nothing that is in it.
 """
 
 import csv
 import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
 
 from discreet.errors import TableError
-from discreet.table.literal import quoted, quoted_paths
+from discreet.table.paths import files_of, stamp_of
+from discreet.table.source import Source, Told, unreadable
 
 HEADER_BYTES = 1 << 20
-OPTIONS = (
-    "header = true, auto_detect = false, quote = '\"', escape = '\"', ignore_errors = true, null_padding = true, "
-    "strict_mode = false, parallel = false"  # what a line becomes must not depend on where a thread began to read
-)
+BLOCK_BYTES = 1 << 24
+LONGEST_LINE = 1 << 30
+"""A longer line is no row that somebody wrote; Arrow takes less than twice as much."""
+MARK = b"\xef\xbb\xbf"
+QUOTE, NEWLINE, RETURN = b'"\n\r'
+
+Bytes = NDArray[np.uint8]
+Places = NDArray[np.int64]
 
 
-def read_csv_text(files: list[str]) -> str:
-    """DuckDB's reader of files with one and the same header, every value as text."""
+def open_csv(path: str) -> Source:
+    """Open files with one and the same header. Their first lines are read only."""
+    files = files_of(path)
     separator, names = _header(files[0])
     for file in files[1:]:
         if _header(file) != (separator, names):
             raise TableError(f"{file} has another first line than {files[0]}; the columns must be in the same order")
-    columns = "{" + ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in names) + "}"
-    return f"read_csv({quoted_paths(files)}, columns = {columns}, delim = {quoted(separator)}, {OPTIONS})"
+    return Source(
+        location=path,
+        columns=dict.fromkeys(names, pa.string()),
+        read=lambda wanted, told: _rows(files, separator, names, wanted, told),
+        stamp=lambda: stamp_of(path),
+    )
+
+
+def _opened(file: str) -> IO[bytes]:
+    return gzip.open(file) if Path(file).suffix.lower() == ".gz" else open(file, "rb")  # type: ignore[return-value]
 
 
 def _header(file: str) -> tuple[str, list[str]]:
     """The separator and the columns' names. Reads the first line only."""
-    unreadable = TableError(f"{file}: the first line cannot be read as a CSV header in UTF-8")
+    refused = TableError(f"{file}: the first line cannot be read as a CSV header in UTF-8")
     try:
-        with gzip.open(file) if Path(file).suffix.lower() == ".gz" else open(file, "rb") as stream:
+        with _opened(file) as stream:
             line = stream.readline(HEADER_BYTES)
-        header = line.decode("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError, EOFError):
-        raise unreadable from None
-    first = header[0] if header else ""
-    separator = max(",;\t|", key=first.count)
+        header = line.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+    except (OSError, UnicodeDecodeError, EOFError, zlib.error):
+        raise refused from None
+    if len(line) == HEADER_BYTES:
+        raise refused
+    if "\r" in header:
+        raise _lone_return(file, 1)
+    separator = max(",;\t|", key=header.count)
     try:
-        names = next(csv.reader([first], delimiter=separator), [])
+        names = next(csv.reader([header], delimiter=separator, strict=True), [])
     except csv.Error:
-        raise unreadable from None
+        raise refused from None
     # A table saved with its row numbers has a column without a name.
     names = [name or f"column{position}" for position, name in enumerate(names, start=1)]
     if not names or len({name.lower() for name in names}) < len(names):
         raise TableError(f"{file}: the first line must name the columns, each once (upper and lower case are the same)")
     return separator, names
+
+
+def _rows(
+    files: Sequence[str], separator: str, names: Sequence[str], wanted: Sequence[str], told: Told
+) -> Iterator[pa.RecordBatch]:
+    places = [names.index(name) for name in wanted]
+    for number, file in enumerate(files):
+        try:
+            size, read = max(1, Path(file).stat().st_size), 0
+            with _opened(file) as stream:
+                stream.readline()
+                for first_line, block in _blocks(stream, file):
+                    yield from _parsed(block, file, first_line, separator, names, places)
+                    read += len(block)
+                    told((number + min(1.0, read / size)) / len(files))
+        except (OSError, EOFError, zlib.error, pa.ArrowException):
+            raise unreadable(file) from None
+
+
+def _blocks(stream: IO[bytes], file: str) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file behind its first one, many at a time, and the number of the first of them."""
+    held, line = b"", 2
+    while chunk := stream.read(BLOCK_BYTES):
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            block, held = held + chunk[:end], chunk[end:]
+            yield line, block
+            line += block.count(b"\n")
+        else:
+            held += chunk
+        if len(held) > LONGEST_LINE:
+            raise TableError(f"{file}: line {line:,} is longer than {LONGEST_LINE:,} bytes; leave it out of the table")
+    if held:
+        yield line, held + b"\n"
+
+
+def _parsed(
+    block: bytes, file: str, first_line: int, separator: str, names: Sequence[str], places: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a block: lines that every reader of CSV reads alike by Arrow, the odd ones here."""
+    data = np.frombuffer(block, np.uint8)
+    _require_no_lone_return(data, file, first_line)
+    odd = _odd_lines(data, ord(separator), len(names))
+    lines = block.split(b"\n") if odd.size else []
+    if odd.size:
+        keep = np.ones(len(lines), np.bool_)
+        keep[odd] = False
+        block = b"\n".join(line for line, kept in zip(lines, keep.tolist(), strict=True) if kept)
+    if block.strip(b"\r\n"):
+        yield _by_arrow(block, separator, names, places)
+    fields = [_fields(lines[line], ord(separator)) for line in odd.tolist()]
+    for line, (_, is_open) in zip(odd.tolist(), fields, strict=True):
+        if is_open:
+            raise TableError(
+                f"{file}: a quote is opened on line {first_line + line:,} and not closed there; one line is one row "
+                "here: take the line breaks out of the values, or save the table as Parquet"
+            )
+    rows = [[values[place] if place < len(values) else None for place in places] for values, _ in fields]
+    if rows:
+        columns = [pa.array(column, pa.binary()) for column in zip(*rows, strict=True)]
+        yield _as_text(columns, [names[place] for place in places])
+
+
+def _by_arrow(block: bytes, separator: str, names: Sequence[str], places: Sequence[int]) -> pa.RecordBatch:
+    wanted = [names[place] for place in places]
+    table = arrow_csv.read_csv(
+        io.BytesIO(block),
+        arrow_csv.ReadOptions(column_names=list(names), block_size=len(block) + 1),
+        arrow_csv.ParseOptions(delimiter=separator, quote_char='"', double_quote=True, newlines_in_values=False),
+        arrow_csv.ConvertOptions(
+            check_utf8=False,
+            column_types=dict.fromkeys(wanted, pa.binary()),
+            include_columns=wanted,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    [batch] = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+    return _as_text(batch.columns, wanted)
+
+
+def _as_text(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
+    """The same bytes under the type of text; nothing looks at whether they are UTF-8."""
+    return pa.RecordBatch.from_arrays(
+        [pa.Array.from_buffers(pa.string(), len(c), c.buffers(), c.null_count, c.offset) for c in columns], list(names)
+    )
+
+
+def _require_no_lone_return(data: Bytes, file: str, first_line: int) -> None:
+    returns = np.flatnonzero(data == RETURN)
+    lone = returns[data[np.minimum(returns + 1, data.size - 1)] != NEWLINE]
+    if lone.size:
+        raise _lone_return(file, first_line + int(np.count_nonzero(data[: lone[0]] == NEWLINE)))
+
+
+def _lone_return(file: str, line: int) -> TableError:
+    return TableError(
+        f"{file}: line {line:,} has a carriage return in the middle; lines end with a newline, or with both: save the "
+        "table with such line ends, or as Parquet"
+    )
+
+
+def _odd_lines(data: Bytes, separator: int, columns: int) -> Places:
+    """Lines, from 0, that are not plainly CSV: another number of fields, or a quote where none belongs."""
+    ends = np.flatnonzero(data == NEWLINE)
+    quotes = np.flatnonzero(data == QUOTE)
+    separators = np.flatnonzero(data == separator)
+    line_of_quote = np.searchsorted(ends, quotes)
+    first_quote = np.searchsorted(quotes, np.append(0, ends[:-1]))
+    opens = (np.arange(quotes.size) - first_quote[line_of_quote]) % 2 == 0
+    before, after = data[np.maximum(quotes - 1, 0)], data[np.minimum(quotes + 1, data.size - 1)]
+    begins = (quotes == 0) | (before == separator) | (before == NEWLINE) | (before == QUOTE)
+    closes = (after == separator) | (after == NEWLINE) | (after == RETURN) | (after == QUOTE)
+    odd = np.zeros(ends.size, np.bool_)
+    odd[line_of_quote[np.where(opens, ~begins, ~closes)]] = True
+    odd |= np.bincount(line_of_quote, minlength=ends.size) % 2 == 1
+    line_of_separator = np.searchsorted(ends, separators)
+    quotes_before = np.searchsorted(quotes, separators) - first_quote[line_of_separator]
+    between = line_of_separator[quotes_before % 2 == 0]
+    starts = np.append(0, ends[:-1] + 1)
+    empty = (starts == ends) | ((ends - starts == 1) & (data[starts] == RETURN))
+    odd |= (np.bincount(between, minlength=ends.size) != columns - 1) & ~empty
+    places: Places = np.flatnonzero(odd)
+    return places
+
+
+def _fields(line: bytes, separator: int) -> tuple[list[bytes | None], bool]:
+    """The values of one line, whatever is in it, and whether a quote was left open at its end."""
+    fields: list[bytes | None] = []
+    value, was_quoted, inside, at = bytearray(), False, False, 0
+    line = line.removesuffix(b"\r")
+    while at < len(line):
+        byte = line[at]
+        if inside and byte == QUOTE and line[at + 1 : at + 2] == b'"':
+            value.append(QUOTE)
+            at += 1
+        elif inside and byte == QUOTE:
+            inside = False
+        elif not inside and byte == QUOTE and not value and not was_quoted:
+            inside = was_quoted = True
+        elif not inside and byte == separator:
+            fields.append(bytes(value) if value or was_quoted else None)
+            value, was_quoted = bytearray(), False
+        else:
+            value.append(byte)
+        at += 1
+    fields.append(bytes(value) if value or was_quoted else None)
+    return fields, inside

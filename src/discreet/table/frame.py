@@ -1,17 +1,33 @@
-"""Data frames in memory → Arrow, and a hash of what they hold."""
+"""Data frames in memory → Arrow."""
 
-import hashlib
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from discreet.errors import TableError
-from discreet.table.watch import Told
+from discreet.table.source import BATCH_ROWS, FRAME, Source, Told
+from discreet.table.types import readable
+
+
+def open_frame(frame: object) -> Source:
+    """Open a pandas, polars or Arrow frame."""
+    table = to_arrow(frame)
+    if not table.column_names:
+        raise TableError("the frame has no columns; hand over one that has")
+    columns, unread = readable({field.name: field.type for field in table.schema})
+
+    def read(names: Sequence[str], told: Told) -> Iterator[pa.RecordBatch]:
+        done = 0
+        for batch in table.select(names).to_batches(max_chunksize=BATCH_ROWS):
+            yield batch
+            done += batch.num_rows
+            told(done / max(1, table.num_rows))
+
+    return Source(FRAME, columns, read, unread=unread)
 
 
 def to_arrow(frame: object) -> pa.Table:
-    """A pandas, polars or Arrow frame as an Arrow table, without its index and metadata."""
+    """A pandas, polars or Arrow frame as an Arrow table, without its index."""
     try:
         if isinstance(frame, pa.Table):
             table = frame
@@ -22,44 +38,11 @@ def to_arrow(frame: object) -> pa.Table:
     except (AttributeError, TypeError):
         raise TableError("a table is a path, or a pandas, polars or Arrow frame") from None
     except (ValueError, pa.ArrowException):
-        raise TableError(
-            "the frame cannot be read: give each column a name of its own, and values of one type"
-        ) from None
-    plain = pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
-    return table.cast(plain).combine_chunks()
+        raise _unfit() from None
+    if len(set(table.column_names)) < len(table.column_names):
+        raise _unfit()
+    return table
 
 
-def _plain(kind: Any) -> Any:
-    """A column in which everything is missing has no type of its own: it is text that is missing."""
-    return pa.string() if pa.types.is_null(kind) else kind
-
-
-def hash_arrow(rows: pa.Table, key: bytes, told: Told | None = None) -> str:
-    """A keyed hash of names, types and values, in order."""
-    digest = hashlib.blake2b(key=key, digest_size=32)
-    with pa.PythonFile(_Hashing(digest), mode="w") as sink, pa.ipc.new_stream(sink, rows.schema) as writer:
-        hashed = 0
-        for batch in rows.to_batches(max_chunksize=1 << 20):
-            writer.write_batch(batch)
-            hashed += batch.num_rows
-            if told is not None:
-                told(hashed / max(1, rows.num_rows))
-    return digest.hexdigest()
-
-
-@dataclass
-class _Hashing:
-    """A file that hashes what is written to it."""
-
-    digest: Any
-    closed: bool = False
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is buffered."""
-
-    def close(self) -> None:
-        self.closed = True
+def _unfit() -> TableError:
+    return TableError("the frame cannot be read: give each column a name of its own, and values of one type")

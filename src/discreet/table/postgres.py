@@ -1,135 +1,231 @@
-"""Tables in Postgres. Everything is computed there; what comes back is as large as the answer."""
+"""Tables in Postgres: what a query of it holds, copied out in one statement and so of one moment."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import ibis
-import numpy as np
 import pyarrow as pa
+from pyarrow import csv as arrow_csv
 
-from discreet.errors import EngineError, TableError
-from discreet.table.dialect import POSTGRES, Dialect
-from discreet.table.engine import Array, Source, failed
+from discreet.errors import TableError
+from discreet.table.coding import numbers_in
 from discreet.table.literal import quoted, quoted_name
 from discreet.table.postgres_uri import PostgresPlace, parse_place
-from discreet.table.recognise import hash_rows
-from discreet.table.watch import Told
+from discreet.table.source import Source, Told, unreadable
+from discreet.table.types import CAST
 
 if TYPE_CHECKING:
     import psycopg
 
 SESSION = (
-    "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
-    # A value's text must not depend on who asks, since texts are coded and hashed.
+    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+    # A value's text must not depend on who asks, nor a name's on what the database takes its bytes for.
+    "SET client_encoding = 'UTF8'",
     "SET TIME ZONE 'UTC'",
     "SET datestyle = ISO",
     "SET extra_float_digits = 1",
-    "SET bytea_output = hex",
-    "SET intervalstyle = iso_8601",
 )
 CONNECT_SECONDS = "10"
-PIECE_BLOCKS = 1 << 13
-"""A large table is hashed in pieces of so many blocks, 64 MB as a rule, so that somebody can be told how far it is."""
-COPY_HEADER, COPY_END = 19, b"\xff\xff"
-"""What binary COPY writes before the rows, in bytes, and after them."""
+BLOCK_BYTES = 1 << 24
+DAYS = (
+    "CASE WHEN isfinite({0}) THEN {0} - DATE '1970-01-01' "
+    "WHEN {0} > DATE '1970-01-01' THEN 2147483647 WHEN {0} IS NOT NULL THEN -2147483648 END"
+)
+"""Days since 1970. Without a day of its own, eternity is the last one that a number of 32 bits has."""
+TEXT = 'CAST({0} AS TEXT) COLLATE "C"'
+WHOLE = "CAST({0} AS BIGINT)"
+DOUBLE = 'CAST(CAST({0} AS DOUBLE PRECISION) AS TEXT) COLLATE "C"'
+"""Exact, also of a number of 32 bits: its own shortest text would be another double."""
+TYPES: dict[str, tuple[str, pa.DataType]] = {
+    "smallint": (WHOLE, pa.int64()),
+    "integer": (WHOLE, pa.int64()),
+    "bigint": (WHOLE, pa.int64()),
+    "real": (DOUBLE, pa.float64()),
+    "double precision": (DOUBLE, pa.float64()),
+    "numeric": (TEXT, pa.float64()),
+    "text": (TEXT, pa.string()),
+    "character varying": (TEXT, pa.string()),
+    "character": (TEXT, pa.string()),
+    "boolean": ("{0}", pa.bool_()),
+    "date": (DAYS, pa.date32()),
+    "uuid": (TEXT, pa.string()),
+}
+"""As Postgres calls them: how a value is read, and as what it arrives. Text is compared by its bytes from then on."""
 
 
 @dataclass(frozen=True)
-class PostgresEngine:
-    """Sessions that only read, one for each statement under way; idle ones are kept for the next."""
+class Column:
+    """A column by name, how it is read, and its type."""
+
+    name: str
+    reading: str
+    kind: pa.DataType
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Something in a Postgres database that can be selected from."""
 
     parameters: dict[str, str] = field(repr=False)
     where: str
     """Host, database and user, for people to read."""
-    dialect: Dialect = POSTGRES
-    copies: bool = False
-    _idle: "list[tuple[int, psycopg.Connection]]" = field(default_factory=list, repr=False)
-
-    def compile(self, rows: Any) -> str:
-        return str(ibis.to_sql(rows, dialect="postgres"))
-
-    def run(self, sql: str, told: Told | None = None) -> list[Array]:  # noqa: ARG002 (nobody sees how far it is)
-        with self._session() as session, _copied(session, sql) as (fields, chunks):
-            return _columns(b"".join(chunks), fields)
-
-    def stream(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        with self._session() as session:
-            names = [column.name for column in session.execute(f"SELECT * FROM ({sql}) AS s LIMIT 0").description or ()]
-            wide = ", ".join(f"CAST({quoted_name(name)} AS BIGINT)" for name in names)
-            with _copied(session, f"SELECT {wide} FROM ({sql}) AS narrow") as (fields, chunks):
-                for data in _batches(chunks, batch_rows * _row_type(fields).itemsize):
-                    yield pa.RecordBatch.from_arrays([pa.array(column) for column in _columns(data, fields)], names)
-
-    def texts(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of a query on the catalogue."""
-        with self._session() as session:
-            return session.execute(sql.encode()).fetchall()
+    text: str
+    """The name of a table, or a SELECT in parentheses."""
 
     @contextmanager
-    def _session(self) -> "Iterator[psycopg.Connection]":
-        import psycopg
-
-        session = self._idle_session() or self._connect()
-        try:
-            yield session
-        except psycopg.Error:
-            session.close()
-            self._idle.clear()  # a server that went away took all of them
-            raise failed() from None
-        except BaseException:
-            session.close()  # the rest of an answer that nobody wants any more is still on its way
-            raise
-        self._idle.append((os.getpid(), session))
-
-    def _idle_session(self) -> "psycopg.Connection | None":
-        """One that is not in use. Those from before a fork are the parent's, and left to it."""
-        while self._idle:
-            with suppress(IndexError):  # another thread may be faster
-                process, session = self._idle.pop()
-                if process == os.getpid():
-                    return session
-        return None
-
-    def _connect(self) -> "psycopg.Connection":
+    def session(self) -> "Iterator[psycopg.Connection]":
+        """A transaction that only reads, and sees one moment throughout."""
         import psycopg
         from psycopg.conninfo import make_conninfo
 
         try:
             session = psycopg.connect(make_conninfo(**self.parameters), autocommit=True)
-            for statement in SESSION:
-                session.execute(statement.encode())
         except psycopg.Error as error:
             raise _unreachable(self.where, getattr(error, "pgconn", None)) from None
-        return session
+        try:
+            with session:
+                for statement in SESSION:
+                    session.execute(statement.encode())
+                session.execute(b"BEGIN")
+                yield session
+        except (psycopg.Error, UnicodeDecodeError):
+            raise unreadable(f"the table at {self.where}") from None
+
+    def columns(self) -> tuple[dict[str, Column], dict[str, str]]:
+        """The columns that are read, and what to say of the others. A domain of Postgres is the type under it."""
+        columns, unread = {}, {}
+        with self.session() as session:
+            described = session.execute(f"SELECT * FROM {self.text} AS everyone LIMIT 0".encode()).description or ()
+            for found in described:
+                kind, is_enum = _type_name(session, found.type_code)
+                column = _column(found.name, kind, is_enum)
+                if column is None:
+                    name = quoted_name(found.name)
+                    unread[found.name] = f"{kind} in Postgres, {CAST}, in a view with {name}::text say"
+                else:
+                    columns[found.name] = column
+        return columns, unread
+
+    def read(self, columns: Mapping[str, Column], names: Sequence[str], told: Told) -> Iterator[pa.RecordBatch]:
+        """The values of some columns, in one statement."""
+        with self.session() as session:
+            [[rows]] = session.execute(f"SELECT GREATEST(1, COUNT(*)) FROM {self.text} AS everyone".encode()).fetchall()
+            chosen = [columns[name] for name in names]
+            done = 0
+            for batch in copied(session, f"SELECT {selected(chosen)} FROM {self.text} AS everyone", chosen):
+                yield batch
+                done += batch.num_rows
+                told(min(1.0, done / rows))
 
 
 def open_postgres(uri: str) -> Source:
     """Open `postgres://user@host:port/database?table=people`; the columns are read, and no row."""
     place = parse_place(uri)
     _require_driver()
-    engine = PostgresEngine({"connect_timeout": CONNECT_SECONDS, **place.parameters}, place.where)
-    schema, kind = _find(engine, place)
-    relation = f"{quoted_name(schema)}.{quoted_name(place.table)}"
-    columns = _columns_of(engine, relation)
-    rows = ibis.table({name: _ibis_type(text) for name, text, _ in columns}, name=place.table, database=schema)
-    enums = {name: rows[name].cast("string") for name, _, is_enum in columns if is_enum}
+    somewhere = Relation({"connect_timeout": CONNECT_SECONDS, **place.parameters}, place.where, "pg_class")
+    found = _find(somewhere, place)
+    relation = Relation(somewhere.parameters, place.where, f"{quoted_name(found.schema)}.{quoted_name(place.table)}")
+    return source_of(relation, place.location, found.is_plain, found.can_be_live)
+
+
+def source_of(relation: Relation, location: str, is_plain: bool = False, can_be_live: bool = False) -> Source:
+    """A relation as a source. Only of a plain table can it be told whether it was written to."""
+    columns, unread = relation.columns()
+    live = None
+    if is_plain and can_be_live:
+        from discreet.table.postgres_live import LivePostgres
+
+        live = LivePostgres(relation, columns)
     return Source(
-        location=place.location,
-        rows=rows.mutate(**enums) if enums else rows,
-        engine=engine,
-        fingerprint=lambda key, told=None: hash_rows(engine, _pieces(engine, relation), repr(columns), key, told),
-        stamp=lambda: _stamp(engine, relation) if kind == "r" else None,
+        location=location,
+        columns={name: column.kind for name, column in columns.items()},
+        read=lambda names, told: relation.read(columns, names, told),
+        stamp=lambda: _stamp(relation) if is_plain else None,
+        unread=unread,
+        live=live,
     )
 
 
-def postgres_engine_of(session: "psycopg.Connection") -> PostgresEngine:
-    """An engine with sessions of its own, to where this session is."""
+def relation_of(session: "psycopg.Connection", select: str) -> Relation:
+    """What a SELECT of somebody's session holds, read in sessions of our own."""
     info = session.info
     parameters = {**info.get_parameters(), **({"password": info.password} if info.password else {})}
-    return PostgresEngine(parameters, f"{info.user}@{info.host}:{info.port}/{info.dbname}")
+    return Relation(parameters, f"{info.user}@{info.host}:{info.port}/{info.dbname}", f"({select})")
+
+
+def selected(columns: Sequence[Column]) -> str:
+    """The SELECT list of some columns, each read as its type is."""
+    return ", ".join(f"{column.reading} AS c{place}" for place, column in enumerate(columns))
+
+
+def copied(session: "psycopg.Connection", sql: str, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+    """The rows of a SELECT of these columns. Every value is quoted, so that a missing one is not an empty text."""
+    import psycopg
+
+    names = [column.name for column in columns]
+    statement = f"COPY ({sql}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)"
+    try:
+        session.execute(_encoding(session).encode())
+        with session.cursor() as cursor, cursor.copy(statement.encode()) as copy:
+            held = bytearray()
+            for row in copy:  # one row at a time, whatever is in it
+                held += row
+                if len(held) >= BLOCK_BYTES:
+                    yield _batch(bytes(held), names, columns)
+                    held.clear()
+            if held:
+                yield _batch(bytes(held), names, columns)
+    except (psycopg.Error, pa.ArrowException):
+        raise unreadable("the table") from None
+
+
+def _batch(block: bytes, names: Sequence[str], columns: Sequence[Column]) -> pa.RecordBatch:
+    keys = [f"c{place}" for place in range(len(names))]
+    table = arrow_csv.read_csv(
+        io.BytesIO(block),
+        arrow_csv.ReadOptions(column_names=keys, block_size=len(block) + 1),
+        arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        arrow_csv.ConvertOptions(
+            check_utf8=False,
+            column_types={key: _arrives_as(column.kind) for key, column in zip(keys, columns, strict=True)},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            true_values=["t"],
+            false_values=["f"],
+        ),
+    ).combine_chunks()
+    arrays = [_typed(array.chunk(0), column.kind) for array, column in zip(table.columns, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, list(names))
+
+
+def _arrives_as(kind: pa.DataType) -> pa.DataType:
+    return pa.int32() if pa.types.is_date(kind) else pa.string() if pa.types.is_floating(kind) else kind
+
+
+def _typed(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return numbers_in(array) if pa.types.is_floating(kind) else array.cast(kind)
+
+
+def _column(name: str, kind: str, is_enum: bool) -> Column | None:
+    reading, arrives = (TEXT, pa.string()) if is_enum else TYPES.get(kind.partition("(")[0], ("", None))
+    return Column(name, reading.format(quoted_name(name)), arrives) if reading else None
+
+
+def _type_name(session: "psycopg.Connection", oid: int) -> tuple[str, bool]:
+    [[kind, is_enum]] = session.execute(
+        "SELECT format_type(COALESCE(NULLIF(typbasetype, 0), oid), NULL), typtype = 'e' FROM pg_type "
+        f"WHERE oid = {int(oid)}".encode()
+    ).fetchall()
+    return str(kind), bool(is_enum)
+
+
+def _encoding(session: "psycopg.Connection") -> str:
+    """Bytes as they are stored where they are UTF-8, or were never checked to be anything."""
+    stored = session.info.parameter_status("server_encoding")
+    return f"SET client_encoding = '{'SQL_ASCII' if stored in ('UTF8', 'SQL_ASCII') else 'UTF8'}'"
 
 
 def _require_driver() -> None:
@@ -148,103 +244,39 @@ def _unreachable(where: str, connection: Any) -> TableError:
     return TableError(f"{where} cannot be reached; is the server running, and are host, database and user right?")
 
 
-def _find(engine: PostgresEngine, place: PostgresPlace) -> tuple[str, str]:
-    """The schema and the kind of the table: r is a plain one."""
+@dataclass(frozen=True)
+class Found:
+    """A table in the catalogue."""
+
+    schema: str
+    is_plain: bool
+    """It has rows of its own and nobody else's: no view, partitions, heirs or rules about who sees which row."""
+    can_be_live: bool
+    """No crash empties it, and every text has bytes that arrive as they are, or as UTF-8."""
+
+
+def _find(somewhere: Relation, place: PostgresPlace) -> Found:
     wanted = f"= {quoted(place.schema)}" if place.schema else "= ANY (current_schemas(false))"
-    found = engine.texts(
-        "SELECT n.nspname, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        f"WHERE c.relname = {quoted(place.table)} AND n.nspname {wanted} AND c.relkind IN ('r', 'v', 'm', 'p', 'f') "
-        "ORDER BY array_position(current_schemas(false), n.nspname)"
-    )
+    with somewhere.session() as session:
+        found = session.execute(
+            "SELECT n.nspname::text, c.relkind = 'r' AND NOT c.relhassubclass AND NOT c.relrowsecurity, "
+            "c.relpersistence = 'p' AND getdatabaseencoding() IN ('UTF8', 'SQL_ASCII') "
+            "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            f"WHERE c.relname = {quoted(place.table)} AND n.nspname {wanted} "
+            "AND c.relkind IN ('r', 'v', 'm', 'p', 'f') "
+            "ORDER BY array_position(current_schemas(false), n.nspname)".encode()
+        ).fetchall()
     if not found:
         raise TableError(f"{place.where} has no table {place.full_name} that you may see; name another, or its schema")
-    schema, kind = found[0]
-    return str(schema), kind.decode() if isinstance(kind, bytes) else str(kind)
+    return Found(*found[0])
 
 
-def _columns_of(engine: PostgresEngine, relation: str) -> list[tuple[str, str, bool]]:
-    """Name, type, and whether it is an enumeration. A domain of Postgres is the type under it."""
-    return [
-        (str(name), str(text), bool(is_enum))
-        for name, text, is_enum in engine.texts(
-            "SELECT a.attname, format_type(COALESCE(NULLIF(t.typbasetype, 0), t.oid), "
-            "CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END), t.typtype = 'e' "
-            "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
-            f"WHERE a.attrelid = {quoted(relation)}::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
-        )
-    ]
-
-
-def _ibis_type(text: str) -> Any:
-    from ibis.backends.sql.datatypes import PostgresType
-
-    return PostgresType.from_string("unknown" if text == "money" else text)
-
-
-def _pieces(engine: PostgresEngine, relation: str) -> list[str]:
-    """The table as pieces without a common row, by where the rows are stored; whole where it has no such places.
-
-    Postgres goes straight to a range of blocks since version 14; before, it would read the whole table for each.
-    """
-    with suppress(EngineError):
-        sizes = engine.texts(
-            "SELECT pg_relation_size(c.oid) / current_setting('block_size')::int FROM pg_class c "
-            "JOIN pg_am a ON a.oid = c.relam AND a.amname = 'heap' "
-            f"WHERE c.oid = to_regclass({quoted(relation)}) AND current_setting('server_version_num')::int >= 140000"
-        )
-        blocks = sum(int(size) for (size,) in sizes)
-        starts = [f"ctid >= '({block},0)'" for block in range(0, blocks, PIECE_BLOCKS)]
-        ends = [start.replace(">=", "<") for start in starts[1:]]
-        if ends:  # the last piece has no end, so that no row is beyond it
-            ranges = [" AND ".join(pair) for pair in zip(starts, [*ends, "TRUE"], strict=True)]
-            return [f"(SELECT * FROM {relation} WHERE {where})" for where in ranges]
-    return [relation]
-
-
-def _stamp(engine: PostgresEngine, relation: str) -> object:
+def _stamp(relation: Relation) -> list[str]:
     """What the server counts of writes to the table. It may be seconds late, and is reset after a crash."""
-    with suppress(EngineError):
-        return engine.texts(
-            "SELECT c.oid, pg_relation_filenode(c.oid), s.n_tup_ins, s.n_tup_upd, s.n_tup_del "
+    with relation.session() as session:
+        rows = session.execute(
+            "SELECT concat_ws(' ', c.oid, pg_relation_filenode(c.oid), s.n_tup_ins, s.n_tup_upd, s.n_tup_del) "
             "FROM pg_class c JOIN pg_stat_all_tables s ON s.relid = c.oid "
-            f"WHERE c.oid = to_regclass({quoted(relation)})"
-        )
-    return None
-
-
-@contextmanager
-def _copied(session: "psycopg.Connection", sql: str) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """How many columns an answer has, and its rows as binary COPY writes them."""
-    with session.cursor() as cursor, cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT BINARY)".encode()) as copy:
-        yield cursor.pgresult.nfields if cursor.pgresult else 0, map(bytes, copy)
-
-
-def _row_type(fields: int) -> Any:
-    """A row of 64-bit integers in binary COPY: how many fields, and before each one its length."""
-    parts = [part for i in range(fields) for part in ((f"length{i}", ">i4"), (f"value{i}", ">i8"))]
-    return np.dtype([("fields", ">i2"), *parts])
-
-
-def _batches(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """Rows in pieces of at most `size` bytes, each a whole number of rows with a header and an end of its own."""
-    header, held = b"", bytearray()
-    for chunk in chunks:
-        held += chunk
-        if not header:
-            header = bytes(held[:COPY_HEADER])
-            del held[:COPY_HEADER]
-        while len(held) > size + len(COPY_END):
-            yield header + bytes(held[:size]) + COPY_END
-            del held[:size]
-    if len(held) > len(COPY_END):
-        yield header + bytes(held)
-
-
-def _columns(data: bytes, fields: int) -> list[Array]:
-    """The columns of binary COPY output whose fields are 64-bit integers, none missing."""
-    row = _row_type(fields)
-    body = memoryview(data)[COPY_HEADER : -len(COPY_END)]
-    if len(body) % row.itemsize:
-        raise failed()
-    rows = np.frombuffer(body, row)
-    return [rows[f"value{i}"].astype(np.int64) for i in range(fields)]
+            f"WHERE c.oid = to_regclass({quoted(relation.text)})".encode()
+        ).fetchall()
+    return [str(row[0]) for row in rows]

@@ -3,11 +3,12 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+
+import pyarrow as pa
 
 from discreet.domain.read import NAME
 from discreet.errors import DomainError
-from discreet.table.coding import is_categorical
+from discreet.table.coding import stored_type, type_in_words
 from discreet.table.open import open_source
 
 BLANKS = {
@@ -30,24 +31,24 @@ def propose(table: object, name: str | None = None) -> str:
         "# A column that nobody needs to ask about is best left out.",
         f'name = "{name}"',
     ]
-    schema = open_source(table).rows.schema()
-    for column, kind in schema.items():
-        lines += ["", *_blank(column, kind)]
+    source = open_source(table)
+    for column, kind in source.columns.items():
+        lines += ["", *_blank(column, stored_type(kind))]
+    for column, why in source.unread.items():
+        lines += ["", f"# {_key(column)} is {why}"]
     return "\n".join(lines) + "\n"
 
 
-def _blank(column: str, kind: Any) -> list[str]:
-    if kind.is_integer():
+def _blank(column: str, kind: pa.DataType) -> list[str]:
+    if pa.types.is_integer(kind):
         proposal = "integer"
-    elif kind.is_floating() or kind.is_decimal():
+    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         proposal = "bins"
-    elif is_categorical(kind):
-        proposal = "category"
     else:
-        return [f"# {_key(column)} is {kind}: not a type that an attribute can have"]
+        proposal = "category"
     return [
         f"[attributes.{_key(column)}]",
-        f'kind = "{proposal}"  # the column is {_type_in_words(kind)}; integer | category | bins',
+        f'kind = "{proposal}"  # the column is {type_in_words(kind)}; integer | category | bins',
         *BLANKS[proposal],
         'source = ""  # required',
     ]
@@ -62,7 +63,3 @@ def _name_of(table: object) -> str:
     path = str(table).partition("?")[0] if isinstance(table, str | Path) else "people"
     stem = re.sub(r"\W", "_", Path(path).name.partition(".")[0], flags=re.ASCII)
     return stem if stem[:1].isalpha() else f"t_{stem}"
-
-
-def _type_in_words(kind: Any) -> str:
-    return "text" if kind.is_string() else str(kind)

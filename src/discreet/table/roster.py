@@ -13,49 +13,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import ibis
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import TableError, VaultError
+from discreet.native import kernel
 from discreet.query.subset import Everyone, Listed, Seeded, Subset
-from discreet.table.dialect import Dialect
-from discreet.table.engine import Source
 from discreet.table.open import open_source
+from discreet.table.source import Source, nobody
+from discreet.table.unit import id_texts, require_id
 
 Words = NDArray[np.uint64]
 Array = NDArray[np.int64]
 
-WHOLE, WHOLE_NUMBER = r"^ *[+]?[0-9]+([.]0*)? *$", r"^ *[+]?0*([0-9]+)([.]0*)? *$"
-"""As engines read them: whether a text is a whole number, and its digits without leading zeros."""
+WHOLE_NUMBER = re.compile(rb" *[+]?0*([0-9]+)([.]0*)? *")
+"""A whole number, and its digits without leading zeros."""
 BITS = 64
-BATCH_ROWS = 1 << 20
 WHOLE_WORD = np.uint64(2**64 - 1)
 
 
-def canonical_id(text: str) -> str:
+def canonical_id(text: bytes) -> bytes:
     """The one text that stands for all spellings of a record id."""
-    found = re.search(WHOLE_NUMBER, text, re.ASCII)
-    return text if found is None or text.endswith("\n") else found[1]
+    found = WHOLE_NUMBER.fullmatch(text)
+    return text if found is None else found[1]
 
 
-def canonical_ids(column: Any) -> Any:
-    """The same for a column, as an Ibis expression."""
-    text = column.cast("string")
-    return ibis.cases((text.re_search(WHOLE), text.re_extract(WHOLE_NUMBER, 1)), else_=text)
-
-
-def key_of(record_id: str) -> int:
-    """The key of one record id; engines compute the same with `key_text`."""
-    return int(hashlib.sha256(canonical_id(record_id).encode()).hexdigest()[:15], 16)
-
-
-def key_text(dialect: Dialect, digest_column: str) -> str:
-    """SQL for the keys of a column that holds `dialect.digest` of canonical ids."""
-    return dialect.leading_bits.format(dialect.name_of(digest_column))
+def key_of(record_id: bytes | str) -> int:
+    """The key of a record id: the first 60 bits of the SHA-256 of its canonical text."""
+    text = record_id.encode() if isinstance(record_id, str) else record_id
+    return int(hashlib.sha256(canonical_id(text)).hexdigest()[:15], 16)
 
 
 @dataclass(frozen=True)
@@ -109,7 +96,7 @@ class Roster:
                 return int(np.count_nonzero(vector[places // BITS] >> (places % BITS).astype(np.uint64) & np.uint64(1)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mixed(word: np.uint64) -> np.uint64:
     """A bijection of 64 bits after which no bit remembers another. [Steele, Lea, Flood 2014: SplitMix64]"""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -117,7 +104,7 @@ def _mixed(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_seeded(keys: Words, bits: Words, seed: np.uint64, threshold: np.uint64) -> int:
     """The set bits of people whose key, mixed with the seed, falls below the threshold."""
     count = 0
@@ -136,7 +123,7 @@ def _count_seeded(keys: Words, bits: Words, seed: np.uint64, threshold: np.uint6
 def read_roster(table: object, id_column: str) -> Roster:
     """The roster in a file with one column, or with one that is called as the table's ids; or in a frame."""
     source = open_source(table)
-    names = list(source.rows.columns)
+    names = list(source.columns)
     if id_column not in names and len(names) != 1:
         raise TableError(f"the roster has columns {', '.join(names)}; it needs one, or one that is called {id_column}")
     column = id_column if id_column in names else names[0]
@@ -149,12 +136,14 @@ def read_roster(table: object, id_column: str) -> Roster:
 
 
 def _keys_in(source: Source, column: str) -> Array:
-    dialect = source.engine.dialect
-    ids = source.rows.filter(source.rows[column].notnull()).select(record=canonical_ids(source.rows[column]))
-    digests = source.engine.compile(ids.select(record=dialect.digest(ids.record)))
-    sql = f"SELECT {key_text(dialect, 'record')} AS record FROM ({digests}) AS digests"
-    batches = [batch.column(0).to_numpy() for batch in source.engine.stream(sql, BATCH_ROWS)]
-    return np.concatenate([np.empty(0, np.int64), *batches])
+    require_id(column, source.require(column))
+    keys = [
+        key_of(text)
+        for batch in source.read([column], nobody)
+        for text in id_texts(batch.column(0))
+        if text is not None
+    ]
+    return np.array(keys, np.int64)
 
 
 def roster_bytes(roster: Roster) -> bytes:

@@ -1,96 +1,43 @@
-"""Tables in Spark: Parquet files, or what a cluster's catalogue names. Rows stay there; answers come back."""
+"""Tables in Spark: Parquet files, or what a cluster's catalogue names."""
 
+import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-import ibis
 import numpy as np
 import pyarrow as pa
 
-from discreet.errors import TableError
-from discreet.table.dialect import SPARK, Dialect
-from discreet.table.engine import Array, Source, failed
-from discreet.table.files import contents_of, hash_files, stamp_of
-from discreet.table.recognise import hash_rows
-from discreet.table.watch import Told, watching
+from discreet.errors import DiscreetError, TableError
+from discreet.table.live import Counter, Parts, changed
+from discreet.table.paths import files_of
+from discreet.table.source import Source, Told
+from discreet.table.types import CAST
 
 if TYPE_CHECKING:
-    from pyspark import StatusTracker
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 PARQUET, CLUSTER = "spark+parquet:", "spark://"
 FORM = "spark://HOST:PORT?table=NAME"
-SOURCE = "source"
-JOB_GROUP = "spark.jobGroup.id"
-
-
-@dataclass(frozen=True)
-class SparkEngine:
-    """A Spark session, behind Ibis. Threads may share it."""
-
-    backend: Any = field(repr=False)
-    dialect: Dialect = SPARK
-    copies: bool = False
-
-    def compile(self, rows: Any) -> str:
-        return str(self.backend.compile(rows))
-
-    def run(self, sql: str, told: Told | None = None) -> list[Array]:
-        with _in_our_words(), self._watched(told):
-            answer = self._frame(sql).toArrow()
-            return [column.to_numpy().astype(np.int64, copy=False) for column in answer.columns]
-
-    def stream(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """One of Spark's partitions is in this process at a time."""
-        with _in_our_words():
-            frame, rows = self._frame(sql), []
-            for row in frame.toLocalIterator():
-                rows.append(tuple(row))
-                if len(rows) == batch_rows:
-                    yield _batch(rows, frame.columns)
-                    rows = []
-            if rows:
-                yield _batch(rows, frame.columns)
-
-    @contextmanager
-    def _watched(self, told: Told | None) -> Iterator[None]:
-        """Spark knows how many tasks each job of a group has, and how many of them are done."""
-        if told is None:
-            yield
-            return
-        context = self.backend._session.sparkContext
-        group, before = f"discreet-{next(_groups)}", context.getLocalProperty(JOB_GROUP)
-        context.setLocalProperty(JOB_GROUP, group)
-        try:
-            with watching(lambda: _share_of(context.statusTracker(), group), told):
-                yield
-        finally:
-            context.setLocalProperty(JOB_GROUP, before)
-
-    def _frame(self, sql: str) -> "DataFrame":
-        session: SparkSession = self.backend._session
-        return session.sql(sql)
-
-
-_groups = count(1)
-
-
-def _share_of(tracker: "StatusTracker", group: str) -> float | None:
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-    begun = [stage for stage in stages if stage is not None and stage.numTasks]
-    return sum(s.numCompletedTasks for s in begun) / sum(s.numTasks for s in begun) if begun else None
-
-
-def is_spark(uri: str) -> bool:
-    return uri.startswith((PARQUET, CLUSTER))
+TYPES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "date": pa.date32(),
+}
+"""As Spark calls them, and as they arrive."""
+PIECE = "query int, cell bigint, high bigint, low bigint"
 
 
 def locate_spark(uri: str) -> str:
@@ -104,25 +51,117 @@ def open_spark(uri: str) -> Source:
     return _open_parquet(uri) if uri.startswith(PARQUET) else _open_catalogue(uri)
 
 
+def source_of_frame(location: str, fresh: "Callable[[], DataFrame]", is_plain: bool = False) -> Source:
+    """What a Spark frame holds. A fresh one lists its files anew; those of a plain table say when it changes."""
+    _use_own_python()
+    frame = fresh()
+    columns: dict[str, pa.DataType] = {}
+    unread: dict[str, str] = {}
+    for name, kind in frame.dtypes:
+        if kind in TYPES or kind.startswith("decimal"):
+            columns[name] = TYPES.get(kind, pa.decimal128(38, 0))
+        else:
+            unread[name] = f"{kind.partition('<')[0]} in Spark, {CAST}"
+    if len(columns) + len(unread) < len(frame.columns):
+        raise TableError("two columns have one name; give each column a name of its own")
+
+    def read(names: Sequence[str], _told: Told) -> Iterator[pa.RecordBatch]:
+        with _in_words_of("the table cannot be read; is it still there, and have you the right to read it?"):
+            packed = _selected(frame, names).mapInArrow(_packing(), "batch binary")
+            for row in packed.toLocalIterator(prefetchPartitions=True):
+                with pa.ipc.open_stream(bytes(row[0])) as stream:
+                    yield from (batch.rename_columns(list(names)) for batch in stream)
+
+    return Source(location, columns, read, unread=unread, live=LiveSpark(fresh) if is_plain else None)
+
+
+def _selected(frame: "DataFrame", names: Sequence[str]) -> "DataFrame":
+    """Some columns, by number: what Spark hands to its workers may have no dots and backticks in its names."""
+    chosen = frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
+    return chosen.toDF(*(f"c{place}" for place, _ in enumerate(names)))
+
+
+def _packing() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Makes one value of a batch of rows: the driver takes them over one by one, and no row becomes a Python object.
+
+    A function inside a function is sent to the workers as it is: there, nothing of ours need be installed.
+    """
+
+    def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["batch"])
+
+    return packed
+
+
+def _use_own_python() -> None:
+    """Workers on this machine run the Python of this process, which has what they need, unless somebody chose one."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is not None and str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
+
+
+@dataclass
+class LiveSpark:
+    """Rows of Parquet files, counted by Spark's own workers. Files say by name, size and time whether they changed."""
+
+    fresh: "Callable[[], DataFrame]"
+
+    def digest(self, names: Sequence[str], key: bytes) -> str:  # noqa: ARG002 (files change as a whole)
+        """A keyed hash of the files that the table is made of: their names, sizes and times."""
+        with _in_words_of("the table's files cannot be listed; is it made of Parquet files, and are they there?"):
+            about = ("_metadata.file_path", "_metadata.file_size", "_metadata.file_modification_time")
+            found = self.fresh().select(*about)
+            files = sorted(repr(tuple(row)) for row in found.distinct().collect())
+        return hashlib.blake2b(repr(files).encode(), key=key, digest_size=32).hexdigest()
+
+    def parts(self, count: Counter, names: Sequence[str], key: bytes, digest: str) -> Iterator[list[Parts]]:
+        with _in_words_of("the table cannot be read; is it still there, and have you the right to read it?"):
+            read = list(count.types) or list(names[:1])
+            pieces = _selected(self.fresh(), read).mapInArrow(_Counting(count, read), PIECE)
+            added = pieces.groupBy("query", "cell").agg({"high": "sum", "low": "sum"}).toArrow()
+            columns = {name: added.column(name).to_numpy().astype(np.int64) for name in added.column_names}
+        if self.digest(names, key) != digest:
+            raise changed()
+        query = columns["query"]
+        chosen = [query == place for place in range(len(count.queries))]
+        yield [(columns["cell"][it], columns["sum(high)"][it], columns["sum(low)"][it]) for it in chosen]
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """What a worker of Spark does with the rows of its partition."""
+
+    count: Counter
+    names: list[str]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for place, (cells, high, low) in enumerate(self.count(batch.rename_columns(self.names))):
+                query = np.full(cells.size, place, np.int32)
+                yield pa.RecordBatch.from_arrays(
+                    list(map(pa.array, (query, cells, high, low))), ["query", "cell", "high", "low"]
+                )
+
+
 def _open_parquet(uri: str) -> Source:
-    """Files on this machine are recognised by their bytes; those elsewhere by their rows."""
     path = uri.removeprefix(PARQUET)
     if Path(path).is_dir():  # what Spark writes as one table
         path = f"{path}/*.parquet"
-    files = [path] if _is_remote(path) else contents_of(path)
-    engine = _connect(None)
-    with _in_words_of(f"{path} cannot be read as Parquet; is it there, and whole?"):
-        engine.backend._session.read.parquet(*files).createOrReplaceTempView(SOURCE)
-        rows = engine.backend.table(SOURCE)
-    if _is_remote(path):
-        return _recognised_by_rows(locate_spark(uri), rows, engine)
-    return Source(
-        location=locate_spark(uri),
-        rows=rows,
-        engine=engine,
-        fingerprint=lambda key, told=None: hash_files(contents_of(path), key, told),
-        stamp=lambda: stamp_of(path),
-    )
+    session = _connect(None)
+
+    def fresh() -> "DataFrame":
+        files = [path] if _is_remote(path) else files_of(path)
+        with _in_words_of(f"{path} cannot be read as Parquet; is it there, and whole?"):
+            read: DataFrame = session.read.parquet(*files)
+            return read
+
+    return source_of_frame(locate_spark(uri), fresh, is_plain=True)
 
 
 def _open_catalogue(uri: str) -> Source:
@@ -133,30 +172,26 @@ def _open_catalogue(uri: str) -> Source:
         raise TableError(f"a table in Spark is {FORM}") from None
     if set(options) != {"table"} or not parts.netloc or "@" in parts.netloc or parts.path not in ("", "/"):
         raise TableError(f"a table in Spark is {FORM}")
-    engine = _connect(f"{CLUSTER}{parts.netloc}")
+    session = _connect(f"{CLUSTER}{parts.netloc}")
     name = options["table"]
-    with _in_words_of(f"Spark's catalogue has no table {name} that can be read; name another, or DATABASE.TABLE"):
-        engine.backend._session.table(name).createOrReplaceTempView(SOURCE)
-        rows = engine.backend.table(SOURCE)
-    return _recognised_by_rows(uri, rows, engine)
+    missing = f"Spark's catalogue has no table {name} that can be read; name another, or DATABASE.TABLE"
 
+    def fresh() -> "DataFrame":
+        with _in_words_of(missing):
+            session.catalog.refreshTable(name)
+            read: DataFrame = session.table(name)
+            return read
 
-def _recognised_by_rows(location: str, rows: Any, engine: SparkEngine) -> Source:
-    columns = repr(list(rows.schema().items()))
-    return Source(
-        location=location,
-        rows=rows,
-        engine=engine,
-        fingerprint=lambda key, told=None: hash_rows(engine, [SOURCE], columns, key, told),
-        stamp=lambda: None,
-    )
+    with _in_words_of(missing):
+        is_plain = session.catalog.getTable(name).tableType in ("MANAGED", "EXTERNAL")
+    return source_of_frame(uri, fresh, is_plain)
 
 
 def _is_remote(path: str) -> bool:
     return "://" in path
 
 
-def _connect(master: str | None) -> SparkEngine:
+def _connect(master: str | None) -> Any:
     """A session of our own settings, in the Spark that this process has, or else in a new one."""
     _require_spark_and_java()
     from pyspark.sql import SparkSession
@@ -172,14 +207,12 @@ def _connect(master: str | None) -> SparkEngine:
     if master not in (None, found):
         raise TableError(f"this process has a Spark at {found} already, and there can be only one; stop it first")
     shared.sparkContext.setLogLevel("OFF")  # it would quote rows
-    session = shared.newSession()
-    session.conf.set("spark.sql.ansi.enabled", "false")
-    return SparkEngine(ibis.pyspark.connect(session))
+    return shared.newSession()
 
 
 def _require_spark_and_java() -> None:
     try:
-        import ibis.backends.pyspark  # noqa: F401
+        import pyspark  # noqa: F401
     except ImportError:
         raise TableError("a table in Spark needs PySpark: pip install 'discreet[spark]'") from None
     java = Path(os.environ.get("JAVA_HOME", "/nowhere")) / "bin" / "java"
@@ -190,22 +223,12 @@ def _require_spark_and_java() -> None:
         )
 
 
-def _batch(rows: list[tuple[int, ...]], names: list[str]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(column, pa.int64()) for column in zip(*rows, strict=True)], names)
-
-
 @contextmanager
-def _in_our_words() -> Iterator[None]:
+def _in_words_of(message: str) -> Iterator[None]:
     """Spark fails with exceptions of Java, of its bridge and of its own, and all of them may quote rows."""
     try:
         yield
-    except Exception:
-        raise failed() from None
-
-
-@contextmanager
-def _in_words_of(message: str) -> Iterator[None]:
-    try:
-        yield
+    except DiscreetError:
+        raise
     except Exception:
         raise TableError(message) from None

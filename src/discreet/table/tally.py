@@ -6,16 +6,15 @@ in the near caches.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.cores import on_all_cores
+from discreet.native import kernel
 
 BLOCK_ROWS = 1 << 15
 DEALT = 64
@@ -39,12 +38,12 @@ class Work(NamedTuple):
 
 
 def count_marginals(
-    batches: Iterable[pa.RecordBatch], sizes: Sequence[int], marginals: Sequence[tuple[int, ...]]
+    columns: Sequence[NDArray[Any]], sizes: Sequence[int], marginals: Sequence[tuple[int, ...]]
 ) -> list[Array]:
     """How many rows have each combination of codes, for every marginal by the axes of its attributes.
 
-    A batch has a column of codes for each axis, each below its size. Marginals are different ones; memory is that of
-    the answer and one batch.
+    There is a column of codes for each axis, each below its size. Marginals are different ones; memory is that of the
+    answer.
     """
     cells = [prod(sizes[axis] for axis in axes) for axes in marginals]
     starts = np.concatenate([[0], np.cumsum(cells, dtype=np.int64)])
@@ -52,12 +51,11 @@ def count_marginals(
     work = _work(sizes, marginals, starts)
     kind = np.min_scalar_type(max(sizes) - 1)
     totals = [int(start) for axes, start in zip(marginals, starts[:-1], strict=True) if not axes]
-    for batch in batches:
-        codes = np.empty((len(sizes), batch.num_rows), kind)
-        for axis, column in enumerate(batch.columns):
-            codes[axis] = column.to_numpy(zero_copy_only=False)
-        counts[totals] += batch.num_rows
-        _count_batch(codes, work, counts)
+    rows = columns[0].size
+    counts[totals] += rows
+    for first in range(0, rows, BLOCK_ROWS):
+        block = np.stack([column[first : first + BLOCK_ROWS].astype(kind, copy=False) for column in columns])
+        _count_block(block, work, counts)
     shapes = [tuple(sizes[axis] for axis in axes) for axes in marginals]
     ends = starts.tolist()
     return [counts[first:last].reshape(shape) for first, last, shape in zip(ends[:-1], ends[1:], shapes, strict=True)]
@@ -80,17 +78,15 @@ def _work(sizes: Sequence[int], marginals: Sequence[tuple[int, ...]], starts: Ar
     )
 
 
-def _count_batch(codes: Codes, work: Work, counts: Array) -> None:
-    for first in range(0, codes.shape[1], BLOCK_ROWS):
-        block = np.ascontiguousarray(codes[:, first : first + BLOCK_ROWS])
-        on_all_cores(
-            lambda start, stop, block=block: _count(block, work, start, stop, counts),  # type: ignore[misc]
-            len(work.stem_starts) - 1,
-            block.shape[1] * len(work.offsets) // max(1, len(work.stem_starts) - 1),
-        )
+def _count_block(block: Codes, work: Work, counts: Array) -> None:
+    on_all_cores(
+        lambda start, stop: _count(block, work, start, stop, counts),
+        len(work.stem_starts) - 1,
+        block.shape[1] * len(work.offsets) // max(1, len(work.stem_starts) - 1),
+    )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count(codes: Codes, work: Work, first: int, last: int, counts: Array) -> None:
     """Count a block of rows for the stems first … last-1."""
     rows = codes.shape[1]

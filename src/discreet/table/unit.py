@@ -1,15 +1,21 @@
 """The privacy unit: a row, or a person who has up to k rows. Proofs: docs/explain/privacy-unit.md."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-import ibis
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from discreet.domain.domain import NullIds
 from discreet.errors import DomainError
-from discreet.table.dialect import Dialect
+from discreet.table.coding import as_bytes, is_text, stored_type, type_in_words
+
+Keys = NDArray[np.uint64]
+"""A keyed 64-bit hash of an id. Two of n people share one with a chance of n² / 2^65, and are bounded as one then."""
 
 
 @dataclass(frozen=True)
@@ -58,71 +64,71 @@ def unit_on_roster(id_column: str | None, max_rows: int | None, null_ids: NullId
     return Unit(id_column, 1, "refuse" if null_ids == "refuse" else "drop")
 
 
-def bounded(rows: Any, unit: Unit, attributes: Sequence[str], dialect: Dialect, key: bytes) -> Any:
-    """At most k rows of each person: those whose keyed hash is smallest. An Ibis table of the attributes' columns.
+def require_id(name: str, kind: pa.DataType) -> None:
+    """Raise unless a column of ids has a type with one spelling for each value."""
+    kind = stored_type(kind)
+    if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        raise DomainError(f"column {name!r} is {type_in_words(kind)}; an id is text, a whole number or a UUID")
 
-    Whether a row is kept depends on this person's rows only, as a bag: not on their order, nor on anybody else. The
-    hash is of the id, the attributes and how many equal rows came before (whichever of them those are), so that every
-    row of a person has the same chance.
+
+def id_texts(column: pa.Array) -> list[bytes | None]:
+    """Ids as bytes: those of a text, the digits of a number."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if is_text(column.type):
+        return list(as_bytes(column).to_pylist())
+    return [None if value is None else _digits(value).encode() for value in column.to_pylist()]
+
+
+def _digits(number: int | Decimal) -> str:
+    return str(number) if isinstance(number, int) else f"{number:f}"
+
+
+def person_keys(ids: Iterable[bytes], key: bytes) -> Keys:
+    """The key of each id, in order."""
+    secret = hashlib.blake2b(b"people", key=key, digest_size=32).digest()
+    digests = b"".join(hashlib.blake2b(text, key=secret, digest_size=8).digest() for text in ids)
+    return np.frombuffer(digests, "<u8").astype(np.uint64)
+
+
+def kept_rows(people: Keys, columns: Iterable[NDArray[Any]], max_rows: int, key: bytes) -> NDArray[np.bool_]:
+    """Which rows are in the population: at most k of each person, those whose lot is smallest.
+
+    Whether a row is kept depends on this person's rows only, as a bag: not on their order, nor on anybody else. A lot
+    is a keyed hash of the person, the row's content and how many equal rows came before (whichever of them those are),
+    so that every row of a person has the same chance.
     """
-    require_id(rows, unit)
-    columns = list(dict.fromkeys((unit.id, *(name for name in attributes if name in rows.columns))))
-    read = rows.select(*columns)
-    [held] = _fresh(("held",), columns)
-    # Who has at most k rows keeps them whatever their lots: hashing and ranking is for the others, and they are few.
-    people = read.group_by(unit.id).aggregate(**{held: read.count()})
-    beyond = people.filter(people[held] > unit.max_rows)
-    whole = read.anti_join(beyond, unit.id)
-    kept = whole if unit.null_ids == "own" else whole.filter(whole[unit.id].notnull())
-    return kept.union(_by_lot(read.semi_join(beyond, unit.id), unit, dialect, key))
+    content = _mixed(people ^ _secret(key))
+    for column in columns:
+        content = _mixed(content ^ column.astype(np.int64).view(np.uint64))
+    order = np.lexsort((content, people))
+    turns = _turns((people[order], content[order]))
+    lots = np.empty_like(content)
+    lots[order] = _mixed(content[order] + turns)
+    order = np.lexsort((lots, people))
+    kept = np.zeros(people.size, np.bool_)
+    kept[order] = _turns((people[order],)) < max_rows
+    return kept
 
 
-def _by_lot(rows: Any, unit: Unit, dialect: Dialect, key: bytes) -> Any:
-    """Of each person the k rows with the smallest lots."""
-    columns = list(rows.columns)
-    content, turn, rank = _fresh(("content", "turn", "rank"), columns)
-    secret = hashlib.blake2b(b"rows of a person", key=key, digest_size=16).hexdigest()
-    hashed = rows.mutate(**{content: dialect.digest(_joined([ibis.literal(secret), *map(_text, _each(rows))]))})
-    counted = hashed.mutate(**{turn: ibis.row_number().over(group_by=[unit.id, content])})
-    lot = dialect.digest(_joined([counted[content], ibis.literal("#"), counted[turn].cast("string")]))
-    ranked = counted.mutate(**{rank: lot})
-    place = ranked.mutate(**{rank: ibis.row_number().over(group_by=unit.id, order_by=ranked[rank])})
-    return place.filter(place[rank] < unit.max_rows).select(*columns)
+def _turns(sorted_by: tuple[Keys, ...]) -> Keys:
+    """How many rows with the same values stand before each, in an order in which they stand together."""
+    size = sorted_by[0].size
+    begins = np.ones(size, np.bool_)
+    begins[1:] = False
+    for values in sorted_by:
+        begins[1:] |= values[1:] != values[:-1]
+    places = np.arange(size, dtype=np.uint64)
+    return places - np.maximum.accumulate(np.where(begins, places, 0))
 
 
-def without_id(rows: Any, unit: Unit) -> Any:
-    """How many rows have no id: an Ibis table of one number."""
-    nobodys = rows.filter(rows[unit.id].isnull())
-    return nobodys.aggregate(found=nobodys.count())
+def _secret(key: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(hashlib.blake2b(b"rows of a person", key=key, digest_size=8).digest(), "little"))
 
 
-def require_id(rows: Any, unit: Unit) -> None:
-    """Raise unless the table has the unit's column, of a type that has one spelling for each value."""
-    if unit.id not in rows.columns:
-        raise DomainError(f"the table has no column {unit.id!r} for an id; its columns are {', '.join(rows.columns)}")
-    kind = rows[unit.id].type()
-    if not (kind.is_string() or kind.is_integer() or kind.is_decimal() or kind.is_uuid()):
-        raise DomainError(f"column {unit.id!r} is {kind}; an id is text, a whole number or a UUID")
-
-
-def _each(table: Any) -> list[Any]:
-    return [table[name] for name in table.columns]
-
-
-def _text(column: Any) -> Any:
-    """A value as text with its length before it: joined, no two rows that differ have the same text."""
-    text = column.cast("string")
-    return ibis.cases((column.isnull(), "-"), else_=text.length().cast("string") + ":" + text)
-
-
-def _joined(texts: Sequence[Any]) -> Any:
-    first, *others = texts
-    for text in others:
-        first = first + text
-    return first
-
-
-def _fresh(names: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Names for columns that no column has yet, in capitals or not."""
-    longest = max(map(len, taken))
-    return [name + "_" * longest for name in names]
+def _mixed(words: Keys) -> Keys:
+    """A bijection of 64 bits after which no bit remembers another. [Steele, Lea, Flood 2014: SplitMix64]"""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from discreet.errors import PartyError
 from discreet.ledger.budget import QueryBudget, no_subsets
 from discreet.query.subset import subset_of
+from discreet.release.purchase import Purchase
 from discreet.verbs.held import Held
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Subsets(Held):
         if not isinstance(budget, QueryBudget) or roster is None:
             raise no_subsets(budget)
         count = roster().count
-        return ask_subsets(named, predicate, self.domain, self.ledger, budget.law, self.gate.measure, count)
+        purchase = Purchase(self.gate, self.policy.limits)
+        return ask_subsets(named, predicate, self.domain, self.ledger, budget.law, purchase, count)
 
     def party(self) -> "Party":
         """This vault as a party of a mining task: what `discreet serve` shows of it, without the server."""

@@ -18,12 +18,13 @@ def require_readable(attribute: Attribute) -> None:
 
 
 def column_of(attribute: Attribute, codes: Integers) -> pa.Array:
-    """Whole numbers, or a dictionary of labels; missing values are missing. Requires an attribute of few codes."""
+    """Whole numbers, or a dictionary of labels; missing values are missing."""
     missing = codes == attribute.null_code if attribute.null_code is not None else np.zeros(len(codes), np.bool_)
     if isinstance(attribute, Integer) and attribute.other_code is None:
         return pa.array(codes + attribute.low, mask=missing)
-    labels = pa.array(attribute.labels, pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=missing), labels)
+    there, places = np.unique(codes, return_inverse=True)
+    labels = pa.array([attribute.label(code) for code in there.tolist()], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32), mask=missing), labels)
 
 
 def codes_of(attribute: Attribute, column: pa.ChunkedArray) -> Integers:

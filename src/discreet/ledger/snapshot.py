@@ -1,0 +1,30 @@
+"""Which snapshot of the table a charge pays for, and where a vault keeps it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SNAPSHOTS = "snapshots"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotId:
+    """A snapshot's number, from 1 on, and its digest: keyed by the vault and salted by the number."""
+
+    number: int
+    digest: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"number": self.number, "digest": self.digest}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "SnapshotId":
+        number, digest = body["number"], body["digest"]
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1 or not isinstance(digest, str):
+            raise ValueError("a snapshot has a number from 1 on and a digest")
+        return cls(number, digest)
+
+
+def snapshot_folder(home: Path, id: SnapshotId) -> Path:
+    return home / SNAPSHOTS / f"{id.number:06}-{id.digest[:16]}"

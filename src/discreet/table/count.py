@@ -1,0 +1,282 @@
+"""Exact answers from coded rows: regions, groups and sums by NumPy.
+
+What runs does not depend on the codes: rows outside a region are counted into a cell that is thrown away, sums are kept
+in two halves that cannot overflow, and every array has the size that the query and the number of rows give it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.cores import on_all_cores
+from discreet.domain.attribute import Integer
+from discreet.domain.domain import Domain
+from discreet.domain.region import Box, Region
+from discreet.query.query import Count, SubsetCount, Sum, answer_shape
+
+Array = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Measured = Count | Sum
+
+CODES_A_NUMBER = 64
+"""NumPy compares so many codes in the time that `on_all_cores` takes for one number: threads pay from millions on."""
+BLOCK_ROWS = 1 << 16
+"""Rows that are worked on at a time: their codes, keys and flags stay in the near caches."""
+MOST_ROWS = 1 << 31
+"""A population has fewer rows than this, so that halves of sums stay within 64 bits."""
+HALF, LOW_HALF = 32, (1 << 32) - 1
+"""Amounts are summed in two halves of so many bits …"""
+LARGEST_BLOCK = 53 - HALF
+"""… over at most 2 to this many rows, in doubles that have 53."""
+SATURATION = 1 << 62
+"""Sums are clamped to ±2^62. Clamping moves no two tables further apart, so the sensitivity stays what it was."""
+SHARED_CELLS = 1 << 26
+"""Several marginals come from one count by all their attributes where that has at most this many cells …"""
+SMALL_CELLS, SPARSER = 1 << 20, 16
+"""… and is small, or not so many times larger than all of them: summing it up must not cost more than reading again."""
+FEW_BOXES = 32
+"""A region of more boxes is summed up from a finer grouping, where that has at most SHARED_CELLS."""
+MANY = 64
+"""So many marginals that share no count are counted by compiled code, all in one pass over the rows."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Coded rows: an array of codes for each attribute, and of whole grains for those that are summed in grains."""
+
+    domain: Domain
+    size: int
+    codes: Callable[[str], NDArray[Any]]
+    units: Callable[[str], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Total:
+    """What was added up in each cell: high · 2^32 + low. A count has no high half."""
+
+    low: Array
+    high: Array | None = None
+
+    def __add__(self, other: "Total") -> "Total":
+        high = None if self.high is None or other.high is None else self.high + other.high
+        return Total(self.low + other.low, high)
+
+    def reshaped(self, shape: tuple[int, ...]) -> "Total":
+        return Total(self.low.reshape(shape), None if self.high is None else self.high.reshape(shape))
+
+    def whole(self) -> Array:
+        """The sums, clamped to ±2^62."""
+        if self.high is None:
+            return self.low
+        high, ceiling = self.high + (self.low >> HALF), SATURATION >> HALF
+        whole = (np.clip(high, -ceiling, ceiling - 1) << HALF) + (self.low & LOW_HALF)
+        return np.where(high >= ceiling, SATURATION, np.where(high < -ceiling, -SATURATION, whole))
+
+
+def count(queries: Sequence[Measured], rows: Rows) -> list[Array]:
+    """The exact answer of every query; groups outside its region are there, as zeros."""
+    read = [_finer(query, rows.domain) for query in queries]
+    totals = _read(read, rows)
+    return [
+        (total if finer == query else _rolled_up(query, finer, total, rows.domain)).whole()
+        for query, finer, total in zip(queries, read, totals, strict=True)
+    ]
+
+
+def _read(queries: Sequence[Measured], rows: Rows) -> list[Total]:
+    domain = rows.domain
+    marginals = list(dict.fromkeys(query.by for query in queries if _is_marginal(query, domain)))
+    counted: dict[tuple[str, ...], Array] = {}
+    if len(marginals) > 1:
+        shared = tuple(name for name in domain.names if any(name in by for by in marginals))
+        wanted = sum(_cells(by, domain) for by in marginals)
+        if _cells(shared, domain) <= min(SHARED_CELLS, max(SMALL_CELLS, SPARSER * wanted)):
+            counted = _shared(marginals, shared, rows)
+        elif len(marginals) >= MANY:
+            counted = _by_kernel(marginals, shared, rows)
+    return [
+        Total(counted[query.by]) if query.by in counted and _is_marginal(query, domain) else _tally(query, rows)
+        for query in queries
+    ]
+
+
+def _is_marginal(query: Measured, domain: Domain) -> bool:
+    return isinstance(query, Count) and bool(query.by) and query.where == domain.everything
+
+
+def _cells(by: Sequence[str], domain: Domain) -> int:
+    return prod(domain[name].size for name in by)
+
+
+def _shared(marginals: Sequence[tuple[str, ...]], shared: tuple[str, ...], rows: Rows) -> dict[tuple[str, ...], Array]:
+    """Marginals rolled up from the finest one, each from the smallest that is already there."""
+    made = {shared: _tally(Count(rows.domain.everything, shared), rows).low}
+    for by in sorted(marginals, key=len, reverse=True):
+        ordered = tuple(name for name in shared if name in by)
+        finer = min((have for have in made if set(ordered) <= set(have)), key=lambda have: made[have].size)
+        if ordered not in made:
+            gone = tuple(axis for axis, name in enumerate(finer) if name not in ordered)
+            made[ordered] = made[finer].sum(axis=gone)
+    ordered_of = {by: tuple(name for name in shared if name in by) for by in marginals}
+    return {by: made[order].transpose([order.index(name) for name in by]) for by, order in ordered_of.items()}
+
+
+def _by_kernel(
+    marginals: Sequence[tuple[str, ...]], shared: tuple[str, ...], rows: Rows
+) -> dict[tuple[str, ...], Array]:
+    from discreet.table.tally import count_marginals  # compiled code that few questions need
+
+    sizes = [rows.domain[name].size for name in shared]
+    axes = [tuple(shared.index(name) for name in by) for by in marginals]
+    columns = [rows.codes(name) for name in shared]
+    return dict(zip(marginals, count_marginals(columns, sizes, axes), strict=True))
+
+
+def attributes_read(query: Measured | SubsetCount, domain: Domain) -> list[str]:
+    """The attributes whose codes an answer is read from."""
+    summed = [query.of] if isinstance(query, Sum) else []
+    return list(dict.fromkeys((*query.by, *summed, *_restricted(query.where, domain))))
+
+
+def _finer(query: Measured, domain: Domain) -> Measured:
+    """The query itself, or for a region of many boxes the same of everything, by every attribute it restricts."""
+    if len(query.where.boxes) <= FEW_BOXES:
+        return query
+    by = (*query.by, *(name for name in _restricted(query.where, domain) if name not in query.by))
+    finer = replace(query, where=domain.everything, by=by)
+    return finer if prod(answer_shape(finer, domain)) <= SHARED_CELLS else query
+
+
+def _restricted(region: Region, domain: Domain) -> list[str]:
+    return [
+        attribute.name
+        for axis, attribute in enumerate(domain.attributes)
+        if any((box.low[axis], box.high[axis]) != (0, attribute.size - 1) for box in region.boxes)
+    ]
+
+
+def _rolled_up(query: Measured, finer: Measured, total: Total, domain: Domain) -> Total:
+    axes = [domain.axis(name) for name in finer.by]
+    kept, gone = len(query.by), tuple(range(len(query.by), len(finer.by)))
+
+    def rolled_up(half: Array) -> Array:
+        answer = np.zeros(half.shape[:kept], np.int64)
+        for box in query.where.boxes:
+            inside = tuple(slice(box.low[axis], box.high[axis] + 1) for axis in axes)
+            answer[inside[:kept]] += half[inside].sum(axis=gone)
+        return answer
+
+    return Total(rolled_up(total.low), None if total.high is None else rolled_up(total.high))
+
+
+def _tally(query: Measured, rows: Rows) -> Total:
+    """One pass over the rows, on all cores, each with totals of its own where those are not large."""
+    shape = answer_shape(query, rows.domain)
+    cells = prod(shape)
+    # Adding a block's cells up must not cost more than its rows.
+    step = min(max(BLOCK_ROWS, 1 << (cells - 1).bit_length()), 1 << LARGEST_BLOCK)
+    steps = max(1, -(-rows.size // step))  # what runs does not tell whether there is anybody
+    totals: list[Total] = []
+
+    def work(first: int, last: int) -> None:
+        total = Total(np.zeros(cells, np.int64), np.zeros(cells, np.int64) if isinstance(query, Sum) else None)
+        for block in range(first, last):
+            _add(query, rows, slice(block * step, min((block + 1) * step, rows.size)), total)
+        totals.append(total)
+
+    if cells <= SMALL_CELLS:
+        on_all_cores(work, steps, step // CODES_A_NUMBER)
+    else:
+        work(0, steps)
+    first, *others = totals
+    for other in others:
+        first += other
+    return first.reshaped(shape)
+
+
+def _add(query: Measured, rows: Rows, block: slice, total: Total) -> None:
+    low, cells = total.low, total.low.size
+    if isinstance(query, Count) and not query.by:
+        inside = _inside(query.where, rows, block)
+        low += block.stop - block.start if inside is None else np.count_nonzero(inside)
+        return
+    keys = cell_of_rows(query, rows, block)
+    if total.high is None:
+        low += np.bincount(keys, minlength=cells + 1)[:cells]
+        return
+    units = amounts(query, rows, block)
+    # Sums of halves over a block are whole numbers below 2^53, which doubles add exactly.
+    for half, summed in ((total.high, units >> HALF), (low, units & LOW_HALF)):
+        half += np.bincount(keys, summed, minlength=cells + 1)[:cells].astype(np.int64)
+
+
+def cell_of_rows(query: Measured, rows: Rows, block: slice) -> Array:
+    """The cell of the answer that each row of a block belongs to; behind the last for rows outside the region."""
+    keys = np.zeros(block.stop - block.start, np.int64)
+    for name in query.by:
+        keys *= rows.domain[name].size
+        keys += rows.codes(name)[block]
+    inside = _inside(query.where, rows, block)
+    return keys if inside is None else np.where(inside, keys, _cells(query.by, rows.domain))
+
+
+def amounts(query: Measured, rows: Rows, block: slice) -> Array:
+    """What each row of a block adds: 1 to a count, whole grains to a sum."""
+    if isinstance(query, Count):
+        return np.ones(block.stop - block.start, np.int64)
+    attribute = rows.domain[query.of]
+    if not isinstance(attribute, Integer):
+        return rows.units(query.of)[block].astype(np.int64, copy=False)
+    codes = rows.codes(query.of)[block].astype(np.int64)
+    return np.where(codes < attribute.cells, codes + attribute.low, 0)
+
+
+def in_region(where: Region, rows: Rows) -> Flags:
+    """Which rows lie in a region."""
+    inside = _inside(where, rows, slice(0, rows.size))
+    return np.ones(rows.size, np.bool_) if inside is None else inside
+
+
+def _inside(where: Region, rows: Rows, block: slice) -> Flags | None:
+    """Which rows of a block lie in a region; None where every row does, whatever its codes."""
+    whole = rows.domain.everything.boxes[0]
+    if any(box == whole for box in where.boxes):
+        return None
+    inside = np.zeros(block.stop - block.start, np.bool_)
+    for box in where.boxes:
+        inside |= _in_box(box, rows, block)
+    return inside
+
+
+def _in_box(box: Box, rows: Rows, block: slice) -> Flags:
+    """Axes that a box covers whole are not read."""
+    flags: Iterator[Flags] = (
+        _between(rows.codes(attribute.name)[block], low, high, attribute.size)
+        for attribute, low, high in zip(rows.domain.attributes, box.low, box.high, strict=True)
+        if (low, high) != (0, attribute.size - 1)
+    )
+    inside = next(flags, None)
+    if inside is None:
+        return np.ones(block.stop - block.start, np.bool_)
+    for also in flags:
+        inside &= also
+    return inside
+
+
+def _between(codes: NDArray[Any], low: int, high: int, size: int) -> Flags:
+    kind = codes.dtype.type
+    inside: Flags
+    if low == high:
+        inside = codes == kind(low)
+    elif low == 0:
+        inside = codes <= kind(high)
+    elif high == size - 1:
+        inside = codes >= kind(low)
+    else:
+        # Below `low` the difference wraps round to a large number.
+        inside = (codes - kind(low)) <= kind(high - low)
+    return inside

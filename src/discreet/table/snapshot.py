@@ -1,0 +1,146 @@
+"""The snapshot: what a vault is over. Every row of the population in codes, one memory-mapped array an attribute.
+
+`take_snapshot` reads a source once, codes it in the one way that `coding.py` says, bounds each person's rows, and
+writes a folder; from then on nothing stands between a row and its code: no engine, no file that may change. A snapshot
+has a number and a digest, keyed by the vault and salted by the number, so that it tells snapshots apart and tests no
+guess of what is in one. It is the only place on disk that holds anything exact; folder and files are the owner's alone.
+"""
+
+import hashlib
+import json
+import mmap
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain.domain import Domain
+from discreet.errors import EngineError, TableError
+from discreet.ledger.snapshot import SnapshotId
+from discreet.query.query import Count, SubsetCount, Sum
+from discreet.table.count import Rows, attributes_read, count
+from discreet.table.layout import MANIFEST, PLACE, codes_file, has_units, units_file
+
+if TYPE_CHECKING:
+    from discreet.table.roster import Roster
+    from discreet.table.roster_bits import RosterBits
+
+Array = NDArray[np.int64]
+
+
+@dataclass
+class Snapshot:
+    """An opened snapshot. Every answer is exact: whoever holds one holds the data."""
+
+    folder: Path
+    domain: Domain
+    id: SnapshotId
+    manifest: Mapping[str, Any] = field(repr=False)
+    key: bytes = field(repr=False)
+    roster: "Callable[[], Roster] | None" = None
+    """Where there is one: counts over subsets of it are answered."""
+    _columns: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def rows(self) -> Rows:
+        axis = self.domain.axis
+        return Rows(
+            self.domain,
+            self.manifest["rows"],
+            lambda name: self.column(codes_file(axis(name))),
+            lambda name: self.column(units_file(axis(name))),
+        )
+
+    def require(self, queries: Sequence[Count | Sum | SubsetCount]) -> None:
+        """Raise TableError unless every column that these queries read is there as it was written.
+
+        Called before anything is charged; a column is looked at once.
+        """
+        for query in queries:
+            for name in attributes_read(query, self.domain):
+                self.column(codes_file(self.domain.axis(name)))
+            if isinstance(query, Sum) and has_units(self.domain[query.of]):
+                self.column(units_file(self.domain.axis(query.of)))
+            if isinstance(query, SubsetCount):
+                self.column(PLACE)
+
+    def evaluate(self, queries: Sequence[Count | Sum | SubsetCount]) -> list[Array]:
+        """The exact answers."""
+        measured = [query for query in queries if not isinstance(query, SubsetCount)]
+        answers = iter(count(measured, self.rows) if measured else [])
+        return [self._over_roster(q) if isinstance(q, SubsetCount) else next(answers) for q in queries]
+
+    def _over_roster(self, query: SubsetCount) -> Array:
+        if self._bits is None:
+            raise EngineError("this table has no roster")
+        return self._bits.count(query)
+
+    @cached_property
+    def _bits(self) -> "RosterBits | None":
+        if self.roster is None:
+            return None
+        from discreet.table.roster_bits import RosterBits  # compiled code that few vaults need
+
+        return RosterBits(self.roster(), self.rows, self.column(PLACE))
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A column's array, mapped into memory; its bytes are hashed when it is first asked for."""
+        with self._lock:
+            if name not in self._columns:
+                self._columns[name] = self._mapped(name)
+            return self._columns[name]
+
+    def _mapped(self, name: str) -> NDArray[Any]:
+        about = self.manifest["columns"][name]
+        try:
+            with open(self.folder / name, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        except (OSError, ValueError):
+            raise _touched(self.folder) from None
+        digest = column_digest(self.key)
+        digest.update(data)
+        if digest.hexdigest() != about["digest"]:
+            raise _touched(self.folder)
+        return np.frombuffer(data, np.dtype(about["type"]))
+
+
+def open_snapshot(
+    folder: Path, domain: Domain, id: SnapshotId, key: bytes, roster: "Callable[[], Roster] | None"
+) -> Snapshot:
+    """The snapshot that a journal names. Raises TableError where it is not there, or was touched."""
+    try:
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise TableError(
+            f"the snapshot {folder} is not there; restore it from a backup, or take a new one with `discreet refresh`, "
+            "which keeps all spending"
+        ) from None
+    if snapshot_digest(key, id.number, text) != id.digest:
+        raise _touched(folder)
+    return Snapshot(folder, domain, id, json.loads(text), key, roster)
+
+
+def snapshot_digest(key: bytes, number: int, manifest: str) -> str:
+    """What the journal knows a snapshot by: it covers the manifest, and by that every column."""
+    salt = number.to_bytes(16, "big")
+    return hashlib.blake2b(manifest.encode(), key=key, salt=salt, person=b"discreet snap", digest_size=32).hexdigest()
+
+
+def column_digest(key: bytes) -> Any:
+    """A hash to be fed a column's bytes."""
+    return hashlib.blake2b(key=key, person=b"discreet column", digest_size=32)
+
+
+def _touched(folder: Path) -> TableError:
+    return TableError(
+        f"the snapshot {folder} was touched: it is not what the journal says; nothing was spent: restore it from "
+        "a backup, or take a new one with `discreet refresh`, which keeps all spending"
+    )

@@ -1,0 +1,55 @@
+"""The seam between a vault and where its rows come from: columns by name, and their values in batches of Arrow."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import DomainError, TableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.table.live import LiveSource
+
+FRAME = "memory:"
+"""The location of a table that Python holds, a data frame for one: it must be handed over again to be read again."""
+BATCH_ROWS = 1 << 17
+"""Rows that are read and coded together."""
+
+Told = Callable[[float], None]
+"""Told which share of a reading is done."""
+
+
+def nobody(_share: float) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened table, before any row of it is read."""
+
+    location: str
+    columns: "Mapping[str, pa.DataType]"
+    """The columns that can be read, and their types."""
+    read: "Callable[[Sequence[str], Told], Iterator[pa.RecordBatch]]"
+    """The values of some columns, all rows, in one consistent reading. Raises TableError where it fails half-way."""
+    stamp: Callable[[], Any] = lambda: None
+    """What can be looked at to tell that the table was written to: JSON, or None where nothing can."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """The other columns: what their type is called, and what to make of it."""
+    live: "LiveSource | None" = None
+    """Reads the rows where they are, each time; None where the source cannot tell when they change."""
+
+    def require(self, name: str) -> "pa.DataType":
+        """The type of a column. Raises DomainError where there is none, or none that is read."""
+        if name in self.unread:
+            raise DomainError(f"column {name!r} is {self.unread[name]}")
+        if name not in self.columns:
+            there = ", ".join((*self.columns, *self.unread))
+            raise DomainError(f"the table has no column {name!r}; its columns are {there}")
+        return self.columns[name]
+
+
+def unreadable(what: str) -> TableError:
+    """The one thing that is ever said of a reading that fails, since a reader's own words may hold data."""
+    return TableError(f"{what} cannot be read; is it still there and whole, and have you the right to read it?")

@@ -1,0 +1,203 @@
+"""From a source to a snapshot: read once, coded, bounded, written. What fails leaves nothing behind that counts."""
+
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.domain.domain import Domain
+from discreet.errors import TableError
+from discreet.noise.bits import Bits
+from discreet.private import private_file, private_folder
+from discreet.progress import Progress, silent
+from discreet.table.coding import Coded, coders, distinct_values
+from discreet.table.count import MOST_ROWS
+from discreet.table.layout import (
+    FORMAT,
+    MANIFEST,
+    PEOPLE,
+    PERSON,
+    PLACE,
+    code_type,
+    codes_file,
+    has_units,
+    unit_type,
+    units_file,
+)
+from discreet.table.roster import Roster, canonical_id, key_of
+from discreet.table.snapshot import column_digest
+from discreet.table.source import Source
+from discreet.table.unit import Keys, Unit, id_texts, kept_rows, person_keys, require_id
+
+READING = "reading the table"
+
+
+def take_snapshot(
+    source: Source,
+    domain: Domain,
+    unit: Unit | None,
+    roster: Roster | None,
+    key: bytes,
+    folder: Path,
+    progress: Progress = silent,
+) -> str:
+    """Write the population of a source into a new folder, synced; the text of its manifest.
+
+    Raises DomainError where the columns do not fit the domain, and TableError where the source cannot be read to its
+    end, or has rows without an id that the domain refuses: both are for the custodian, and quote no value.
+    """
+    taking = _Taking(source, domain, unit, roster, key, folder, progress)
+    private_folder(folder)
+    stamp = source.stamp()
+    columns = taking.columns()
+    manifest = {"format": FORMAT, "rows": taking.rows, "columns": columns, "stamp": stamp}
+    text = json.dumps(manifest, sort_keys=True)
+    with _new_file(folder / MANIFEST) as file:
+        file.write(text.encode())
+        _sync(file)
+    return text
+
+
+@dataclass
+class _Taking:
+    source: Source
+    domain: Domain
+    unit: Unit | None
+    roster: Roster | None
+    key: bytes
+    folder: Path
+    progress: Progress
+    rows: int = 0
+    _people: list[Keys] = field(default_factory=list)
+    _places: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def columns(self) -> dict[str, Any]:
+        """Write every column; its type and digest by its name."""
+        types = {codes_file(axis): code_type(a) for axis, a in enumerate(self.domain.attributes)}
+        types |= {units_file(axis): unit_type(a) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
+        if self.unit is None:
+            with _Columns(self.folder, types, self.key) as written:
+                for batch in self._coded():
+                    written.add(batch)
+                return written.about()
+        with _Columns(self.folder, {f"{name}.all": kind for name, kind in types.items()}, self.key) as everyone:
+            for batch in self._coded():
+                everyone.add({f"{name}.all": array for name, array in batch.items()})
+        return self._bounded(self.unit, types)
+
+    def _coded(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """The codes and amounts of rows that have a code for every attribute, a batch at a time."""
+        code = coders(self.source.require, self.domain)
+        names = list(self.domain.names)
+        if self.unit is not None:
+            require_id(self.unit.id, self.source.require(self.unit.id))
+            names = list(dict.fromkeys((*names, self.unit.id)))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            batches = self.source.read(names, lambda share: self.progress(READING, share))
+            for batch in batches:
+                coded = dict(zip(code, pool.map(lambda name: code[name](batch.column(name)), code), strict=True))  # noqa: B023
+                kept = np.logical_and.reduce([column.codes >= 0 for column in coded.values()])
+                if self.unit is not None:
+                    kept &= self._identified(batch.column(self.unit.id), kept, self.unit)
+                self.rows += int(np.count_nonzero(kept))
+                if self.rows >= MOST_ROWS:
+                    raise TableError(f"the table has {MOST_ROWS:,} rows or more; read it where it is, with --live")
+                yield self._arrays(coded, kept)
+        self.progress(READING, 1.0)
+
+    def _arrays(self, coded: dict[str, Coded], kept: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        everyone = bool(kept.all())
+        arrays = {}
+        for axis, column in enumerate(coded.values()):
+            arrays[codes_file(axis)] = column.codes if everyone else column.codes[kept]
+            if column.units is not None:
+                arrays[units_file(axis)] = column.units if everyone else column.units[kept]
+        return arrays
+
+    def _identified(self, ids: pa.Array, kept: NDArray[np.bool_], unit: Unit) -> NDArray[np.bool_]:
+        """Which rows are somebody's; the keys of those, and of `kept`, are remembered."""
+        distinct, places = distinct_values(ids)
+        texts = id_texts(distinct)
+        if self.roster is not None:
+            texts = [text and canonical_id(text) for text in texts]
+        missing = (places < 0) | np.array([*(text is None for text in texts), True])[places]
+        if unit.null_ids == "refuse" and missing.any():
+            raise TableError(
+                f"the table has rows without {unit.id}, and its domain refuses them (null_ids): complete them, leave "
+                'them out of the table, or say null_ids = "drop" or "own" in the domain of a new vault'
+            )
+        known = [b"" if text is None else text for text in texts]
+        keys = np.append(person_keys(known, self.key), np.uint64(0))[places]
+        somebody = ~missing if unit.null_ids != "own" else np.ones(missing.size, np.bool_)
+        if self.roster is not None:
+            on_roster = np.append(self.roster.places(np.array([key_of(text) for text in known], np.int64)), -1)[places]
+            somebody &= on_roster >= 0
+            self._places.append(on_roster[kept & somebody])
+        keys[missing] = Bits().words(int(missing.sum()))
+        self._people.append(keys[kept & somebody])
+        return somebody
+
+    def _bounded(self, unit: Unit, types: dict[str, np.dtype[Any]]) -> dict[str, Any]:
+        """Keep at most so many rows of each person, and number the people."""
+        whole = {name: np.fromfile(self.folder / f"{name}.all", kind) for name, kind in types.items()}
+        people = np.concatenate([np.empty(0, np.uint64), *self._people])
+        kept = kept_rows(people, whole.values(), unit.max_rows, self.key)
+        keys, numbers = np.unique(people[kept], return_inverse=True)
+        arrays = {name: column[kept] for name, column in whole.items()}
+        arrays |= {PERSON: numbers, PEOPLE: keys}
+        types = types | {PERSON: np.min_scalar_type(max(keys.size - 1, 0)), PEOPLE: np.dtype(np.uint64)}
+        if self.roster is not None:
+            arrays[PLACE] = np.concatenate([np.empty(0, np.int64), *self._places])[kept]
+            types[PLACE] = np.dtype(np.int64)
+        self.rows = numbers.size
+        with _Columns(self.folder, types, self.key) as written:
+            written.add(arrays)
+            about = written.about()
+        for name in whole:
+            (self.folder / f"{name}.all").unlink()
+        return about
+
+
+class _Columns:
+    """Files that columns are appended to, hashed as they grow."""
+
+    def __init__(self, folder: Path, types: dict[str, np.dtype[Any]], key: bytes) -> None:
+        self.types = types
+        self._files = {name: _new_file(folder / name) for name in types}
+        self._digests = {name: column_digest(key) for name in types}
+
+    def __enter__(self) -> "_Columns":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def add(self, arrays: dict[str, NDArray[Any]]) -> None:
+        for name, array in arrays.items():
+            narrow = np.ascontiguousarray(array.astype(self.types[name], copy=False))
+            self._digests[name].update(narrow.data)
+            self._files[name].write(narrow.data)
+
+    def about(self) -> dict[str, Any]:
+        for file in self._files.values():
+            _sync(file)
+        return {
+            name: {"type": self.types[name].str, "digest": digest.hexdigest()} for name, digest in self._digests.items()
+        }
+
+
+def _new_file(path: Path) -> IO[bytes]:
+    return os.fdopen(private_file(path, os.O_WRONLY | os.O_EXCL), "wb")
+
+
+def _sync(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
