@@ -71,6 +71,15 @@ def test_what_is_public_needs_no_engine_no_solver_and_no_noise(arguments):
     assert not imported(COMMAND, *arguments) & {*ENGINES, *SOLVERS, *OTHER_ROOMS, "cryptography"}
 
 
+@pytest.mark.parametrize("asked", ["COUNT(*)", "SUM(age)", "AVG(age)", "sex, COUNT(*)"])
+@pytest.mark.usefixtures("vault")
+def test_a_fresh_answer_needs_no_engine_no_solver_and_no_compiler(asked):
+    grouped = " GROUP BY sex" if "sex" in asked else ""
+    there = imported(COMMAND, *ASK, f"SELECT {asked} FROM people WHERE age < 60{grouped}")
+    assert "cryptography" in there
+    assert not there & {*ENGINES, *SOLVERS}
+
+
 @pytest.mark.parametrize(
     "question", ["SELECT COUNT(*) FROM people WHERE agee < 40", "SELECT COUNT(*) FROM pepole", "?"]
 )

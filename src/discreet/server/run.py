@@ -12,7 +12,10 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
+from discreet.answer.policy import usual_noise
 from discreet.errors import VaultError
+from discreet.ledger.budget import Budget, QueryBudget
+from discreet.noise.bits import Bits
 from discreet.release.slots import Slots
 from discreet.server.app import create_app
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
@@ -145,7 +148,14 @@ def _open_app(home: Path, pace: Pace) -> FastAPI:
 def _app(vault: Vault, slots: Slots, bucket: Bucket) -> FastAPI:
     app = create_app(vault, slot=slots, bucket=bucket)
     app.state.shelf.warm()
+    _load_sampler(vault.ledger.budget)
     return app
+
+
+def _load_sampler(budget: Budget) -> None:
+    """Load the compiled code that draws noise before anybody waits for it."""
+    noise = budget.law if isinstance(budget, QueryBudget) else usual_noise(budget)
+    noise.sample(1, Bits())
 
 
 def _require_safe(host: str, certfile: Path | None, keyfile: Path | None, force_plain: bool) -> None:
