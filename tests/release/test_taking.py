@@ -14,7 +14,7 @@ import pytest
 
 from discreet import vault as vault_module
 from discreet.domain.read import parse_domain
-from discreet.errors import DiscreetError, Refreshed, TableError, VaultError
+from discreet.errors import DiscreetError, DomainError, Refreshed, TableError, VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.snapshot import SNAPSHOTS, snapshot_folder
 from discreet.release.taking import Taking
@@ -290,6 +290,62 @@ def test_a_refresh_leaves_the_snapshot_of_somebody_who_has_yet_to_journal_it(vau
     vault.refresh()
     assert [name[:6] for name in snapshots(vault)] == ["000003"]
     assert near(vault, ROWS)
+
+
+VISITS = """
+name = "visits"
+{null_ids}
+[attributes.ward]
+kind = "integer"
+low = 0
+high = 199
+source = "a test"
+"""
+MOST = 5
+
+
+def visits(*people):
+    return pa.table({"person": pa.array(people, pa.string()), "ward": [7] * len(people)})
+
+
+def make_visits(folder, table, null_ids, **unit):
+    said = f'null_ids = "{null_ids}"' if null_ids else ""
+    (folder / "visits.toml").write_text(VISITS.format(null_ids=said))
+    given = {"epsilon": 100, "neighbours": "add-remove", **(unit or {"id": "person", "max_rows": MOST})}
+    return Vault.init(folder / "visits", table=table, domain=folder / "visits.toml", **given)
+
+
+@pytest.mark.parametrize(("null_ids", "rows"), [(None, MOST), ("drop", MOST), ("own", MOST + 400)])
+def test_the_domain_says_what_rows_without_an_id_are(null_ids, rows, tmp_path):
+    vault = make_visits(tmp_path, visits(*[None] * 400, *["a"] * 400), null_ids)
+    assert near(vault, rows)
+    assert vault.ledger.header["unit"]["null_ids"] == (null_ids or "drop")
+
+
+def test_a_domain_that_refuses_rows_without_an_id_does_so_before_there_is_a_vault(tmp_path):
+    with pytest.raises(TableError, match="has rows without person, and its domain refuses them"):
+        make_visits(tmp_path, visits("a", None), "refuse")
+    assert not (tmp_path / "visits").exists()
+    vault = make_visits(tmp_path, visits(*["a"] * 5), "refuse")
+    before = vault.ledger.head
+    with pytest.raises(TableError, match="refuses them"):
+        vault.refresh(visits("a", None))
+    assert vault.ledger.head == before
+    assert near(vault, 5)
+
+
+def test_a_domain_that_speaks_of_ids_needs_the_column(tmp_path):
+    with pytest.raises(DomainError, match=r"the domain says null_ids = 'own'; people with several rows need both"):
+        make_visits(tmp_path, visits("a"), "own", max_rows=None)
+
+
+def test_a_vault_over_a_frame_is_refreshed_with_one(tmp_path):
+    vault = make_visits(tmp_path, visits(*["a"] * 5), None)
+    vault.refresh()
+    with pytest.raises(TableError, match="hand it over again"):
+        Vault.open(tmp_path / "visits").refresh()
+    Vault.open(tmp_path / "visits").refresh(visits(*map(str, range(1000))))
+    assert near(vault, 1000)
 
 
 def test_folders_are_the_owners_alone_also_while_a_snapshot_is_taken(home):

@@ -120,8 +120,8 @@ def open_snapshot(
         text = (folder / MANIFEST).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise TableError(
-            f"the snapshot {folder} is not there; restore it from a backup, or take a new one with `discreet refresh`, "
-            "which keeps all spending"
+            f"the snapshot {folder} is not there; copy it from the host that took it, restore it from a backup, or "
+            "take a new one with `discreet refresh`, which keeps all spending"
         ) from None
     if snapshot_digest(key, id.number, text) != id.digest:
         raise _touched(folder)

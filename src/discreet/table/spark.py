@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -156,7 +157,8 @@ def _open_parquet(uri: str) -> Source:
     session = _connect(None)
 
     def fresh() -> "DataFrame":
-        files = [path] if _is_remote(path) else files_of(path)
+        # Spark would expand a name that looks like a pattern.
+        files = [path] if _is_remote(path) else [re.sub(r"([\\[\]{}*?])", r"\\\1", file) for file in files_of(path)]
         with _in_words_of(f"{path} cannot be read as Parquet; is it there, and whole?"):
             read: DataFrame = session.read.parquet(*files)
             return read
