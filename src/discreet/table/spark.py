@@ -103,7 +103,7 @@ def _use_own_python() -> None:
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context
-    if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+    if context is not None and str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
 
 
