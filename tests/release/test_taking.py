@@ -386,3 +386,11 @@ def test_asking_imports_no_reader_of_sources(vault, home):
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=home, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_column_that_a_refresh_removed_before_it_was_opened_is_read_of_the_new_snapshot(vault, home):
+    other = Vault.open(home / "vault")
+    other.gate.warm()  # and no column of it is open yet
+    vault.refresh()
+    release = other.measure(other.count(), scale=100)
+    assert other.ledger.charge_at(release.charge).snapshot.number == 2

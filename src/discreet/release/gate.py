@@ -18,6 +18,7 @@ from discreet.errors import (
     JournalCorrupt,
     JournalError,
     Refreshed,
+    TableError,
     UnsupportedQuery,
 )
 from discreet.ledger.asker import Asker
@@ -93,14 +94,19 @@ class Gate:
 
     def _ready(self, plan: Plan) -> "Table":
         """The table, opened and found as the journal knows it. Nothing is charged yet, and no row is looked at."""
-        try:
+        while True:
             table = self._table()
-            table.require(_reads(plan))
-        except DiscreetError:
-            raise
-        except Exception:
-            raise EngineError("the table could not be opened; nothing was spent: is there memory for it?") from None
-        return table
+            try:
+                table.require(_reads(plan))
+                return table
+            except TableError:
+                if self.ledger.snapshot == table.id:
+                    raise
+                # Somebody refreshed the vault meanwhile, and removed what was being opened.
+            except DiscreetError:
+                raise
+            except Exception:
+                raise EngineError("the table could not be opened; nothing was spent: is there memory for it?") from None
 
     def warm(self) -> None:
         """Open the table, so that nobody waits for that later."""
