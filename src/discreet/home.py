@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,12 +87,20 @@ def fill_home(
     Ledger.create(ledger or home / JOURNAL, header)
 
 
-def forget_snapshots(home: Path, but: Collection[SnapshotId | None]) -> None:
-    """Remove every other snapshot. Whoever still reads one goes on reading it: its files go when they are closed."""
-    kept = {snapshot_folder(home, id) for id in but if id is not None}
+def forget_snapshots(home: Path, before: SnapshotId) -> None:
+    """Remove the snapshots that this one took the place of, and others that were to have its number; not a later one,
+    which somebody may be about to name in the journal. Whoever still reads one goes on reading it: its files go when
+    they are closed."""
+    kept = snapshot_folder(home, before)
     for folder in (home / SNAPSHOTS).glob("*"):
-        if folder not in kept and not folder.name.startswith("."):
+        number = folder.name.partition("-")[0]
+        if folder != kept and number.isdecimal() and int(number) <= before.number:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def forget_snapshot(home: Path, id: SnapshotId) -> None:
+    """Remove a snapshot that the journal never named."""
+    shutil.rmtree(snapshot_folder(home, id), ignore_errors=True)
 
 
 def _write_synced(path: Path, content: bytes, mode: int = 0o666) -> None:

@@ -1,6 +1,7 @@
 """The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -26,11 +27,20 @@ from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
-from discreet.errors import InvalidBudget, InvalidNoise, JournalCorrupt, JournalError, VaultError
+from discreet.errors import (
+    DiscreetError,
+    InvalidBudget,
+    InvalidNoise,
+    JournalCorrupt,
+    JournalError,
+    Refreshed,
+    VaultError,
+)
 from discreet.home import (
     RELEASES,
     ROSTER,
     fill_home,
+    forget_snapshot,
     forget_snapshots,
     journal_of,
     new_home,
@@ -294,6 +304,8 @@ class Vault(Cubes, Facts, Buckets, Subsets):
     def release(self, charge: int) -> Release:
         """One release, by the number of its charge."""
         found, record = self.ledger.charge_at(charge), self.ledger.recorded(charge)
+        if charge in self.ledger.closed():
+            raise VaultError(f"charge {charge} was closed without an answer: it paid for an earlier snapshot")
         if found is None or record is None:
             raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
         return self.gate.recall(found, record)
@@ -305,13 +317,14 @@ class Vault(Cubes, Facts, Buckets, Subsets):
     def complete(self) -> list[Release]:
         """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent.
 
-        Those that paid for an earlier snapshot are closed without an answer: what was read now would be another table.
+        Those that paid for an earlier snapshot are closed without an answer (`ledger.closed()`): what was read now would
+        be another table.
         """
         completed = []
         for charge in self.ledger.pending():
-            if charge.snapshot == self.ledger.snapshot:
+            try:
                 completed.append(self.gate.complete(charge))
-            else:
+            except Refreshed:
                 self.ledger.close_charge(charge.id)
         self.gate.settle()
         return completed
@@ -347,10 +360,12 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live)
         try:
             receipt = self.ledger.note_refresh(taken, live)
-        except JournalError:
-            forget_snapshots(self.path, {self.ledger.snapshot})
+        except DiscreetError:
+            with suppress(JournalError):
+                if self.ledger.snapshot != taken:
+                    forget_snapshot(self.path, taken)
             raise
-        forget_snapshots(self.path, {taken})
+        forget_snapshots(self.path, taken)
         if table is not None:
             self.location = locate(table)
             relocate_table(self.path, self.location)

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.domain.domain import Domain
-from discreet.errors import ArchiveError, EngineError, JournalCorrupt, JournalError, Refreshed, UnsupportedQuery
+from discreet.errors import (
+    ArchiveError,
+    EngineError,
+    JournalCorrupt,
+    JournalError,
+    Refreshed,
+    TableError,
+    UnsupportedQuery,
+)
 from discreet.ledger.asker import Asker
 from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits, require_production
 from discreet.noise.law import Noise
 from discreet.query.plan import Measurement, Plan
@@ -42,15 +51,21 @@ class Gate:
     asker: Asker | None = None
     """Whom charges are for, where a vault has several users."""
 
-    def measure(self, plan: Plan) -> Release:
+    def measure(self, plan: Plan, decided_on: SnapshotId | None = None) -> Release:
         """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
 
-        Whether it is refused depends on the domain, the plan and the ledger only.
+        Whether it is refused depends on the domain, the plan and the ledger only. A plan that was decided on from what
+        is known about one snapshot names it, and raises Refreshed, uncharged, where the vault is over another by now:
+        its answer would be put together from two tables.
         """
         require_production(self.bits)
         self._require_measurable(plan)
-        table = self._table()
-        table.require(_reads(plan))
+        table = self._ready(plan)
+        if decided_on is not None and table.id != decided_on:
+            raise Refreshed(
+                "the vault was refreshed in the meantime, and what is known is about another table; nothing was "
+                "spent: ask again"
+            )
         cost = plan.cost(self.domain, self.ledger.budget)
         charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
         return self._answer(charge, plan, table)
@@ -61,21 +76,37 @@ class Gate:
         Only one that paid for the table as it is now; others raise Refreshed, and `close` closes them.
         """
         require_production(self.bits)
-        table, plan = self._table(), Plan.from_json(charge.plan)
+        plan = Plan.from_json(charge.plan)
+        table = self._ready(plan)
         if charge.snapshot != table.id:
             raise Refreshed(
                 f"charge {charge.id} paid for a table that the vault is no longer over; it is not answered, and what "
                 "it spent stays spent: ask anew"
             )
-        table.require(_reads(plan))
         return self._answer(charge, plan, table)
+
+    def _ready(self, plan: Plan) -> "Table":
+        """The table, once all that the plan reads of it is known to be there. Nothing is charged before that."""
+        table = self._table()
+        while True:
+            try:
+                table.require(_reads(plan))
+                return table
+            except TableError:
+                # A refresh removes what it takes the place of: then it is the next one's turn.
+                before, table = table, self._table()
+                if table.id == before.id:
+                    raise
 
     def warm(self) -> None:
         """Open the table, so that nobody waits for that later."""
         self._table()
 
     def settle(self) -> None:
-        """Remove draws that were never released and whose charge has its answer: a process was killed over them."""
+        """Remove draws that were never released and whose charge has its answer, or was closed without one: a process
+        was killed over them."""
+        for number in self.ledger.closed():
+            self.archive.discard(number)
         for number in self.archive.unsettled():
             recorded = self.ledger.recorded(number)
             if recorded is not None:
@@ -104,6 +135,9 @@ class Gate:
             return self.recall(charge, recorded)
         try:
             record = self.ledger.record(charge.id, mine)
+        except Refreshed:
+            self.archive.discard(charge.id)  # somebody has closed the charge: the vault is over another table by now
+            raise
         except JournalError as error:
             why = str(error).partition(";")[0]  # what follows is advice for what was not charged
             raise type(error)(f"{why}; the answer was not recorded: {_stands(charge)}") from None
