@@ -408,7 +408,7 @@ class TestFrames:
 
     def test_refresh_without_the_frame_asks_for_it(self, frame):
         init(table=frame)
-        with pytest.raises(TableError, match="hand it over"):
+        with pytest.raises(TableError, match="hand it over again"):
             Vault.open("vault").refresh()
 
     def test_a_frame_can_give_way_to_a_file(self, frame):

@@ -108,6 +108,11 @@ def forget_snapshots(home: Path, current: SnapshotId | None) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def forget_snapshot(home: Path, id: SnapshotId) -> None:
+    """Remove a snapshot that the journal never named."""
+    shutil.rmtree(snapshot_folder(home, id), ignore_errors=True)
+
+
 def _settings_text(location: str, ledger: str | None) -> str:
     shared = f"\n[ledger]\nlocation = {json.dumps(ledger, ensure_ascii=False)}\n" if ledger else ""
     return f"""\

@@ -1,6 +1,7 @@
 """The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -27,13 +28,22 @@ from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
-from discreet.errors import DiscreetError, InvalidBudget, InvalidNoise, JournalCorrupt, VaultError
+from discreet.errors import (
+    DiscreetError,
+    InvalidBudget,
+    InvalidNoise,
+    JournalCorrupt,
+    JournalError,
+    Refreshed,
+    VaultError,
+)
 from discreet.exact import Number
 from discreet.home import (
     RELEASES,
     ROSTER,
     domain_in,
     fill_home,
+    forget_snapshot,
     forget_snapshots,
     journal_of,
     new_home,
@@ -307,6 +317,8 @@ class Vault(Cubes, Facts, Buckets, Subsets):
     def release(self: Public, charge: int) -> Release:
         """One release, by the number of its charge."""
         found, record = self.ledger.charge_at(charge), self.ledger.recorded(charge)
+        if charge in self.ledger.closed():
+            raise VaultError(f"charge {charge} was closed without an answer: it paid for an earlier snapshot")
         if found is None or record is None:
             raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
         return self._recall(found, record)
@@ -319,15 +331,17 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent.
 
         One that somebody is at, or whose answer waits for its time slot, is waited for instead; those that paid for an
-        earlier snapshot are closed without an answer: what was read now would be another table.
+        earlier snapshot are closed without an answer (`ledger.closed()`): what was read now would be another table.
         """
         completed = []
         for charge in self.ledger.pending():
             self.gate.underway.wait(charge.plan)
-            if charge.snapshot != self.ledger.snapshot:
-                self.ledger.close_charge(charge.id)
-            elif self.ledger.recorded(charge.id) is None:
+            if self.ledger.recorded(charge.id) is not None:
+                continue
+            try:
                 completed.append(self.gate.complete(charge))
+            except Refreshed:
+                self.ledger.close_charge(charge.id)
         self.gate.settle()
         return completed
 
@@ -373,7 +387,9 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         try:
             receipt = self.ledger.note_refresh(taken, live)
         except DiscreetError:
-            forget_snapshots(self.path, self.ledger.snapshot)
+            with suppress(JournalError):
+                if self.ledger.snapshot != taken:
+                    forget_snapshot(self.path, taken)
             raise
         forget_snapshots(self.path, taken)
         if table is not None:

@@ -1,4 +1,5 @@
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,35 @@ def test_the_last_receipt_only_moves_forward_unless_told_to() -> None:
     assert last_receipt("vault-two") is None
     keep_receipt("vault-one", EARLY, even_if_older=True)
     assert last_receipt("vault-one") == EARLY
+
+
+def test_a_receipt_of_another_journal_stays_and_is_told() -> None:
+    keep_receipt("vault-one", EARLY)
+    assert keep_receipt("vault-one", LATE, goes_on_from=lambda seen: seen != EARLY) == EARLY
+    assert last_receipt("vault-one") == EARLY
+    assert keep_receipt("vault-one", LATE, goes_on_from=lambda seen: seen == EARLY) is None
+    assert last_receipt("vault-one") == LATE
+
+
+def test_of_two_receipts_kept_at_once_the_later_one_stays() -> None:
+    """A process that is slow between its look and its writing does not put its own in the place of a later one."""
+    first, looked, go_on = Receipt(1, bytes(32)), threading.Event(), threading.Event()
+    keep_receipt("vault-one", first)
+
+    def slowly(_seen: Receipt) -> bool:
+        looked.set()
+        return go_on.wait(30)
+
+    slow = threading.Thread(target=keep_receipt, args=("vault-one", EARLY), kwargs={"goes_on_from": slowly})
+    quick = threading.Thread(target=keep_receipt, args=("vault-one", LATE))
+    slow.start()
+    assert looked.wait(30)
+    quick.start()
+    quick.join(0.1)  # without a lock it is over by now
+    go_on.set()
+    slow.join()
+    quick.join()
+    assert last_receipt("vault-one") == LATE
 
 
 def test_receipts_are_kept_under_the_state_home_for_their_owner_only(state_home: Path) -> None:

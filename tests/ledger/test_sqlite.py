@@ -16,7 +16,7 @@ from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, Journa
 from discreet.ledger import sqlite
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.receipt import keep_receipt, last_receipt
+from discreet.ledger.receipt import last_receipt
 from discreet.ledger.spend import UNITS, Cost
 
 TENTH = Cost(UNITS // 10)
@@ -126,19 +126,33 @@ def test_an_older_copy_put_back_is_refused_until_a_custodian_accepts_it(
 
 
 def test_a_journal_that_went_another_way_after_a_backup_is_refused(
-    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
+    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger.close()
     twin = shutil.copy(path, path.with_name("twin"))
     ledger = Ledger.open(path, domain, budget)
     ledger.charge(TENTH, "here")
-    other = Ledger(sqlite.SQLiteJournal(Path(twin)), domain, budget)
-    other.charge(TENTH, "there")
-    other.charge(TENTH, "there")
-    other.close()
-    keep_receipt("test-vault", ledger.head, even_if_older=True)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(path.parent / "somebody else's"))
+        other = Ledger(sqlite.SQLiteJournal(Path(twin)), domain, budget)
+        other.charge(TENTH, "there")
+        other.charge(TENTH, "there")
+        other.close()
     with pytest.raises(JournalRolledBack, match="entry 2 as it was seen"):
         Ledger.open(Path(twin), domain, budget)
+
+
+def test_of_two_journals_that_went_on_from_one_backup_only_the_first_is_answered_from(
+    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
+) -> None:
+    """Both were opened before either went on, so that neither looked behind when it was opened."""
+    twin = shutil.copy(path, path.with_name("twin"))
+    first, second = Ledger.open(path, domain, budget), Ledger.open(Path(twin), domain, budget)
+    first.charge(TENTH, "here")
+    for _ in range(2):
+        with pytest.raises(JournalRolledBack, match="entry 2 as it was seen"):
+            second.charge(TENTH, "there")
+    assert last_receipt("test-vault") == first.head
 
 
 def test_a_journal_replaced_under_an_open_ledger_is_noticed_before_the_next_charge(path: Path, ledger: Ledger) -> None:

@@ -77,7 +77,7 @@ def _settled(laws: dict[Query, Law], desk: Desk, purchase: Purchase) -> Settled:
             if not waited and _waited_for_all(desk, purchase):
                 waited, patient_until = True, monotonic() + PATIENCE  # once: those who come later are not waited for
                 continue
-            waiting = desk.ledger.reach != decision.seen or desk.ledger.pending()
+            waiting = desk.ledger.head.seq != decision.seen[1] or desk.ledger.pending()
             if monotonic() > patient_until or not waiting:
                 raise
         sleep(PATIENCE / 50)

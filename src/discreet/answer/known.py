@@ -36,11 +36,12 @@ class Known:
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
-            snapshot, last = self.ledger.reach
+            snapshot, since, last = self.ledger.reach
             if snapshot != self.snapshot:
-                # What was released of an earlier snapshot says nothing about this one, whenever it was recorded.
+                # What was released of an earlier snapshot says nothing about this one, whenever it was recorded; and
+                # what was released of this one may have been passed over, when the look before was at the other.
                 self._by_quantity, self._noises, self._quantiles = {}, {}, {}
-                self.snapshot = snapshot
+                self.snapshot, self._upto = snapshot, since
             for charge, record in self.ledger.answered(self._upto) if last > self._upto else ():
                 if charge.snapshot == snapshot:
                     self._add(self.recall(charge, record))

@@ -99,7 +99,8 @@ def check_receipts(read: Replay, vault_id: str, given: Sequence[Receipt]) -> Che
 
 
 def check_promise(read: Replay, spending: Spending) -> Check:
-    """What weakens the promise though nobody did wrong: published rows, refreshes, a budget that says little."""
+    """What weakens the promise though nobody did wrong: published rows, rows that are read live, refreshes, a budget
+    that says little."""
     found, terms = Findings(), spending.terms
     rows = [entry for entry, state in read.rows.items() if state != "withdrawn"]
     if rows:
@@ -113,6 +114,11 @@ def check_promise(read: Replay, spending: Spending) -> Check:
             f"a publication of rows was begun in entry {entry} and never finished",
             "look for its folder: it counts as published until then",
             entry,
+        )
+    if read.live:
+        found.warning(
+            "rows are, or were, read live, where they are: that they stayed as they were is their engine's word",
+            "every guarantee says so; `discreet refresh --snapshot` takes a snapshot, which nobody else writes to",
         )
     little = _promises_little(read, terms)
     if little:
@@ -139,16 +145,18 @@ def _promises_little(read: Replay, terms: Terms) -> str:
 
 
 def check_pending(read: Replay) -> Check:
-    """Charges without an answer: cut off, or under way."""
+    """Charges that have no answer and were not closed: cut off, or under way."""
     found, waiting = Findings(), sorted(read.waiting)
     if waiting:
         found.warning(
             f"{counted(len(waiting), 'charge')} without an answer: {listed(waiting)}",
-            "if nobody is at work, `discreet ledger complete` answers them; nothing more is spent",
+            "if nobody is at work, `discreet ledger complete` answers those that paid for the snapshot as it is, and "
+            "closes the others; nothing more is spent",
             waiting[0],
         )
-    detail = f"{counted(len(read.records), 'charge')} of {len(read.charges):,} answered"
-    return found.check("pending", "Every charge has its answer", detail)
+    closed = f", {len(read.closed):,} closed" if read.closed else ""
+    detail = f"{counted(len(read.records), 'charge')} of {len(read.charges):,} answered{closed}"
+    return found.check("pending", "No charge is left open", detail)
 
 
 def read_users(home: Path) -> list[Mapping[str, Any]] | None:

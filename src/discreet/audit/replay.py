@@ -56,6 +56,8 @@ class Refreshed:
 
 
 Event = Charged | Lowered | Refreshed
+Named = tuple[int, str]
+"""A snapshot by its number and digest."""
 
 
 @dataclass
@@ -83,6 +85,8 @@ class Replay:
     """Charges without an answer so far, with what the answer must look like."""
     records: dict[int, int] = field(default_factory=dict)
     """The number of the record of each answered charge."""
+    closed: dict[int, int] = field(default_factory=dict)
+    """The number of the entry that closed each charge which will never be answered."""
     hashes: dict[int, bytes] = field(default_factory=dict)
     """The hash of every entry, by its number."""
     last: int = 0
@@ -93,9 +97,14 @@ class Replay:
     """How many are on the roster, where there is one."""
     _refreshed: int = 0
     _backwards: int = 0
+    _snapshot: Named | None = None
+    """What the vault is over, so far: none where it was made by a version that took no snapshots."""
+    _paid_for: dict[int, Named | None] = field(default_factory=dict)
+    """The snapshot that each charge names."""
     _chain: Findings = field(default_factory=Findings)
     _header: Findings = field(default_factory=Findings)
     _costs: Findings = field(default_factory=Findings)
+    _snapshots: Findings = field(default_factory=Findings)
 
     @property
     def charges(self) -> list[Charged]:
@@ -147,6 +156,8 @@ class Replay:
             self._charge(entry, body, self.domain, self.terms)
         elif entry.kind == "record":
             self._record(entry, body["content"])
+        elif entry.kind == "close":
+            self._close(entry)
         else:
             self._note(entry, at, body["content"], self.terms)
 
@@ -189,9 +200,24 @@ class Replay:
         problem = unkept(self.header, self.terms, self.domain.points)
         if problem:
             self._header.failed(problem, "answer nothing more; tell whoever holds releases what they really promise", 1)
+        self._go_over(entry.seq, self.header)
+
+    def _go_over(self, seq: int, content: Any) -> None:
+        """From this entry on the vault is over another snapshot: the one after the last, or the first. A version that
+        took none named none."""
+        before, self._snapshot = self._snapshot, _named(content)
+        if self._snapshot is None:
+            if before is not None or (isinstance(content, dict) and "snapshot" in content):
+                self._snapshots.failed(f"entry {seq} does not say which snapshot the vault is over", RESTORE, seq)
+            return
+        expected = 1 if before is None else before[0] + 1
+        if self._snapshot[0] != expected:
+            what = f"entry {seq} is of snapshot {self._snapshot[0]}, and the next one was {expected}"
+            self._snapshots.failed(what, RESTORE, seq)
 
     def _charge(self, entry: Entry, body: dict[str, Any], domain: Domain, terms: Terms) -> None:
         self.waiting[entry.seq] = None
+        self._pay(entry.seq, body)
         try:
             cost = read_cost(body.get("cost"), domain)
             if cost.everywhere + sum(units for _, _, units in cost.pieces) > MOST_UNITS:
@@ -218,11 +244,43 @@ class Replay:
                 entry.seq,
             )
 
+    def _pay(self, seq: int, body: dict[str, Any]) -> None:
+        """A charge pays for the snapshot that the vault is over when it is made, and for no other."""
+        named = self._paid_for[seq] = _named(body)
+        if named != self._snapshot or (named is None and "snapshot" in body):
+            self._snapshots.failed(
+                f"charge {seq} pays for {_called(named)}, and the vault was over {_called(self._snapshot)}",
+                "what it answered was not counted where the rows were: count it for everybody besides what is spent, "
+                "and find out which version wrote it",
+                seq,
+            )
+
+    def _close(self, entry: Entry) -> None:
+        """A charge is closed where it was not answered, and cannot be: the vault is over another snapshot by then."""
+        charge = entry.charge
+        if charge is None or charge not in self.waiting:
+            self._chain.failed(
+                f"entry {entry.seq} closes charge {charge}, which {self._settled(charge)}", RESTORE, entry.seq
+            )
+            return
+        if self._snapshot is not None and self._paid_for[charge] == self._snapshot:
+            what = f"entry {entry.seq} closes charge {charge}, whose snapshot the vault was still over"
+            self._snapshots.failed(what, RESTORE, entry.seq)
+        del self.waiting[charge]
+        self.closed[charge] = entry.seq
+
+    def _settled(self, charge: int | None) -> str:
+        """Why nothing can become of a charge any more."""
+        if charge in self.records:
+            return "has its answer already"
+        return "was closed without one" if charge in self.closed else "is not there"
+
     def _record(self, entry: Entry, content: Any) -> None:
         charge = entry.charge
         if charge is None or charge not in self.waiting:
-            what = "is answered twice" if charge in self.records else "is not there"
-            self._chain.failed(f"entry {entry.seq} answers charge {charge}, which {what}", RESTORE, entry.seq)
+            self._chain.failed(
+                f"entry {entry.seq} answers charge {charge}, which {self._settled(charge)}", RESTORE, entry.seq
+            )
             return
         self.records[charge] = entry.seq
         self.bodies.look(entry.seq, charge, content, self.waiting.pop(charge))
@@ -232,6 +290,7 @@ class Replay:
             case "refresh":
                 self.events.append(Refreshed(entry.seq, at))
                 self._refreshed = entry.seq
+                self._go_over(entry.seq, content)
                 self.live |= isinstance(content, dict) and bool(content.get("live"))
             case "fact":
                 if not _is_fact(content):
@@ -291,8 +350,8 @@ class Replay:
                 what = f"entry {record} has the answer of charge {charge}, and the journal does not find it by that"
                 self._chain.failed(what, RESTORE, record)
 
-    def checks(self) -> tuple[Check, Check, Check]:
-        """The chain, the header, and the costs."""
+    def checks(self) -> tuple[Check, Check, Check, Check]:
+        """The chain, the header, the costs, and the snapshots."""
         if not self.header and not self._header:
             self._header.failed("the journal has no first entry", RESTORE)
         clock = f"; the clock went back {counted(self._backwards, 'time')}" if self._backwards else ""
@@ -301,7 +360,24 @@ class Replay:
             self._chain.check("chain", "The journal is whole", f"{entries}, hashed again{clock}"),
             self._header.check("header", "Its first entry is sound", "budget and domain"),
             self._costs.check("costs", "Charges cost what plans need", f"{charges}, priced again"),
+            self._snapshots.check("snapshots", "Charges name their snapshot", self._said_of_snapshots()),
         )
+
+    def _said_of_snapshots(self) -> str:
+        number = 0 if self._snapshot is None else self._snapshot[0]
+        said = counted(number, "snapshot") if number else "none was taken yet"
+        return said + (f"; {counted(len(self.closed), 'charge')} closed unanswered" if self.closed else "")
+
+
+def _named(content: Any) -> Named | None:
+    """The snapshot that a header, a refresh or a charge names; None where it names none, or none that makes sense."""
+    named = content.get("snapshot") if isinstance(content, dict) else None
+    number, digest = (named.get("number"), named.get("digest")) if isinstance(named, dict) else (None, None)
+    return (number, digest) if type(number) is int and number >= 1 and isinstance(digest, str) else None
+
+
+def _called(snapshot: Named | None) -> str:
+    return "no snapshot" if snapshot is None else f"snapshot {snapshot[0]}"
 
 
 def _is_fact(content: Any) -> bool:

@@ -34,17 +34,27 @@ def show(
 @app.command()
 @command
 def complete(vault: VaultPath, as_json: Json = False) -> None:
-    """Finish charges whose answers were never recorded, because of a crash or a failure. Spends nothing more."""
+    """Finish charges whose answers were never recorded, because of a crash or a failure; close those of earlier
+    snapshots. Spends nothing more."""
     from discreet.vault import Vault
 
+    opened = Vault.open(vault)
+    before = opened.ledger.closed()
     with waiting("finishing", as_json):
-        finished = Vault.open(vault).complete()
+        finished = opened.complete()
+    closed = [number for number in opened.ledger.closed() if number not in before]
     if as_json:
-        print_json({"completed": finished})
+        print_json({"completed": finished, "closed": closed})
         return
     for release in finished:
         out.print(f"charge {release.charge} is complete; receipt {release.receipt}", soft_wrap=True)
-    if not finished:
+    for number in closed:
+        out.print(
+            f"charge {number} is closed without an answer: it paid for an earlier snapshot, and what it spent stays "
+            "spent. Ask anew",
+            soft_wrap=True,
+        )
+    if not finished and not closed:
         out.print("Nothing was left unfinished.")
 
 

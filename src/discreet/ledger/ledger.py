@@ -37,6 +37,9 @@ from discreet.ledger.spend_map import spend_map
 from discreet.ledger.standing import Standing
 from discreet.ledger.words import overdrawn, refused, rolled_back
 
+ROLLBACK = "rollback-accepted"
+"""The kind of the note that goes on without what an older journal has lost."""
+
 
 @dataclass(frozen=True, slots=True)
 class Charge:
@@ -76,6 +79,7 @@ class Ledger:
     _map: SpendMap
     _notes: dict[str, Any]
     _pending: set[int]
+    _closed: set[int]
     _facts: list[FactNote]
     _askers: Askers
     _standing: Standing
@@ -88,7 +92,7 @@ class Ledger:
         self.header: dict[str, Any] = {}
         self._journal = journal
         self._lock = threading.RLock()
-        self._last = ORIGIN
+        self._last = self._given = ORIGIN
         self._forget()
         with self._current():
             if "vault_id" not in self.header:
@@ -188,10 +192,11 @@ class Ledger:
 
     def close_charge(self, charge_id: int) -> bool:
         """Close a charge that will never be answered: it paid for a snapshot that is gone. What it spent stays spent.
-        False where it was answered, or closed, before."""
+        False where it was answered, or closed, before; and where the vault is over its snapshot, so that it can be."""
         text = _body({"because": "refreshed"})
         with self._turn():
-            if charge_id not in self._pending:
+            charge = self.charge_at(charge_id) if charge_id in self._pending else None
+            if charge is None or charge.snapshot == self._snapshot:
                 return False
             receipt = self._append("close", charge_id, text).receipt
         self._give(receipt)
@@ -207,7 +212,8 @@ class Ledger:
             if snapshot is not None:
                 self._require_current(snapshot)
             receipt = self._append(kind, None, text).receipt
-        self._give(receipt)
+        if kind != ROLLBACK:  # the one entry that does not go on from the last receipt
+            self._give(receipt)
         return receipt
 
     def note_refresh(self, snapshot: SnapshotId, live: bool = False) -> Receipt:
@@ -284,6 +290,11 @@ class Ledger:
         """
         return sorted(number for number in self._pending.copy() if number > self._refreshed)
 
+    def closed(self) -> list[int]:
+        """The numbers of the charges that were closed unanswered."""
+        with self._current():
+            return sorted(self._closed)
+
     def charge_at(self, number: int) -> Charge | None:
         """The charge with this number, answered or not; None where that entry is no charge."""
         entry = self._journal.entry(number)
@@ -294,7 +305,8 @@ class Ledger:
         with self._current():
             if charge_id in self._pending or self.charge_at(charge_id) is None:
                 return None
-        found = self._journal.record_of(charge_id)
+            found = self._journal.record_of(charge_id)
+            self._require_held(self._head)  # then it was when the record was read
         return None if found is not None and found.kind == "close" else _record(charge_id, found)
 
     def answered(self, after: int = 0) -> Iterator[tuple[Charge, Record]]:
@@ -303,9 +315,7 @@ class Ledger:
         Those of earlier snapshots are among them: see `Charge.snapshot`.
         """
         waiting: dict[int, Entry] = {}
-        with self._current():
-            pass  # what the releases promise is by all that is in the journal now
-        for entry in self._journal.entries(after):
+        for entry in self.entries(after):
             if entry.kind == "charge":
                 waiting[entry.seq] = entry
             elif entry.kind == "record" and entry.charge is not None:
@@ -367,20 +377,33 @@ class Ledger:
             return self._refreshed
 
     @property
-    def reach(self) -> tuple[SnapshotId | None, int]:
-        """What the vault is over now, and the number of the last entry."""
+    def reach(self) -> tuple[SnapshotId | None, int, int]:
+        """What the vault is over now, the number of the entry since when (0 is the first), and that of the last."""
         with self._current():
-            return self._snapshot, self._head.seq
+            return self._snapshot, self._refreshed, self._head.seq
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
-        """All entries in order, as they are in the journal."""
-        return self._journal.entries(after)
+        """All entries in order, as they are in the journal; those that come in meanwhile are left for the next time."""
+        with self._current():
+            head = self._head
+        return self._upto(head, after)
+
+    def _upto(self, head: Receipt, after: int) -> Iterator[Entry]:
+        for entry in self._journal.entries(after):
+            if entry.seq < head.seq:
+                yield entry
+            elif entry.receipt == head:
+                yield entry
+                return
+            else:
+                break
+        if after < head.seq:
+            raise rolled_back(head, self.vault_id)
 
     def check_receipt(self, receipt: Receipt) -> None:
         """Raise JournalRolledBack unless this journal went on from where it was when the receipt was given."""
         with self._current():
-            if self._journal.receipt_at(receipt.seq) != receipt:
-                raise rolled_back(receipt, self.vault_id)
+            self._require_held(receipt)
 
     def refusal(self, cost: Cost) -> Refusal | None:
         """What a charge would be refused for now; None where it would fit."""
@@ -450,7 +473,7 @@ class Ledger:
             self.check_receipt(seen)
         except JournalRolledBack:
             also = sorted(lost_receipts(self.vault_id) - self._standing.lost - {str(seen)})
-            self.note("rollback-accepted", {"seen": str(seen), **({"also": also} if also else {})})
+            self.note(ROLLBACK, {"seen": str(seen), **({"also": also} if also else {})})
             keep_receipt(self.vault_id, self.head, even_if_older=True)
             keep_lost(self.vault_id, self._standing.lost)
 
@@ -460,30 +483,54 @@ class Ledger:
             self.accept_lost(seen)
         elif seen is not None:
             self.check_receipt(seen)
-        keep_receipt(self.vault_id, self.head)
+        self._give(self.head)
         keep_lost(self.vault_id, self._standing.lost)
 
     @contextmanager
     def _current(self) -> Iterator[None]:
-        """Hold the lock, with everything counted that is in the journal."""
+        """Hold the lock, with everything counted that is in the journal, and a receipt given for what others wrote."""
         with self._lock:
-            if self._last != ORIGIN and self._journal.receipt_at(self._last.seq) != self._last:
-                raise rolled_back(self._last, self.vault_id)
-            self._absorb()
-            self._last = self._head
+            self._count()
+            if ORIGIN.seq < self._given.seq < self._head.seq:
+                self._give(self._head)
             yield
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Be the only writer, with everything counted. What is appended is counted when it is next read back."""
-        with self._lock, self._journal.turn(), self._current():
+        with self._lock, self._journal.turn():
+            self._count()
             yield
 
+    def _count(self) -> None:
+        """Count everything that is in the journal, which must go on from where it was."""
+        if self._last != ORIGIN:
+            self._require_held(self._last)
+        self._absorb()
+        self._last = self._head
+
     def _give(self, receipt: Receipt) -> None:
-        """Remember, here and beyond this process, that the journal came so far."""
+        """Remember, here and beyond this process, that the journal came so far. No row is read, and nothing leaves,
+        before that is done.
+
+        Raises JournalRolledBack where the journal does not hold both this receipt and the one that was remembered
+        before: an older one was put back since it was opened. Of two that went on differently from the same entry, only
+        one is ever answered from: whoever comes second finds the other's receipt.
+        """
         with self._lock:
-            self._last = max(self._last, receipt, key=lambda given: given.seq)
-        keep_receipt(self.vault_id, receipt)
+            self._last = max(self._last, receipt, key=_seq)
+            other = keep_receipt(self.vault_id, receipt, goes_on_from=self._holds)
+            if other is not None:
+                raise rolled_back(other, self.vault_id)
+            self._require_held(receipt)
+            self._given = max(self._given, receipt, key=_seq)
+
+    def _holds(self, receipt: Receipt) -> bool:
+        return self._journal.receipt_at(receipt.seq) == receipt
+
+    def _require_held(self, receipt: Receipt) -> None:
+        if not self._holds(receipt):
+            raise rolled_back(receipt, self.vault_id)
 
     def _append(self, kind: str, charge: int | None, body: str) -> Entry:
         entry = chained(self._head, kind, charge, body)
@@ -504,8 +551,11 @@ class Ledger:
                     charge = _charge(entry)
                     spans[-1].charges.append((charge.cost, charge.by))
                     self._pending.add(entry.seq)
-                case "record" | "close" if entry.charge is not None:
+                case "record" if entry.charge is not None:
                     self._pending.discard(entry.charge)
+                case "close" if entry.charge is not None:
+                    self._pending.discard(entry.charge)
+                    self._closed.add(entry.charge)
                 case "refresh":
                     spans.append(_Span(spans[-1].budget, levelled=True))
                     self._notes["refresh"], self._refreshed = entry.parsed()["content"], entry.seq
@@ -551,7 +601,7 @@ class Ledger:
         self._map = spend_map(self.domain, self.budget.limit)
         self._notes, self._facts, self._askers = {}, [], Askers(self.domain)
         self._refreshed, self._snapshot = 0, None
-        self._pending = set()
+        self._pending, self._closed = set(), set()
         self._charges = 0
         self._head = ORIGIN
 
@@ -593,6 +643,10 @@ def _charge(entry: Entry) -> Charge:
         return Charge(entry.seq, entry.receipt, cost, body["content"], snapshot, body.get("by"))
     except (LookupError, TypeError, ValueError):
         raise JournalCorrupt(f"entry {entry.seq} of the journal is no charge; restore it from a backup") from None
+
+
+def _seq(receipt: Receipt) -> int:
+    return receipt.seq
 
 
 def _record(charge_id: int, entry: Entry | None) -> Record:

@@ -5,10 +5,12 @@ not: a journal that is behind it is refused. It is kept as well as the home dire
 written loses this check, never an answer.
 """
 
+import fcntl
 import os
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -55,20 +57,33 @@ def last_receipt(vault_id: str) -> Receipt | None:
         return _unsealed(stream.read(SEALED))
 
 
-def keep_receipt(vault_id: str, receipt: Receipt, *, even_if_older: bool = False) -> None:
-    """Replace the last receipt by a later one. Not synced, and silent where it cannot be written."""
+def keep_receipt(
+    vault_id: str,
+    receipt: Receipt,
+    *,
+    goes_on_from: Callable[[Receipt], bool] = lambda _: True,
+    even_if_older: bool = False,
+) -> Receipt | None:
+    """Replace the last receipt by a later one of the same journal, which says what it `goes_on_from`. Where it does not
+    go on from the one that is kept, that one stays, and is returned. Not synced, and silent where it cannot be
+    written."""
     try:
         file = _opened(receipt_path(vault_id), os.O_RDWR)
     except OSError:
-        return
+        return None
     try:
+        with suppress(OSError):  # a disk without locks: then a later one may give way to this one
+            fcntl.flock(file, fcntl.LOCK_EX)
         seen = _unsealed(os.pread(file, SEALED, 0))
+        if seen is not None and not even_if_older and not goes_on_from(seen):
+            return seen
         if seen is None or seen.seq < receipt.seq or even_if_older:
             os.pwrite(file, _sealed(receipt), 0)
     except OSError:
-        return
+        return None
     finally:
         os.close(file)
+    return None
 
 
 def lost_receipts(vault_id: str) -> frozenset[str]:

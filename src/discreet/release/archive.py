@@ -60,10 +60,16 @@ class Archive:
 
     def settle(self, charge: int, record: dict[str, Any]) -> None:
         """Remove every other draw of a charge, once its record is durable: they were never released."""
-        if "file" not in record:
-            return
+        if "file" in record:
+            self._remove(charge, but=record["file"])
+
+    def discard(self, charge: int) -> None:
+        """Remove every draw of a charge that was closed unanswered."""
+        self._remove(charge, but=None)
+
+    def _remove(self, charge: int, but: str | None) -> None:
         for draw in (*self.folder.glob(f"{charge}-*.bin"), *self.folder.glob(f".{charge}-*.part")):
-            if draw.name != record["file"]:
+            if draw.name != but:
                 draw.unlink(missing_ok=True)
 
     def unsettled(self) -> list[int]:

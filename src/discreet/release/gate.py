@@ -113,7 +113,10 @@ class Gate:
         self._table()
 
     def settle(self) -> None:
-        """Remove draws that were never released and whose charge has its answer: a process was killed over them."""
+        """Remove draws that were never released and whose charge has its answer, or was closed without one: a process
+        was killed over them."""
+        for number in self.ledger.closed():
+            self.archive.discard(number)
         for number in self.archive.unsettled():
             recorded = self.ledger.recorded(number)
             if recorded is not None:
@@ -143,6 +146,9 @@ class Gate:
                 return self.recall(charge, recorded)
         try:
             record = self.ledger.record(charge.id, mine)
+        except Refreshed:
+            self.archive.discard(charge.id)  # somebody has closed the charge: the vault is over another table by now
+            raise
         except JournalError as error:
             why = str(error).partition(";")[0]  # what follows is advice for what was not charged
             raise type(error)(f"{why}; the answer was not recorded: {_stands(charge)}") from None

@@ -52,12 +52,21 @@ class OwnTable:
 
     def current(self) -> Table:
         """The table that a charge pays for now."""
-        id = self.ledger.snapshot
-        if id is None:
-            raise VaultError(
-                "this vault was made by an earlier version, and has no snapshot of its table yet; nothing was spent: "
-                "`discreet refresh` takes one, and keeps all spending"
-            )
+        while True:
+            id = self.ledger.snapshot
+            if id is None:
+                raise VaultError(
+                    "this vault was made by an earlier version, and has no snapshot of its table yet; nothing was "
+                    "spent: `discreet refresh` takes one, and keeps all spending"
+                )
+            try:
+                return self._open(id)
+            except TableError:
+                # A refresh removes what it takes the place of: then it is the next one's turn.
+                if self.ledger.snapshot == id:
+                    raise
+
+    def _open(self, id: SnapshotId) -> Table:
         with self._lock:
             if self._opened is None or self._opened.id != id:
                 self._opened = self._live(id) if self.ledger.is_live else self._snapshot(id)

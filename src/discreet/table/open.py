@@ -15,8 +15,6 @@ def open_source(table: object) -> Source:
     Locations are paths (Parquet, CSV, or a DuckDB file as `people.duckdb?table=people`), and URIs of Postgres and of
     Spark; tables in memory are pandas, polars and Arrow frames, and Ibis tables of DuckDB, Postgres and Spark.
     """
-    if isinstance(table, str) and table == FRAME:
-        raise TableError("this vault's table was a data frame; hand it over: vault.refresh(frame)")
     if isinstance(table, str | Path):
         return _open_location(str(table))
     if type(table).__module__.partition(".")[0] == "ibis":

@@ -57,7 +57,8 @@ def take_snapshot(
     private_folder(folder)
     stamp = source.stamp()
     columns = taking.columns()
-    manifest = {"format": FORMAT, "rows": taking.rows, "columns": columns, "stamp": stamp}
+    nonce = Bits().words(2).tobytes().hex()  # two that are taken of one table are still two
+    manifest = {"format": FORMAT, "rows": taking.rows, "columns": columns, "stamp": stamp, "nonce": nonce}
     text = json.dumps(manifest, sort_keys=True)
     with _new_file(folder / MANIFEST) as file:
         file.write(text.encode())
