@@ -143,7 +143,7 @@ def test_a_journal_that_went_another_way_after_a_backup_is_refused(
 
 
 def test_of_two_journals_that_went_on_from_one_backup_only_the_first_is_answered_from(
-    path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
+    path: Path, domain: Domain, budget: PureBudget
 ) -> None:
     """Both were opened before either went on, so that neither looked behind when it was opened."""
     twin = shutil.copy(path, path.with_name("twin"))

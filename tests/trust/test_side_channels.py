@@ -1,5 +1,7 @@
 """What an answer tells besides its value: the numbers that it can be, and the steps that it took."""
 
+import asyncio
+import json
 import sys
 import threading
 from collections.abc import Sequence
@@ -14,11 +16,16 @@ import pytest
 from scipy import stats
 
 import discreet
+from discreet.ledger.ledger import Ledger
 from discreet.noise.bits import SeededBits
 from discreet.release.gate import Gate
+from discreet.release.slots import Slots
+from discreet.server.app import create_app
+from discreet.server.auth import add_user
 from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
 from tests.trust.doomed import Place, trace_lines
+from tests.trust.test_fuzz_http import Sent, reply
 
 CELLS = 10_000
 DOMAIN = f"""
@@ -113,6 +120,76 @@ def test_sums_at_the_edge_of_64_bits_neither_wrap_nor_stop(rows, tmp_path):
     drawn = [vault.measure(vault.sum("wealth"), scale=2**50).value - truth for _ in range(20)]
     assert min(drawn) < 0 < max(drawn)
     assert max(map(abs, drawn)) < 2**50 * 50
+
+
+class Simulated:
+    """A server of a vault whose readings take so long, by a clock that nothing else moves; and what is seen of it."""
+
+    def __init__(self, vault: Vault, slot: float, reading: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.seen, draw, append = 0.0, [], Gate._draw, Ledger._append
+        slots = Slots(slot, clock=lambda: self.now, sleep=self.pass_time)
+        self.app, self.token = create_app(vault, slot=slots, rate=0), add_user(vault.path, "ada", "analyst")
+
+        def drawn(*arguments: Any) -> Any:
+            self.pass_time(reading)
+            return draw(*arguments)
+
+        def appended(ledger: Ledger, kind: str, charge: int | None, body: str) -> Any:
+            self.seen.append((round(self.now, 6), kind, charge))
+            return append(ledger, kind, charge, body)
+
+        monkeypatch.setattr(Gate, "_draw", drawn)
+        monkeypatch.setattr(Ledger, "_append", appended)
+
+    def pass_time(self, seconds: float) -> bool:
+        self.now += seconds
+        return False
+
+    def ask(self, runner: asyncio.Runner, sql: str) -> None:
+        body = json.dumps({"sql": sql, "scale": 50}).encode()
+        status, _ = runner.run(reply(self.app, Sent("POST", "/ask", self.token, body)))
+        self.seen.append((round(self.now, 6), "reply", status))
+
+
+ASKED = (
+    "SELECT COUNT(*) FROM people WHERE cell = 3",
+    "SELECT COUNT(*) FROM people WHERE cell = 3",
+    "SELECT AVG(amount) FROM people WHERE cell > 3",
+    "SELECT MEDIAN(amount) FROM people",
+    "SELECT nonsense FROM people",
+)
+
+
+def seen_of(readings: Sequence[float], slot: float, folder: Any) -> list[list[tuple[float, str, int | None]]]:
+    """When each entry came into the journal and each reply left, for vaults whose readings take so long."""
+    found = []
+    for place, reading in enumerate(readings):
+        vault = vault_over([1, 2], folder, f"vault-{slot}-{place}", epsilon=10_000, neighbours="replace")
+        with pytest.MonkeyPatch.context() as patching, asyncio.Runner() as runner:
+            served = Simulated(vault, slot, reading, patching)
+            for sql in ASKED:
+                served.ask(runner, sql)
+        found.append(served.seen)
+    return found
+
+
+def test_when_anything_is_seen_does_not_depend_on_how_long_readings_take_within_a_slot(tmp_path):
+    short, long = seen_of((0.001, 4.999), 5.0, tmp_path)
+    assert short == long
+    assert {moment % 5 for moment, _, _ in short} == {0.0}
+    assert [kind for _, kind, _ in short].count("charge") == [kind for _, kind, _ in short].count("record") == 3
+
+
+def test_a_reading_that_takes_longer_than_a_slot_is_seen_in_whole_slots(tmp_path):
+    one, two, three = seen_of((4.0, 6.0, 9.0), 5.0, tmp_path)
+    assert one != two
+    assert two == three
+    assert {moment % 5 for moment, _, _ in two} == {0.0}
+
+
+def test_without_slots_it_is_seen_to_the_moment(tmp_path):
+    short, long = seen_of((0.001, 0.002), 0.0, tmp_path)
+    assert short != long
 
 
 BUSY = range(CELLS // 2)
