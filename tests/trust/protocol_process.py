@@ -1,0 +1,354 @@
+"""A process of the protocol: the real vault, gate and ledger, stopped at every seam where it meets what it shares.
+
+Nothing in Discreet knows of it: the test puts a journal in memory, a shelf of snapshots and a drawer for receipts where
+the real ones are, each of which stops the process and hands it what the scheduler found. So a process is a function of
+what it was told: told the same again, it does the same again.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import greenlet
+import numpy as np
+import pytest
+
+import discreet.home
+import discreet.ledger.ledger
+import discreet.table.open
+import discreet.table.snapshot
+import discreet.vault
+from discreet.domain.region import Region
+from discreet.errors import DiscreetError, JournalRolledBack, TableError
+from discreet.ledger.journal import Entry
+from discreet.ledger.ledger import Charge, _charge
+from discreet.ledger.receipt import Receipt
+from discreet.ledger.snapshot import SnapshotId
+from discreet.noise.law import Laplace
+from discreet.query.plan import Measurement, Plan
+from discreet.query.query import Count
+from discreet.release.gate import Gate
+from discreet.release.own_table import SNAPSHOTS, snapshot_folder
+from discreet.release.release import Release
+from discreet.release.taking import Taking
+from discreet.vault import Vault
+from tests.trust.protocol_world import IDLE, MOVED, Answer, Books, Draw, Head, Observation, Request
+
+TOWNS = ("Arden", "Belmont")
+ALL, HALF = Fraction(1), Fraction(1, 2)
+
+
+class Running(greenlet.greenlet):
+    """A process in mid-life. `effects` is what it did since it was last told something.
+
+    Where no older journal is ever put back, receipts tell nothing: then it need not stop for them.
+    """
+
+    def __init__(self, number: int, life: int, books: Books, home: Path, receipts: bool) -> None:
+        super().__init__(self._live)
+        self.number, self.life, self.books, self.home, self.receipts = number, life, books, home, receipts
+        self.shelf: type[Path] = Shelf
+        self.effects: list[tuple[Any, ...]] = []
+        self.stops = self.draws = self.takings = 0
+        self.vault: Vault | None = None
+        self.journal: SeenJournal | None = None
+        self.charge = b""
+
+    def _live(self, _: object) -> None:
+        while True:
+            operation, since = stop(Request(IDLE, self.remembered()))
+            try:
+                OPERATIONS[operation](self, since)
+            except DiscreetError as error:
+                self.effects.append(("failed", operation, type(error).__name__))
+
+    def tell(self, observation: Observation) -> tuple[tuple[tuple[Any, ...], ...], Request]:
+        """Go on until the next seam: what was done meanwhile, and what is asked for there."""
+        self.effects = []
+        request = self.switch(observation)
+        return tuple(self.effects), request
+
+    def remembered(self) -> tuple[Any, ...] | None:
+        """All that an idle process remembers; None without a vault. Two that remember the same go on alike."""
+        if self.vault is None:
+            return None
+        ledger, known, opened = self.vault.ledger, self.vault._known, self.vault._own._opened
+        return (
+            self.journal.file,
+            frozenset(self.journal.charges.items()),
+            *(ledger._head, ledger._last, ledger._given),
+            *(ledger._snapshot, ledger._refreshed, frozenset(ledger._pending)),
+            ledger._map.left_by((0,)).tobytes(),
+            opened and (opened.id, opened.mapped),
+            *(known._snapshot, known._upto, frozenset(known._noises)),
+            *(self.draws, self.takings),
+        )
+
+    def unique(self, count: int) -> int:
+        """A number that no other process has, nor this one in another life."""
+        return 1 + self.number + 10 * self.life + 100 * count
+
+    def expect_known(self, charges: set[int], snapshot: SnapshotId | None) -> None:
+        """What was released about a snapshot, as far as the journal was counted, need not be bought again."""
+        seen = self.journal.seen[: self.vault.ledger._head.seq]
+        released = {entry.charge for entry in seen if entry.kind == "record"}
+        if any(_charge(seen[charge - 1]).snapshot == snapshot for charge in released - charges):
+            self.effects.append(("failed", "ask", "what was released is not known"))
+
+    def leave(self, since: int, free: bool, answers: Sequence[tuple[int, int]]) -> None:
+        """Answers leave, each the number of a charge and a draw."""
+        found = tuple(Answer(self.journal.charges[charge], draw) for charge, draw in answers)
+        self.effects.append(("left", since, free, found))
+
+
+def stop(request: Request) -> Observation:
+    """Stop the process that runs, until the scheduler answers."""
+    process = greenlet.getcurrent()
+    process.stops += 1
+    return process.parent.switch(request)
+
+
+def _open(process: Running, accept_rollback: bool) -> None:
+    vault = Vault.open(process.home, accept_rollback=accept_rollback)
+    vault.path = vault._own.home = process.shelf(process.home)
+    process.vault = vault
+
+
+def _measure(town: str, share: Fraction) -> "Callable[[Running, int], None]":
+    def measure(process: Running, since: int) -> None:
+        release = process.vault.gate.measure(_plan(process.vault, share, town))
+        process.leave(since, False, [_answer(release)])
+
+    return measure
+
+
+def _ask(process: Running, since: int, buy: bool) -> None:
+    """Both towns: from what is known where it is, and measured where it is not, on the snapshot that was decided on."""
+    vault = process.vault
+    known = vault._known
+    known.refresh()
+    decided_on = known._snapshot
+    process.expect_known({charge for charge, _ in known._noises}, decided_on)
+    found = {town: known.same(_count(vault, town), _region(vault, town)) for town in TOWNS}
+    answers = [(past.source[0], int(past.value)) for past in found.values() if past is not None]
+    missing = [town for town, past in found.items() if past is None]
+    if missing and buy:
+        answers.append(_answer(vault.gate.measure(_plan(vault, HALF, *missing), decided_on)))
+    process.leave(since, not (missing and buy), answers)
+
+
+def _complete(process: Running, since: int) -> None:
+    for release in process.vault.complete():
+        process.leave(since, False, [_answer(release)])
+
+
+OPERATIONS: dict[str, Callable[[Running, int], None]] = {
+    "open": lambda process, _: _open(process, accept_rollback=False),
+    "accept": lambda process, _: _open(process, accept_rollback=True),
+    "Arden": _measure("Arden", ALL),
+    "Belmont": _measure("Belmont", ALL),
+    "half of Arden": _measure("Arden", HALF),
+    "ask": lambda process, since: _ask(process, since, buy=True),
+    "repeat": lambda process, since: _ask(process, since, buy=False),
+    "refresh": lambda process, _: process.vault.refresh(),
+    "complete": _complete,
+}
+
+
+def _region(vault: Vault, town: str) -> Region:
+    return vault.count(town=town).where
+
+
+def _count(vault: Vault, town: str) -> Count:
+    return Count(_region(vault, town))
+
+
+def _plan(vault: Vault, share: Fraction, *towns: str) -> Plan:
+    """Each costs this share of all that there is, there."""
+    return Plan(tuple(Measurement(_count(vault, town), Laplace(1 / share)) for town in towns))
+
+
+def _answer(release: Release) -> tuple[int, int]:
+    return release.charge, int(release.answers[0].units)
+
+
+class SeenJournal:
+    """A Journal as one process sees it. It has no constraint of its own: what keeps a second record out is the ledger.
+
+    Entries that are read right after receipts were looked up are of the same moment: what is between is not seen by
+    anybody, and the other moments are those of other interleavings.
+    """
+
+    def __init__(self) -> None:
+        self.process: Running = greenlet.getcurrent()
+        self.file: int | None = None
+        self.seen: tuple[Entry, ...] = ()
+        self.charges: dict[int, Head] = {}
+        """The hash of each charge, as it was first seen."""
+        self._looked_up_at = -1
+        self._turn = False
+        self.process.journal = self
+
+    def _look(self) -> None:
+        if not self._turn and self._looked_up_at != self.process.stops:
+            self.file, head = stop(Request("read", self.file))
+            self._see(self.process.books.entries[head])
+        self._looked_up_at = -1
+
+    def _see(self, entries: tuple[Entry, ...]) -> None:
+        self.seen = entries
+        for entry in entries:
+            if entry.kind == "charge":
+                self.charges.setdefault(entry.seq, entry.hash)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        head = stop(Request("turn", self.file))
+        if head is MOVED:
+            raise JournalRolledBack("the journal was replaced while it was open")
+        before = self.process.books.entries[head]
+        self._see(before)
+        self._turn = True
+        try:
+            yield
+        except BaseException:
+            self.seen = before
+            raise
+        finally:
+            self._turn = False
+        if len(self.seen) > len(before):
+            self.process.effects.append(("append", self.file, self.seen[len(before) :]))
+
+    def append(self, entry: Entry) -> None:
+        assert self._turn
+        self.charges.pop(entry.seq, None)
+        self._see((*self.seen, entry))
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        self._look()
+        yield from self.seen[after:]
+
+    def entry(self, seq: int) -> Entry | None:
+        if not self.seen:
+            self._look()
+        return self.seen[seq - 1] if 0 < seq <= len(self.seen) else None
+
+    def receipt_at(self, seq: int) -> Receipt | None:
+        if self.process.receipts:
+            self._look()
+            self._looked_up_at = self.process.stops
+        found = self.entry(seq)
+        return found and found.receipt
+
+    def record_of(self, charge: int) -> Entry | None:
+        return next((entry for entry in self.seen if entry.charge == charge), None)
+
+    def close(self) -> None:
+        pass
+
+    def after_fork(self) -> None:
+        raise AssertionError
+
+
+@dataclass
+class SeenTable:
+    """A snapshot on the shelf. Its exact counts are the number of the draw, so that every answer tells where it is
+    from."""
+
+    id: SnapshotId
+    process: Running
+    mapped: bool = False
+
+    def require(self, _queries: object) -> None:
+        """Its columns are mapped when they are first read, and stay where they are from then on."""
+        if not self.mapped and not stop(Request("there", self.id)):
+            raise TableError("the snapshot was touched")
+        self.mapped = True
+
+    def evaluate(self, queries: Sequence[object]) -> list[np.ndarray]:
+        assert self.mapped
+        self.process.draws += 1
+        draw = self.process.unique(self.process.draws)
+        self.process.effects.append(("draw", Draw(draw, self.process.charge, self.id)))
+        return [np.array(draw) for _ in queries]
+
+
+class Shelf(type(Path())):  # type: ignore[misc]
+    """A vault's folder whose snapshots are in the world's hands."""
+
+    def glob(self, _pattern: str) -> "Iterator[Shelf]":
+        assert self.name == SNAPSHOTS
+        return (Shelf(snapshot_folder(self.parent, id)) for id in sorted(stop(Request("list")), key=str))
+
+
+def _remove(folder: Path, **_: object) -> None:
+    number, digest = folder.name.split("-")
+    stop(Request("remove", SnapshotId(int(number), digest)))
+
+
+def _take(taking: Taking, _source: object, number: int, live: bool = False) -> SnapshotId:  # noqa: ARG001
+    """Every taking has a digest of its own, as it has a nonce."""
+    process: Running = greenlet.getcurrent()
+    process.takings += 1
+    id = SnapshotId(number, f"{process.unique(process.takings):016}")
+    stop(Request("add", id))
+    return id
+
+
+def _opened(_folder: Path, _domain: object, id: SnapshotId, *_: object) -> SeenTable:
+    if not stop(Request("there", id)):
+        raise TableError("the snapshot is not there")
+    return SeenTable(id, greenlet.getcurrent())
+
+
+def _keep_receipt(
+    _vault_id: str, receipt: Receipt, *, goes_on_from: object = None, even_if_older: bool = False
+) -> Receipt | None:
+    """In one step, as the real one holds a lock; so is the look at the journal that `goes_on_from` is."""
+    process: Running = greenlet.getcurrent()
+    assert even_if_older or goes_on_from is not None
+    return stop(Request("keep", (receipt, process.journal.file, even_if_older))) if process.receipts else None
+
+
+def _last_receipt(_vault_id: str) -> Receipt | None:
+    return stop(Request("seen")) if greenlet.getcurrent().receipts else None
+
+
+def told_what_for(answer: Callable[..., Release]) -> Callable[..., Release]:
+    """The gate's answering, with the charge that rows are read for told to whoever judges."""
+
+    def answering(gate: Gate, charge: Charge, *args: Any) -> Release:
+        greenlet.getcurrent().charge = charge.receipt.hash
+        return answer(gate, charge, *args)
+
+    return answering
+
+
+@dataclass(frozen=True)
+class Seams:
+    """What stands in the place of journal, receipts, snapshots and noise, for as long as a test runs."""
+
+    CLOCK: ClassVar = SimpleNamespace(now=lambda _: datetime(2026, 11, 16, tzinfo=UTC))
+    patch: pytest.MonkeyPatch = field(repr=False)
+
+    def put_in(self) -> None:
+        ledger, put = discreet.ledger.ledger, self.patch.setattr
+        put(ledger, "journal_at", lambda _location: SeenJournal())
+        put(ledger, "keep_receipt", _keep_receipt)
+        put(ledger, "last_receipt", _last_receipt)
+        put(ledger, "datetime", self.CLOCK)
+        put(discreet.table.snapshot, "open_snapshot", _opened)
+        put(discreet.table.open, "open_source", lambda _table: None)
+        put(discreet.home, "shutil", SimpleNamespace(rmtree=_remove))
+        put(Taking, "take", _take)
+        put(Gate, "_answer", told_what_for(Gate._answer))
+        for pure in ("parse_domain", "read_settings"):  # a process is led to where it was many times
+            put(discreet.vault, pure, cache(getattr(discreet.vault, pure)))
+        put(Laplace, "sample", lambda _law, size, _bits: np.zeros(size, np.int64))
+        self.patch.setenv("XDG_STATE_HOME", "/dev/null")  # nothing of the user's is between two processes

@@ -1,0 +1,168 @@
+"""The protocol, model-checked: the real vault, gate and ledger, in every interleaving of a few processes.
+
+`protocol_promise.py` says what must hold, `protocol_world.py` what processes share, `protocol_process.py` how they are
+stopped, `protocol_search.py` how all interleavings are gone through. A scope is searched to its end: until nothing new
+can happen within so many operations, crashes and rollbacks.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from discreet.ledger.journal import ORIGIN, Entry, canonical, chained
+from discreet.ledger.ledger import header_of
+from discreet.ledger.snapshot import SnapshotId
+from discreet.vault import Vault
+from tests.trust import protocol_real as real
+from tests.trust.protocol_faults import FAULTS, Fault
+from tests.trust.protocol_process import Seams
+from tests.trust.protocol_promise import RULES, Promise
+from tests.trust.protocol_search import Scope, Search, Searched
+from tests.trust.protocol_world import Books, World
+
+DOMAIN = """\
+name = "people"
+[attributes.town]
+kind = "category"
+values = ["Arden", "Belmont"]
+source = "a test"
+"""
+FIRST = SnapshotId(1, f"{0:016}")
+STEPS = 200
+"""More than any scope has."""
+
+EVERYTHING = ("Arden", "half of Arden", "ask", "refresh", "complete")
+SCOPES = {
+    "two processes do anything, one dies": Scope((EVERYTHING,) * 2, STEPS, operations=1, crashes=1),
+    "two processes, two things each": Scope((("Arden", "refresh"), ("Belmont", "complete")), STEPS, operations=2),
+    "three processes, one dies": Scope((("Arden",), ("refresh",), ("complete",)), STEPS, operations=1, crashes=1),
+    "three processes, two refresh": Scope((("ask",), ("refresh",), ("refresh",)), STEPS, operations=1),
+    "one process dies and an older journal is put back": Scope(
+        (("Arden", "refresh", "complete"),), STEPS, operations=2, crashes=1, rollbacks=1
+    ),
+    "an older journal is put back under two": Scope(
+        (("Arden", "refresh"), ("ask", "complete")), STEPS, operations=1, rollbacks=1
+    ),
+}
+SOAKED = {
+    "two processes do anything, two things each": Scope((EVERYTHING,) * 2, STEPS, operations=2),
+    "two processes do two things, one dies": Scope(
+        (("Arden", "refresh"), ("ask", "complete")), STEPS, operations=2, crashes=1
+    ),
+    "three processes do anything": Scope((("Arden", "ask"), ("refresh",), EVERYTHING), STEPS, operations=1, crashes=1),
+    "an older journal is put back under two that may die": Scope(
+        (("Arden", "ask"), ("refresh", "complete")), STEPS, operations=1, crashes=1, rollbacks=1
+    ),
+    "older journals are put back twice": Scope(
+        (("Arden",), ("ask", "complete")), STEPS, operations=1, crashes=1, rollbacks=2
+    ),
+    "put back unseen": Scope((("Arden", "complete"), ("repeat",)), STEPS, operations=2, crashes=1, rollbacks=1),
+}
+
+
+@dataclass(frozen=True)
+class Town:
+    """A vault with all of its budget left, on disk and in memory."""
+
+    home: Path
+    limit: int
+
+    @cached_property
+    def _first(self) -> Entry:
+        header = header_of(self.home / "journal.sqlite") | {"snapshot": FIRST.to_json()}
+        return chained(ORIGIN, "init", None, canonical({"v": 1, "at": "2026-11-16T00:00:00+00:00", "content": header}))
+
+    @property
+    def beginning(self) -> World:
+        return World((self._first.hash,), frozenset(), frozenset({FIRST}))
+
+    def search(self, scope: Scope, rules: str = RULES) -> Search:
+        books = Books(self._first)
+        return Search(scope, books, self.home, Promise(books, self.limit, rules))
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    (tmp_path / "people.toml").write_text(DOMAIN)
+    real.write_people(tmp_path / "people.parquet", 1)
+    vault = Vault.init(
+        tmp_path / "vault",
+        table=tmp_path / "people.parquet",
+        domain=tmp_path / "people.toml",
+        neighbours="add-remove",
+        epsilon=1,
+    )
+    vault.ledger.close()
+    made = Town(vault.path, vault.ledger.budget.limit)
+    assert made.beginning
+    return made
+
+
+Check = Callable[..., Searched]
+
+
+@pytest.fixture
+def searched(town: Town, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Searches a scope."""
+    Seams(monkeypatch).put_in()
+    return lambda scope, rules=RULES: town.search(scope, rules).run(town.beginning)
+
+
+@pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES.keys())
+def test_the_promise_holds_in_every_interleaving(scope: Scope, searched: Check, counted: Callable[..., None]) -> None:
+    found = searched(scope)
+    counted(states=found.states, transitions=found.transitions, journals=found.journals, steps=found.depth)
+    assert found.wrong is None, str(found)
+    assert found.depth < STEPS, "the scope was searched to its end"
+
+
+@pytest.mark.parametrize("scope", SOAKED.values(), ids=SOAKED.keys())
+def test_the_promise_holds_in_every_interleaving_of_more(
+    scope: Scope, searched: Check, amount: Callable[[int, int], int], counted: Callable[..., None]
+) -> None:
+    """In `make test` to a depth, in `make soak` to the end."""
+    found = searched(scope._replace(steps=amount(9, STEPS)))
+    counted(states=found.states, transitions=found.transitions, journals=found.journals, steps=found.depth)
+    assert found.wrong is None, str(found)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_planted_fault_is_found(fault: Fault, searched: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By every rule that it breaks; and the same scope without it is sound, or is part of one that is."""
+    fault.plant(monkeypatch)
+    for rule in fault.rules:
+        found = searched(fault.scope, rule)
+        assert found.wrong is not None, f"rule {rule} does not find it in {found.states:,} states"
+
+
+def test_what_is_in_memory_does_what_files_do(
+    town: Town, tmp_path: Path, amount: Callable[[int, int], int], counted: Callable[..., None]
+) -> None:
+    """Some ways through scopes without rollbacks, gone over real files: the same stops, effects, journal, folders."""
+    chance, ways = Random(16), []
+    with pytest.MonkeyPatch.context() as patch:
+        Seams(patch).put_in()
+        for scope in (scope for scope in SCOPES.values() if not scope.rollbacks):
+            search = town.search(scope)
+            ways += [(search, *real.walk(search, town.beginning, chance)) for _ in range(amount(8, 500))]
+    for number, (search, moves, state) in enumerate(ways):
+        with pytest.MonkeyPatch.context() as patch:
+            home = Path(shutil.copytree(town.home, tmp_path / f"vault-{number}"))
+            real.put_in(patch, tmp_path / "people.parquet")
+            effects = real.follow(moves, len(search.scope.menus), home)
+        _expect_same(search, search.world(state), effects, home)
+        shutil.rmtree(home)
+    counted(ways=len(ways), steps=sum(len(moves) for _, moves, _ in ways))
+
+
+def _expect_same(search: Search, world: World, effects: list[tuple[Any, ...]], home: Path) -> None:
+    journal, folders = real.outline_on_disk(home)
+    assert real.told(effects) == real.told_of(world, search)
+    assert journal == real.outline(search.books.entries[world.files[-1]])
+    assert folders == {id.number for id in world.folders}
