@@ -29,12 +29,11 @@ from discreet.errors import DiscreetError, JournalRolledBack, TableError
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Charge, _charge
 from discreet.ledger.receipt import Receipt
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count
 from discreet.release.gate import Gate
-from discreet.release.own_table import SNAPSHOTS, snapshot_folder
 from discreet.release.release import Release
 from discreet.release.taking import Taking
 from discreet.vault import Vault
@@ -86,7 +85,7 @@ class Running(greenlet.greenlet):
             *(ledger._snapshot, ledger._refreshed, frozenset(ledger._pending)),
             ledger._map.left_by((0,)).tobytes(),
             opened and (opened.id, opened.mapped),
-            *(known._snapshot, known._upto, frozenset(known._noises)),
+            *(known.snapshot, known._upto, frozenset(known._noises)),
             *(self.draws, self.takings),
         )
 
@@ -133,7 +132,7 @@ def _ask(process: Running, since: int, buy: bool) -> None:
     vault = process.vault
     known = vault._known
     known.refresh()
-    decided_on = known._snapshot
+    decided_on = known.snapshot
     process.expect_known({charge for charge, _ in known._noises}, decided_on)
     found = {town: known.same(_count(vault, town), _region(vault, town)) for town in TOWNS}
     answers = [(past.source[0], int(past.value)) for past in found.values() if past is not None]
