@@ -10,6 +10,7 @@ help:  ## what there is to make
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --no-deps -r requirements.lock
 	$(BIN)/python -m pip install -q --no-deps -e .
+	$(BIN)/python -m compileall -q src  # a command that has to compile its own modules starts a fifth slower
 	@touch $@
 
 demo: .venv/ready  ## a vault over a generated census of 1,000,000 people, at work
@@ -32,8 +33,9 @@ types: .venv/ready  ## mypy --strict
 bench: .venv/ready  ## the figures of the issues, each a ratio measured in one run
 	$(BIN)/python -m bench
 
-soak: .venv/ready  ## the tests of tests/trust in full length: kills, races, fuzzing; they print what they counted
-	$(BIN)/python -m pytest tests/trust --soak -n auto --dist loadgroup
+soak: .venv/ready  ## tests/trust in full length: kills, races, fuzzing; and ten rounds of new examples for property tests
+	$(BIN)/python -m pytest tests/trust --soak --timeout 14400 -n auto --dist loadgroup
+	for round in {1..10}; do $(BIN)/python -m pytest --soak -m hypothesis -n auto --dist loadgroup || exit; done
 
 docs: .venv/ready  ## run every command and example of the docs, and check every link
 	$(BIN)/python -m pytest tests/test_docs.py

@@ -1,4 +1,4 @@
-"""Marginals in Postgres and in Spark, against the same GROUP BY written by hand in psql and spark-sql."""
+"""Rows read live in Postgres and in Spark, against the same GROUP BY written by hand in psql and spark-sql."""
 
 import re
 import statistics
@@ -13,8 +13,10 @@ from bench.figure import Figure
 from bench.postgres import Postgres, serving
 from discreet.demo.census import census_domain_path, write_census
 from discreet.domain.read import parse_domain
+from discreet.ledger.snapshot import SnapshotId
 from discreet.query.query import Count
-from discreet.table.table import Table, open_table
+from discreet.table.live import LiveTable, live_digest
+from discreet.table.open import open_source
 
 PEOPLE = 1_000_000
 ROUNDS = 7
@@ -53,21 +55,29 @@ def figures() -> Iterator[Figure]:
 
 def _in_postgres(server: Postgres, file: Path) -> Iterator[Figure]:
     _load(server, file)
-    table = open_table(server.uri("people"), DOMAIN)
+    table = _live(server.uri("people"))
     for by in MARGINALS:
         yield _compared("Postgres", "psql", by, table, lambda by=by: _seconds_in_psql(server, _by_hand(by)))
 
 
 def _in_spark(file: Path) -> Iterator[Figure]:
-    table = open_table(f"spark+parquet:{file}", DOMAIN)
-    session = table.source.engine.backend._session  # type: ignore[attr-defined]
+    table = _live(f"spark+parquet:{file}")
+    session = table.live.fresh().sparkSession  # type: ignore[attr-defined]
     session.read.parquet(str(file)).createOrReplaceTempView("people")
     for by in MARGINALS:
         yield _compared("Spark", "spark.sql", by, table, lambda by=by: _seconds(session.sql(_by_hand(by)).collect))
     session.stop()
 
 
-def _compared(engine: str, peer: str, by: tuple[str, ...], table: Table, by_hand: Callable[[], float]) -> Figure:
+def _live(uri: str) -> LiveTable:
+    source, key = open_source(uri), bytes(32)
+    assert source.live is not None
+    table = LiveTable(SnapshotId(1, live_digest(source, DOMAIN, key, 1)), DOMAIN, source, source.live, key)
+    table.require([])
+    return table
+
+
+def _compared(engine: str, peer: str, by: tuple[str, ...], table: LiveTable, by_hand: Callable[[], float]) -> Figure:
     """They take turns, the first turn does not count, and the medians are compared."""
     query = Count(table.domain.everything, by)
     turns = [(_seconds(lambda: table.evaluate([query])), by_hand()) for _ in range(ROUNDS + 2)][2:]

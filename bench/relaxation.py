@@ -95,7 +95,7 @@ def _growth() -> Figure:
         past.nearest(boxes[-1], metric.step)
         for asked in boxes[MANY:]:
             start = time.perf_counter()
-            relax(asked, past, metric, MOST_ANSWERS, lambda _: False, _never)
+            relax(asked, past, metric, MOST_ANSWERS, lambda *_: False, _never)
             seconds.append(time.perf_counter() - start)
         medians.append(median(seconds))
     note = f"{medians[0] * 1e3:.2f} ms → {medians[1] * 1e3:.2f} ms, medians; linear growth would be {MANY // PAST}×"

@@ -92,7 +92,7 @@ def query_figure(vault: Vault) -> Figure:
 
 def count_figure(vault: Vault, people: Path) -> Figure:
     """The exact count behind a query beside DuckDB's, whose table is in memory and whose subset is a hash as well."""
-    table = vault.gate.table()
+    table = vault._own.snapshot()
     where, _ = parse_predicate(PREDICATE, vault.domain)
     engine = duckdb.connect()
     engine.execute("SET enable_progress_bar = false")

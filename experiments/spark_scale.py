@@ -1,4 +1,4 @@
-"""A cube's source marginals from more rows than memory: 50,000,000 people in Parquet, Spark with a cap on its memory.
+"""A cube's source marginals from rows that stay where they are: 50,000,000 people in Parquet, Spark with little memory.
 
     python -m experiments.spark_scale [--rows N] [--memory 1g] [--folder DIR]
 
@@ -30,13 +30,14 @@ def main() -> None:
         with _timed(f"{options.rows:,} people written"):
             write_census(file, options.rows)
         print(f"  {file.stat().st_size / 1e6:,.0f} MB of Parquet")
-        with _timed("Spark started, table recognised, vault made"):
+        with _timed("Spark started, files looked at, vault made"):
             vault = Vault.init(
                 Path(folder) / "vault",
                 table=f"spark+parquet:{file}",
                 domain=census_domain_path(),
                 epsilon=1,
                 neighbours="replace",
+                live=True,
             )
         plan = vault.plan_cube(epsilon=1, cuboids=2)
         with _timed("source marginals measured, cube published"):

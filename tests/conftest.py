@@ -1,22 +1,97 @@
-"""The same conditions for every test: steady examples, and a state directory that is not the user's own.
+"""The same conditions for every test: noise and examples that repeat, a time limit, a state directory of its own.
 
-`--soak` runs the tests of tests/trust in full length: `make soak`.
+**Noise.** The production source of bits hands out, in the process of the tests, what the name of the test (or of the
+fixture that tests share) and nothing else decides: whatever a test asserts of it holds always or never. `--noise 2`
+draws other noise, to see how a test bears it. Processes that a test starts draw from the operating system; so does
+a test that is marked `alarm(chance)`: it fails with at most this probability although all is right. All of them
+together do so less often than `MOST_FALSE_ALARMS`, or nothing is run.
+
+**Examples.** Hypothesis tries the same examples on every run, and others with `--soak`, which also runs the tests of
+tests/trust in full length: `make soak`.
 """
 
-from collections.abc import Callable
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
 
-# The same examples on every run, and no deadline: a busy machine is not a bug.
-settings.register_profile("steady", derandomize=True, deadline=None)
-settings.load_profile("steady")
+from discreet import native
+from discreet.noise.bits import Bits, Words
+
+MOST_FALSE_ALARMS = 1e-6
+"""The chance that any of the tests fails although all is right."""
+
+# No deadline: a busy machine is not a bug.
+settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True, max_examples=60)
+settings.register_profile("exploring", derandomize=False, deadline=None, print_blob=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--soak", action="store_true", help="the tests of tests/trust in full length")
+    parser.addoption("--soak", action="store_true", help="tests/trust in full length, and new examples for properties")
+    parser.addoption("--noise", default="", help="any word: noise is drawn as repeatably as ever, but other noise")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "alarm(chance): of failing although all is right; noise is the system's own")
+    settings.load_profile("exploring" if config.getoption("--soak") else "steady")
+    config.pluginmanager.register(RepeatableNoise(config.getoption("--noise")))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    chance = sum(mark.args[0] for item in items for mark in item.iter_markers("alarm"))
+    if chance > MOST_FALSE_ALARMS:
+        raise pytest.UsageError(f"{chance:.2g} is more than {MOST_FALSE_ALARMS}: tests would raise false alarms")
+
+
+class RepeatableNoise:
+    """One stream of bits for each test, and for each fixture that tests share, by its name."""
+
+    def __init__(self, word: str) -> None:
+        self._word = word
+        self._streams: list[np.random.Generator | None] = []
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._fill = Bits.fill
+        Bits.fill = lambda bits, out: self.fill(bits, out)  # type: ignore[method-assign]
+
+    def fill(self, bits: Bits, out: Words) -> int:
+        known = type(bits) is Bits and os.getpid() == self._process and self._streams
+        stream = self._streams[-1] if known else None
+        if stream is None:
+            return self._fill(bits, out)
+        with self._lock:  # threads share the stream: which of them a server happens to use makes no difference
+            out[:] = stream.integers(2**64, size=out.size, dtype=np.uint64)
+        return out.size
+
+    @contextmanager
+    def _named(self, *name: object) -> Iterator[None]:
+        seed = hashlib.sha256("\0".join(map(str, (self._word, *name))).encode()).digest()
+        self._streams.append(np.random.default_rng(list(seed)))
+        try:
+            yield
+        finally:
+            self._streams.pop()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        with self._named(item.nodeid):
+            if item.get_closest_marker("alarm"):
+                self._streams[-1] = None
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest) -> Iterator[None]:
+        if fixturedef.scope == "function":
+            return (yield)
+        with self._named(fixturedef.baseid, fixturedef.argname, getattr(request, "param_index", 0)):
+            return (yield)
 
 
 @pytest.fixture
@@ -48,12 +123,29 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line("\n".join(lines))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_state_home(tmp_path_factory):
+    """Receipts seen by fixtures that tests share are kept apart from the user's: a vault's id is the same each time."""
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def state_home(tmp_path_factory, monkeypatch):
-    """Receipts seen by a test are kept apart from the user's."""
+    """Receipts seen by a test are kept apart from those of others."""
     state = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     return state
+
+
+@pytest.fixture(scope="class", params=["compiled", "python"])  # for a test, with all examples that it draws
+def either_way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Kernels that are told how much they have to do are run compiled, and then again by Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native._python, "left", -1 if request.param == "compiled" else 10**15)
+        yield
+        assert request.param == "compiled" or native._python.left > 0, "something was compiled"
 
 
 PEOPLE_DOMAIN = """\

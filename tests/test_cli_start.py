@@ -1,13 +1,25 @@
 """What a command does not need, it does not import: people wait for every one of them."""
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
+from typer.testing import CliRunner
+
+from discreet.cli import EVERYTHING, app, app_of
+from discreet.vault import Vault
 
 HEAVY = ["numpy", "numba", "scipy", "pandas", "pyarrow", "ibis", "duckdb", "sqlglot", "xarray", "matplotlib", "fastapi"]
 ENGINES = ["pandas", "pyarrow", "ibis", "duckdb", "psycopg", "pyspark"]
-SOLVERS = ["scipy.spatial", "scipy.special", "scipy.optimize", "scipy.sparse", "matplotlib", "xarray", "fastapi"]
+SOLVERS = ["numba", "llvmlite", "scipy", "clarabel", "mpmath", "matplotlib", "xarray", "fastapi"]
+OTHER_ROOMS = ["discreet.cube", "discreet.microdata", "discreet.mining", "discreet.facts", "discreet.audit"]
+ANSWERING = ["cryptography", "discreet.noise", "discreet.release.gate", "discreet.answer", "discreet.ledger.ledger"]
+"""What there is to answer with: a question that cannot be read needs none of it."""
+
+ASK = ("ask", "vault", "--scale", "50")
+KNOWN = "SELECT COUNT(*) FROM people WHERE age < 40"
 
 
 def imported(code, *arguments):
@@ -17,26 +29,80 @@ def imported(code, *arguments):
     return set(done.stdout.partition("--\n")[2].splitlines())
 
 
-COMMAND = "from discreet.cli import app; app(standalone_mode=False)"
+COMMAND = """
+from discreet.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+"""
 
 
-def test_help_needs_no_arrays_no_compiler_and_no_engine():
-    assert not imported(COMMAND, "--help") & set(HEAVY)
+@pytest.fixture
+def vault(folder):
+    given = {"table": "people.parquet", "domain": "people.toml", "epsilon": 1, "neighbours": "replace"}
+    made = Vault.init(folder / "vault", **given)
+    made.ask(KNOWN, scale=50)
+    made.ledger.close()
+    return made
 
 
-def test_a_vault_is_imported_without_engines_and_solvers():
-    assert not imported("import discreet.vault") & {*ENGINES, *SOLVERS}
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_needs_no_arrays_no_compiler_and_no_engine(option):
+    assert not imported(COMMAND, option) & set(HEAVY)
+
+
+def test_a_vault_is_imported_without_engines_solvers_and_compilers():
+    assert not imported("import discreet.vault") & {*ENGINES, *SOLVERS, *OTHER_ROOMS, "cryptography"}
 
 
 @pytest.mark.parametrize(
-    "arguments", [("budget", "vault"), ("ask", "vault", "SELECT COUNT(*) FROM people", "--explain")]
+    "arguments",
+    [
+        ("budget", "vault"),
+        ("describe", "vault"),
+        (*ASK, "SELECT COUNT(*) FROM people", "--explain"),
+        (*ASK, "SELECT age, COUNT(*) FROM people GROUP BY age", "--explain"),
+        (*ASK, KNOWN),
+    ],
 )
-def test_what_is_public_needs_no_engine(folder, arguments):
-    from discreet.vault import Vault
+@pytest.mark.usefixtures("vault")
+def test_what_is_public_needs_no_engine_no_solver_and_no_noise(arguments):
+    assert not imported(COMMAND, *arguments) & {*ENGINES, *SOLVERS, *OTHER_ROOMS, "cryptography"}
 
-    given = {"table": "people.parquet", "domain": "people.toml", "epsilon": 1, "neighbours": "replace"}
-    Vault.init(folder / "vault", **given).ledger.close()
-    assert not imported(COMMAND, *arguments) & {*ENGINES, *SOLVERS}
+
+@pytest.mark.parametrize("asked", ["COUNT(*)", "SUM(age)", "AVG(age)", "sex, COUNT(*)"])
+@pytest.mark.usefixtures("vault")
+def test_a_fresh_answer_needs_no_engine_no_solver_and_no_compiler(asked):
+    grouped = " GROUP BY sex" if "sex" in asked else ""
+    there = imported(COMMAND, *ASK, f"SELECT {asked} FROM people WHERE age < 60{grouped}")
+    assert "cryptography" in there
+    assert not there & {*ENGINES, *SOLVERS}
+
+
+@pytest.mark.parametrize(
+    "question", ["SELECT COUNT(*) FROM people WHERE agee < 40", "SELECT COUNT(*) FROM pepole", "?"]
+)
+@pytest.mark.usefixtures("vault")
+def test_a_typo_is_refused_without_anything_that_answers(question):
+    assert not imported(COMMAND, *ASK, question) & {*ENGINES, *SOLVERS, *OTHER_ROOMS, *ANSWERING}
+
+
+def test_a_typo_is_told_before_the_journal_is_read_to_its_end(vault):
+    """Its first entry says which columns there are; nobody waits for a hundred thousand others to hear of a typo."""
+    with closing(sqlite3.connect(vault.path / "journal.sqlite")) as journal, journal:
+        journal.execute("DROP TRIGGER entries_stay")
+        journal.execute("UPDATE entries SET body = body || ' ' WHERE seq = 2")
+    said = [CliRunner().invoke(app, [*ASK, asked]).stderr for asked in (KNOWN, KNOWN.replace("age", "agee"))]
+    assert said[0].startswith("JournalCorrupt")
+    assert said[1].startswith("DomainError: people has no attribute 'agee'; did you mean age?")
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_a_command_that_is_imported_alone_is_the_same_as_among_all(name):
+    alone, among_all = (CliRunner().invoke(made, [name, "--help"]).stdout for made in (app_of((name,)), app))
+    assert alone == among_all
+    assert f" {name} " in alone
 
 
 def test_the_package_names_what_it_imports_later():

@@ -10,7 +10,7 @@ import pytest
 from discreet.cube.journal import NOTE
 from discreet.errors import BudgetExceeded, DiscreetError, DomainError, EngineError, UnsupportedQuery, VaultError
 from discreet.release.archive import Archive
-from discreet.table.table import Table
+from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
 
 DOMAIN = """
@@ -151,7 +151,7 @@ def test_a_cube_is_published_again_from_its_charge_without_a_further_one(vault):
     assert all(np.array_equal(rough.sources[mask], cube.sources[mask]) for mask in cube.sources)
 
 
-@pytest.mark.parametrize("where", [(Table, "evaluate"), (Archive, "save")])
+@pytest.mark.parametrize("where", [(Snapshot, "evaluate"), (Archive, "save")])
 def test_a_publish_that_is_interrupted_goes_on_from_its_charge(vault, tmp_path, monkeypatch, where):
     plan = vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS)
 
@@ -173,7 +173,7 @@ def test_a_publish_that_is_interrupted_goes_on_from_its_charge(vault, tmp_path, 
 
 def test_a_publish_whose_answer_was_completed_elsewhere_goes_on_too(vault, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(Table, "evaluate", lambda *_: 1 / 0)
+        patched.setattr(Snapshot, "evaluate", lambda *_: 1 / 0)
         with pytest.raises(EngineError, match="ledger complete"):
             vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS))
     [release] = vault.complete()

@@ -262,3 +262,25 @@ def test_the_command_line_makes_asks_and_tells():
     refused = run("ask", "vault", "SELECT COUNT(*) FROM hospital")
     assert refused.exit_code == 1
     assert run("init", "other", "--table", "hospital.parquet", "--domain", "hospital.toml").exit_code == 1
+
+
+def test_planning_and_looking_leave_the_journal_as_it_is():
+    vault = make(queries=200)
+    head = vault.ledger.head
+    party = vault.party()
+    assert (party.queries_left, party.people) == (200, N)
+    assert vault.plan_statistics(["smoker", "old: age > 50"], subsets=16).queries > 0
+    assert (vault.budget().left, vault.describe()["people"]) == (200, N)
+    assert vault.ledger.head == head
+
+
+def test_the_policy_limits_how_many_queries_one_question_takes():
+    vault = make()
+    settings = vault.path / "vault.toml"
+    settings.write_text(settings.read_text().replace("# max_per_query = 0.1 ", "max_per_query = 3 "))
+    vault = Vault.open("vault")
+    with pytest.raises(BudgetExceeded, match="a question may spend T = 3 here, and this one needs T = 4"):
+        vault.ask_subsets([(seed, 0.5) for seed in range(4)], "smoker")
+    assert vault.budget().left == 20
+    vault.ask_subsets([(seed, 0.5) for seed in range(3)], "smoker")
+    assert vault.budget().left == 17

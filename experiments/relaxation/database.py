@@ -29,8 +29,8 @@ class Database:
     answered: int = 0
     """Counts so far: queries that were accepted, and patches that were bought."""
 
-    def can_measure(self, box: Box) -> bool:
-        return self.spent.left(Region((box,))) >= 1
+    def can_measure(self, *boxes: Box) -> bool:
+        return self.spent.refusal(Cost(0, tuple((box, 1) for box in boxes))) is None
 
     def measure(self, box: Box) -> PastAnswer:
         self.spent.add(Cost(0, ((box, 1),)))

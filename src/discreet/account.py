@@ -13,10 +13,10 @@ from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError
 from discreet.exact import equals_text
+from discreet.ledger.books import Books
 from discreet.ledger.budget import QueryBudget
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.journal import Entry
-from discreet.ledger.ledger import Ledger
 from discreet.noise.law import law_text
 from discreet.query.plan import Plan
 from discreet.sql.describe import query_text
@@ -38,7 +38,7 @@ class BudgetReport:
         return {**vars(self), "guarantee": self.guarantee.to_json(), "pending": list(self.pending)}
 
 
-def budget_report(ledger: Ledger) -> BudgetReport:
+def budget_report(ledger: Books) -> BudgetReport:
     budget, spent = ledger.budget, ledger.spent_max
     return BudgetReport(
         guarantee=ledger.guarantee,
@@ -50,7 +50,7 @@ def budget_report(ledger: Ledger) -> BudgetReport:
     )
 
 
-def budget_map(ledger: Ledger, rows: str, columns: str) -> NDArray[np.float64]:
+def budget_map(ledger: Books, rows: str, columns: str) -> NDArray[np.float64]:
     """The least ε left for each pair of codes of two attributes, over all codes of the others."""
     if rows == columns:
         raise DomainError("a map needs two different attributes")
@@ -58,7 +58,7 @@ def budget_map(ledger: Ledger, rows: str, columns: str) -> NDArray[np.float64]:
     return units.astype(np.float64) * float(ledger.budget.amount_of(1))
 
 
-def plot_budget(ledger: Ledger, attributes: Sequence[str], path: str | Path) -> None:
+def plot_budget(ledger: Books, attributes: Sequence[str], path: str | Path) -> None:
     """Draw what is left, by region: a heat map over two attributes."""
     from discreet.picture.heat import heat_map  # matplotlib takes longer to import than all the rest
     from discreet.picture.save import save_picture
@@ -78,7 +78,7 @@ def plot_budget(ledger: Ledger, attributes: Sequence[str], path: str | Path) -> 
     save_picture(picture, path)
 
 
-def description(ledger: Ledger) -> dict[str, Any]:
+def description(ledger: Books) -> dict[str, Any]:
     """The vault's domain and promise."""
     return {
         "vault_id": ledger.vault_id,
@@ -102,7 +102,7 @@ def description(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _asked_of(ledger: Ledger) -> dict[str, Any]:
+def _asked_of(ledger: Books) -> dict[str, Any]:
     """What a SuLQ database answers about, and with how much noise."""
     if not isinstance(ledger.budget, QueryBudget):
         return {}
@@ -111,7 +111,7 @@ def _asked_of(ledger: Ledger) -> dict[str, Any]:
     return {"people": roster["people"], "roster": roster["fingerprint"], "noise": noise}
 
 
-def entries_in_words(ledger: Ledger, after: int = 0) -> Iterator[dict[str, Any]]:
+def entries_in_words(ledger: Books, after: int = 0) -> Iterator[dict[str, Any]]:
     """The journal, entry by entry, with what each one says in words."""
     for entry in ledger.entries(after):
         body = entry.parsed()
@@ -130,11 +130,11 @@ def plan_text(plan: Plan, domain: Domain) -> list[str]:
     return [f"{query_text(m.query, domain)}, {law_text(m.law)}" for m in plan.measurements]
 
 
-def _in_words(entry: Entry, body: dict[str, Any], ledger: Ledger) -> str:
+def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
     content = body["content"]
     match entry.kind:
         case "init":
-            return f"a vault over {ledger.domain.name}: {ledger.budget.guarantee}"
+            return f"a vault over {ledger.domain.name}: {ledger.made_to_promise}"
         case "charge":
             first, *more = plan_text(Plan.from_json(content), ledger.domain)
             asker = f", asked by {body['by']}" if "by" in body else ""
@@ -150,6 +150,9 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Ledger) -> str:
             return f"a fact: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
         case "buckets":
             return f"microdata in buckets: {content['state']}"
+        case "rollback-accepted":
+            last = str(content["seen"]).partition(":")[0]
+            return f"an older journal was accepted: entry {last}, as it was seen, is lost"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             return f"the plan of a cube: {content['planner']}, {sources:,} cuboids to measure"

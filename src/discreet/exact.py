@@ -3,6 +3,9 @@
 from decimal import Decimal
 from fractions import Fraction
 
+Number = Fraction | Decimal | int | float | str
+"""What people may hand over as a number."""
+
 
 def parse_exact(text: str) -> Fraction:
     """A number as people write it, exactly. Raises ValueError where it is none that is finite."""

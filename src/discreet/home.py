@@ -9,18 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discreet.answer.policy import Policy
-from discreet.errors import VaultError
-from discreet.ledger.ledger import Ledger
+from discreet.domain.domain import Domain
+from discreet.domain.read import parse_domain
+from discreet.errors import JournalCorrupt, VaultError
+from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault, parse_place
-from discreet.ledger.snapshot import SnapshotId
-from discreet.release.archive import sync_folder
+from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
+from discreet.private import SETTINGS, private_folder, write_private
 from discreet.release.aside import folder_beside
-from discreet.release.own_table import SNAPSHOTS, snapshot_folder
 
-SETTINGS, JOURNAL, KEY, RELEASES, ROSTER = "vault.toml", "journal.sqlite", "key", "releases", "roster.bin"
+if TYPE_CHECKING:
+    from discreet.answer.policy import Policy
+
+JOURNAL, KEY, RELEASES, ROSTER = "journal.sqlite", "key", "releases", "roster.bin"
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Settings:
 
     table: str
     ledger: str | None
-    policy: Policy
+    policy: "Policy"
 
 
 def require_whole(home: Path) -> None:
@@ -63,11 +66,13 @@ def read_key(home: Path) -> bytes:
 @contextmanager
 def new_home(home: Path) -> Iterator[Path]:
     """A folder to fill, which gets its name at the end of the block: a vault that is there is whole."""
+    from discreet.release.archive import sync_folder
+
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(home) as beside:
             aside = beside / home.name
-            aside.mkdir(mode=0o700)
+            private_folder(aside)
             yield aside
             sync_folder(aside)
             aside.rename(home)
@@ -80,34 +85,32 @@ def fill_home(
     home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None, roster: bytes | None
 ) -> None:
     """Write the settings, the key, the roster where there is one, and the journal with its first entry."""
-    _write_synced(home / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
-    _write_synced(home / KEY, key, mode=0o600)
+    from discreet.ledger.ledger import Ledger
+
+    write_private(home / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
+    write_private(home / KEY, key)
     if roster is not None:
-        _write_synced(home / ROSTER, roster)
+        write_private(home / ROSTER, roster)
     Ledger.create(ledger or home / JOURNAL, header)
 
 
-def forget_snapshots(home: Path, before: SnapshotId) -> None:
-    """Remove the snapshots that this one took the place of, and others that were to have its number; not a later one,
-    which somebody may be about to name in the journal. Whoever still reads one goes on reading it: its files go when
-    they are closed."""
-    kept = snapshot_folder(home, before)
-    for folder in (home / SNAPSHOTS).glob("*"):
+def forget_snapshots(home: Path, current: SnapshotId | None) -> None:
+    """Remove every snapshot up to the current one but it. Later ones are of somebody who has yet to journal one.
+
+    Whoever still reads a snapshot goes on reading it: its files go when they are closed.
+    """
+    if current is None:
+        return
+    kept = snapshot_folder(home, current)
+    for folder in (home / SNAPSHOTS).glob("*-*"):
         number = folder.name.partition("-")[0]
-        if folder != kept and number.isdecimal() and int(number) <= before.number:
+        if folder != kept and number.isdigit() and int(number) <= current.number:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def forget_snapshot(home: Path, id: SnapshotId) -> None:
     """Remove a snapshot that the journal never named."""
     shutil.rmtree(snapshot_folder(home, id), ignore_errors=True)
-
-
-def _write_synced(path: Path, content: bytes, mode: int = 0o666) -> None:
-    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _settings_text(location: str, ledger: str | None) -> str:
@@ -128,15 +131,51 @@ confidence = 0.95
 
 def read_settings(home: Path) -> Settings:
     """What vault.toml says."""
+    from discreet.answer.policy import Policy
+
+    settings = _read_toml(home)
+    try:
+        policy = Policy.parse(settings.get("policy", {}))
+        return Settings(str(settings["table"]["location"]), _ledger_in(settings), policy)
+    except (KeyError, TypeError, AttributeError):
+        raise _unreadable(home) from None
+
+
+def declared_domain(home: Path) -> Domain:
+    """The domain that a vault was made with, from the first entry of its journal: enough to read a question."""
+    require_whole(home)
+    try:
+        ledger = _ledger_in(_read_toml(home))
+    except (KeyError, TypeError):
+        raise _unreadable(home) from None
+    return domain_in(header_of(journal_of(home, ledger, None)))
+
+
+def domain_in(header: dict[str, Any]) -> Domain:
+    """The domain that a journal's first entry holds."""
+    try:
+        return parse_domain(header["domain"])
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
+
+
+def _read_toml(home: Path) -> dict[str, Any]:
     try:
         settings = tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"), parse_float=str)
-        unknown = sorted(set(settings) - {"table", "ledger", "policy"})
-        if unknown:
-            raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table], [ledger] and [policy]")
-        ledger = str(settings["ledger"]["location"]) if "ledger" in settings else None
-        return Settings(str(settings["table"]["location"]), ledger, Policy.parse(settings.get("policy", {})))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
-        raise VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        raise _unreadable(home) from None
+    unknown = sorted(set(settings) - {"table", "ledger", "policy"})
+    if unknown:
+        raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table], [ledger] and [policy]")
+    return settings
+
+
+def _ledger_in(settings: dict[str, Any]) -> str | None:
+    return str(settings["ledger"]["location"]) if "ledger" in settings else None
+
+
+def _unreadable(home: Path) -> VaultError:
+    return VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …")
 
 
 def relocate_table(home: Path, location: str) -> None:
@@ -148,7 +187,7 @@ def relocate_table(home: Path, location: str) -> None:
         raise VaultError(f"{path} is not laid out as it was made; write [table] and under it {line}")
     aside = path.with_name(f".{SETTINGS}.{os.getpid()}.part")
     try:
-        _write_synced(aside, text.encode())
+        write_private(aside, text.encode())
         aside.replace(path)
     except OSError:
         raise VaultError(f"{path} cannot be written; is there space, and may you write there?") from None

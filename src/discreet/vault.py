@@ -22,6 +22,7 @@ from discreet.account import (
 from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
 from discreet.answer.known import Known
+from discreet.answer.others import Others
 from discreet.answer.policy import Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
@@ -36,9 +37,11 @@ from discreet.errors import (
     Refreshed,
     VaultError,
 )
+from discreet.exact import Number
 from discreet.home import (
     RELEASES,
     ROSTER,
+    domain_in,
     fill_home,
     forget_snapshot,
     forget_snapshots,
@@ -50,9 +53,10 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import Budget, Number, QueryBudget, budget_from_json, budget_of
+from discreet.ledger.budget import Budget, QueryBudget, budget_from_json, budget_of
 from discreet.ledger.guarantee import Neighbours
-from discreet.ledger.ledger import Ledger, header_of
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
 from discreet.noise.bits import Bits
@@ -62,13 +66,16 @@ from discreet.query.query import Count, Quantile, Query, Sum
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
+from discreet.release.purchase import Purchase
 from discreet.release.release import Release
+from discreet.release.slots import Slots
 from discreet.release.taking import Taking
 from discreet.sql.parse import parse
 from discreet.sql.question import Question
 from discreet.verbs.buckets import Buckets
 from discreet.verbs.cubes import Cubes
 from discreet.verbs.facts import Facts
+from discreet.verbs.public import Public, PublicDesk
 from discreet.verbs.subsets import Subsets
 
 if TYPE_CHECKING:
@@ -155,7 +162,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
             }
             journal = ledger and of_vault(ledger, str(header["vault_id"]))
             fill_home(aside, header, key, locate(table), journal, None if people is None else roster_bytes(people))
-        return cls.open(home, table=table if live else None, ledger=ledger)
+        return cls.open(home, table=table, ledger=ledger)
 
     @classmethod
     def open(
@@ -229,9 +236,10 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         """
         if refine:
             return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
-        return ask(self._question(sql), Wish.of(self.policy, scale, within, confidence), self._desk)
+        wish = Wish.of(self.policy, scale, within, confidence)
+        return ask(self._question(sql), wish, self._desk, Purchase(self.gate, self.policy.limits))
 
-    def _refined(self, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
+    def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
         from discreet.answer.refine import refine
 
         if scale is not None or within is not None:
@@ -239,7 +247,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         return refine(self._question(sql), wish, self._desk, self.facts())
 
     def explain(
-        self,
+        self: PublicDesk,
         sql: str,
         *,
         scale: Number | None = None,
@@ -249,39 +257,44 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
         return explain(self._question(sql), Wish.of(self.policy, scale, within, confidence), self._desk)
 
-    def asked_by(self, asker: Asker) -> "Vault":
-        """The same vault, with every charge in somebody's name and within what they may spend."""
-        theirs = replace(self, gate=replace(self.gate, asker=asker))
-        theirs._known, theirs._question = self._known, self._question
+    def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
+        """The same vault, with every charge in somebody's name and within what they may spend; and every answer
+        recorded at the end of a time slot, where there are some."""
+        theirs = replace(self, gate=replace(self.gate, asker=asker, slots=slots or self.gate.slots))
+        theirs._known, theirs._others, theirs._question = self._known, self._others, self._question
         return theirs
 
     @cached_property
-    def _question(self) -> Callable[[str], Question]:
+    def _question(self: Public) -> Callable[[str], Question]:
         """Reading SQL takes longer than answering what is known already."""
         return lru_cache(QUESTIONS)(lambda sql: parse(sql, self.domain))
 
     @cached_property
-    def _known(self) -> Known:
-        return Known(self.domain, self.ledger, self.gate.recall)
+    def _known(self: Public) -> Known:
+        return Known(self.domain, self.ledger, self._recall)
+
+    @cached_property
+    def _others(self) -> Others:
+        return Others(self.domain, self.ledger)
 
     @property
-    def _desk(self) -> Desk:
+    def _desk(self: PublicDesk) -> Desk:
         self._require_amounts()
-        return Desk(self.domain, self.ledger, self._known, self.policy, self.gate.measure, self.gate.asker)
+        return Desk(self.domain, self.ledger, self._known, self.policy, self._others, self._asker)
 
-    def budget(self) -> BudgetReport:
+    def budget(self: Public) -> BudgetReport:
         """What is spent and what is left, as ε for one person."""
         return budget_report(self.ledger)
 
-    def budget_map(self, rows: str, columns: str) -> NDArray[np.float64]:
+    def budget_map(self: Public, rows: str, columns: str) -> NDArray[np.float64]:
         """The least ε left for each pair of codes of two attributes, over all codes of the others."""
         return budget_map(self.ledger, rows, columns)
 
-    def plot_budget(self, *attributes: str, path: str | Path) -> None:
+    def plot_budget(self: Public, *attributes: str, path: str | Path) -> None:
         """Draw what is left, by region: a heat map over two attributes."""
         plot_budget(self.ledger, attributes, path)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self: Public) -> dict[str, Any]:
         """The vault in public terms: its domain, its promise, its place."""
         return {"vault": str(self.path), "table": self.location, **description(self.ledger)}
 
@@ -291,37 +304,40 @@ class Vault(Cubes, Facts, Buckets, Subsets):
 
         if self.ledger.is_live:
             return "read live, where it is"
-        return state_of_source(self._own.snapshot(), self._own.locate())
+        return state_of_source(self._own.snapshot().manifest["stamp"], self._own.locate())
 
-    def entries(self, after: int = 0) -> Iterator[dict[str, Any]]:
+    def entries(self: Public, after: int = 0) -> Iterator[dict[str, Any]]:
         """The journal, entry by entry, with what each one says in words."""
         return entries_in_words(self.ledger, after)
 
-    def releases(self) -> Iterator[Release]:
+    def releases(self: Public) -> Iterator[Release]:
         """Everything that was released, in order. Public, and free."""
-        return (self.gate.recall(charge, record) for charge, record in self.ledger.answered())
+        return (self._recall(charge, record) for charge, record in self.ledger.answered())
 
-    def release(self, charge: int) -> Release:
+    def release(self: Public, charge: int) -> Release:
         """One release, by the number of its charge."""
         found, record = self.ledger.charge_at(charge), self.ledger.recorded(charge)
         if charge in self.ledger.closed():
             raise VaultError(f"charge {charge} was closed without an answer: it paid for an earlier snapshot")
         if found is None or record is None:
             raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
-        return self.gate.recall(found, record)
+        return self._recall(found, record)
 
-    def plan_text(self, plan: Plan) -> list[str]:
+    def plan_text(self: Public, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""
         return plan_text(plan, self.domain)
 
     def complete(self) -> list[Release]:
         """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent.
 
-        Those that paid for an earlier snapshot are closed without an answer (see `ledger.closed`): what was read now
-        would be another table.
+        One that somebody is at, or whose answer waits for its time slot, is waited for instead; those that paid for an
+        earlier snapshot are closed without an answer (`ledger.closed()`): what was read now would be another table.
         """
         completed = []
         for charge in self.ledger.pending():
+            self.gate.underway.wait(charge.plan)
+            if self.ledger.recorded(charge.id) is not None:
+                continue
             try:
                 completed.append(self.gate.complete(charge))
             except Refreshed:
@@ -329,12 +345,17 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         self.gate.settle()
         return completed
 
-    def check_receipt(self, receipt: str | Receipt) -> None:
-        """Raise unless the journal went on from where it was when the receipt was given."""
+    def check_receipt(self, receipt: str | Receipt, *, accept_rollback: bool = False) -> None:
+        """Raise unless the journal went on from where it was when the receipt was given. `accept_rollback` goes on
+        without what was lost since, as `open` does for the last receipt seen here."""
         try:
-            self.ledger.check_receipt(Receipt.parse(receipt) if isinstance(receipt, str) else receipt)
+            given = Receipt.parse(receipt) if isinstance(receipt, str) else receipt
         except ValueError as error:
             raise VaultError(str(error)) from None
+        if accept_rollback:
+            self.ledger.accept_lost(given)
+        else:
+            self.ledger.check_receipt(given)
 
     def refresh(self, table: object = None, *, live: bool | None = None, progress: Progress = silent) -> Receipt:
         """Take a new snapshot: of the source as it is now, or of another table with the same columns. All spending is
@@ -357,7 +378,12 @@ class Vault(Cubes, Facts, Buckets, Subsets):
             self.path,
             progress,
         )
-        taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live)
+        try:
+            taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live)
+        except OSError:
+            raise VaultError(
+                f"the snapshot cannot be written to {self.path}; the one before stays: is there space for it?"
+            ) from None
         try:
             receipt = self.ledger.note_refresh(taken, live)
         except DiscreetError:
@@ -378,7 +404,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
 
 def _declared(header: dict[str, Any]) -> tuple[Domain, Budget]:
     try:
-        return parse_domain(header["domain"]), budget_from_json(header["budget"])
+        return domain_in(header), budget_from_json(header["budget"])
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
 

@@ -31,6 +31,28 @@ def test_the_same_count_again_is_repeated_and_free(vault):
     assert again.interval(0.9) == first.interval(0.9)
 
 
+def test_an_answer_promises_what_it_cost_or_what_all_earlier_ones_did_that_may_be_in_it(vault):
+    """An answer that spends nothing is not for nothing: it tells what somebody else has paid for."""
+    vault.ask("SELECT COUNT(*) FROM people WHERE age < 3", scale=20)
+    measured = vault.ask(FEMALES, scale=10)
+    assert measured.guarantee.amount == measured.cost == Fraction(1, 10)
+    so_far = spent(vault)
+    assert so_far == Fraction(3, 20)
+    again = vault.ask(FEMALES, scale=10)
+    assert (again.kind, again.cost, again.guarantee.amount) == ("repeated", 0, so_far)
+    refined = vault.ask(FEMALES, refine=True)
+    assert (refined.cost, refined.guarantee.amount) == (0, so_far)
+    mixed = vault.ask("SELECT sex, COUNT(*) FROM people WHERE age >= 0 GROUP BY sex", scale=10)
+    assert mixed.guarantee.amount == spent(vault) > mixed.cost
+
+
+def test_a_mean_of_a_fresh_sum_and_an_earlier_count_is_not_for_the_sum_s_price_alone(vault):
+    vault.ask(FEMALES, scale=10)
+    mean = vault.ask("SELECT AVG(age) FROM people WHERE sex = 'F'", scale=10)
+    assert (mean.kind, mean.guarantee.amount) == ("measured", spent(vault))
+    assert mean.cost < spent(vault)
+
+
 def test_a_sharper_wish_is_measured_anew_and_then_all_answers_are_combined(vault):
     vault.ask(FEMALES, scale=10)
     sharper = vault.ask(FEMALES, scale=9)
@@ -266,7 +288,7 @@ def test_where_another_spent_the_last_since_the_decision_the_answer_is_made_of_t
 
 def test_an_answer_that_is_on_its_way_to_another_is_waited_for(vault, monkeypatch):
     last = Plan((Measurement(vault.count(age=(3, 9)), Laplace(Fraction(1, 10))),))
-    vault.ledger.charge(last.cost(vault.domain, vault.ledger.budget), last.condensed())
+    vault.ledger.charge(last.cost(vault.domain, vault.ledger.budget), last.condensed(), None, vault.ledger.snapshot)
     monkeypatch.setattr(module, "sleep", lambda _: vault.complete())
     answer = vault.ask("SELECT COUNT(*) FROM people WHERE age >= 4", scale=1)
     assert (answer.kind, answer.answered, answer.cost) == ("relaxed", "age >= 3", 0)
@@ -274,7 +296,7 @@ def test_an_answer_that_is_on_its_way_to_another_is_waited_for(vault, monkeypatc
 
 def test_an_answer_that_never_comes_is_not_waited_for_long(vault, monkeypatch):
     last = Plan((Measurement(vault.count(), Laplace(Fraction(1, 10))),))
-    vault.ledger.charge(last.cost(vault.domain, vault.ledger.budget), last.condensed())
+    vault.ledger.charge(last.cost(vault.domain, vault.ledger.budget), last.condensed(), None, vault.ledger.snapshot)
     monkeypatch.setattr(module, "PATIENCE", 0.05)
     with pytest.raises(BudgetExceeded, match="left"):
         vault.ask(FEMALES, scale=1)

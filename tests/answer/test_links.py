@@ -2,10 +2,13 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.answer.links import Links
+
+pytestmark = pytest.mark.usefixtures("either_way")
 
 corners = st.sets(st.integers(0, 25), max_size=5)
 regions = st.lists(corners, max_size=40)

@@ -117,7 +117,7 @@ def test_the_nearest_answers_are_those_of_a_full_scan(listed, asked, count, weig
 
 
 @given(st.lists(boxes(), max_size=60), boxes(), st.integers(1, 5))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_trees_of_doubling_sizes_find_what_a_full_scan_finds(listed, asked, count):
     metric = Metric.even(SHAPE)
     nearest = NearestBoxes(metric.step, leaf=4)

@@ -22,8 +22,11 @@ class Database:
         self.past = Answers(table.shape)
         self.count = 0
 
-    def can_measure(self, box):
-        return self.spent[box.slices].max() < self.limit
+    def can_measure(self, *boxes):
+        spent = self.spent.copy()
+        for box in boxes:
+            spent[box.slices] += 1
+        return max(spent[box.slices].max() for box in boxes) <= self.limit
 
     def measure(self, box, variance=1.0):
         self.spent[box.slices] += 1
@@ -89,6 +92,16 @@ def test_budget_that_went_elsewhere_in_between_leaves_the_smaller_compound():
     assert relaxed.compound.plus == (answers["q2"], answers["q3"])
     assert relaxed.compound.minus == relaxed.measured == ()
     assert relaxed.error == metric.error(relaxed.asked, Box((30, 0), (69, 99)))
+
+
+@pytest.mark.parametrize(("limit", "answered"), [(2, Box((2, 0), (5, 1))), (3, Box((2, 1), (5, 1)))])
+def test_patches_are_planned_only_where_all_of_them_fit_together(limit, answered):
+    database = Database(np.ones((6, 2), dtype=int), limit)
+    database.measure(Box((3, 0), (5, 1)))
+    database.spent[2] = 1
+    relaxed = database.relax(Box((2, 1), (5, 1)), weights=(20.0, 1.0))  # the slab at 2 first, then all that is at 0
+    assert relaxed.compound.difference == answered
+    assert database.spent.max() == limit
 
 
 def test_nothing_released_gives_no_answer():
@@ -175,7 +188,7 @@ def popularity(answers):
 
 
 @given(databases(), boxes(), st.integers(1, 5), st.integers(1, 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70)
 def test_every_relaxed_answer_is_a_compound_no_worse_than_the_nearest_count(database, asked, most_answers, starts):
     metric = Metric.even(SHAPE)
     nearest = min(metric.error(asked, one.box) for one in database.past.nearest(asked, metric.step))
@@ -191,7 +204,7 @@ def test_every_relaxed_answer_is_a_compound_no_worse_than_the_nearest_count(data
 
 
 @given(st.lists(boxes(), max_size=40), boxes(), boxes())
-@settings(max_examples=200)
+@settings(max_examples=70)
 def test_the_index_finds_the_patches_that_a_scan_finds(listed, difference, asked):
     database, metric = Database(TABLE), Metric.even(SHAPE)
     for box in listed:
@@ -215,7 +228,7 @@ def errors_by_scan(database, listed, asked):
 
 
 @given(st.lists(boxes(), min_size=1, max_size=25), boxes(), boxes())
-@settings(max_examples=150)
+@settings(max_examples=70)
 def test_the_first_patch_is_the_best_that_a_scan_finds(listed, asked, room):
     database = Database(TABLE, limit=100)
     for box in listed:

@@ -1,16 +1,9 @@
-"""People to audit; and attacks whose noise is the same on every run: production bits, with keys that are told."""
+"""People to audit."""
 
 import pytest
 
-from discreet.noise.bits import KEY_BYTES, Bits
 from discreet.vault import Vault
 from tests.audit.insider import write_people
-
-
-@pytest.fixture
-def steady(monkeypatch):
-    keys = iter(range(1, 1 << 30))
-    monkeypatch.setattr(Bits, "_key", lambda _: next(keys).to_bytes(KEY_BYTES, "big"))
 
 
 @pytest.fixture
@@ -22,7 +15,7 @@ def workplace(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def vault_of(folder, steady):  # noqa: ARG001
+def vault_of(folder):
     """Makes a vault over the people of `folder`, one after another."""
     made = iter(range(100))
 

@@ -64,7 +64,7 @@ def test_a_vault_that_tells_more_than_it_promises_is_a_failure(vault_of, monkeyp
 
 
 @pytest.fixture
-def two_values(folder, steady):  # noqa: ARG001
+def two_values(folder):
     """Makes a vault whose domain has two points."""
 
     def make(name="vault", **wishes):

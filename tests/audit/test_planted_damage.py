@@ -391,8 +391,10 @@ class TestPlantedDamage:
             ("journal.sqlite", 0o640, "warning"),
             ("journal.sqlite", 0o662, "failed"),
             ("vault.toml", 0o646, "failed"),
+            ("vault.toml", 0o644, "warning"),
+            ("journal.sqlite", 0o600, "passed"),
             (".", 0o777, "failed"),
-            (".", 0o755, "passed"),
+            (".", 0o755, "warning"),
         ],
     )
     @pytest.mark.usefixtures("vault")

@@ -15,11 +15,11 @@ from discreet.audit import report
 from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.ledger.asker import Asker
-from discreet.ledger.ledger import journal_at
+from discreet.ledger.places import journal_at
 from discreet.ledger.receipt import receipt_path
 from discreet.release import archive
 from discreet.server.auth import add_user
-from discreet.table.table import Table
+from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
 from tests.audit.insider import (
     BUDGETS,
@@ -135,7 +135,7 @@ class TestHonestVaults:
     def test_that_a_crash_cut_off_say_which_charge_to_complete(self, monkeypatch):
         vault = make()
         with monkeypatch.context() as broken:
-            broken.setattr(Table, "evaluate", lambda *_: 1 / 0)
+            broken.setattr(Snapshot, "evaluate", lambda *_: 1 / 0)
             with pytest.raises(Exception, match="charge 2 stands"):
                 vault.measure(vault.count(), scale=10)
         audit = audit_vault("vault")
@@ -150,9 +150,17 @@ class TestHonestVaults:
         vault.ask(SQL[1], scale=40)
         vault.ledger.close()
         seen = receipt_path(vault.ledger.vault_id).read_bytes()
-        before = {path: path.read_bytes() for path in (workplace / "vault").rglob("*") if path.suffix != ".sqlite-shm"}
+        before = {
+            path: path.read_bytes()
+            for path in (workplace / "vault").rglob("*")
+            if path.is_file() and path.suffix != ".sqlite-shm"
+        }
         audit_vault("vault")
-        after = {path: path.read_bytes() for path in (workplace / "vault").rglob("*") if path.suffix != ".sqlite-shm"}
+        after = {
+            path: path.read_bytes()
+            for path in (workplace / "vault").rglob("*")
+            if path.is_file() and path.suffix != ".sqlite-shm"
+        }
         assert {path: after.get(path, before[path]) for path in before} == before
         assert receipt_path(vault.ledger.vault_id).read_bytes() == seen
 

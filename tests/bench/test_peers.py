@@ -15,6 +15,7 @@ from bench.peers.judge import judge_counts, judge_marginals, roll_up_gap, scaled
 from bench.peers.outcome import Attempt, Comparison, Counts, Marginals, Noise
 from bench.peers.page import BLOCKS, PAGE, agreement, write_page
 from bench.peers.workload import Table
+from tests.patience import wait_until
 
 SMALL = Table(("a", "b", "c"), (2, 3, 2), np.random.default_rng(1).integers(0, 2, (50, 3)).astype(np.int32))
 FLOOR = Peer("numpy_floor", "NumPy")
@@ -174,6 +175,11 @@ def test_figures_are_beside_peers_that_are_there():
     assert not any(name.startswith("all 2-way") and "peer" in name for name in figures)
 
 
+BEYOND = 1e-9
+"""By Chernoff: the mean of the errors of 8 cuboids is below 1 or above 40. And 10^5 draws are off by 6.3 deviations."""
+
+
+@pytest.mark.alarm(BEYOND)
 def test_a_peer_runs_in_a_process_of_its_own_and_is_judged(tmp_path, monkeypatch):
     monkeypatch.setattr(environment, "OUT", tmp_path)
     tables = compare.Tables(SMALL, workload.people(2000))
@@ -186,11 +192,11 @@ def test_a_peer_runs_in_a_process_of_its_own_and_is_judged(tmp_path, monkeypatch
 
     monkeypatch.setattr(environment, "install", refuse)
     monkeypatch.setattr(environment.venv, "create", lambda *_, **__: None)
-    found = compare.compare([replace(FLOOR, tasks=("cuboids", "counts")), absent, broken], tables, 8, told.append)
+    found = compare.compare([replace(FLOOR, tasks=("cuboids", "counts")), absent, broken], tables, 60, told.append)
     floor, missing, failed = found.attempts
     assert floor.version == np.__version__
     assert floor.outcomes["cuboids"].finished == 8
-    assert 1 < floor.outcomes["cuboids"].mean_error < 30  # the noise has scale 8
+    assert 1 < floor.outcomes["cuboids"].mean_error < 40  # the noise has scale 8
     assert not floor.outcomes["cuboids"].consistent
     assert floor.outcomes["counts"].asked == workload.QUESTIONS
     assert floor.outcomes["counts"].after == "answered all the same"
@@ -211,6 +217,13 @@ def test_a_worker_that_does_not_end_is_ended_and_keeps_what_it_did(tmp_path, mon
     monkeypatch.setattr(compare, "GRACE_SECONDS", 0.5)
     folder = tmp_path / "run"
     folder.mkdir()
+    ended = compare.ended
+
+    def ended_after_it_began(begun, limit_seconds):
+        wait_until(lambda: "ma" in (folder / "lines").read_text().partition("\n")[2])
+        return ended(begun, limit_seconds)
+
+    monkeypatch.setattr(compare, "ended", ended_after_it_began)
     lines, said = compare.run(FLOOR, environment.interpreter(FLOOR), "cuboids", tmp_path, folder, 0.5)
     assert lines == [{"mask": 0}]
     assert said == "ended after 1 s"
@@ -226,11 +239,12 @@ def test_our_own_cuboids_are_consistent_and_our_own_answers_relaxed(tmp_path, mo
     assert worker.budget_gone(tool, workload.people(2000)) == "answered, relaxed"
 
 
+@pytest.mark.alarm(BEYOND)
 def test_draws_have_the_size_that_was_asked_for(monkeypatch, tmp_path):
     monkeypatch.setattr(worker, "DRAWS", 10**5)
     for name in ("numpy_floor", "discreet_vault"):
         [line] = worker.noise(import_module(f"bench.peers.tools.{name}"), tmp_path, tmp_path, 5)
-        # The mean of |noise| is the scale, ±5 standard deviations of 10^5 draws.
+        # The mean of |noise| is the scale.
         assert line["mean_size"] == pytest.approx(workload.NOISE_SCALE, abs=0.2)
         assert json.loads(json.dumps(line)) == line
 

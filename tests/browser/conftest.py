@@ -7,20 +7,21 @@ SCREENSHOTS=docs/images PEOPLE=1000000 makes the pictures of the docs.
 import os
 import shutil
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from discreet.demo.console import new_tokens, prepare
 from discreet.server.app import create_app
 from discreet.vault import Vault
+from tests.patience import PATIENCE, wait_until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PEOPLE = int(os.environ.get("PEOPLE", "20000"))
+expect.set_options(timeout=1000 * PATIENCE)
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -52,8 +53,7 @@ def console(tmp_path_factory):
     server = uvicorn.Server(uvicorn.Config(create_app(vault, rate=0), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not server.started:
-        time.sleep(0.02)
+    wait_until(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]
     yield Console(f"http://127.0.0.1:{port}", tokens, vault)
     server.should_exit = True
@@ -69,7 +69,7 @@ def enter(browser, console):
         context = browser.new_context(base_url=console.address, viewport=viewport, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("console", lambda said: said.type in ("error", "warning") and complaints.append(said.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"/login#token={console.tokens[name]}")

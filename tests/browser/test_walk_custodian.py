@@ -123,7 +123,7 @@ def test_a_custodian_publishes_buckets_and_sees_before_what_is_known_of_the_limi
     page.get_by_role("checkbox", name="A missing value is a value like others").check()
     page.get_by_role("checkbox", name="Rows of real people leave the vault").check()
     page.get_by_role("button", name="Publish the rows").click()
-    page.wait_for_url("**/buckets?name=schooling", timeout=60_000)
+    page.wait_for_url("**/buckets?name=schooling")
     expect(page.get_by_role("heading", name="Buckets schooling")).to_be_visible()
     assert console.vault.ledger.latest("buckets")["state"] == "published"
 

@@ -17,6 +17,7 @@ from discreet.domain.attribute import Category, Integer
 from discreet.domain.domain import Domain
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.receipt import Receipt
+from discreet.ledger.standing import Standing
 from discreet.noise.bits import SeededBits
 from discreet.query.lattice import Lattice
 from discreet.query.plan import Plan
@@ -65,7 +66,7 @@ class Town:
             exact = self.exact(*measurement.query.by)
             noise = measurement.law.sample(exact.size, self.bits).reshape(exact.shape)
             answers.append(Noisy(measurement, Fraction(1), exact + noise))
-        promise = BUDGET.promise(plan.cost(self.domain, BUDGET).everywhere)
+        promise = Standing.of(BUDGET).promise(plan.cost(self.domain, BUDGET).everywhere)
         return Release(plan, tuple(answers), promise, 7, Receipt(8, bytes(range(32))))
 
     def plan(self, epsilon: str = "1", **choice: object) -> CubePlan:

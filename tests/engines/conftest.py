@@ -1,4 +1,4 @@
-"""The engines that one suite runs on: DuckDB, a Postgres that is started here, and a local Spark.
+"""The sources that one suite runs on: files, frames, DuckDB, a Postgres that is started here, and a local Spark.
 
 Where one is not installed its tests are skipped, with a line that says how to get it; where CI is set they fail.
 """
@@ -11,6 +11,7 @@ import tempfile
 import uuid
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -82,10 +83,25 @@ def spark(spark_installed):  # noqa: ARG001
     session.stop()
 
 
-def in_duckdb(request):  # noqa: ARG001
+def in_frame(request):  # noqa: ARG001
+    return lambda table, folder: table  # noqa: ARG005
+
+
+def in_parquet(request):  # noqa: ARG001
     def put(table, folder):
         path = folder / f"{uuid.uuid4().hex}.parquet"
         pq.write_table(table, path)
+        return str(path)
+
+    return put
+
+
+def in_duckdb(request):  # noqa: ARG001
+    def put(table, folder):
+        path = folder / f"{uuid.uuid4().hex}.duckdb"
+        with duckdb.connect(path) as connection:
+            connection.register("given", table)
+            connection.execute("CREATE TABLE people AS SELECT * FROM given")
         return str(path)
 
     return put
@@ -131,6 +147,8 @@ def postgres_type(kind):
 
 @pytest.fixture(
     params=[
+        pytest.param(in_frame, id="frame"),
+        pytest.param(in_parquet, id="parquet"),
         pytest.param(in_duckdb, id="duckdb"),
         pytest.param(in_postgres, id="postgres", marks=pytest.mark.xdist_group("postgres")),
         pytest.param(in_spark, id="spark", marks=pytest.mark.xdist_group("spark")),
@@ -138,4 +156,15 @@ def postgres_type(kind):
 )
 def engine(request):
     """Puts an Arrow table where one of the engines reads it, and says where that is."""
+    return request.param(request)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(in_postgres, id="postgres", marks=pytest.mark.xdist_group("postgres")),
+        pytest.param(in_spark, id="spark", marks=pytest.mark.xdist_group("spark")),
+    ]
+)
+def live_engine(request):
+    """The same, of those whose rows can stay where they are."""
     return request.param(request)

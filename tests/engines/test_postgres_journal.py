@@ -18,7 +18,8 @@ from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger import postgres as module
 from discreet.ledger.budget import PureBudget
-from discreet.ledger.ledger import Ledger, header_of
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.ledger.receipt import receipt_path
 from discreet.ledger.spend import UNITS, Cost

@@ -1,8 +1,8 @@
 """Vaults whose journal is in Postgres: what they keep of its address, and what they share."""
 
+import shutil
 import subprocess
 import sys
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from discreet.audit.report import audit_vault
 from discreet.cli import app
-from discreet.errors import BudgetExceeded, DiscreetError, JournalError, VaultError
-from discreet.ledger.ledger import header_of
+from discreet.errors import BudgetExceeded, DiscreetError, JournalError, TableError, VaultError
+from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.vault import Vault
 
@@ -67,7 +67,7 @@ class TestVaults:
         return Vault.init("vault", **SETTINGS, ledger=postgres.ledger())
 
     def test_a_vault_keeps_where_its_ledger_is_and_no_password(self, vault, postgres, monkeypatch):
-        assert {path.name for path in vault.path.iterdir()} == {"vault.toml", "key"}
+        assert {path.name for path in vault.path.iterdir()} == {"vault.toml", "key", "snapshots"}
         text = (vault.path / "vault.toml").read_text()
         kept = f"postgres://keeper@localhost:{postgres.port}/people?vault={vault.ledger.vault_id}"
         assert f'[ledger]\nlocation = "{kept}"\n' in text
@@ -80,15 +80,22 @@ class TestVaults:
         assert Vault.open("vault").budget().spent == spent
 
     def test_copies_of_a_vault_on_two_hosts_share_one_budget(self, vault, postgres):
-        other = Path("elsewhere")
-        other.mkdir()
-        for name in ("vault.toml", "key"):
-            (other / name).write_bytes((vault.path / name).read_bytes())
+        other = shutil.copytree(vault.path, "elsewhere")
         copy = Vault.open(other, ledger=postgres.ledger())
         vault.measure(vault.count(), scale=4)
         assert copy.budget() == vault.budget()
         with pytest.raises(BudgetExceeded):
             copy.measure(copy.count(), scale=3)
+
+    def test_a_snapshot_that_another_host_took_must_be_copied_from_there(self, vault, postgres):
+        """The journal names it by its digest: any copy will do."""
+        copy = Vault.open(shutil.copytree(vault.path, "elsewhere"), ledger=postgres.ledger())
+        vault.refresh()
+        with pytest.raises(TableError, match="is not there; copy it from the host that took it"):
+            copy.measure(copy.count(), scale=100)
+        assert copy.budget().spent == 0
+        shutil.copytree(vault.path / "snapshots", "elsewhere/snapshots", dirs_exist_ok=True)
+        copy.measure(copy.count(), scale=100)
 
     def test_a_charge_cut_off_by_a_lost_connection_is_completed_with_nothing_more_spent(
         self, vault, postgres, monkeypatch

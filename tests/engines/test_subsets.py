@@ -8,8 +8,8 @@ from discreet.domain.read import parse_domain
 from discreet.query.query import SubsetCount
 from discreet.query.subset import Everyone, Listed, Seeded
 from discreet.table.roster import key_of, read_roster
-from discreet.table.table import open_table
 from discreet.table.unit import Unit
+from tests.populations import population
 
 DOMAIN = parse_domain("""
 name = "people"
@@ -19,7 +19,6 @@ low = 0
 high = 99
 source = "a test"
 """)
-KEY = bytes(range(32))
 N = 500
 ROSTER = read_roster(pa.table({"person": range(N)}), "person")
 SUBSETS = (Everyone(), Seeded(3), Seeded(4), Listed(("7", "8", "stranger")))
@@ -36,8 +35,8 @@ SUBSETS = (Everyone(), Seeded(3), Seeded(4), Listed(("7", "8", "stranger")))
 )
 def test_counts_are_the_same_on_every_engine_and_for_every_spelling(engine, tmp_path, ids):
     ages = [i % 100 for i in range(10, N + 50)]
-    table = open_table(engine(pa.table({"person": ids, "age": ages}), tmp_path), DOMAIN, Unit("person", 1), KEY,
-                       roster=ROSTER)  # fmt: skip
+    place = engine(pa.table({"person": ids, "age": ages}), tmp_path)
+    table = population(place, DOMAIN, Unit("person", 1), roster=ROSTER)
     [counts, everyone] = table.evaluate(
         [SubsetCount(SUBSETS, DOMAIN.slab("age", 0, 49)), SubsetCount(SUBSETS, DOMAIN.everything)]
     )

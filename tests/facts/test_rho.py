@@ -122,7 +122,7 @@ def rho_over_all_subsets(refinement, moved, constants):
         )
     )
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_largest_sets_are_enough(system):
     constraints, moved = np.array(system[0], float), np.array(system[1], float)
     refinement = LinearRefinement.best(constraints)

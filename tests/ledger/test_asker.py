@@ -50,7 +50,7 @@ def test_questions_about_people_who_do_not_overlap_count_once_as_they_do_for_the
 def test_another_table_puts_everybody_where_most_was_spent(vault):
     ana = vault.asked_by(Asker("ana", Fraction(1, 10)))
     ana.measure(count(vault, 1), scale=20)
-    vault.ledger.note("refresh", vault.ledger.latest("refresh") or {})
+    vault.refresh()
     with pytest.raises(QuotaExceeded):
         ana.measure(count(vault, 2), scale=1000)
 

@@ -60,6 +60,7 @@ def test_popularity_counts_the_regions_over_a_point(domain_of: Callable[..., Dom
     assert {int(by_point[p]) for p in product(range(50), range(100)) if p not in r1 and p not in R2} == {0}
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("cut_by", ["larger", "sum"])
 @pytest.mark.parametrize(
     ("lowest_income", "below"),
@@ -111,6 +112,7 @@ def stories(draw: st.DrawFn) -> tuple[Sizes, list[Cost]]:
     return sizes, draw(st.lists(cost, max_size=12))
 
 
+@pytest.mark.usefixtures("either_way")
 @given(stories(), st.sampled_from([1, 2, 3, 5, 1000]), st.sampled_from(["larger", "sum"]))
 def test_the_histogram_never_undercounts_and_refuses_what_does_not_fit(
     domain_of: Callable[..., Domain], story: tuple[Sizes, list[Cost]], theta: int, cut_by: CutRule
@@ -137,6 +139,7 @@ def test_the_histogram_never_undercounts_and_refuses_what_does_not_fit(
         assert all(left[p] == max(LIMIT - bound[p], 0) for p in spent)
 
 
+@pytest.mark.usefixtures("either_way")
 @given(
     st.lists(st.integers(1, 7), min_size=1, max_size=3)
     .map(tuple)
@@ -157,6 +160,7 @@ def test_with_buckets_enough_equal_charges_are_decided_as_by_the_grid(
             grid.add(one(box))
 
 
+@pytest.mark.usefixtures("either_way")
 @given(stories(), st.sampled_from([3, 1000]))
 @settings(max_examples=50)
 def test_equal_stories_make_equal_histograms(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidBudget, InvalidNoise
 from discreet.ledger.budget import ConcentratedBudget, PureBudget, budget_from_json
 from discreet.ledger.guarantee import guarantee_from_json
+from discreet.ledger.standing import Standing
 from discreet.noise.law import Exponential, Gaussian, Laplace
 
 ONE = Fraction(1)
@@ -65,7 +66,7 @@ def test_budgets_and_guarantees_come_back_from_json(neighbours, rows, amount, de
     else:
         budget = ConcentratedBudget.of(amount, delta, neighbours, rows)
     assert budget_from_json(budget.to_json()) == budget
-    for guarantee in (budget.guarantee, budget.promise(7)):
+    for guarantee in (Standing.of(budget).guarantee(), Standing.of(budget).promise(7)):
         assert guarantee_from_json(guarantee.to_json()) == guarantee
         assert "ρ" in str(guarantee)
 

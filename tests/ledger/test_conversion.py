@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.rdp import RdpAccountant
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.ledger.conversion import epsilon_for, log_delta, rho_for
@@ -24,6 +24,7 @@ def test_the_conversion_agrees_with_dp_accounting(rho, delta):
     assert accountant.get_epsilon(float(delta)) == pytest.approx(epsilon_for(rho, delta), rel=1e-3)
 
 
+@settings(max_examples=30)
 @given(st.fractions(Fraction(1, 100), Fraction(10)), st.sampled_from(DELTAS))
 def test_it_is_never_weaker_than_bun_and_steinke_and_comes_back(epsilon, delta):
     rho = rho_for(epsilon, delta)

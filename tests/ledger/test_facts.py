@@ -10,6 +10,7 @@ from discreet.ledger.buckets import Buckets
 from discreet.ledger.budget import ConcentratedBudget, Induced, PureBudget, QueryBudget
 from discreet.ledger.grid import Grid
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import UNITS, Cost
 
 ONE = Fraction(1)
@@ -17,7 +18,7 @@ LEFT, RIGHT = Box((0, 0), (1, 2)), Box((2, 0), (4, 2))
 
 
 def fact(people, squares=None):
-    return {"fact": {"text": "n"}, "induced": [people, squares or people**2 // 2], "remark": f"S_Q = {people}"}
+    return {"fact": {"text": "n"}, "induced": [people, squares or people**2 // 2]}
 
 
 @pytest.fixture(params=["grid", "buckets"])
@@ -42,7 +43,7 @@ def test_it_is_lowered_for_past_and_future_charges_in_every_process(ledger_of_ei
         assert ledger.left(ledger.domain.everything) == UNITS // 8
         assert ledger.budget.limit == UNITS // 4
         assert ledger.budget.amount_of(ledger.spent_max) == Fraction(1, 2)
-        assert str(ledger.guarantee).endswith("; S_Q = 4")
+        assert str(ledger.guarantee).endswith("; subject to 1 public fact, S_Q = 4: n")
         assert [(f.number, f.content["induced"]) for f in ledger.facts] == [(3, [4, 8])]
     with pytest.raises(BudgetExceeded, match="has ε = 1/2 left"):
         other.charge(Cost(0, ((LEFT, UNITS // 8 + 1),)), {})
@@ -73,7 +74,7 @@ def test_a_limit_is_never_raised_again_not_even_by_a_refresh(ledger_of_either):
     ledger.note_fact(fact(2), ledger.head.seq)
     assert ledger.budget.limit == UNITS // 4
     ledger.charge(Cost(0, ((LEFT, UNITS // 16),)), {})
-    ledger.note("refresh", {"fingerprint": "…"})
+    ledger.note_refresh(SnapshotId(1, "f"))
     assert ledger.left(ledger.domain.everything) == UNITS // 4 - UNITS // 16
     ledger.note_fact(fact(8), ledger.head.seq)
     assert [f.table for f in ledger.facts] == [0, 0, 5]
@@ -87,7 +88,7 @@ def test_a_fact_worked_out_before_another_one_came_is_refused(ledger):
     with pytest.raises(JournalError, match="add the fact again"):
         ledger.note_fact(fact(4), known)
     known = ledger.head.seq
-    ledger.note("refresh", {})
+    ledger.note_refresh(SnapshotId(1, "f"))
     with pytest.raises(JournalError, match="another table"):
         ledger.note_fact(fact(4), known)
     with pytest.raises(ValueError, match="a method of its own"):

@@ -8,6 +8,7 @@ from discreet.errors import InvalidBudget
 from discreet.ledger.budget import PureBudget, budget_from_json, exact_amount
 from discreet.ledger.guarantee import Neighbours, PureDP, guarantee_from_json
 from discreet.ledger.spend import UNITS
+from discreet.ledger.standing import Standing
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,6 @@ def test_a_guarantee_says_itself_in_words_and_survives_json(guarantee: PureDP, w
 
 def test_a_budget_promises_its_epsilon_and_survives_json() -> None:
     budget = PureBudget(Fraction(1, 3), "replace", 2)
-    assert budget.guarantee == PureDP(Fraction(1, 3), "replace", 2)
-    assert budget.promise(UNITS // 12) == PureDP(Fraction(1, 3), "replace", 2)
+    assert Standing.of(budget).guarantee() == PureDP(Fraction(1, 3), "replace", 2)
+    assert Standing.of(budget).promise(UNITS // 12) == PureDP(Fraction(1, 3), "replace", 2)
     assert budget_from_json(budget.to_json()) == budget

@@ -11,8 +11,10 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger.budget import PureBudget
-from discreet.ledger.ledger import Ledger, header_of
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.places import header_of
 from discreet.ledger.receipt import Receipt
+from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import UNITS, Cost, units_up
 
 ONE = Fraction(1)
@@ -35,15 +37,6 @@ def test_disjoint_regions_have_a_budget_each(ledger: Ledger) -> None:
     assert ledger.left(Region((LEFT,))) == 0
     assert ledger.left(Region((RIGHT,))) == UNITS // 2
     assert ledger.left_by((0,)).tolist() == [0, 0, 0, UNITS // 2, UNITS // 2, UNITS // 2]
-
-
-def test_every_guarantee_repeats_the_remark_of_the_last_note_of_a_kind(ledger: Ledger) -> None:
-    assert ledger.guarantee == ledger.budget.guarantee
-    for kind, remark in [("rows", "microdata was published"), ("other", "one fact"), ("other", "two facts")]:
-        ledger.note(kind, {"remark": remark})
-    assert ledger.head.seq == 4
-    assert str(ledger.guarantee) == f"{ledger.budget.guarantee}; microdata was published; two facts"
-    assert ledger.promise(UNITS).remarks == ("microdata was published", "two facts")
 
 
 def test_a_charge_beyond_the_limit_is_refused_and_unrecorded(ledger: Ledger) -> None:
@@ -78,10 +71,10 @@ def test_charges_are_found_by_their_number_and_counted_wherever_they_were_made(
     ledger.record(first.id, {})
     other = Ledger.open(path, domain, budget)
     second = other.charge(THIRD, {"query": 2})
-    ledger.note("refresh", {"fingerprint": ""})
+    ledger.note_refresh(SnapshotId(1, "f"))
     assert (ledger.charge_at(first.id), ledger.charge_at(second.id)) == (first, second)
     assert [ledger.charge_at(number) for number in (0, 1, first.id + 1, 99)] == [None] * 4
-    third = ledger.charge(Cost(1), {})
+    third = ledger.charge(Cost(1), {}, snapshot=ledger.snapshot)
     assert (ledger.charges, other.charges, Ledger.open(path, domain, budget).charges) == (3, 3, 3)
     assert third.id == 6
 
@@ -90,7 +83,7 @@ def test_charges_are_found_by_their_number_and_counted_wherever_they_were_made(
 def test_only_charges_can_be_completed(ledger: Ledger, seq: int) -> None:
     charge = ledger.charge(THIRD, {})
     ledger.record(charge.id, {})
-    ledger.note("refresh", {"table": "same"})
+    ledger.note_refresh(SnapshotId(1, "f"))
     with pytest.raises(JournalError, match=f"entry {seq} is not a charge"):
         ledger.record(seq, {})
 
@@ -112,13 +105,13 @@ def test_a_ledger_opened_again_stands_where_it_stood(
     path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
 ) -> None:
     charge = ledger.charge(Cost(5, ((LEFT, 7),)), ["plan"])
-    ledger.note("refresh", {"fingerprint": "f"})
+    ledger.note_refresh(SnapshotId(1, "f"))
     ledger.close()
     again = Ledger.open(path, domain, budget)
     assert again.header == {"vault_id": "test-vault"} == header_of(path)
     assert again.pending() == [charge]
     assert again.spent_max == 12
-    assert again.latest("refresh") == {"fingerprint": "f"}
+    assert again.snapshot == SnapshotId(1, "f")
     assert again.latest("fact") is None
     assert [entry.kind for entry in again.entries()] == ["init", "charge", "refresh"]
     assert [entry.seq for entry in again.entries(after=2)] == [3]
@@ -126,7 +119,7 @@ def test_a_ledger_opened_again_stands_where_it_stood(
 
 def test_a_receipt_of_this_journal_passes_and_any_other_does_not(ledger: Ledger) -> None:
     charge = ledger.charge(THIRD, {})
-    ledger.note("refresh", {})
+    ledger.note_refresh(SnapshotId(1, "f"))
     ledger.check_receipt(charge.receipt)
     ledger.check_receipt(ledger.head)
     for receipt in (Receipt(charge.id, bytes(32)), Receipt(99, ledger.head.hash)):

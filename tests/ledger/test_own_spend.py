@@ -39,7 +39,7 @@ def dense(some):
 
 
 @given(st.lists(costs, max_size=8), costs, boxes())
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_it_says_what_an_array_over_every_point_says(some, more, box):
     spend = OwnSpend(DOMAIN)
     for cost in some:

@@ -131,7 +131,7 @@ def test_most_buckets_is_where_filling_them_ends(values, size):
     assert fills == [buckets <= most for buckets in range(len(fills))]
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(instances())
 def test_two_sizes_have_the_least_loss_that_brute_force_finds(instance):
     counts, limits = instance
@@ -145,7 +145,7 @@ def test_two_sizes_have_the_least_loss_that_brute_force_finds(instance):
         assert_keeps(setting, counts, limits)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(instances(), st.integers(1, 4))
 def test_no_pruning_and_loss_pruning_find_the_same_loss(instance, min_size):
     counts, limits = instance
@@ -159,7 +159,7 @@ def test_no_pruning_and_loss_pruning_find_the_same_loss(instance, min_size):
     assert len(losses) == 1
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.data())
 def test_pruning_is_right_for_caps_that_no_limits_have(data):
     """Caps of real limits grow with the size, which hides cases where a small size can be filled and a large cannot."""
@@ -180,7 +180,7 @@ def test_large_buckets_that_cannot_be_filled_are_not_chosen():
     assert search_pairs(counts, caps, 3, 5, np.array([10**6]), FULL_PRUNING) == (0, 0, 0, 0)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(instances())
 def test_one_size_is_the_smallest_that_brute_force_finds(instance):
     counts, limits = instance

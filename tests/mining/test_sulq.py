@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidBudget
 from discreet.ledger.budget import budget_from_json
 from discreet.ledger.guarantee import guarantee_from_json
+from discreet.ledger.standing import Standing
 from discreet.mining.sulq import exact_trials, loss_of, paper_trials, query_budget
 
 ONE_IN_A_MILLION = Fraction(1, 10**6)
@@ -140,14 +141,14 @@ def test_exact_calibration_is_the_least_also_where_nothing_is_gaussian(queries, 
 @pytest.mark.parametrize("calibration", ["exact", "paper"])
 def test_a_budget_of_queries_states_what_it_keeps(calibration):
     budget = query_budget(100, "0.5", 10**5, 201, calibration, "1e-6")
-    promise = budget.guarantee
+    promise = Standing.of(budget).guarantee()
     assert budget_from_json(budget.to_json()) == budget
     assert guarantee_from_json(promise.to_json()) == promise
     assert promise.failure <= ONE_IN_A_MILLION
     assert promise.failure_of_all == 201 * promise.failure
     assert float(promise.dp_delta) >= loss_of(budget.trials, 100, Fraction(1, 2)).dp_delta
     assert (budget.limit, budget.amount_of(3), budget.law.variance) == (100, 3, budget.trials / 4)
-    assert "3 of T = 100" in str(budget.promise(3))
+    assert "3 of T = 100" in str(Standing.of(budget).promise(3))
     assert "faces 2δ" in str(promise)
 
 

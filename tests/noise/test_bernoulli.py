@@ -32,6 +32,7 @@ def every_string_of_eight_bits() -> list[int]:
     ]
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("exponent", EXPONENTS, ids=str)
 def test_heads_have_the_exact_probability_over_all_strings_of_72_bits(scripted, exhausted, exponent):
     first, further = divmod(expansion(exponent, 72), 2**64)
@@ -48,6 +49,7 @@ def test_heads_have_the_exact_probability_over_all_strings_of_72_bits(scripted, 
     assert Fraction(first, 256) + Fraction(further, 2**72) == Fraction(expansion(exponent, 72), 2**72)
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("words_equal_to_the_digits", [1, 2, 3, 5])
 def test_a_lane_that_asks_for_more_digits_gets_certified_ones(scripted, words_equal_to_the_digits):
     exponent = Fraction(1, 3)
@@ -61,6 +63,7 @@ def test_a_lane_that_asks_for_more_digits_gets_certified_ones(scripted, words_eq
         assert not bits.left
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("at_once", [1, 3, 64, 1000])
 def test_words_that_come_in_drops_change_no_coin(scripted, at_once):
     words = SeededBits(5).words(4000)

@@ -13,6 +13,10 @@ from discreet.errors import InvalidNoise
 from discreet.noise import bits as bits_module
 from discreet.noise.bits import Bits, SeededBits, require_production
 
+EQUAL_WORDS = 2e-10
+"""More than the chance that two of 80,000 fair words are equal: 80,000²/2 pairs, each with 2^-64."""
+pytestmark = pytest.mark.alarm(EQUAL_WORDS)
+
 
 def read_in_child(bits: Bits, count: int) -> bytes:
     """What a forked child draws first from the same object."""
@@ -111,6 +115,48 @@ def test_a_fork_that_python_did_not_see_is_known_by_its_process_id(monkeypatch: 
     assert len(keys_made) == 2
 
 
+def test_releases_share_no_word_with_each_other_nor_with_their_source() -> None:
+    bits = Bits()
+    sources = [bits, *(bits.for_release(bytes([charge])) for charge in (1, 2, 2))]
+    words = np.concatenate([source.words(10_000) for source in sources])
+    assert np.unique(words).size == words.size
+
+
+def test_a_release_asks_the_operating_system_for_its_key_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    bits = Bits()
+    bits.words(1)
+    monkeypatch.setattr(os, "urandom", lambda size: asked.append(size) or bytes(size))
+    bits.words(1)
+    assert not asked
+    bits.for_release(b"charge").words(1)
+    assert asked == [32]
+
+
+def test_a_machine_that_was_resumed_twice_draws_other_words_for_another_charge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Even where the operating system hands out the same bytes again; for the same charge, it is the same answer."""
+    monkeypatch.setattr(os, "urandom", bytes)
+    drawn = {charge: Bits().for_release(charge).words(100).tobytes() for charge in (b"one", b"other")}
+    assert drawn[b"one"] != drawn[b"other"]
+    assert Bits().for_release(b"one").words(100).tobytes() == drawn[b"one"]
+
+
+def test_a_forked_child_draws_other_words_for_a_release_that_was_begun_before() -> None:
+    release = Bits().for_release(b"charge")
+    first = release.words(8).tobytes()
+    assert len({first, release.words(8).tobytes(), read_in_child(release, 8), read_in_child(release, 8)}) == 4
+
+
+def test_the_releases_of_a_seed_are_repeatable_and_differ_from_each_other() -> None:
+    one, other = SeededBits(3), SeededBits(3)
+    drawn = [one.for_release(charge).words(5).tolist() for charge in (b"a", b"b")]
+    assert drawn == [other.for_release(charge).words(5).tolist() for charge in (b"c", b"d")]
+    assert drawn[0] != drawn[1]
+    assert one.words(5).tolist() not in drawn
+
+
 def test_every_bit_position_is_fair_and_neighbours_do_not_agree_too_often() -> None:
     words = SeededBits(11).words(100_000)
     planes = np.unpackbits(words.view(np.uint8).reshape(-1, 8), axis=1).astype(np.int64)
@@ -128,6 +174,7 @@ def test_a_source_that_is_not_the_production_one_is_refused(bits: Bits) -> None:
 
 def test_the_production_source_is_accepted() -> None:
     require_production(Bits())
+    require_production(Bits().for_release(b"charge"))
 
 
 def test_an_array_with_gaps_is_refused_rather_than_filled_in_part() -> None:

@@ -4,12 +4,11 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.noise.enclosure import Enclosure, enclose_exp
 
-repeatable = settings(deadline=None, derandomize=True)
 EXPONENTS = st.fractions(min_value=0, max_value=2000) | st.builds(
     Fraction, st.integers(1, 2**20), st.integers(1, 2**60)
 )
@@ -23,7 +22,6 @@ def oracle(expression: str, exponent: Fraction, precision: int) -> Fraction:
         return Fraction(int(mpmath.floor(mpmath.ldexp(value, precision + 100))), 2**100)
 
 
-@repeatable
 @given(EXPONENTS, st.integers(8, 400))
 def test_exp_lies_within_bounds_a_few_units_apart(exponent: Fraction, precision: int) -> None:
     bounds = enclose_exp(exponent, precision)
@@ -32,7 +30,6 @@ def test_exp_lies_within_bounds_a_few_units_apart(exponent: Fraction, precision:
     assert bounds.high - bounds.low <= 3
 
 
-@repeatable
 @given(EXPONENTS, st.integers(8, 400))
 def test_squares_and_logistics_lie_within_their_bounds(exponent: Fraction, precision: int) -> None:
     bounds = enclose_exp(exponent, precision)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidNoise
@@ -27,7 +27,6 @@ from discreet.noise.laplace import draw_block, make_block
 
 ALL_LANES = 2**64 - 1
 SIGMAS_SQUARED = [Fraction(1, 100), Fraction(3, 5), Fraction(1), Fraction(2500), Fraction(10**12 + 1, 4), 2**100]
-repeatable = settings(deadline=None, derandomize=True)
 
 
 def exp(x: Fraction) -> mpmath.mpf:
@@ -39,6 +38,7 @@ def rows(lanes_with_heads: int) -> list[int]:
     return 8 * [ALL_LANES & ~lanes_with_heads]
 
 
+@pytest.mark.usefixtures("either_way")
 def test_proposal_and_acceptance_together_give_every_number_its_exact_probability(rational_coins):
     # exp(-1/(2σ²)) = 1/2 makes every probability rational: Pr[k] ∝ 2**(-k²). Lanes 0…31 take all outcomes of sign,
     # zero and three digits; 64 runs take all outcomes of the six acceptance coins, of bias 2**(-2**i).
@@ -54,7 +54,7 @@ def test_proposal_and_acceptance_together_give_every_number_its_exact_probabilit
         for i in range(6):
             heads = pattern >> i & 1
             words += rows(ALL_LANES * heads) + 64 * heads * (i >= 4) * [0]  # 2**-16 and less begins with eight zeros
-        filled, used, status = _draw_gaussian(np.array(words, np.uint64), coins, 1, drawn)
+        filled, used, status = _draw_gaussian.sized(64)(np.array(words, np.uint64), coins, 1, drawn)
         assert (used, status) == (len(words), FINISHED) if filled == 64 else status != FINISHED
         run = math.prod(p if pattern >> i & 1 else 1 - p for i, p in enumerate(acceptance))
         order = [Fraction(1, 2), nonzero, *digits]
@@ -87,30 +87,31 @@ def test_the_coins_have_the_certified_digits_of_the_biases_in_the_proof(sigma_sq
             assert coins.acceptance.further[i].tolist() == [digits >> 64 & ALL_LANES, digits & ALL_LANES]
 
 
-@repeatable
 @given(
     st.lists(st.integers(-(2**60) - 1, 2**60 + 1) | st.integers(-40, 40), min_size=64, max_size=64),
     st.integers(1, 2**51) | st.integers(1, 30),
 )
+@pytest.mark.usefixtures("either_way")
 def test_distances_are_exact_in_two_words(values, twice_centre):
     distances = np.empty((2, 64), np.uint64)
-    digits = _measure_distances(np.array(values), twice_centre, distances)
+    digits = _measure_distances.sized(64)(np.array(values), twice_centre, distances)
     expected = [(abs(v) - twice_centre // 2) * (abs(v) - (twice_centre + 1) // 2) for v in values]
     assert [low + (high << 64) for low, high in zip(*distances.tolist(), strict=True)] == expected
     assert digits == max(expected).bit_length() <= 128
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("sigma_squared", SIGMAS_SQUARED, ids=str)
 @pytest.mark.parametrize("size", [1, 65, 1600])
 def test_blocks_of_lanes_accept_what_a_scalar_model_accepts_from_the_same_words(scripted, sigma_squared, size):
     words = SeededBits(size).words(100_000)
     coins = _coins(Fraction(sigma_squared), 1)
     lane_words = min(32, -(-size // 64))
-    block = make_block(coins.proposal, lane_words)
+    block = make_block.sized(size)(coins.proposal, lane_words)
     accepted: list[int] = []
     position = 0
     while len(accepted) < size:
-        position = draw_block(words, position, coins.proposal, block)
+        position = draw_block.sized(size)(words, position, coins.proposal, block)
         values = block.values.tolist()
         centre = Fraction(coins.twice_centre, 2)
         distances = [(abs(v) - math.floor(centre)) * (abs(v) - math.ceil(centre)) for v in values]
@@ -138,6 +139,7 @@ def test_words_that_come_in_drops_change_no_draw(scripted, at_once):
     assert np.array_equal(sample_gaussian(30, 500, scripted(words, at_once)), generous)
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_tiny_sigma_draws_zeros_and_the_largest_fills_51_bits():
     assert not sample_gaussian(Fraction(1, 10**400), 1000, SeededBits(1)).any()
     drawn = sample_gaussian(MAX_SIGMA_SQUARED, 10_000, SeededBits(1))
@@ -159,7 +161,6 @@ def test_a_negative_size_is_refused_and_an_empty_one_draws_nothing(scripted):
     assert sample_gaussian(1, 0, scripted([])).shape == (0,)
 
 
-@repeatable
 @given(st.fractions(Fraction(1, 100), 30, max_denominator=1000))
 def test_the_variance_is_the_sum_over_the_law(sigma_squared):
     with mpmath.workprec(120):
@@ -169,7 +170,6 @@ def test_the_variance_is_the_sum_over_the_law(sigma_squared):
     assert gaussian_variance(sigma_squared) == pytest.approx(expected, rel=1e-13, abs=0)
 
 
-@repeatable
 @given(st.fractions(Fraction(1, 100), 30, max_denominator=1000), st.floats(0, 0.9999999))
 def test_the_halfwidth_is_the_first_that_reaches_the_confidence(sigma_squared, confidence):
     with mpmath.workprec(120):

@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidNoise
@@ -25,7 +25,6 @@ from discreet.noise.laplace import (
 
 ALL_LANES = 2**64 - 1
 SCALES = [Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(100), Fraction(6007, 3), Fraction(MAX_SCALE)]
-repeatable = settings(deadline=None, derandomize=True)
 
 
 def exp(x: Fraction) -> mpmath.mpf:
@@ -41,6 +40,7 @@ def biases(scale: Fraction) -> list[mpmath.mpf]:
     return [p / (1 + p) for p in powers[:-1]] + [powers[-1], 2 * powers[0] / (1 + powers[0])]
 
 
+@pytest.mark.usefixtures("either_way")
 def test_every_outcome_of_the_coins_has_its_exact_probability(rational_coins):
     # q = 1/2 makes every probability rational: 64 lanes take all 64 outcomes of sign, zero, three digits and tail.
     digits, tail, nonzero = [Fraction(1, 3), Fraction(1, 5), Fraction(1, 17)], Fraction(1, 256), Fraction(2, 3)
@@ -51,7 +51,7 @@ def test_every_outcome_of_the_coins_has_its_exact_probability(rational_coins):
     words += [lanes for lanes in lanes_with_tails for _ in range(8)]  # eight ones are tails, eight zeros heads
     words += 8 * [ALL_LANES]  # the second coin of the tail: tails everywhere
     drawn = np.empty(64, np.int64)
-    assert _draw_laplace(np.array(words, np.uint64), coins, 1, drawn) == (64, len(words), FINISHED)
+    assert _draw_laplace.sized(64)(np.array(words, np.uint64), coins, 1, drawn) == (64, len(words), FINISHED)
 
     law: Counter[int] = Counter()
     for lane, value in enumerate(drawn.tolist()):
@@ -103,6 +103,7 @@ def model(scale: Fraction, size: int, words: Iterator[int]) -> list[int]:
     return drawn[:size]
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("size", [1, 64, 65, 5000])
 def test_blocks_of_lanes_draw_what_a_scalar_model_draws_from_the_same_words(scripted, scale, size):
@@ -110,6 +111,7 @@ def test_blocks_of_lanes_draw_what_a_scalar_model_draws_from_the_same_words(scri
     assert sample_laplace(scale, size, scripted(words)).tolist() == model(scale, size, iter(words.tolist()))
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("at_once", [1, 50, 777])
 def test_words_that_come_in_drops_change_no_draw(scripted, at_once):
     words = SeededBits(9).words(3000)
@@ -117,6 +119,7 @@ def test_words_that_come_in_drops_change_no_draw(scripted, at_once):
     assert np.array_equal(sample_laplace(5, 1000, scripted(words, at_once)), generous)
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_draw_that_runs_out_of_its_script_is_no_draw(scripted, exhausted):
     words = SeededBits(2).words(3000)
     bits = scripted(words, at_once=1)
@@ -127,16 +130,19 @@ def test_a_draw_that_runs_out_of_its_script_is_no_draw(scripted, exhausted):
             sample_laplace(5, 1, scripted(words[:count]))
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_draw_beyond_64_bits_is_an_error_and_not_a_wrap(scripted):
     with pytest.raises(InvalidNoise, match="does not fit"):
         sample_laplace(MAX_SCALE, 1, scripted([0] * 10_000))  # only zeros: every coin is heads
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("scale", [Fraction(1, 10**400), Fraction(1, 10**6), Fraction(1, 1000)], ids=["400", "6", "3"])
 def test_a_tiny_scale_draws_zeros(scale):
     assert not sample_laplace(scale, 10_000, SeededBits(1)).any()
 
 
+@pytest.mark.usefixtures("either_way")
 def test_the_largest_scale_fills_more_than_50_bits_on_both_sides():
     drawn = sample_laplace(MAX_SCALE, 10_000, SeededBits(1))
     assert drawn.min() < -(2**52)
@@ -172,7 +178,6 @@ def test_an_array_of_another_size_type_or_layout_is_refused(out):
         sample_laplace(7, 3, SeededBits(4), out=out)
 
 
-@repeatable
 @given(st.fractions(Fraction(1, 30), 30, max_denominator=1000))
 def test_the_variance_is_the_sum_over_the_law(scale):
     magnitudes = np.arange(1, 3001)
@@ -190,7 +195,6 @@ def test_the_variance_keeps_its_digits_at_extreme_scales(scale):
         assert laplace_variance(scale) == pytest.approx(float(2 * q / (1 - q) ** 2), rel=1e-14, abs=0)
 
 
-@repeatable
 @given(st.fractions(Fraction(1, 30), 30, max_denominator=1000), st.floats(0, 0.9999999))
 def test_the_halfwidth_is_the_first_that_reaches_the_confidence(scale, confidence):
     with mpmath.workprec(200):

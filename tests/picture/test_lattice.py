@@ -61,4 +61,9 @@ def test_a_large_lattice_is_dots_without_names_or_lines(tmp_path):
 
 def test_a_cube_of_one_error_has_a_picture_too(tmp_path):
     even = [Node(node.places, 7.0, 0.25) for node in nodes(2)]
-    save_picture(lattice_picture(["a", "b"], even, "The cube", "a plan"), tmp_path / "lattice.png")
+    figure = lattice_picture(["a", "b"], even, "The cube", "a plan")
+    save_picture(figure, tmp_path / "lattice.png")
+    dots, rings = marks(figure)
+    assert len({tuple(colour) for colour in dots.get_facecolors()}) == 1
+    assert len(set(rings.get_sizes())) == 1
+    assert (tmp_path / "lattice.png").read_bytes().startswith(b"\x89PNG")

@@ -20,7 +20,7 @@ from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Sum, grain_of
 from discreet.query.sensitivity import PIECES, largest_addend, spends
-from discreet.table.table import open_table
+from tests.populations import points, population
 
 NEIGHBOURS = 12
 LARGEST = 2**53
@@ -109,19 +109,18 @@ def side_by_side(base, added):
 def points_of_added(table, trials):
     """The point of each added row, None where it is not in the population."""
     there = {trial: Counter() for trial in range(trials + 1)}
-    for batch in table.codes():
-        for *point, trial in (row.values() for row in batch.to_pylist()):
-            there[trial][tuple(point)] += 1
+    for *point, trial in points(table):
+        there[trial][tuple(point)] += 1
     added = [list((there[trial] - there[0]).elements()) for trial in range(1, trials + 1)]
     assert all(len(points) <= 1 for points in added)
     return [(*points[0], trial) if points else None for trial, points in enumerate(added, start=1)]
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(case=cases())
 def test_one_row_changes_an_answer_by_no_more_than_is_charged_at_its_point(case):
     domain, base, added, plan = case
-    table = open_table(side_by_side(base, added), domain)
+    table = population(side_by_side(base, added), domain)
     cost = plan.cost(domain, BUDGET)
     answers = table.evaluate([m.query for m in plan.measurements])
     for trial, point in enumerate(points_of_added(table, len(added)), start=1):

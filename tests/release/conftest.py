@@ -12,7 +12,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.noise.bits import Bits
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
-from discreet.table.table import open_table
+from tests.populations import population
 
 DOMAIN = """
 name = "people"
@@ -54,17 +54,18 @@ def people():
 
 @pytest.fixture(scope="session")
 def table(people, domain):
-    return open_table(people, domain)
+    return population(people, domain)
 
 
 @pytest.fixture
-def make_ledger(tmp_path, domain):
+def make_ledger(tmp_path, domain, table):
     """A ledger of its own for each test; the same one again when it is called again."""
 
     def make(epsilon=1000):
         budget, path = PureBudget(Fraction(epsilon), "add-remove"), tmp_path / "journal.sqlite"
         if not path.exists():
-            Ledger.create(path, {"vault_id": tmp_path.name[-20:].replace("_", "-") + "-vault"})
+            name = tmp_path.name[-20:].replace("_", "-") + "-vault"
+            Ledger.create(path, {"vault_id": name, "snapshot": table.id.to_json()})
         return Ledger.open(path, domain, budget)
 
     return make

@@ -22,7 +22,7 @@ from discreet.errors import (
     TableError,
     UnsupportedQuery,
 )
-from discreet.noise.bits import SeededBits
+from discreet.noise.bits import Bits, SeededBits
 from discreet.noise.law import Exponential, Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Residual, Sum
@@ -60,17 +60,37 @@ class Spy:
 @pytest.mark.parametrize("cells", [(), ("number",)], ids=["a number", "an array"])
 def test_the_order_is_charge_read_noise_record(gate, domain, monkeypatch, cells):
     seen = []
-    table = Spy(gate.table(), seen, evaluate="read")
+    table = Spy(gate._table(), seen, require="require", evaluate="read")
     spied = replace(
         gate,
-        table=lambda: seen.append("open") or table,
+        _table=lambda: seen.append("open") or table,
         ledger=Spy(gate.ledger, seen, charge="charge", record="record"),
         archive=Spy(gate.archive, seen, save="save", settle="settle"),
     )
     draw = Laplace.sample
     monkeypatch.setattr(Laplace, "sample", lambda *args: seen.append("noise") or draw(*args))
     spied.measure(plan_of(Count(domain.everything, cells)))
-    assert seen == ["open", "charge", "read", "noise", "save", "record", "settle"]
+    assert seen == ["open", "require", "charge", "read", "noise", "save", "record", "settle"]
+
+
+@pytest.mark.alarm(1e-30)  # two keys of 256 bits are equal
+def test_every_release_has_a_key_of_its_own_that_is_drawn_after_its_charge_is_durable(gate, domain, monkeypatch):
+    keys = []
+    draw = Bits._key
+
+    def watched(bits):
+        keys.append((draw(bits), kinds(gate)[-1], bits._purpose))
+        return keys[-1][0]
+
+    monkeypatch.setattr(Bits, "_key", watched)
+    plan = plan_of(Count(domain.everything), Quantile("age", Fraction(1, 2), domain.everything))
+    gate.measure(plan)
+    gate.measure(plan)
+    cost = plan.cost(domain, gate.ledger.budget)
+    gate.complete(gate.ledger.charge(cost, plan.condensed(), snapshot=gate._table().id))
+    assert [kind for _, kind, _ in keys] == ["charge"] * 3
+    assert len({key for key, _, _ in keys}) == 3
+    assert [name for _, _, name in keys] == [entry.hash for entry in gate.ledger.entries() if entry.kind == "charge"]
 
 
 def test_a_residual_beyond_whole_numbers_is_refused_before_anything_is_charged(gate, domain, monkeypatch):
@@ -90,8 +110,8 @@ def test_a_release_says_what_it_promises_and_where_it_is_recorded(gate, domain):
 
 
 def test_a_plan_beyond_the_budget_is_refused_and_leaves_no_trace(make_ledger, gate, domain):
-    unread = SimpleNamespace(evaluate=lambda *_: pytest.fail("was read"))
-    poor = replace(gate, ledger=make_ledger(epsilon=1), table=lambda: unread)
+    unread = SimpleNamespace(id=gate._table().id, require=lambda _: None, evaluate=lambda *_: pytest.fail("was read"))
+    poor = replace(gate, ledger=make_ledger(epsilon=1), _table=lambda: unread)
     with pytest.raises(BudgetExceeded):
         poor.measure(plan_of(Count(domain.everything), scale="1/2"))
     assert kinds(poor) == ["init"]
@@ -130,6 +150,11 @@ class TestRefusedBeforeTheCharge:
             (lambda d: Sum("height", d.everything), DomainError, "no attribute 'height'"),
             (lambda d: Sum("sex", d.everything), UnsupportedQuery, "counted, not summed"),
             (lambda d: Quantile("age", Fraction(3, 2), d.everything), UnsupportedQuery, "between 0, the minimum"),
+            (
+                lambda d: Quantile("age", Fraction(1, 10**19), d.everything),
+                UnsupportedQuery,
+                "at most 18 decimal places",
+            ),
             (lambda d: Quantile("age", Fraction(1, 2), d.slab("age", 50, 50)), UnsupportedQuery, "no value of age"),
             (lambda _: Quantile("age", Fraction(1, 2), Region(())), UnsupportedQuery, "no value of age lies in"),
             (
@@ -156,15 +181,15 @@ class TestRefusedBeforeTheCharge:
             raise TableError("the table has changed")
 
         with pytest.raises(TableError):
-            replace(gate, table=changed).measure(plan_of(Count(domain.everything)))
+            replace(gate, _table=changed).measure(plan_of(Count(domain.everything)))
         assert kinds(gate) == ["init"]
 
 
 class Failing:
     """A table whose engine fails half-way."""
 
-    def __init__(self, error):
-        self.error = error
+    def __init__(self, whole, error):
+        self.id, self.require, self.error = whole.id, whole.require, error
 
     def evaluate(self, _):
         raise self.error
@@ -175,7 +200,7 @@ FAILURES = [EngineError("the engine failed"), ValueError("row 17: secret"), Memo
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda error: type(error).__name__)
 def test_every_failure_after_the_charge_looks_the_same_and_can_be_completed(gate, domain, failure):
-    broken = replace(gate, table=lambda: Failing(failure))
+    broken = replace(gate, _table=lambda: Failing(gate._table(), failure))
     with pytest.raises(EngineError) as raised:
         broken.measure(plan_of(Count(domain.everything)))
     assert str(raised.value) == (
@@ -223,7 +248,9 @@ def test_an_answer_that_could_not_be_recorded_is_completed_and_not_asked_again(g
 
 def test_an_interrupt_keeps_the_charge_and_is_not_swallowed(gate, domain):
     with pytest.raises(KeyboardInterrupt):
-        replace(gate, table=lambda: Failing(KeyboardInterrupt())).measure(plan_of(Count(domain.everything)))
+        replace(gate, _table=lambda: Failing(gate._table(), KeyboardInterrupt())).measure(
+            plan_of(Count(domain.everything))
+        )
     assert len(gate.ledger.pending()) == 1
 
 
@@ -268,7 +295,9 @@ def test_a_lost_race_returns_the_first_answer_and_forgets_its_own(gate, domain, 
 
 def test_threads_that_complete_one_charge_return_one_answer(gate, domain):
     with pytest.raises(EngineError):
-        replace(gate, table=lambda: Failing(ValueError())).measure(plan_of(Count(domain.everything, ("number",))))
+        replace(gate, _table=lambda: Failing(gate._table(), ValueError())).measure(
+            plan_of(Count(domain.everything, ("number",)))
+        )
     [charge] = gate.ledger.pending()
     answers, start = [], threading.Barrier(6)
 
@@ -343,7 +372,9 @@ class TestArchive:
 
     def test_draws_that_a_crash_left_behind_are_removed_with_the_answer(self, gate, domain):
         with pytest.raises(EngineError):
-            replace(gate, table=lambda: Failing(ValueError())).measure(plan_of(Count(domain.everything, ("number",))))
+            replace(gate, _table=lambda: Failing(gate._table(), ValueError())).measure(
+                plan_of(Count(domain.everything, ("number",)))
+            )
         gate.archive.folder.mkdir()
         strays = [
             gate.archive.folder / name for name in ("2-0123456789abcdef.bin", ".2-x.part", "22-0.bin", ".12-y.part")

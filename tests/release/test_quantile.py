@@ -14,7 +14,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.noise.bits import SeededBits
 from discreet.query.query import Quantile
-from discreet.release.quantile import candidate_codes, draw_quantiles, rank_error, rank_margin, scaled_utilities
+from discreet.release.quantile import MOST_PARTS, candidate_codes, distances, draw_quantiles, rank_error, rank_margin
 
 DOMAIN = Domain(
     "people",
@@ -26,7 +26,7 @@ DOMAIN = Domain(
 
 histograms = st.lists(st.integers(0, 12), min_size=1, max_size=8)
 levels = st.sampled_from([Fraction(0), Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)]) | st.fractions(
-    0, 1
+    0, 1, max_denominator=MOST_PARTS
 )
 
 
@@ -47,13 +47,25 @@ def probabilities(counts, level, scale):
     return weights / weights.sum()
 
 
-@given(counts=histograms, level=levels, margin=st.integers(0, 20))
-def test_utilities_are_those_of_the_definition(counts, level, margin):
-    scaled = scaled_utilities(counts, level, margin)
-    assert [Fraction(u, level.denominator) for u in scaled] == utilities(counts, level, margin)
+def whole_distances(counts, level, margin):
+    rows, parts = distances(np.array([counts], np.int64), level, margin)
+    assert np.all((parts >= 0) & (parts < level.denominator))
+    return [
+        row + Fraction(part, level.denominator) for row, part in zip(rows[0].tolist(), parts[0].tolist(), strict=True)
+    ]
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
+@given(
+    counts=histograms | st.lists(st.integers(0, 2**58), min_size=1, max_size=8),
+    level=levels,
+    margin=st.integers(0, 20) | st.integers(0, 2**56),
+)
+def test_distances_are_those_of_the_definition(counts, level, margin):
+    assert [-distance for distance in whole_distances(counts, level, margin)] == utilities(counts, level, margin)
+
+
+@settings(max_examples=200)
 @given(counts=histograms, level=levels, margin=st.integers(0, 20), data=st.data())
 def test_one_row_changes_no_utility_by_more_than_one(counts, level, margin, data):
     code = data.draw(st.integers(0, len(counts) - 1))
@@ -64,10 +76,10 @@ def test_one_row_changes_no_utility_by_more_than_one(counts, level, margin, data
 
 @given(counts=histograms, level=levels, margin=st.integers(0, 20))
 def test_some_code_has_the_rank_asked_for(counts, level, margin):
-    assert max(scaled_utilities(counts, level, margin)) == 0
+    assert min(whole_distances(counts, level, margin)) == 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     counts=histograms, level=levels, scale=st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(5)]), data=st.data()
 )
@@ -78,7 +90,7 @@ def test_the_loss_for_one_row_is_at_most_one_over_the_scale(counts, level, scale
     assert np.abs(np.log(ratio)).max() <= 1 / scale + 1e-9
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     counts=st.lists(st.integers(0, 200), min_size=1, max_size=12),
     level=levels,

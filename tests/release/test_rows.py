@@ -1,10 +1,12 @@
 """The second reader: it says what it does before it reads, and nothing that it leaves behind is silent."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from discreet.errors import EngineError, InvalidLimits, InvalidNoise, VaultError
 from discreet.noise.bits import Bits, SeededBits
-from discreet.release.rows import NOTE, RowGate, publications
+from discreet.release.rows import NOTE, RowGate
 
 
 class Crash(BaseException):
@@ -13,7 +15,7 @@ class Crash(BaseException):
 
 @pytest.fixture
 def rows(make_ledger, table):
-    return RowGate(lambda: table, make_ledger(), Bits())
+    return RowGate(SimpleNamespace(snapshot=lambda: table), make_ledger(), Bits())
 
 
 def states(ledger):
@@ -34,6 +36,26 @@ def test_it_is_journalled_before_a_row_is_read_and_after_all_is_written(rows):
     assert states(rows.ledger) == ["begun", "published"]
     assert rows.ledger.latest(NOTE)["sha256"] == "ab"
     assert rows.ledger.spent_max == 0
+
+
+@pytest.mark.alarm(1e-30)  # two keys of 256 bits are equal
+def test_every_publication_has_a_key_of_its_own_that_is_drawn_after_it_was_journalled(rows, monkeypatch):
+    keys, draw = [], Bits._key
+
+    def watched(bits):
+        keys.append((draw(bits), states(rows.ledger)[-1]))
+        return keys[-1][0]
+
+    def write(held, _begun):
+        held.order((), "sex")
+        assert held.bits.words(1).size
+        return {}
+
+    monkeypatch.setattr(Bits, "_key", watched)
+    for again in (False, True):
+        rows.publish({}, ("sex",), write, again)
+    assert [state for _, state in keys] == ["begun", "begun"]
+    assert keys[0] != keys[1]
 
 
 def test_a_crash_on_the_way_is_never_silent(rows, make_ledger):
@@ -59,7 +81,7 @@ def test_a_failure_leaves_no_remark_and_its_words_quote_nothing(rows, error, see
     assert "row 7" not in str(caught.value)
     assert states(rows.ledger) == ["begun", "withdrawn"]
     assert rows.ledger.guarantee.remarks == ()
-    assert publications(rows.ledger) == []
+    assert rows.ledger.publications == ()
 
 
 def test_a_failure_after_a_publication_keeps_what_is_said_of_that(rows):
@@ -79,7 +101,7 @@ def test_a_failure_after_a_publication_keeps_what_is_said_of_that(rows):
 
 
 def test_bits_that_can_be_foretold_are_refused_before_anything_is_journalled(make_ledger, table):
-    gate = RowGate(lambda: table, make_ledger(), SeededBits(1))
+    gate = RowGate(SimpleNamespace(snapshot=lambda: table), make_ledger(), SeededBits(1))
     with pytest.raises(InvalidNoise):
         gate.publish({}, ("sex",), lambda *_: {})
     assert states(gate.ledger) == []

@@ -20,6 +20,7 @@ from discreet.server.app import create_app
 from discreet.server.auth import add_user
 from discreet.vault import Vault
 from tests.conftest import PEOPLE_DOMAIN
+from tests.patience import PATIENCE, wait_until
 
 N = 20_000
 COLUMNS = {"hospital": "smoker", "employer": "absent"}
@@ -108,6 +109,11 @@ def served(*vaults, options=()):
         yield [next(line for line in process.stdout if "answers at" in line).split()[-1] for process in processes]
 
 
+def finished(client, name):
+    """A job that was begun, when it is over."""
+    return wait_until(lambda: job if (job := client.get(f"jobs/{name}").json())["state"] != "running" else None)
+
+
 def call(address, path, body=None, token=None):
     """Status and JSON of a request."""
     headers = {"Content-Type": "application/json"}
@@ -115,7 +121,7 @@ def call(address, path, body=None, token=None):
         headers["Authorization"] = f"Bearer {token}"
     data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     try:
-        with urllib.request.urlopen(urllib.request.Request(address + path, data, headers), timeout=30) as reply:
+        with urllib.request.urlopen(urllib.request.Request(address + path, data, headers), timeout=PATIENCE) as reply:
             return reply.status, json.load(reply)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import pymysql
 
+from discreet.release.slots import Slots
 from discreet.server.auth import add_user, allow_mysql
 from discreet.server.desk import FrontDesk
 from discreet.server.pace import Bucket
 from discreet.server.wire import serving_mysql
 from discreet.vault import Vault
+from tests.patience import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Served:
     def connect(self, user="ada", password=None, **options):
         return pymysql.connect(
             host="127.0.0.1", port=self.port, user=user, password=self.token if password is None else password,
-            connect_timeout=20, read_timeout=20, **options
+            connect_timeout=PATIENCE, read_timeout=PATIENCE, **options
         )  # fmt: skip
 
     @property
@@ -40,7 +42,7 @@ def served_over_mysql(folder, tls=None, *, epsilon=10, quota=None, rate=0):
     allow_mysql(vault.path)
     token = add_user(vault.path, "ada", "analyst", quota=quota)
     listening = socket.create_server(("127.0.0.1", 0))
-    with serving_mysql(FrontDesk(vault, Bucket(rate), slot=0), listening, tls):
+    with serving_mysql(FrontDesk(vault, Bucket(rate), slots=Slots()), listening, tls):
         yield Served(vault, listening.getsockname()[1], token)
 
 

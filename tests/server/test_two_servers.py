@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
 from discreet.mining.implication import implication
 from discreet.mining.party import party_of
@@ -11,21 +12,25 @@ from discreet.server.auth import add_user
 from tests.server.conftest import call, served
 
 ASK = "/api/v1/sulq/ask"
+BY_HAND, BY_METHOD = 400, 1_200
+BEYOND = 1e-9
+"""The correlation by hand is 0.28 ± 0.029 (one standard deviation), the gap 0.20 ± 0.019: 6.2 and 7.8 of them."""
 
 
+@pytest.mark.alarm(BEYOND)
 def test_a_miner_learns_across_two_servers_what_neither_knows(make_vault, population):
-    vaults = [make_vault("hospital", 600), make_vault("employer", 600)]
+    vaults = [make_vault("hospital", BY_HAND + BY_METHOD), make_vault("employer", BY_HAND + BY_METHOD)]
     tokens = [add_user(vault.path, "miner", "analyst") for vault in vaults]
     with served(*vaults) as addresses:
         parties = [party_of(address, token) for address, token in zip(addresses, tokens, strict=True)]
         assert parties[0].roster == parties[1].roster
         # By hand: smokers above their share in a subset go with absences above theirs.
-        subsets = [Seeded(seed) for seed in range(200)]
+        subsets = [Seeded(seed) for seed in range(BY_HAND)]
         counts = [parties[0].ask_subsets(subsets, "smoker"), parties[1].ask_subsets(subsets, "absent")]
         excess = [answer.values - answer.sizes * answer.values.sum() / answer.sizes.sum() for answer in counts]
-        assert np.corrcoef(*excess)[0, 1] > 0.15
+        assert np.corrcoef(*excess)[0, 1] > 0.1
         # And by the miner's own method.
-        found = implication((parties[0], "smoker"), (parties[1], "absent"), queries=400)
+        found = implication((parties[0], "smoker"), (parties[1], "absent"), queries=BY_METHOD)
         smoker, absent = population["smoker"], population["absent"]
         truth = absent[smoker].mean() - absent.mean()
         assert abs(found.gap.value - truth) < 0.15

@@ -1,23 +1,14 @@
 """Users and buckets over HTTP: who may add, revoke and publish; what is said, and what is not."""
 
 import json
-import time
 
 import pytest
 
 from discreet.server.auth import authenticate, list_users
 from discreet.server.log import last_asked
+from tests.server.conftest import finished
 
 BUCKETS = {"sensitive": "income", "limits": "0.9", "columns": ["age"]}
-
-
-def ended(client, name):
-    for _ in range(500):
-        job = client.get(f"jobs/{name}").json()
-        if job["state"] != "running":
-            return job
-        time.sleep(0.02)
-    raise AssertionError(job)
 
 
 def test_a_custodian_adds_and_revokes_and_the_token_is_in_no_log(people, users):
@@ -72,13 +63,13 @@ def test_buckets_are_published_in_the_background_and_every_guarantee_says_so(peo
     boss = users("boss", "custodian")
     job = boss.post("buckets/b", json=BUCKETS)
     assert (job.status_code, job.json()["what"]) == (202, "buckets")
-    assert ended(boss, "b")["state"] == "done"
+    assert finished(boss, "b")["state"] == "done"
     assert "not differential privacy" in boss.get("buckets/b").json()["guarantee"]
     assert "microdata was published" in str(people.ledger.guarantee)
     assert boss.post("buckets/b", json=BUCKETS).json()["error"]["message"].startswith("there are buckets 'b' already")
     assert "published before" in boss.post("buckets/c", json=BUCKETS).json()["error"]["message"]
     assert boss.post("buckets/c", json={**BUCKETS, "again": True}).status_code == 202
-    assert ended(boss, "c")["state"] == "done"
+    assert finished(boss, "c")["state"] == "done"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +94,7 @@ def test_what_makes_no_sense_whatever_the_rows_is_refused_before_anything_is_jou
 def test_why_rows_do_not_meet_their_limits_is_for_custodians_only(users):
     boss, ana = users("boss", "custodian"), users("ana")
     boss.post("buckets/b", json={**BUCKETS, "limits": "0.26"})
-    job = ended(boss, "b")
+    job = finished(boss, "b")
     assert (job["state"], job["error"]["kind"]) == ("failed", "InvalidLimits")
     assert "/600" in job["error"]["message"]
     for seen in (ana.get("jobs/b").json(), ana.get("jobs").json()["jobs"][0]):

@@ -36,7 +36,7 @@ def holds(condition: Condition, point: tuple[int, ...]) -> bool:
             return any(holds(part, point) for part in parts)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120)
 @given(condition=conditions)
 def test_a_region_holds_the_points_where_its_condition_does(condition: Condition) -> None:
     region = region_of(condition, DOMAIN)

@@ -1,6 +1,5 @@
-"""Text that is long, deep, broken or random: a refusal of our own, in bounded time."""
+"""Text that is long, deep, broken or random: a refusal of our own, after bounded work."""
 
-import time
 from contextlib import suppress
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from discreet.domain.domain import Domain
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.sql.parse import parse
+from tests.steps import calls_of
 
 LEVELS = ("none", "school", "bachelor", "master")
 COUNT = "SELECT COUNT(*) FROM people WHERE "
@@ -46,23 +46,27 @@ LONG = {
 }
 
 
+MOST_CALLS_REFUSED, MOST_CALLS_READ = 500_000, 2_000_000
+"""Function calls for a long statement: a tenth of a second, and a quarter of one."""
+
+
+@pytest.mark.timeout(30)  # a regular expression that runs away is one call
 @pytest.mark.parametrize(("text", "words"), LONG.values(), ids=LONG.keys())
-def test_long_and_deep_statements_are_refused_within_a_second(text: str, words: str, people: Domain) -> None:
-    start = time.thread_time()
-    with pytest.raises(DiscreetError, match=words) as refusal:
-        parse(text, people)
-    assert time.thread_time() - start < 1
-    assert len(str(refusal.value)) < 400
+def test_long_and_deep_statements_are_refused_after_little_work(text: str, words: str, people: Domain) -> None:
+    def refused() -> None:
+        with pytest.raises(DiscreetError, match=words) as refusal:
+            parse(text, people)
+        assert len(str(refusal.value)) < 400
+
+    assert calls_of(refused) < MOST_CALLS_REFUSED
 
 
-def test_the_largest_statements_that_are_taken_are_read_within_a_second(people: Domain) -> None:
+@pytest.mark.timeout(30)
+def test_the_largest_statements_that_are_taken_are_read_with_bounded_work(people: Domain) -> None:
     many = COUNT + " OR ".join(f"age = {n % 101} AND born = {1900 + n % 127}" for n in range(800))
-    took = []
-    for _ in range(3):  # the best of them: a busy machine is not a bug
-        start = time.thread_time()
-        assert parse(many, people).where
-        took.append(time.thread_time() - start)
-    assert min(took) < 1
+    read = []
+    assert calls_of(lambda: read.append(parse(many, people))) < MOST_CALLS_READ
+    assert read[0].where
 
 
 ODD = {
@@ -97,7 +101,7 @@ IS NULL BETWEEN TRUE CASE WHEN THEN END CAST AS FILTER OVER JOIN UNION WITH HAVI
 """
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=250)
 @given(tail=st.lists(st.sampled_from(PIECES.split()), max_size=25))
 @example(tail=[])
 def test_random_statements_raise_nothing_but_our_errors(tail: list[str], people: Domain) -> None:
@@ -106,7 +110,7 @@ def test_random_statements_raise_nothing_but_our_errors(tail: list[str], people:
             parse(f"{head} {' '.join(tail)}", people)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(text=st.text(max_size=80))
 def test_random_text_raises_nothing_but_our_errors(text: str, people: Domain) -> None:
     with pytest.raises(UnsupportedQuery):

@@ -132,7 +132,7 @@ conditions = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(condition=conditions)
 def test_a_where_holds_at_the_points_that_duckdb_selects(condition: str, engine: duckdb.DuckDBPyConnection) -> None:
     region = parse(f"SELECT COUNT(*) FROM t WHERE {condition}", DOMAIN).where
@@ -144,7 +144,7 @@ def test_a_where_holds_at_the_points_that_duckdb_selects(condition: str, engine:
     assert held - declared <= every_row
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(condition=conditions)
 def test_a_region_is_disjoint_and_canonical(condition: str) -> None:
     region = parse(f"SELECT COUNT(*) FROM t WHERE {condition}", DOMAIN).where
@@ -152,7 +152,7 @@ def test_a_region_is_disjoint_and_canonical(condition: str) -> None:
     assert region == Region.of(reversed(region.boxes))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(condition=conditions, filtered=conditions)
 def test_a_filter_is_the_where_and_the_filter_together(condition: str, filtered: str) -> None:
     [column] = parse(f"SELECT COUNT(*) FILTER (WHERE {filtered}) FROM t WHERE {condition}", DOMAIN).aggregates
@@ -162,7 +162,7 @@ def test_a_filter_is_the_where_and_the_filter_together(condition: str, filtered:
 
 @pytest.mark.parametrize("column", ["score", "debt"])
 @pytest.mark.parametrize("sign", ["<", "<=", ">", ">="])
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(bound=st.decimals(-3, 12, places=2))
 def test_a_relaxed_bound_and_its_opposite_divide_the_known_rows(column: str, sign: str, bound: object) -> None:
     count = "SELECT COUNT(*) FROM t WHERE"
@@ -172,7 +172,7 @@ def test_a_relaxed_bound_and_its_opposite_divide_the_known_rows(column: str, sig
     assert held.union(opposite) == parse(f"{count} {column} IS NOT NULL", DOMAIN).where
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(bounds=st.tuples(st.decimals(0, 9, places=2), st.decimals(0, 9, places=2)).map(sorted))
 def test_a_range_within_the_bins_never_vanishes(bounds: list[object]) -> None:
     count = "SELECT COUNT(*) FROM t WHERE"

@@ -37,7 +37,7 @@ def regions(draw: st.DrawFn, domain: Domain) -> Region:
     return Region.of(boxes)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120)
 @given(region=regions(EXPRESSIBLE))
 def test_the_words_of_a_region_are_read_back_as_the_same_region_without_a_note(region: Region) -> None:
     question = parse(f'SELECT COUNT(*) FROM "order" WHERE {where_text(region, EXPRESSIBLE)}', EXPRESSIBLE)

@@ -21,6 +21,7 @@ from discreet.noise.laplace import laplace_halfwidth, laplace_variance, sample_l
 DRAWS = 1_000_000
 ACCEPTED = 1e-4  # p-value above which the stated law stands
 REJECTED = 1e-12  # p-value below which a wrong one falls
+OPENDP_ACCEPTED = 1e-9  # the same for bits that are not seeded, hence the chance of a false alarm
 
 Draws = NDArray[np.int64]
 
@@ -148,6 +149,7 @@ def test_draws_that_are_neighbours_in_a_word_a_row_or_a_block_are_independent(sa
         assert stats.chi2_contingency(together).pvalue > ACCEPTED
 
 
+@pytest.mark.alarm(OPENDP_ACCEPTED)
 @pytest.mark.parametrize(
     ("ours", "make", "metric", "scale"),
     [
@@ -169,6 +171,6 @@ def test_opendp_draws_from_the_same_law_and_not_from_one_30_percent_off(ours, ma
         tables = [np.bincount(np.searchsorted(edges, side), minlength=edges.size + 1) for side in (drawn, theirs)]
         return float(stats.chi2_contingency(np.stack(tables)).pvalue)
 
-    assert agreement(Fraction(1)) > 1e-6  # OpenDP's bits are not seeded
+    assert agreement(Fraction(1)) > OPENDP_ACCEPTED
     assert agreement(Fraction(7, 10)) < REJECTED
     assert agreement(Fraction(13, 10)) < REJECTED

@@ -1,4 +1,4 @@
-"""People with every kind of trouble in their rows, an oracle in plain Python, and one table for each engine."""
+"""People with every kind of trouble in their rows, an oracle in plain Python, and one table for each kind of source."""
 
 import csv
 import gzip
@@ -157,8 +157,9 @@ def code_of(attribute, value):
     if isinstance(attribute, Category):
         if value is None:
             return missing
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        return attribute.values.index(text) if text in attribute.values else attribute.other_code
+        spellings = [text.encode() for text in attribute.values]
+        text = text_of(value)
+        return spellings.index(text) if text in spellings else attribute.other_code
     number = number_of(value)
     if number is None:
         return missing
@@ -178,15 +179,42 @@ def code_of(attribute, value):
     return sum(number >= start for start in starts) - 1
 
 
+def text_of(value):
+    """The one spelling of a value that can be a category, as bytes."""
+    if isinstance(value, bytes):
+        return value
+    return (str(value).lower() if isinstance(value, bool) else str(value)).encode()
+
+
 def number_of(value):
     """A value as a number: a whole one, or a double; None where it is missing, or text that is no number."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, str | bytes):
+        return number_in(value if isinstance(value, bytes) else value.encode())
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
+    return None if math.isnan(value) else float(value)
+
+
+def number_in(text):
+    """The double nearest to what is written, by hand: no digits but 0 to 9, and an exponent of at most four of them."""
+    body = text.strip(b" ").lower()
+    negative, body = body.startswith(b"-"), body[1:] if body[:1] in (b"+", b"-") else body
+    if len(text) > 1000:
         return None
-    return None if math.isnan(number) else number
+    if body in (b"inf", b"infinity"):
+        return -math.inf if negative else math.inf
+    mantissa, e, exponent = body.partition(b"e")
+    whole, _, part = mantissa.partition(b".")
+    shift = exponent[1:] if exponent[:1] in (b"+", b"-") else exponent
+    if not (whole + part).isdigit() or (e and not (shift.isdigit() and len(shift) <= 4)):
+        return None
+    power = (-1 if exponent.startswith(b"-") else 1) * int(shift or b"0") - len(part)
+    exact = int(whole + part) * Fraction(10) ** power
+    try:
+        size = float(exact)
+    except OverflowError:
+        size = math.inf
+    return -size if negative else size
 
 
 def units_of(attribute, value, code):
@@ -203,6 +231,8 @@ def units_of(attribute, value, code):
 
 class Oracle:
     """The population of a list of rows, counted one by one."""
+
+    code_of, units_of, text_of = map(staticmethod, (code_of, units_of, text_of))
 
     def __init__(self, rows, domain):
         self.domain = domain

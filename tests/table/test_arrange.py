@@ -1,4 +1,4 @@
-"""Rows held, ordered by lot, numbered and written: by an engine, without a row in Python."""
+"""Rows held, ordered by lot, numbered and written."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import EngineError, TableError
 from discreet.noise.bits import Bits, SeededBits
 from discreet.table.arrange import held_rows
-from discreet.table.table import open_table
+from tests.populations import population
 
 DOMAIN = Domain(
     "t",
@@ -35,14 +35,14 @@ ROWS = pa.table(
 
 
 def test_what_is_written_is_what_the_domain_reads(tmp_path):
-    with held_rows(open_table(ROWS, DOMAIN), DOMAIN.names, Bits()) as rows:
-        assert rows.counts("a")[[0, 3, 8, 127]].tolist() == [50] * 4
-        assert rows.distinct("c") == 3
-        assert rows.entropy("d") == pytest.approx(2)
-        codes = rows.order(["a"], "a")
-        assert codes.tolist() == sorted(codes.tolist())
-        rows.deal(np.arange(200, dtype=np.int32) % 7, "a", codes)
-        rows.write(DOMAIN.names, "n", tmp_path / "it's.parquet")
+    rows = held_rows(population(ROWS, DOMAIN).rows, DOMAIN.names, Bits())
+    assert rows.counts("a")[[0, 3, 8, 127]].tolist() == [50] * 4
+    assert rows.distinct("c") == 3
+    assert rows.entropy("d") == pytest.approx(2)
+    codes = rows.order(["a"], "a")
+    assert codes.tolist() == sorted(codes.tolist())
+    rows.deal(np.arange(200, dtype=np.int32) % 7, "a", codes)
+    rows.write(DOMAIN.names, "n", tmp_path / "it's.parquet")
     found = pq.read_table(tmp_path / "it's.parquet")
     assert found.column_names == [*DOMAIN.names, "n"]
     people = Counter(tuple(row.values())[:4] for row in found.to_pylist())
@@ -58,41 +58,40 @@ def test_what_is_written_is_what_the_domain_reads(tmp_path):
 @pytest.mark.parametrize("largest", [1, 2**31], ids=["by columns", "by one key"])
 def test_lines_are_ordered_by_what_they_hold(tmp_path, monkeypatch, largest):
     monkeypatch.setattr("discreet.table.arrange.LARGEST_KEY", largest)
-    with held_rows(open_table(ROWS, DOMAIN), DOMAIN.names, Bits()) as rows:
-        codes = rows.order([], "a")
-        rows.deal(np.arange(200, dtype=np.int32) % 3 + 2**30, "a", codes)
-        rows.write(("c", "a"), "n", tmp_path / "t.parquet")
+    rows = held_rows(population(ROWS, DOMAIN).rows, DOMAIN.names, Bits())
+    codes = rows.order([], "a")
+    rows.deal(np.arange(200, dtype=np.int32) % 3 + 2**30, "a", codes)
+    rows.write(("c", "a"), "n", tmp_path / "t.parquet")
     lines = [(row["n"], row["c"] or "~", row["a"]) for row in pq.read_table(tmp_path / "t.parquet").to_pylist()]
     assert lines == sorted(lines)
 
 
 def test_rows_that_parted_from_their_numbers_are_never_written():
-    with held_rows(open_table(ROWS, DOMAIN), DOMAIN.names, Bits()) as rows:
-        codes = rows.order(["a"], "a")
-        with pytest.raises(EngineError, match="nothing was written"):
-            rows.deal(np.zeros(200, np.int32), "a", codes[::-1])
+    rows = held_rows(population(ROWS, DOMAIN).rows, DOMAIN.names, Bits())
+    codes = rows.order(["a"], "a")
+    with pytest.raises(EngineError, match="nothing was written"):
+        rows.deal(np.zeros(200, np.int32), "a", codes[::-1])
 
 
 def test_ties_are_broken_by_lot():
     """Whether the first of two halves comes before the second, in an order by nothing: both sides."""
     table = pa.table({"a": [0] * 500 + [1] * 500})
     domain = Domain("t", (Integer(name="a", source="s", low=0, high=1),))
-    with held_rows(open_table(table, domain), ("a",), SeededBits(3)) as rows:
-        codes = rows.order([], "a")
+    rows = held_rows(population(table, domain).rows, ("a",), SeededBits(3))
+    codes = rows.order([], "a")
     assert codes.sum() == 500
     assert stats.mannwhitneyu(np.flatnonzero(codes == 0), np.flatnonzero(codes == 1)).pvalue > 1e-4
 
 
 def test_a_sample_is_of_whole_numbers():
-    with held_rows(open_table(ROWS, DOMAIN), DOMAIN.names, Bits()) as rows:
-        codes = rows.order(["c"], "c")
-        rows.deal(np.repeat(np.arange(1, 21, dtype=np.int32), 10), "c", codes)
-        number, found = rows.sample(["c", "a"], 3)
-        assert Counter(number.tolist()) == {1: 10, 2: 10, 3: 10}
-        assert found[:, 0].tolist() == codes[:30].tolist()
+    rows = held_rows(population(ROWS, DOMAIN).rows, DOMAIN.names, Bits())
+    codes = rows.order(["c"], "c")
+    rows.deal(np.repeat(np.arange(1, 21, dtype=np.int32), 10), "c", codes)
+    number, found = rows.sample(["c", "a"], 3)
+    assert Counter(number.tolist()) == {1: 10, 2: 10, 3: 10}
+    assert found[:, 0].tolist() == codes[:30].tolist()
 
 
 def test_a_table_without_rows_is_refused():
-    nobody = held_rows(open_table(ROWS.slice(0, 0), DOMAIN), DOMAIN.names, Bits())
     with pytest.raises(TableError, match="no rows"):
-        nobody.__enter__()
+        held_rows(population(ROWS.slice(0, 0), DOMAIN).rows, DOMAIN.names, Bits())

@@ -40,7 +40,7 @@ def test_a_proposal_names_each_column_with_its_type():
         'a "b"\n': "integer",
     }
     assert "# the column is int16;" in text
-    assert "# seen is timestamp(6): not a type that an attribute can have" in text
+    assert "# seen is timestamp[us], not a type that is read here: make it text, a number, a boolean or a date" in text
 
 
 def test_a_proposal_must_be_filled_in_and_then_is_a_domain():

@@ -4,9 +4,8 @@ Those of the second kind change one line of Discreet, as a careless edit would, 
 catalogue as it stands.
 """
 
-import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -29,7 +28,7 @@ from discreet.query.plan import Plan
 from discreet.query.query import Quantile
 from discreet.release import quantile
 from discreet.release.gate import Gate
-from discreet.table import table
+from discreet.table import take
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -47,12 +46,6 @@ class Planted:
         with pytest.MonkeyPatch.context() as patch:
             self.plant(patch)
             return audit_case(self.case, self.runs)
-
-
-def steady_keys(patch: pytest.MonkeyPatch) -> None:
-    """Every stream of bits is another one, but the same in every run of the tests."""
-    number = itertools.count(1)
-    patch.setattr(Bits, "_key", lambda _: next(number).to_bytes(32, "big"))
 
 
 # Mistakes by themselves -----------------------------------------------------------------------------------------------
@@ -158,9 +151,7 @@ def silent_empty_cells(patch: pytest.MonkeyPatch) -> None:
 
 
 def repeated_bits(patch: pytest.MonkeyPatch) -> None:
-    """Every release begins the stream anew."""
-    measure = Gate.measure
-    patch.setattr(Gate, "measure", lambda gate, plan: measure(replace(gate, bits=Bits()), plan))
+    """Every release has the same key."""
     patch.setattr(Bits, "_key", lambda _: bytes(32))
 
 
@@ -178,7 +169,7 @@ def one_row_a_person(patch: pytest.MonkeyPatch) -> None:
 
 
 def all_rows_kept(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(table, "bounded", lambda rows, *_: rows)
+    patch.setattr(take, "kept_rows", lambda people, *_: np.ones(people.size, np.bool_))
 
 
 def linear_in_rows(patch: pytest.MonkeyPatch) -> None:
@@ -204,7 +195,11 @@ def lower_edge(patch: pytest.MonkeyPatch) -> None:
 def without_the_two(patch: pytest.MonkeyPatch) -> None:
     """The exponential mechanism as in the cubes seed, Theorem 2.1.2."""
     draw = quantile.sample_exponential
-    patch.setattr(quantile, "sample_exponential", lambda utilities, rate, bits: draw(utilities, 2 * rate, bits))
+
+    def twice(gaps):
+        return [part._replace(rate=2 * part.rate) for part in gaps]
+
+    patch.setattr(quantile, "sample_exponential", lambda gaps, bits: draw(twice(gaps), bits))
 
 
 def all_one_signed(patch: pytest.MonkeyPatch) -> None:

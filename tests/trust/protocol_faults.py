@@ -15,11 +15,11 @@ from discreet.answer.known import Known
 from discreet.ledger.asker import Asker
 from discreet.ledger.ledger import ROLLBACK, Charge, Ledger, Record, _body
 from discreet.ledger.receipt import Receipt
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.ledger.spend import Cost, SpendMap
 from discreet.query.plan import Plan
 from discreet.release.gate import Gate
-from discreet.release.own_table import SNAPSHOTS, OwnTable, Table, snapshot_folder
+from discreet.release.own_table import OwnTable, Table
 from discreet.release.release import Release
 from discreet.vault import Vault
 from tests.trust.protocol_search import Scope
@@ -80,7 +80,7 @@ def the_own_draw_is_returned(patch: pytest.MonkeyPatch) -> None:
 
 def known_by_the_place_of_the_record(patch: pytest.MonkeyPatch) -> None:
     def refresh(known: Known) -> None:
-        known._snapshot, since = known.ledger.over
+        known.snapshot, since, _ = known.ledger.reach
         if since > known._since:
             known._by_quantity, known._quantiles = {}, {}
             known._since, known._upto = since, max(since, known._upto)
@@ -94,9 +94,9 @@ def known_by_the_place_of_the_record(patch: pytest.MonkeyPatch) -> None:
 def known_passes_over(patch: pytest.MonkeyPatch) -> None:
     def refresh(known: Known) -> None:
         snapshot = known.ledger.snapshot
-        if snapshot != known._snapshot:
+        if snapshot != known.snapshot:
             known._by_quantity, known._quantiles = {}, {}
-            known._snapshot = snapshot
+            known.snapshot = snapshot
         for charge, record in known.ledger.answered(known._upto):
             if charge.snapshot == snapshot:
                 known._add(known.recall(charge, record))

@@ -29,12 +29,11 @@ from discreet.errors import DiscreetError, JournalRolledBack, TableError
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Charge, _charge
 from discreet.ledger.receipt import Receipt
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count
 from discreet.release.gate import Gate
-from discreet.release.own_table import SNAPSHOTS, snapshot_folder
 from discreet.release.release import Release
 from discreet.release.taking import Taking
 from discreet.vault import Vault

@@ -20,10 +20,11 @@ import pytest
 import discreet.home
 import discreet.ledger.ledger
 from discreet.ledger.journal import Entry
+from discreet.ledger.snapshot import SNAPSHOTS
 from discreet.ledger.sqlite import SQLiteJournal
 from discreet.noise.law import Laplace
 from discreet.query.query import Count
-from discreet.release.own_table import SNAPSHOTS, OwnTable, Table
+from discreet.release.own_table import OwnTable, Table
 from discreet.release.taking import Taking
 from discreet.table.snapshot import Snapshot
 from tests.trust.protocol_process import Running, stop

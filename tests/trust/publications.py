@@ -15,7 +15,6 @@ from discreet.cube.export import export_cube, read_export
 from discreet.cube.sdmx import check_sdmx
 from discreet.microdata.buckets import Buckets
 from discreet.mining.folder import read_statistics
-from discreet.release.rows import publications
 from discreet.vault import Vault
 
 DOMAIN = """\
@@ -96,7 +95,7 @@ def require_statistics(folder: Path) -> None:
 
 def publish_buckets(folder: Path) -> None:
     vault = Vault.open(folder / "vault")
-    again = bool(publications(vault.ledger))
+    again = bool(vault.ledger.publications)
     vault.publish_buckets(out=folder / "buckets", **BUCKETS, again=again)
 
 

@@ -12,6 +12,7 @@ import pytest
 from mysql_mimic.control import LocalControl
 from mysql_mimic.stream import ConnectionClosed
 
+from discreet.release.slots import Slots
 from discreet.server.auth import add_user, allow_mysql, list_users
 from discreet.server.desk import FrontDesk
 from discreet.server.mysql import stream as streaming
@@ -105,7 +106,7 @@ def desk(folder):
                        neighbours="replace")  # fmt: skip
     allow_mysql(vault.path)
     add_user(vault.path, "ada", "analyst")
-    return FrontDesk(vault, Bucket(0), slot=0)
+    return FrontDesk(vault, Bucket(0), slots=Slots())
 
 
 def packet(payload: bytes, number: int = 0) -> bytes:

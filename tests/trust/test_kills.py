@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 import discreet
-import discreet.table.table
+import discreet.table.snapshot
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.postgres import PostgresJournal
 from discreet.ledger.sqlite import SQLiteJournal
 from discreet.release import archive
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
-from discreet.table.table import Table
+from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
 from tests.trust.doomed import AtLine, AtStep, AtTime, Doom, Never, Place, Tell, begin, visited
 from tests.trust.town import Town, ask_many, ask_one, check, is_entry, make_town, told_apart, write_people
@@ -48,8 +48,8 @@ STEPS = {
     "in the charge's turn, before its entry": (step(SQLiteJournal, "append", "before", "charge"), False, False),
     "in the charge's turn, before the commit": (step(SQLiteJournal, "append", "after", "charge"), False, False),
     "charged": (step(Ledger, "charge"), True, False),
-    "before the read": (step(Table, "evaluate", "before"), True, False),
-    "read": (step(Table, "evaluate"), True, False),
+    "before the read": (step(Snapshot, "evaluate", "before"), True, False),
+    "read": (step(Snapshot, "evaluate"), True, False),
     "noise added": (step(Gate, "_draw"), True, False),
     "the draw begun on disk": (step(archive.tempfile, "mkstemp"), True, False),
     "the draw synced": (step(os, "fsync"), True, False),

@@ -4,16 +4,11 @@ import pytest
 
 from discreet.audit.catalogue import catalogue
 from discreet.audit.mechanisms import audit_case
-from tests.trust.planted import ALONE, IN_THE_PRODUCT, Planted, steady_keys
+from tests.trust.planted import ALONE, IN_THE_PRODUCT, Planted
 
 SLOW = 20
 """Cases that are so much slower than others are audited in `make soak` alone."""
 PARTS = 4
-
-
-@pytest.fixture(autouse=True)
-def steady(monkeypatch):
-    steady_keys(monkeypatch)
 
 
 @pytest.mark.parametrize("kind", [ALONE, IN_THE_PRODUCT], ids=["by themselves", "in the product"])

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from discreet.ledger.journal import ORIGIN, Entry, canonical, chained
-from discreet.ledger.ledger import header_of
+from discreet.ledger.places import header_of
 from discreet.ledger.snapshot import SnapshotId
 from discreet.vault import Vault
 from tests.trust import protocol_real as real

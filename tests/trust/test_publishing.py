@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import discreet
-import discreet.table.table
+import discreet.table.snapshot
 from discreet.errors import VaultError
 from discreet.vault import Vault
 from tests.trust.doomed import AtLine, AtStep, AtTime, begin, visited

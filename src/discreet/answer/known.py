@@ -10,7 +10,8 @@ from discreet.answer.past import PastAnswer, Source, groups_of, past_answers
 from discreet.answer.residuals import Table, Together
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.ledger.books import Books
+from discreet.ledger.ledger import Charge, Record
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.query import Count, Quantile, Residual, SubsetCount, Sum
@@ -22,13 +23,14 @@ class Known:
     """Released answers by quantity: counts, and sums of each attribute in whole grains. Grows with the journal."""
 
     domain: Domain
-    ledger: Ledger
+    ledger: Books
     recall: Callable[[Charge, Record], Release]
     _by_quantity: dict[str | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
     _upto: int = 0
-    _snapshot: SnapshotId | None = None
+    snapshot: SnapshotId | None = None
+    """What all of it is about."""
     _since: int = 0
     """The entry since when the vault is over it: those that took no snapshots tell their tables apart by that alone."""
     _lock: Lock = field(default_factory=Lock, repr=False)
@@ -36,21 +38,24 @@ class Known:
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
-            snapshot, since = self.ledger.over
-            if (snapshot, since) != (self._snapshot, self._since):
+            snapshot, since, last = self.ledger.reach
+            if (snapshot, since) != (self.snapshot, self._since):
                 # What was released of an earlier snapshot says nothing about this one, whenever it was recorded; and
                 # what was released of this one may have been passed over, when the look before was at the other.
+                # The noises stay: whoever is in the middle of an answer may still look them up.
                 self._by_quantity, self._quantiles = {}, {}
-                self._snapshot, self._since, self._upto = snapshot, since, since
-            for charge, record in self.ledger.answered(self._upto):
+                self.snapshot, self._since, self._upto = snapshot, since, since
+            for charge, record in self.ledger.answered(self._upto) if last > self._upto else ():
                 if charge.snapshot == snapshot and charge.id > since:
                     self._add(self.recall(charge, record))
                 self._upto = record.receipt.seq
+            self._upto = max(self._upto, last)
 
     @property
-    def snapshot(self) -> SnapshotId | None:
-        """What the answers are about: whoever decides by them, and measures the rest, has to measure it there."""
-        return self._snapshot
+    def seen(self) -> tuple[SnapshotId | None, int]:
+        """Which snapshot's answers these are, and up to which entry of the journal: what is looked up from now on has
+        at least those in it."""
+        return self.snapshot, self._upto
 
     def of(self, query: Count | Residual | Sum) -> Answers:
         """The released answers to queries of this quantity."""

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.native import kernel
+
 Ints = NDArray[np.int64]
+Flags = NDArray[np.uint8]
 
 NONE = -1
 """No meeting."""
@@ -90,7 +92,7 @@ class Links:
         with self._lock:
             numbers = sorted(self._numbers[corner] for corner in start if corner in self._numbers)
             at = self._columns
-            found: list[int] = _search(
+            found: list[int] = _search.sized(self._meetings)(
                 np.array(numbers, np.int64),
                 at.begins,
                 at.corner,
@@ -104,7 +106,7 @@ class Links:
         return found
 
 
-@njit(cache=True)
+@kernel
 def _search(
     start: Ints,
     begins: Ints,
@@ -133,8 +135,10 @@ def _search(
     return _peeled(found[:count], begins, corner, start, len(crowd)) if useful else found[:count]
 
 
-@njit(cache=True)
-def _met(corners: Ints, region: Ints, following: Ints, first: Ints, links: Ints, met: Ints, most: int) -> Ints:
+@kernel
+def _met(
+    corners: Ints, region: Ints, following: Ints, first: Ints, links: NDArray[np.int32], met: Flags, most: int
+) -> Ints:
     """The regions on some corners that were not met before, until they are enough; `links` is how often each was."""
     listed, count = np.empty(2 * most, np.int64), 0
     for at in corners:
@@ -152,14 +156,14 @@ def _met(corners: Ints, region: Ints, following: Ints, first: Ints, links: Ints,
     return listed[:count]
 
 
-@njit(cache=True)
-def _shared(corners: Ints, crowd: Ints, seen: Ints) -> bool:
+@kernel
+def _shared(corners: Ints, crowd: Ints, seen: Flags) -> bool:
     """Whether each of these corners has another region, or is one of the start's."""
     return bool(((crowd[corners] > 1) | (seen[corners] == STARTED)).all())
 
 
-@njit(cache=True)
-def _unseen(regions: Ints, begins: Ints, corner: Ints, seen: Ints) -> Ints:
+@kernel
+def _unseen(regions: Ints, begins: Ints, corner: Ints, seen: Flags) -> Ints:
     """The corners of some regions that come into sight for the first time, in order."""
     total = 0
     for one in regions:
@@ -174,7 +178,7 @@ def _unseen(regions: Ints, begins: Ints, corner: Ints, seen: Ints) -> Ints:
     return np.sort(corners[:count])
 
 
-@njit(cache=True)
+@kernel
 def _peeled(regions: Ints, begins: Ints, corner: Ints, start: Ints, corners: int) -> Ints:
     """The regions without those that have a corner to themselves, again and again."""
     owners = np.zeros(corners, np.int32)

@@ -6,11 +6,11 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
-from discreet.cube.interval import mixture_deviations
 from discreet.errors import InvalidNoise, VaultError
 from discreet.ledger.budget import Budget, PureBudget
 from discreet.noise.law import Exponential, Gaussian, Laplace, Noise
 from discreet.query.plan import exact_scale
+from discreet.release.purchase import NO_LIMITS, Limits
 
 DEFAULT_SHARE = 100
 """Where nothing is said, a question spends one in so many parts of the budget in its region."""
@@ -28,6 +28,11 @@ class Policy:
     max_per_query: Fraction | None = None
     compound_size: int = 3
     """ξ: at most this many released answers make up a relaxed one."""
+
+    @property
+    def limits(self) -> Limits:
+        """What it never lets a question do."""
+        return Limits(self.min_scale, self.max_per_query)
 
     @classmethod
     def parse(cls, settings: dict[str, Any]) -> "Policy":
@@ -68,11 +73,29 @@ class Wish:
         return cls(within=policy.default_within, confidence=wanted)
 
 
-def usual_noise(budget: Budget) -> Noise:
-    """The noise of a count that spends its default share of the budget in its region."""
-    if isinstance(budget, PureBudget):
-        return Laplace(DEFAULT_SHARE * budget.factor / budget.total)
-    return Gaussian(DEFAULT_SHARE * budget.factor / (2 * budget.total))
+def usual_noise(budget: Budget, limits: Limits = NO_LIMITS) -> Noise:
+    """The noise of a count that spends its default share of the budget in its region; never below the least allowed."""
+    usual = _noise_costing(budget.total / DEFAULT_SHARE, budget)
+    return usual if limits.min_scale is None else _noisier(usual, noise_of_scale(limits.min_scale, budget))
+
+
+def first_noise(budget: Budget, limits: Limits, averages: int) -> Noise:
+    """The noise of the count that each of some averages may need before its own noise can be solved for: the usual one,
+    or more, so that all these counts leave half of what a question may spend for the averages themselves."""
+    usual = usual_noise(budget, limits)
+    if limits.max_per_query is None:
+        return usual
+    return _noisier(usual, _noise_costing(limits.max_per_query / (2 * averages), budget))
+
+
+def _noise_costing(amount: Fraction, budget: Budget) -> Noise:
+    """The noise of a count that spends this much in its region."""
+    per_row = amount / budget.factor
+    return Laplace(1 / per_row) if isinstance(budget, PureBudget) else Gaussian(1 / (2 * per_row))
+
+
+def _noisier(one: Noise, other: Noise) -> Noise:
+    return max(one, other, key=lambda noise: noise.scale_squared)
 
 
 def noise_of_scale(scale: Fraction, budget: Budget) -> Noise:
@@ -93,6 +116,8 @@ def deviations(confidence: Fraction) -> float:
 
     It holds for every combination of independent Laplace draws, and for Gaussian ones: cube/interval.md has the proof.
     """
+    from discreet.cube.interval import mixture_deviations
+
     return mixture_deviations(float(confidence))
 
 

@@ -6,6 +6,7 @@ It sees released answers only; where it asks for a further one, that is measured
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 from discreet.answer.compound import Compound, Metric, Side, patch_check
 from discreet.answer.index import Answers
@@ -15,6 +16,12 @@ from discreet.errors import BudgetExceeded, QuotaExceeded
 
 STARTS = 4
 """How many released counts are tried as the first of a compound."""
+
+
+class CanMeasure(Protocol):
+    """Whether boxes could be measured now, all of them: told from public things."""
+
+    def __call__(self, *boxes: Box) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -56,8 +63,11 @@ class _Draft:
     def rank(self) -> tuple[float, int, float]:
         """Least error first; of equals, the one with the least to be bought, then the one with the least noise."""
         released = [self.start, *(patch.answer for patch in self.patches if patch.answer is not None)]
-        to_buy = 1 + len(self.patches) - len(released)
-        return self.error, to_buy, sum(answer.variance for answer in released)
+        return self.error, len(self.to_buy), sum(answer.variance for answer in released)
+
+    @property
+    def to_buy(self) -> tuple[Box, ...]:
+        return tuple(patch.box for patch in self.patches if patch.answer is None)
 
     def uses(self, answer: PastAnswer) -> bool:
         return answer.source == self.start.source or any(
@@ -70,7 +80,7 @@ def relax(
     past: Answers,
     metric: Metric,
     most_answers: int,
-    can_measure: Callable[[Box], bool],
+    can_measure: CanMeasure,
     measure: Callable[[Box], PastAnswer],
     starts: int = STARTS,
 ) -> Relaxed | None:
@@ -81,10 +91,10 @@ def relax(
     `most_answers` (ξ) counts; the sum of a GROUP BY's groups is one, with the variance of all of them. The value has no
     bias for the compound's difference region.
 
-    `can_measure` tells from public things whether a box has budget left. Only what the kept compound needs is measured,
-    and `measure` has to add it to `past` too. None where nothing was ever released.
+    No patch is planned that `can_measure` does not allow together with those before it. Only what the kept compound
+    needs is measured, and `measure` has to add it to `past` too. None where nothing was ever released.
     """
-    allowed = cache(can_measure)
+    allowed: CanMeasure = cache(can_measure)
     drafts = []
     for start in past.nearest(asked, metric.step, starts):
         drafts.append(_draft(start, asked, past, metric, most_answers, allowed))
@@ -113,13 +123,13 @@ def _draft(
     past: Answers,
     metric: Metric,
     most_answers: int,
-    can_measure: Callable[[Box], bool],
+    can_measure: CanMeasure,
 ) -> _Draft:
     draft = _Draft(start, (), start.box, metric.error(asked, start.box))
     while 1 + len(draft.patches) < most_answers:
         candidates = [*_released_patches(draft, asked, past, metric), *_artificial_patches(draft, asked, metric)]
         for patch in sorted(candidates, key=lambda patch: patch.rank):
-            if patch.answer is not None or can_measure(patch.box):
+            if patch.answer is not None or can_measure(*draft.to_buy, patch.box):
                 draft = _Draft(start, (*draft.patches, patch), patch.difference, patch.error)
                 break
         else:

@@ -5,27 +5,28 @@ that each aggregate costs at most 1/λ at any point.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from discreet.answer.answer import Desk, Settled, decide, settle
+from discreet.answer.answer import Desk, decide, settle
 from discreet.answer.estimate import Estimate
 from discreet.answer.policy import (
     Wish,
     deviations,
     exponential_like,
+    first_noise,
     noise_of_scale,
     noise_within,
     stepped,
     usual_noise,
 )
 from discreet.domain.attribute import Attribute, Bins, Integer
-from discreet.errors import InvalidNoise
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget, PureBudget
 from discreet.noise.law import Law, Noise
 from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum
 from discreet.query.sensitivity import largest_addend
+from discreet.release.purchase import Purchase
 from discreet.sql.question import Measure, Question
 
 SMALL_GROUP = 10
@@ -60,10 +61,11 @@ class Scales:
 
     desk: Desk
     wish: Wish
-    laws: dict[Query, Law]
-    notes: list[str]
-    first_counts: Settled
-    """Counts that had to be measured to solve for the noise of an average."""
+    purchase: Purchase | None
+    """What buys the first count that AVG within a bound may need; None where nothing is to be bought."""
+    averages: int
+    laws: dict[Query, Law] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def budget(self) -> Budget:
@@ -77,18 +79,20 @@ class Scales:
         self.laws[query] = min(law, self.laws.get(query, law), key=lambda law: law.scale)
 
 
-def scales_for(question: Question, wish: Wish, desk: Desk, spend: bool) -> Scales:
-    """Solve for every scale. `spend` allows the first noisy count that AVG within a bound may need."""
-    scales = Scales(desk, wish, {}, [], Settled())
-    for column in question.aggregates:
-        _want(column.query, scales, spend)
-    _within_policy(scales)
+def scales_for(question: Question, wish: Wish, desk: Desk, purchase: Purchase | None) -> Scales:
+    """Solve for every scale. AVG within a bound may need a first noisy count, bought where there is a purchase."""
+    scales = Scales(desk, wish, purchase, sum(isinstance(column.query, Mean) for column in question.aggregates))
+    # Averages within a bound come last: what cannot be answered beside them is refused before anything is bought.
+    for column in sorted(question.aggregates, key=lambda column: bool(wish.within) and isinstance(column.query, Mean)):
+        _want(column.query, scales)
+        for query, law in scales.laws.items():
+            desk.policy.limits.require_noise(query, law, desk.domain)
     return scales
 
 
-def _want(measure: Measure, scales: Scales, spend: bool) -> None:
+def _want(measure: Measure, scales: Scales) -> None:
     desk, wish, budget = scales.desk, scales.wish, scales.budget
-    usual = usual_noise(budget) if wish.scale is None else noise_of_scale(wish.scale, budget)
+    usual = usual_noise(budget, desk.policy.limits) if wish.scale is None else noise_of_scale(wish.scale, budget)
     match measure:
         case Count() | Sum():
             within = wish.within
@@ -111,7 +115,7 @@ def _want(measure: Measure, scales: Scales, spend: bool) -> None:
                 scales.notes.append("within does not bound a quantile, whose error depends on the data; scale does")
             scales.want(measure, usual)
         case Mean():
-            _want_mean(measure, scales, usual, spend)
+            _want_mean(measure, scales, usual)
 
 
 def _unit_variance(budget: Budget) -> int:
@@ -119,7 +123,7 @@ def _unit_variance(budget: Budget) -> int:
     return 2 if isinstance(budget, PureBudget) else 1
 
 
-def _want_mean(mean: Mean, scales: Scales, usual: Noise, spend: bool) -> None:
+def _want_mean(mean: Mean, scales: Scales, usual: Noise) -> None:
     desk, wish = scales.desk, scales.wish
     low, high = value_range(desk.domain[mean.of])
     parts = parts_of_mean(mean, desk)
@@ -129,32 +133,31 @@ def _want_mean(mean: Mean, scales: Scales, usual: Noise, spend: bool) -> None:
         # A bound as wide as the values themselves is meant for the counts beside the average.
         noise = noise_within(wish.within, wish.confidence, scales.budget)
     else:
-        noise = _mean_noise(mean, wish.within, scales, usual, spend)
-        scales.want(parts[1], usual)
+        first = first_noise(scales.budget, desk.policy.limits, scales.averages)
+        noise = _mean_noise(mean, wish.within, scales, first)
+        scales.want(parts[1], first)
     for query in parts:
         scales.want(query, noise)
 
 
-def _mean_noise(mean: Mean, within: Fraction, scales: Scales, usual: Noise, spend: bool) -> Noise:
-    """Solve k·√(Var sum + M²·Var count)/n ≤ within, for the n that a noisy count is surely above."""
+def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> Noise:
+    """Solve k·√(Var sum + M²·Var count)/n ≤ within, for the n that a noisy count is surely above.
+
+    Where no count is known, one with the `first` noise is bought; where there is no purchase, the note says so.
+    """
     desk, confidence = scales.desk, scales.wish.confidence
     total, count = parts_of_mean(mean, desk)
-    decision = decide({count: usual.times(Fraction(ROUGHLY))}, desk)
+    decision = decide({count: first.times(Fraction(ROUGHLY))}, desk)
     if decision.buy:
-        decision = decide({count: usual}, desk)
-    if decision.buy and not spend:
+        decision = decide({count: first}, desk)
+    if decision.buy and scales.purchase is None:
         scales.notes.append(f"AVG({mean.of}) needs a first noisy count before its own noise can be solved for")
-        counted: list[object] = list(decision.free.values())
-    else:
-        settled = settle(decision, desk)
-        scales.first_counts.releases += settled.releases
-        scales.first_counts.spent += settled.spent
-        counted = list(settled.numbers.values())
+    counted = settle(decision, desk, scales.purchase).numbers.values()
     surely = [e.value - e.halfwidth(confidence) for e in counted if isinstance(e, Estimate)]
     largest = max(surely, default=0.0)
     if largest <= 0:
         scales.notes.append(f"too few rows for AVG({mean.of}) within {number_text(within)}")
-        return usual
+        return first
     smallest = min(rows for rows in surely if rows >= largest / SMALL_GROUP)
     spread = deviations(confidence) * math.sqrt(2 * _unit_variance(scales.budget)) * float(largest_value(total, desk))
     return noise_of_scale(stepped(float(within) * smallest / spread), scales.budget)
@@ -173,11 +176,3 @@ def largest_value(query: Query, desk: Desk) -> Fraction:
     if not isinstance(query, Sum):
         return Fraction(1)
     return largest_addend(desk.domain[query.of]) or Fraction(1)
-
-
-def _within_policy(scales: Scales) -> None:
-    policy = scales.desk.policy
-    for query, law in scales.laws.items():
-        largest = largest_value(query, scales.desk)
-        if policy.min_scale is not None and law.scale < policy.min_scale * largest:
-            raise InvalidNoise(f"this vault adds noise of scale {policy.min_scale} at least; ask for less accuracy")

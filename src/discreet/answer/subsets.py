@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.books import Books
 from discreet.ledger.guarantee import Guarantee
-from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Binomial
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import SubsetCount
 from discreet.query.subset import Subset, subset_to_json
+from discreet.release.purchase import Purchase
 from discreet.release.release import Release
 from discreet.sql.parse import parse_predicate
 
@@ -32,7 +33,7 @@ class SubsetAnswer:
     subsets: tuple[Subset, ...]
     release: Release
     notes: tuple[str, ...]
-    _ledger: Ledger = field(repr=False, compare=False)
+    _ledger: Books = field(repr=False, compare=False)
     _sizes: Sizes = field(repr=False, compare=False)
 
     @cached_property
@@ -99,14 +100,14 @@ def ask_subsets(
     subsets: Sequence[Subset],
     predicate: str,
     domain: Domain,
-    ledger: Ledger,
+    ledger: Books,
     law: Binomial,
-    measure: Callable[[Plan], Release],
+    purchase: Purchase,
     sizes: Sizes,
 ) -> SubsetAnswer:
     """Ask about all subsets in one charge. What is refused is refused before anything is spent."""
     where, notes = _region(predicate, domain)
-    release = measure(Plan((Measurement(SubsetCount(tuple(subsets), where), law),)))
+    release = purchase.measure(Plan((Measurement(SubsetCount(tuple(subsets), where), law),)))
     return SubsetAnswer(predicate, tuple(subsets), release, notes, ledger, sizes)
 
 

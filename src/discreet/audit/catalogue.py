@@ -25,9 +25,10 @@ from discreet.audit.releases import (
     published,
 )
 from discreet.ledger.guarantee import ZCDP, Guarantee, PureDP
+from discreet.ledger.standing import Standing
 from discreet.mining.sulq import query_budget
 from discreet.noise.bits import Bits
-from discreet.noise.exponential import sample_exponential
+from discreet.noise.exponential import Gaps, sample_exponential
 from discreet.noise.law import Binomial, Gaussian, Laplace, Noise
 from discreet.query.query import Query, Residual
 from discreet.vault import Vault
@@ -189,17 +190,17 @@ def _added(law: Noise, first: Sequence[int], second: Sequence[int], stated: Guar
 
 def _binomial(queries: int) -> Sampler:
     budget = query_budget(queries, 1, people=1000, points=2, calibration="exact", failure=LIKELY_FAILURE)
-    return _added(Binomial(budget.trials), [0] * queries, [1] * queries, budget.guarantee)
+    return _added(Binomial(budget.trials), [0] * queries, [1] * queries, Standing.of(budget).guarantee())
 
 
 def _exponential(runs: int) -> tuple[Outcomes, Outcomes, Guarantee]:
     """Five candidates, one of which a row makes better while it makes the others worse."""
     stated, bits = PureDP(Fraction(1), "add-remove"), Bits()
     drawn = [
-        [sample_exponential(utilities, stated.epsilon / 2, bits) for _ in range(runs)]
-        for utilities in ([0, 0, 0, 0, 0], [1, -1, -1, -1, -1])
+        sample_exponential([Gaps(np.tile(gaps, (runs, 1)), stated.epsilon / 2)], bits).astype(np.float64)
+        for gaps in ([0, 0, 0, 0, 0], [0, 2, 2, 2, 2])  # below the best, of utilities 0 and ±1
     ]
-    return np.array(drawn[0], np.float64), np.array(drawn[1], np.float64), stated
+    return drawn[0], drawn[1], stated
 
 
 def vault_case(

@@ -11,10 +11,12 @@ import numpy as np
 from discreet.audit.depth import Field
 from discreet.audit.finding import Check, Findings, counted, skipped
 from discreet.audit.price import read_box
+from discreet.audit.promised import bound_of, understated
 from discreet.audit.replay import RESTORE, Replay
 from discreet.audit.spending import Spending
 from discreet.audit.terms import MOST_UNITS, Unreadable
 from discreet.errors import DiscreetError, InvalidFact, JournalError
+from discreet.exact import equals_text
 from discreet.facts.account import rows_are_dropped
 from discreet.facts.facts import CuboidFact, Fact, fact_from_json
 from discreet.facts.generic import induced_by
@@ -138,11 +140,13 @@ def check_guarantees(ledger: Ledger | None, spending: Spending, read: Replay) ->
         stated, holds = ledger.promise(charge.peak), terms.amount(charge.peak)
         if stated.amount < holds or stated.neighbours != terms.neighbours or stated.max_rows != terms.max_rows:
             found.failed(f"release {charge.seq} states less than it spent", WRONG_MAP, charge.seq)
-    if ledger.guarantee.amount < (terms.amount(spending.spent) if spending.overdrawn else terms.total):
-        found.failed("the vault promises more than its journal can keep", WRONG_MAP)
-    for unsaid in _unsaid(ledger.guarantee.remarks, read):
+    stated_whole = ledger.guarantee
+    for what in understated(stated_whole.to_json(), read, spending):
+        found.failed(what, WRONG_MAP)
+    for unsaid in _unsaid(stated_whole.remarks, read):
         found.failed(unsaid, RESTORE)
-    detail = f"{counted(len(answered), 'release')}, and the vault's own"
+    bound = f"{terms.symbol} {equals_text(bound_of(read, spending))}"
+    detail = f"{counted(len(answered), 'release')}; all ever released: {bound}"
     return found.check("guarantees", title, detail)
 
 
@@ -154,6 +158,10 @@ def _unsaid(remarks: Sequence[str], read: Replay) -> Iterator[str]:
     said = [int(number) for remark in remarks for number in re.findall(r"S_Q = (\d{1,9}):", remark)]
     if read.facts and max(said, default=-1) < people:
         yield f"facts are public under which {people} people can change together, and guarantees do not say so"
+    if read.lost and not any("an older journal was accepted" in remark for remark in remarks):
+        yield "an older journal was accepted, and guarantees do not say so"
+    if read.live and not any("the table is live" in remark for remark in remarks):
+        yield "the table stayed in its engine, and guarantees do not say so"
 
 
 def check_facts(ledger: Ledger | None, read: Replay, folder: Archive) -> Check:

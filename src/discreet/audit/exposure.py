@@ -4,7 +4,6 @@ Nothing in here is about the table's rows. Tokens are never read, only who has o
 """
 
 import json
-import os
 import stat
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -16,28 +15,28 @@ from discreet.audit.replay import RESTORE, Replay
 from discreet.audit.spending import Spending
 from discreet.audit.terms import Terms, rho_keeps
 from discreet.exact import equals_text, parse_exact
-from discreet.home import JOURNAL, KEY, RELEASES, ROSTER, SETTINGS
 from discreet.ledger.receipt import Receipt, last_receipt, receipt_path
 
-USERS, ASKED = "users.json", "asked.jsonl"
-PRIVATE = (KEY, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm", USERS, ASKED)
-"""Files that only the vault's owner has to read. What is released is public; what was asked, and by whom, is not."""
-WRITABLE_BY_NOBODY_ELSE = (*PRIVATE, SETTINGS, RELEASES, ROSTER, ".")
+USERS = "users.json"
 LARGE, TWICE = Fraction(5), Fraction(10)
 """Above the first ε a promise says little: docs/how-to/choose-a-budget.md. A ρ is looked at by the second, with a δ."""
 
 
 def check_files(home: Path) -> Check:
-    """Who may read and write what is in the vault's directory."""
-    found = Findings()
-    looked = [name for name in (*WRITABLE_BY_NOBODY_ELSE, *_drawn(home)) if (home / name).exists()]
-    for name in looked:
-        mode = os.stat(home / name).st_mode
-        shown = home.name if name == "." else f"{home.name}/{name}"
-        if mode & (stat.S_IWGRP | stat.S_IWOTH) and not (name == "." and mode & stat.S_ISVTX):
-            found.failed(f"others may write to {shown}: what was spent could be rewritten", f"chmod go-w {home / name}")
-        if name in PRIVATE and mode & (stat.S_IRGRP | stat.S_IROTH):
-            found.warning(f"others may read {shown}", f"chmod go-r {home / name}")
+    """Who may read and write what is in the vault's directory: its owner, and nobody else."""
+    found, looked = Findings(), [home, *sorted(home.rglob("*"))]
+    for path in looked:
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            continue  # a process at work has removed it since
+        if stat.S_ISLNK(mode):
+            continue
+        shown = path.relative_to(home.parent) if home.name else path
+        if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+            found.failed(f"others may write to {shown}: what was spent could be rewritten", f"chmod go= {path}")
+        elif mode & (stat.S_IRWXG | stat.S_IRWXO):
+            found.warning(f"others may read {shown}", f"chmod go= {path}")
     forgetful = _in_memory(home)
     if forgetful:
         found.warning(
@@ -46,10 +45,6 @@ def check_files(home: Path) -> Check:
         )
     detail = f"the permissions of {counted(len(looked), 'file')}"
     return found.check("files", "Files are their owner's alone", detail)
-
-
-def _drawn(home: Path) -> list[str]:
-    return [f"{RELEASES}/{path.name}" for path in (home / RELEASES).glob("*")] if (home / RELEASES).is_dir() else []
 
 
 def _in_memory(home: Path) -> str:
@@ -69,7 +64,7 @@ def check_receipts(read: Replay, vault_id: str, given: Sequence[Receipt]) -> Che
     found = Findings()
     seen = last_receipt(vault_id) if vault_id else None
     for receipt, which in [(seen, "the one that this user saw last"), *((kept, "the one given") for kept in given)]:
-        if receipt is None:
+        if receipt is None or str(receipt) in read.lost:
             continue
         if receipt.seq > read.last:
             lost = receipt.seq - read.last
@@ -87,8 +82,9 @@ def check_receipts(read: Replay, vault_id: str, given: Sequence[Receipt]) -> Che
             )
     for entry in read.rollbacks:
         found.warning(
-            f"entry {entry} accepted an older journal: what was spent in the lost entries is in no account",
-            "count the promise twice for everybody who was asked about before it",
+            f"entry {entry} accepted an older journal: what was spent in the lost entries is not known",
+            "every guarantee counts a whole budget for it; add facts again that were in them, and tell readers if rows "
+            "were published in them",
             entry,
         )
     if seen is None and not given:

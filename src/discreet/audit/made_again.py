@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from discreet.cube.cube import Cube
 
 PUBLISH = "publish it again from its charge, which spends nothing: `discreet cube publish --charge`"
+PUBLISH_STATISTICS = "publish it again from its charge, which spends nothing: `discreet sulq publish --charge`"
 WITHDRAW = "take it back from whoever has it: it is not what this vault released"
 READ_IT = "read it: what holds is the guarantee that stands below it"
 SAME = 1e-6
@@ -109,10 +110,13 @@ def require_statistics_again(path: Path, charged: Any, recorded: Any, account: L
     units = archive.load(recorded, [answer_shape(each.query, account.domain) for each in measured.measurements])
     if not np.array_equal(found.counts.reshape(len(units), -1), np.stack(units)):
         raise Unlike("its counts are not the numbers that the journal has")
-    peak = measured.cost(account.domain, account.budget).peak
-    if not found.guarantee.startswith(str(replace(account.promise(peak), remarks=()))):
+    promises = account.promised_so_far(measured.cost(account.domain, account.budget).peak)
+    stated = [found.guarantee.startswith(str(replace(promise, remarks=()))) for promise in promises]
+    if not any(stated):
         raise Unlike("it promises something else than its release")
     _require_written(path, lambda aside: write_statistics(found, aside))
+    if not stated[-1]:
+        raise Doubtful("it promises what held before an older journal was accepted", PUBLISH_STATISTICS)
 
 
 def _require_written(path: Path, write: Callable[[Path], None]) -> None:

@@ -113,7 +113,7 @@ def roc(scores: Floats, truth: Bools) -> tuple[Floats, Floats]:
 
 def _frontier(vault: Vault) -> dict[str, tuple[Floats, Floats]]:
     """What no test can pass, where the promise is a pure one; else what one Gaussian answer of all of ρ comes to."""
-    guarantee = vault.ledger.budget.guarantee
+    guarantee = vault.ledger.guarantee
     if isinstance(guarantee, PureDP):
         corner = 1 / (1 + exp(min(float(guarantee.epsilon), 700.0)))
         return {"what ε allows": (np.array([0.0, corner, 1.0]), np.array([0.0, 1 - corner, 1.0]))}

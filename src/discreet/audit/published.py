@@ -10,15 +10,23 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from discreet.audit.finding import Check, Findings, counted
-from discreet.audit.made_again import WITHDRAW, Doubtful, Unlike, require_cube_again, require_statistics_again
+from discreet.audit.made_again import (
+    PUBLISH,
+    WITHDRAW,
+    Doubtful,
+    Unlike,
+    require_cube_again,
+    require_statistics_again,
+)
 from discreet.audit.replay import Charged, Replay
 from discreet.audit.terms import Terms, Unreadable, rho_keeps
 from discreet.errors import DiscreetError
-from discreet.exact import parse_exact
+from discreet.exact import equals_text, parse_exact
 from discreet.ledger.journal import Journal
 from discreet.ledger.ledger import Ledger
 from discreet.release.archive import Archive
@@ -144,6 +152,24 @@ def _require_recorded(folder: Folder, read: Replay, journal: Journal, account: L
     if account is not None:
         again = require_cube_again if folder.kind == "cube" else require_statistics_again
         again(folder.path, charged.parsed()["content"], recorded.parsed()["content"], account, archive)
+    if folder.kind == "cube":
+        _require_current(about["guarantee"], charge, read)
+
+
+def _require_current(guarantee: dict[str, Any], charge: Charged, read: Replay) -> None:
+    """Raise Doubtful where facts that came after a folder make it cost more than it states."""
+    assert read.terms is not None, "the header was read"
+    stated, now = _amount(guarantee, read.terms), read.terms.amount(charge.peak)
+    if stated < now:
+        raise Doubtful(
+            f"it promises {read.terms.symbol} {equals_text(stated)}, and to whoever knows the facts that came later it "
+            f"is {read.terms.symbol} {equals_text(now)}",
+            PUBLISH,
+        )
+
+
+def _amount(guarantee: dict[str, Any], terms: Terms) -> Fraction:
+    return parse_exact(guarantee["rho" if terms.currency == "rho" else "epsilon"])
 
 
 def _require_stated(guarantee: dict[str, Any], charge: Charged, read: Replay) -> None:
@@ -153,7 +179,7 @@ def _require_stated(guarantee: dict[str, Any], charge: Charged, read: Replay) ->
     for number, _, content in read.facts:
         if number < charge.seq:
             terms = terms.under(*content["induced"])
-    stated = parse_exact(guarantee["rho" if terms.currency == "rho" else "epsilon"])
+    stated = _amount(guarantee, terms)
     whose = guarantee["neighbours"], guarantee["max_rows"]
     if stated < terms.amount(charge.peak) or whose != (terms.neighbours, terms.max_rows):
         raise Unlike(f"it promises {terms.symbol} = {float(stated):.6g}, and its release cost more")

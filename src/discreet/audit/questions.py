@@ -81,7 +81,7 @@ class Rehearsal:
 
     def found(self, kind: str, attempts: tuple[Attempt, ...], chart: Chart) -> BitAttack:
         # A copy is unspent, whatever the vault is: facts that came too late have overdrawn the vault, not the copy.
-        guarantee = self.vault.ledger.budget.guarantee
+        guarantee = self.vault.ledger.guarantee
         return BitAttack(kind, self._bit, guarantee, self.spent, attempts, self.confidence, chart)
 
     @property

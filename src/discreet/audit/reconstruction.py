@@ -112,7 +112,7 @@ def attack_by_reconstruction(
         for name, each in told.items()
     )
     lines = {name: each.progress(truth) for name, each in told.items()}
-    allowed = (1 + advantage_bound(vault.ledger.budget.guarantee)) / 2
+    allowed = (1 + advantage_bound(vault.ledger.guarantee)) / 2
     chart = Chart(
         "Rows recovered", "questions", "share of bits that are right", lines,
         level=allowed, levelled="what the guarantee allows", scales="log-x",

@@ -14,8 +14,9 @@ from discreet.answer.reply import Answer
 from discreet.audit.copies import PEOPLE, Released, Releasing, Tables, vault_over
 from discreet.audit.empirical import Outcomes
 from discreet.errors import UnsupportedQuery
+from discreet.exact import Number
 from discreet.home import JOURNAL
-from discreet.ledger.budget import Number, QueryBudget
+from discreet.ledger.budget import QueryBudget
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.ledger import Ledger
 from discreet.noise.law import Law

@@ -76,6 +76,8 @@ class Replay:
     rows: dict[int, str] = field(default_factory=dict)
     """Publications of rows by the number of the entry that began them: "begun", "published" or "withdrawn"."""
     rollbacks: list[int] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)
+    """The last receipts that anybody saw of the branches that were given up in rollbacks."""
     live: bool = False
     """Whether the rows of any version stayed in their engine."""
     kinds: Counter[str] = field(default_factory=Counter)
@@ -300,13 +302,23 @@ class Replay:
             case "buckets":
                 self._publication(entry, content)
             case "rollback-accepted":
-                self.rollbacks.append(entry.seq)
+                self._rollback(entry, content)
             case kind if kind not in NOTES:
                 self._chain.warning(
                     f"entry {entry.seq} is of a kind that this version does not know ({kind!r})",
                     "audit it with the version that wrote it",
                     entry.seq,
                 )
+
+    def _rollback(self, entry: Entry, content: Any) -> None:
+        """An older journal was put back: `seen` is the last receipt of what was lost, `also` those of what was lost in
+        there."""
+        also = content.get("also", []) if isinstance(content, dict) else None
+        if not isinstance(also, list) or not isinstance(content.get("seen"), str):
+            self._chain.failed(f"entry {entry.seq} does not say what was lost", RESTORE, entry.seq)
+            return
+        self.rollbacks.append(entry.seq)
+        self.lost |= {content["seen"], *map(str, also)}
 
     def _publication(self, entry: Entry, content: Any) -> None:
         """Rows in buckets: begun, and then either published or withdrawn, once. What is out cannot be taken back."""

@@ -15,14 +15,16 @@ from discreet.audit.bodies import Bodies
 from discreet.audit.compared import check_facts, check_guarantees, check_map, ledger_of
 from discreet.audit.exposure import check_files, check_pending, check_promise, check_receipts, check_users
 from discreet.audit.finding import Check, Finding
+from discreet.audit.promised import bound_of
 from discreet.audit.published import check_published
 from discreet.audit.replay import Replay, replay
 from discreet.audit.spending import Moment, Spending, spend_again
 from discreet.errors import VaultError
 from discreet.home import RELEASES, journal_of, read_settings, require_whole
 from discreet.ledger.journal import Journal
-from discreet.ledger.ledger import journal_at
+from discreet.ledger.places import journal_at
 from discreet.ledger.receipt import Receipt
+from discreet.private import private_file
 from discreet.progress import Progress, silent
 from discreet.release.archive import Archive
 from discreet.vault import Vault
@@ -61,6 +63,9 @@ class VaultAudit:
     promise: str
     symbol: str
     total: Fraction
+    """What the vault was made to spend."""
+    bound: Fraction
+    """What bounds everything that was ever released, by the audit's own arithmetic."""
     spent: Fraction
     first_at: str
     last_at: str
@@ -127,11 +132,16 @@ def _opened(place: Path | str) -> Iterator[Journal]:
         try:
             for file in (place, place.with_name(f"{place.name}-wal")):
                 if file == place or file.exists():
-                    shutil.copyfile(file, Path(aside, file.name))
+                    _copy(file, Path(aside, file.name))
         except OSError:
             raise VaultError(f"{place} cannot be read, or not be copied to {aside}; an audit has to read it") from None
         with closing(journal_at(Path(aside, place.name))) as journal:
             yield journal
+
+
+def _copy(file: Path, to: Path) -> None:
+    with open(file, "rb") as source, os.fdopen(private_file(to, os.O_WRONLY), "wb") as copy:
+        shutil.copyfileobj(source, copy)
 
 
 def _receipt(given: str | Receipt) -> Receipt:
@@ -196,6 +206,7 @@ def _report(home: Path, read: Replay, spending: Spending | None, promise: str, c
         promise=promise,
         symbol=terms.symbol if terms else "ε",
         total=terms.total if terms else Fraction(),
+        bound=bound_of(read, spending) if spending else Fraction(),
         spent=terms.amount(spending.spent) if terms and spending else Fraction(),
         first_at=read.first_at,
         last_at=read.last_at,

@@ -28,10 +28,15 @@ def ask(
     as_json: Json = False,
 ) -> None:
     """Ask a question in SQL. It is answered from what is public where that is good enough, else measured with noise."""
-    from discreet.vault import Vault
+    from discreet.home import declared_domain
+    from discreet.sql.parse import parse
 
     if explain and refine:
         raise InvalidNoise("a refined answer is free, so that there is nothing to explain: ask with --refine alone")
+    # A question that cannot be read is refused before the journal is, and before anything that answers is imported.
+    parse(sql, declared_domain(vault))
+    from discreet.vault import Vault
+
     if explain:
         explanation = Vault.open(vault).explain(sql, scale=scale, within=within, confidence=confidence)
         if as_json:

@@ -67,7 +67,7 @@ def attack(
 
 def _require_target(target: Path, kind: str) -> None:
     """Say it where a vault is given for buckets, or buckets for a vault."""
-    from discreet.home import SETTINGS
+    from discreet.private import SETTINGS
     from discreet.release.package import PACKAGE
 
     if kind not in KINDS:

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, command, out, print_json, table, waiting
 
@@ -62,7 +63,8 @@ def complete(vault: VaultPath, as_json: Json = False) -> None:
 def check(
     vault: VaultPath,
     receipt: Annotated[
-        str | None, typer.Option(help="a receipt that was kept elsewhere, as in 17:ab12…; else the last one seen here")
+        str | None,
+        typer.Option(help="a receipt that was kept elsewhere, as in 17:ab12…, besides the last seen here"),
     ] = None,
     accept_rollback: Annotated[
         bool, typer.Option("--accept-rollback", help="go on with an older journal, if the newer one is lost for good")
@@ -74,14 +76,17 @@ def check(
 
     opened = Vault.open(vault, accept_rollback=accept_rollback)
     if receipt is not None:
-        opened.check_receipt(receipt)
+        opened.check_receipt(receipt, accept_rollback=accept_rollback)
     for charge, _ in opened.ledger.answered():
         opened.ledger.recorded(charge.id)  # by an index, which can be damaged while all entries are whole
     if as_json:
-        print_json({"receipt": str(opened.ledger.head)})
+        print_json({"receipt": str(opened.ledger.head), "guarantee": opened.ledger.guarantee})
         return
     since = "the last receipt seen" if receipt is None else "that receipt"
-    out.print(f"The journal is whole and goes on from {since}. Now: {opened.ledger.head}", soft_wrap=True)
+    goes_on = "from here" if accept_rollback else f"from {since}"
+    out.print(f"The journal is whole and goes on {goes_on}. Now: {opened.ledger.head}", soft_wrap=True)
+    if accept_rollback:
+        out.print(f"[dim]promise[/] {escape(str(opened.ledger.guarantee))}", soft_wrap=True)
 
 
 def _clock(at: str) -> str:

@@ -22,7 +22,7 @@ def serve(
     ] = None,
     workers: Annotated[int, typer.Option(help="processes that answer; each opens the table for itself")] = 1,
     slot: Annotated[
-        int, typer.Option(help="milliseconds: measured answers leave on this grid of time; 0 for none")
+        int, typer.Option(help="milliseconds: measured answers leave after whole slots of this length; 0 for at once")
     ] = 50,
     rate: Annotated[float, typer.Option(help="requests a second that one user may send; 0 for any number")] = 100,
     behind_proxy: Annotated[

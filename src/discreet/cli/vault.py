@@ -94,7 +94,7 @@ def init(
         print_json(made.describe())
         return
     name = escape(str(vault))
-    out.print(f"[bold]{name}[/] is ready: {made.ledger.budget.guarantee}.")
+    out.print(f"[bold]{name}[/] is ready: {made.ledger.guarantee}.")
     out.print(f"[dim]Next:[/] discreet describe {name}")
 
 
@@ -148,7 +148,7 @@ def _plainly(value: object) -> object:
 def _queries_rows(report: "BudgetReport", share: float) -> list[tuple[str, object]]:
     return [
         ("promise", report.guarantee),
-        ("spent", f"{int(report.spent):,} of {int(report.guarantee.amount):,} queries"),
+        ("spent", f"{int(report.spent):,} of {int(report.spent + report.left):,} queries"),
         ("left", f"{int(report.left):,} queries, ever"),
         ("", f"{bar(share)} {share:.1%}"),
         ("charges", f"{report.charges:,}"),
@@ -158,8 +158,8 @@ def _queries_rows(report: "BudgetReport", share: float) -> list[tuple[str, objec
 def show_budget(vault: "Vault") -> None:
     """Print what is spent and what is left."""
     report = vault.budget()
-    symbol, share = report.guarantee.symbol, float(report.spent / report.guarantee.amount)
-    overdrawn = report.spent > vault.ledger.budget.total
+    symbol, total = report.guarantee.symbol, vault.ledger.budget.total
+    overdrawn, share = report.spent > total, float(report.spent / total)
     left = equals_text(report.left)
     rows: list[tuple[str, object]] = [
         ("promise", report.guarantee),

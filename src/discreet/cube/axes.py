@@ -11,10 +11,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.cores import on_all_cores
+from discreet.native import kernel
 
 Cells = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ def _sweep_far(cube: Cells, group: tuple[int, int], splits: bool) -> None:
     on_all_cores(lambda a, b: _sweep_tiles(far, sizes, splits, a, b), tiles, far.shape[1] * LANES)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place(
     cells: Cells, table: NDArray[Any], factor: float, sizes: NDArray[np.int64], strides: NDArray[np.int64]
 ) -> None:
@@ -103,7 +103,7 @@ def _place(
         start = _next_run(start, index, sizes, strides)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_over(cells: Cells, summed: int, apart: int, sizes: NDArray[np.int64], strides: NDArray[np.int64]) -> None:
     run, step = (sizes[-1], strides[-1]) if sizes.size else (1, 1)
     index, start = np.zeros(sizes.size, np.int64), strides.sum()
@@ -116,7 +116,7 @@ def _sum_over(cells: Cells, summed: int, apart: int, sizes: NDArray[np.int64], s
         start = _next_run(start, index, sizes, strides)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_run(start: int, index: NDArray[np.int64], sizes: NDArray[np.int64], strides: NDArray[np.int64]) -> int:
     """Where the next run along the last axis starts; counts the other axes' index up."""
     for axis in range(sizes.size - 2, -1, -1):
@@ -129,7 +129,7 @@ def _next_run(start: int, index: NDArray[np.int64], sizes: NDArray[np.int64], st
     return start
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _solve_rows(
     rows: Cells,
     sizes: NDArray[np.int64],
@@ -154,7 +154,7 @@ def _solve_rows(
                 rows[first + lane, cell] = tile[cell, lane]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sweep_tiles(far: Cells, sizes: NDArray[np.int64], splits: bool, first: int, last: int) -> None:
     """Split or join the middle axis of (outer, group, inner), a group of axes, in tiles first … last-1."""
     tile = np.zeros((far.shape[1], LANES))
@@ -170,7 +170,7 @@ def _sweep_tiles(far: Cells, sizes: NDArray[np.int64], splits: bool, first: int,
         _copy(tile, columns)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(source: Cells, target: Cells) -> None:
     """Copy as many columns as both have."""
     lanes = min(source.shape[1], target.shape[1])
@@ -184,7 +184,7 @@ def _copy(source: Cells, target: Cells) -> None:
                 target[cell, lane] = source[cell, lane]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _split(tile: Cells, sizes: NDArray[np.int64]) -> None:
     inner = 1
     means = np.empty(LANES)
@@ -205,7 +205,7 @@ def _split(tile: Cells, sizes: NDArray[np.int64]) -> None:
         inner = span
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _join(tile: Cells, sizes: NDArray[np.int64]) -> None:
     inner = 1
     for axis in range(sizes.size - 1, -1, -1):

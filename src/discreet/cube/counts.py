@@ -16,10 +16,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.cores import on_all_cores
+from discreet.native import kernel
 
 Cells = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -80,18 +80,29 @@ def _shared_out(near: Cells, total: float) -> Cells:
     return np.ascontiguousarray(totals.reshape(shape).transpose(np.argsort(order)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _share_out(near: Cells, totals: Cells, shared: Cells) -> None:
-    """In each row the numbers ≥ 0 with this total that are nearest to `near`: max(near − level, 0)."""
+    """In each row the numbers ≥ 0 with this total that are nearest to `near`; all 0 where the total is 0."""
     for row in range(near.shape[0]):
         shared[row] = 0.0
         if totals[row] > 0:
-            level = _water_level(np.sort(near[row]), totals[row])
-            for part in range(near.shape[1]):
-                shared[row, part] = max(near[row, part] - level, 0.0)
+            _project(near[row], totals[row], shared[row])
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def _project(near: Cells, total: float, projected: Cells) -> None:
+    """The numbers ≥ 0 with this total that are nearest to `near`: max(near − level, 0). Requires total > 0.
+
+    The largest is taken off first, which moves the level as much: so it does not cancel what is left of the largest,
+    however small the total is beside it.
+    """
+    largest = near.max()
+    level = _water_level(np.sort(near - largest), total)
+    for place in range(near.size):
+        projected[place] = max(near[place] - largest - level, 0.0)
+
+
+@kernel
 def _water_level(ascending: Cells, total: float) -> float:
     """The level for which Σ max(number − level, 0) = total. Requires total > 0."""
     above = 0.0
@@ -114,7 +125,8 @@ def _independent(shape: tuple[int, ...], estimate: Callable[[int], Cells], total
 
 
 def _onto_simplex(cells: Cells, total: float) -> Cells:
-    projected: Cells = np.maximum(cells - _water_level(np.sort(cells, axis=None), total), 0.0)
+    projected = np.empty(cells.size)
+    _project(cells.reshape(-1), total, projected)
     return projected
 
 
@@ -208,19 +220,27 @@ class _Aim:
     cells: Cells
 
     def reach(self, cells: Cells) -> None:
+        """Scale the cells, in place, to these sums where there is something to scale.
+
+        Two aims may put everybody at different places. What would leave nobody anywhere is not aimed at.
+        """
         sums = self.places.add_up(cells)
         aimed = np.isfinite(self.cells) & (sums > 0)
-        self.places.scale(cells, np.divide(self.cells, sums, out=np.ones(self.places.size), where=aimed))
+        with np.errstate(over="ignore"):  # next to nothing, which nothing finite brings there
+            factors = np.divide(self.cells, sums, out=np.ones(self.places.size), where=aimed)
+        factors[np.isinf(factors)] = 1.0
+        if sums @ factors > 0:
+            self.places.scale(cells, factors)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_up(cells: Cells, rows: Whole, columns: Whole, sums: Cells) -> None:
     for row in range(cells.shape[0]):
         for column in range(cells.shape[1]):
             sums[rows[row] + columns[column]] += cells[row, column]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scale(cells: Cells, rows: Whole, columns: Whole, factors: Cells) -> None:
     for row in range(cells.shape[0]):
         for column in range(cells.shape[1]):

@@ -118,7 +118,4 @@ def _tail_bound(t: float) -> float:
 
 
 def _beyond(t: float, variances: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    from scipy.special import erfc  # it takes longer to import than most questions take to answer
-
-    beyond: NDArray[np.float64] = erfc(t / np.sqrt(2 * variances))
-    return beyond
+    return np.array([math.erfc(deviations) for deviations in (t / np.sqrt(2 * variances)).tolist()])

@@ -10,8 +10,9 @@ dimension, so each is a sweep over the dimensions:
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from discreet.native import kernel
 
 Masks = NDArray[np.float64]
 """One number for each of the 2^d masks."""
@@ -30,7 +31,7 @@ def variance_matrices(sizes: Sequence[int]) -> Matrices:
     return np.array([[[1, 0], [1 / size**2, 1 - 1 / size]] for size in sizes])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sweep(values: Masks, matrices: Matrices) -> None:
     """Apply ⊗ of the matrices, in place."""
     for axis in range(matrices.shape[0]):

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.cube.closure import MAX_PAIRS, Closure, closure_of
 from discreet.cube.consistency import Source
 from discreet.cube.plan import CubePlan
+from discreet.native import kernel
 from discreet.query.lattice import MAX_DIMENSIONS, Lattice
 
 Cells = NDArray[np.float64]
@@ -121,7 +121,7 @@ class Components:
         return self.cells[self.starts[number] : self.starts[number + 1]].reshape(self.closure.lattice.shape(mask))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _split_into(table: Cells, sizes: Ints, starts: Ints, weight: float, components: Cells) -> None:
     """Split a table, and add its components × weight where those of its subsets start."""
     tile = np.zeros((sizes + 1).prod())
@@ -141,7 +141,7 @@ def _split_into(table: Cells, sizes: Ints, starts: Ints, weight: float, componen
         _copy(tile, components[starts[place] :], sizes, starts.size - 1 - place, False, weight)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _join_from(components: Cells, sizes: Ints, starts: Ints, factors: Cells) -> None:
     """Put a cuboid together from its subsets' components × factors, and write it over its own."""
     tile = np.zeros((sizes + 1).prod())
@@ -160,7 +160,7 @@ def _join_from(components: Cells, sizes: Ints, starts: Ints, factors: Cells) -> 
     _copy(tile, own, sizes, starts.size - 1, False, 1.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(tile: Cells, cells: Cells, sizes: Ints, subset: int, into_tile: bool, factor: float) -> None:
     """Set a subset's slots of a tile to its cells × factor, or add those slots × factor to its cells.
 

@@ -11,6 +11,7 @@ from discreet.cli.present import out, waiting
 from discreet.demo.census import census_domain_path, write_census
 from discreet.errors import DiscreetError
 from discreet.ledger.asker import Asker
+from discreet.private import private_folder
 from discreet.progress import Progress, silent
 from discreet.server.auth import add_user, list_users, revoke_user
 from discreet.server.run import serve
@@ -63,7 +64,7 @@ def prepare(folder: Path, people: int, progress: Progress = silent) -> Vault:
 
 
 def _once(path: Path, publish: Callable[[Path], object]) -> None:
-    path.parent.mkdir(exist_ok=True)
+    private_folder(path.parent)
     if not path.exists():
         publish(path)
 

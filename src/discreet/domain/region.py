@@ -36,6 +36,10 @@ class Box:
             d <= b for b, d in zip(self.high, other.high, strict=True)
         )
 
+    def meets(self, other: "Box") -> bool:
+        """Whether the two have a point in common."""
+        return all(map(operator.le, self.low, other.high)) and all(map(operator.le, other.low, self.high))
+
     def intersect(self, other: "Box") -> "Box | None":
         low = tuple(map(max, self.low, other.low))
         high = tuple(map(min, self.high, other.high))

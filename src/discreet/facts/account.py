@@ -1,6 +1,6 @@
 """Facts in a vault: journalled, accounted for, and listed with what they do to privacy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -11,15 +11,13 @@ from discreet.facts.contradiction import name_of, require_possible
 from discreet.facts.facts import CuboidFact, Fact, fact_from_json, numbered
 from discreet.facts.generic import induced_by, sensitivity
 from discreet.facts.plausible import Doubt, doubts
+from discreet.ledger.books import Books
 from discreet.ledger.budget import Induced
 from discreet.ledger.facts import FactNote
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.ledger import Ledger
 from discreet.release.archive import Archive
 from discreet.release.release import Release
-
-NAMED = 3
-"""A guarantee names so many facts, and counts the others."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def described(fact: Fact) -> dict[str, Any]:
     }
 
 
-def facts_of(ledger: Ledger, domain: Domain, archive: Archive) -> tuple[Fact, ...]:
+def facts_of(ledger: Books, domain: Domain, archive: Archive) -> tuple[Fact, ...]:
     """Every fact in the journal, in order."""
     return tuple(_recalled(note, domain, archive) for note in ledger.facts)
 
@@ -124,7 +122,6 @@ def add_fact(fact: Fact, ledger: Ledger, domain: Domain, archive: Archive, relea
         "fact": _stored(new, archive),
         "induced": [together.people, together.squares],
         "alone": [alone.people, alone.squares],
-        "remark": _remark([*facts, new], together),
     }
     note = ledger.note_fact(content, known)
     spent = ledger.budget.amount_of(ledger.spent_max)
@@ -138,7 +135,7 @@ def add_fact(fact: Fact, ledger: Ledger, domain: Domain, archive: Archive, relea
     )
 
 
-def report_facts(ledger: Ledger, domain: Domain, archive: Archive) -> FactsReport:
+def report_facts(ledger: Books, domain: Domain, archive: Archive) -> FactsReport:
     """What `fact list` says."""
     facts, budget, now = facts_of(ledger, domain, archive), ledger.budget, ledger.refreshed
     own = budget.under(Induced()) if facts else budget
@@ -161,28 +158,19 @@ def _wordless(fact: Fact) -> Fact:
     return replace(fact, number=0, text="")
 
 
-def rows_are_dropped(ledger: Ledger) -> bool:
+def rows_are_dropped(ledger: Books) -> bool:
     """Whether somebody's row may be left out of the population: for a value without a code, or for want of an id."""
     total = all(attribute.total for attribute in ledger.domain.attributes)
     return not total or ledger.header.get("unit") is not None
 
 
-def _differs(fact: Fact, ledger: Ledger) -> bool:
+def _differs(fact: Fact, ledger: Books) -> bool:
     """Whether two of the vault's neighbours can differ in it: all but n, where rows are replaced one for one."""
     if isinstance(fact, CuboidFact):
         whole = not fact.by
     else:
         whole = [region for _, region in fact.terms] == [ledger.domain.everything]
     return not (whole and ledger.budget.neighbours == "replace" and not rows_are_dropped(ledger))
-
-
-def _remark(facts: Sequence[Fact], induced: Induced) -> str:
-    named = [fact.text or name_of(fact) for fact in facts[:NAMED]]
-    more = [f"{len(facts) - NAMED} more"] if len(facts) > NAMED else []
-    return (
-        f"subject to {len(facts)} public fact{'s' if len(facts) > 1 else ''}, S_Q = {induced.people}: "
-        f"{', '.join([*named, *more])}"
-    )
 
 
 def _stored(fact: Fact, archive: Archive) -> dict[str, Any]:

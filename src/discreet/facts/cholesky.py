@@ -13,10 +13,11 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_solve, lapack
+
+from discreet.native import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -186,13 +187,13 @@ def _factor_core(core: Floats, dependent: float) -> tuple[Floats, Ints]:
     return lower, kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort_columns(starts: Ints, rows: Ints) -> None:
     for column in range(len(starts) - 1):
         rows[starts[column] : starts[column + 1]].sort()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scatter(
     ends: Ints,
     columns: Ints,
@@ -220,7 +221,7 @@ def _scatter(
                 core[at - sparse_rows, column - sparse_rows] = entries[entry]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _factor_sparse(starts: Ints, rows: Ints, values: Floats, pivots: Floats, core: Floats, dependent: float) -> None:
     """Eliminate the sparse rows, in order, from one another and from the core."""
     sparse_rows = len(pivots)
@@ -250,7 +251,7 @@ def _factor_sparse(starts: Ints, rows: Ints, values: Floats, pivots: Floats, cor
             values[entry] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _forward(work: Floats, starts: Ints, rows: Ints, values: Floats) -> None:
     for column in range(len(starts) - 1):
         for entry in range(starts[column], starts[column + 1]):
@@ -258,7 +259,7 @@ def _forward(work: Floats, starts: Ints, rows: Ints, values: Floats) -> None:
                 work[rows[entry], side] -= values[entry] * work[column, side]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _backward(work: Floats, starts: Ints, rows: Ints, values: Floats) -> None:
     for column in range(len(starts) - 2, -1, -1):
         for entry in range(starts[column], starts[column + 1]):
@@ -266,14 +267,14 @@ def _backward(work: Floats, starts: Ints, rows: Ints, values: Floats) -> None:
                 work[column, side] -= values[entry] * work[rows[entry], side]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _of_core(core: Floats, places: Ints, one: int, other: int) -> float:
     """An entry of the core's inverse, which has its lower triangle; 0 at rows left out."""
     low, high = min(places[one], places[other]), max(places[one], places[other])
     return core[high, low] if low >= 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _invert(
     starts: Ints,
     rows: Ints,
@@ -316,7 +317,7 @@ def _invert(
             own[rows[entry]] = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _forms(
     ends: Ints,
     at: Ints,

@@ -10,7 +10,6 @@ from typing import Any
 
 import clarabel
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 from scipy.optimize import linprog
@@ -18,6 +17,7 @@ from scipy.optimize import linprog
 from discreet.errors import InvalidFact
 from discreet.facts.constraints import Constraints, Covariance, Floats
 from discreet.facts.factored import Factored
+from discreet.native import kernel
 
 MET = 1e-8
 """Constraints are met up to this share of the numbers in them and their noise; the distance is the least up to it."""
@@ -92,7 +92,7 @@ def pool(values: Floats, weights: Floats) -> Floats:
     return pooled
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pool(values: Floats, weights: Floats) -> Floats:
     means, sizes, ends = np.empty(len(values)), np.empty(len(values)), np.empty(len(values), np.int64)
     blocks = 0

@@ -19,10 +19,10 @@ Members are kept up to their sign.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.facts.kernel import Coordinates, Exact, coordinates_of
+from discreet.native import kernel
 
 Ints = NDArray[np.int64]
 Masks = NDArray[np.uint64]
@@ -133,7 +133,7 @@ def _has_part(vectors: Ints, row: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@kernel
 def _lift_column(
     vectors: Ints, positive: Masks, negative: Masks, count: int, column: int, active: np.uint64, left: Ints
 ) -> int:
@@ -192,7 +192,7 @@ def _lift_column(
     return count
 
 
-@njit(cache=True)
+@kernel
 def _decomposes(
     vectors: Ints,
     positive: Masks,
@@ -218,7 +218,7 @@ def _decomposes(
     return False
 
 
-@njit(cache=True)
+@kernel
 def _fits(part: Ints, whole: Ints, looked: np.uint64) -> bool:
     for k in range(part.size):  # noqa: SIM110 (Numba takes no generator)
         if (looked >> np.uint64(k)) & np.uint64(1) and abs(part[k]) > abs(whole[k]):
@@ -226,14 +226,14 @@ def _fits(part: Ints, whole: Ints, looked: np.uint64) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel
 def _turn(vectors: Ints, positive: Masks, negative: Masks, i: int) -> None:
     for k in range(vectors.shape[1]):
         vectors[i, k] = -vectors[i, k]
     positive[i], negative[i] = negative[i], positive[i]
 
 
-@njit(cache=True)
+@kernel
 def _signs(vector: Ints) -> tuple[np.uint64, np.uint64]:
     above, below = np.uint64(0), np.uint64(0)
     for k in range(vector.size):
@@ -244,7 +244,7 @@ def _signs(vector: Ints) -> tuple[np.uint64, np.uint64]:
     return above, below
 
 
-@njit(cache=True)
+@kernel
 def _size(vector: Ints, active: np.uint64) -> int:
     size = 0
     for k in range(vector.size):

@@ -1,16 +1,12 @@
-"""Boxes as arrays of their corners, for the native loops of the spend maps.
-
-Numba keeps compiled loops by the file that they are in, not by those they call: after a change here, remove the
-`__pycache__` of this folder.
-"""
+"""Boxes as arrays of their corners, for the native loops of the spend maps."""
 
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.domain.region import Box
+from discreet.native import kernel
 
 Ints = NDArray[np.int64]
 
@@ -23,25 +19,22 @@ def corners(shape: Ints, pieces: Sequence[tuple[Box, int]]) -> tuple[Ints, Ints]
     rows = (len(pieces), len(shape))
     lows = np.array([box.low for box, _ in pieces], dtype=np.int64).reshape(rows)
     highs = np.array([box.high for box, _ in pieces], dtype=np.int64).reshape(rows)
-    if not _within(shape, lows, highs):
+    if not ((lows >= 0) & (lows <= highs) & (highs < shape)).all():
         raise ValueError("a box reaches out of the domain")
     return lows, highs
+
+
+def volumes(lows: Ints, highs: Ints) -> Ints:
+    """How many points each box has, in a domain whose points are counted."""
+    points: Ints = (highs - lows + 1).prod(axis=1, dtype=np.int64)
+    return points
 
 
 def units_of(pieces: Sequence[tuple[Box, int]]) -> Ints:
     return np.array([units for _, units in pieces], dtype=np.int64)
 
 
-@njit(cache=True)
-def _within(shape: Ints, lows: Ints, highs: Ints) -> bool:
-    for piece in range(len(lows)):
-        for axis in range(len(shape)):
-            if not 0 <= lows[piece, axis] <= highs[piece, axis] < shape[axis]:
-                return False
-    return True
-
-
-@njit(cache=True)
+@kernel
 def meet(low: Ints, high: Ints, other_low: Ints, other_high: Ints) -> bool:
     """Whether two boxes have a point in common."""
     common = True
@@ -50,7 +43,7 @@ def meet(low: Ints, high: Ints, other_low: Ints, other_high: Ints) -> bool:
     return common
 
 
-@njit(cache=True)
+@kernel
 def overlap(lows: Ints, highs: Ints) -> bool:
     """Whether any two of many boxes have a point in common."""
     for one in range(len(lows)):
@@ -60,7 +53,7 @@ def overlap(lows: Ints, highs: Ints) -> bool:
     return False
 
 
-@njit(cache=True)
+@kernel
 def layers(lows: Ints, highs: Ints) -> Ints:
     """A number for each box, such that boxes with the same number are disjoint: the least that is free, in order."""
     layer = np.zeros(len(lows), dtype=np.int64)
@@ -74,7 +67,7 @@ def layers(lows: Ints, highs: Ints) -> Ints:
     return layer
 
 
-@njit(cache=True)
+@kernel
 def meeting_units(lows: Ints, highs: Ints, units: Ints, most: int) -> Ints:
     """For each box the units of all boxes that it meets, itself among them: no point of it is charged more.
 
@@ -88,7 +81,7 @@ def meeting_units(lows: Ints, highs: Ints, units: Ints, most: int) -> Ints:
     return total
 
 
-@njit(cache=True)
+@kernel
 def runs(shape: Ints, low: Ints, high: Ints) -> tuple[Ints, int]:
     """A box as contiguous runs of the flat array: where each begins, and their common length."""
     axes = len(shape)

@@ -8,10 +8,10 @@ The charges that cross a bucket are noted on linked pages, for the day it is spl
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.ledger.boxes import Ints, meet, runs
+from discreet.native import kernel
 
 COLUMNS = 13
 LEFT, PARENT, AXIS, CUT, LOW, HIGH, COVERED, CROSSED, FULLEST, SPLITTABLE, NOTES, NOTED, LAST = range(COLUMNS)
@@ -48,16 +48,16 @@ class Tree(NamedTuple):
     stack: Ints
 
 
-@njit(cache=True)
+@kernel
 def _short_sides(shape: Ints, low: Ints, high: Ints) -> int:
     """On how many sides a box stops short of the domain's border. A node is covered when none is left."""
     short = 0
     for axis in range(len(shape)):
-        short += (low[axis] > 0) + (high[axis] < shape[axis] - 1)
+        short += int(low[axis] > 0) + int(high[axis] < shape[axis] - 1)
     return short
 
 
-@njit(cache=True)
+@kernel
 def _push_children(tree: Tree, depth: int, node: int, low: Ints, high: Ints, short: int, above: int) -> int:
     """Put the children that a box meets on the stack, each with its short sides and the covers above it."""
     nodes, stack = tree.nodes, tree.stack
@@ -73,7 +73,7 @@ def _push_children(tree: Tree, depth: int, node: int, low: Ints, high: Ints, sho
     return depth
 
 
-@njit(cache=True)
+@kernel
 def _refresh(nodes: Ints, node: int) -> None:
     left = nodes[node, LEFT]
     if left == 0:
@@ -85,7 +85,7 @@ def _refresh(nodes: Ints, node: int) -> None:
     nodes[node, SPLITTABLE] = NONE if splittable == NONE else splittable + nodes[node, COVERED]
 
 
-@njit(cache=True)
+@kernel
 def _note(tree: Tree, bucket: int, charge: int) -> None:
     nodes, notes, state = tree.nodes, tree.notes, tree.state
     place = nodes[bucket, NOTED] % PAGE
@@ -102,7 +102,7 @@ def _note(tree: Tree, bucket: int, charge: int) -> None:
     nodes[bucket, NOTED] += 1
 
 
-@njit(cache=True)
+@kernel
 def _noted(tree: Tree, bucket: int) -> Ints:
     """The charges that a bucket has noted."""
     left, page = tree.nodes[bucket, NOTED], tree.nodes[bucket, NOTES]
@@ -116,7 +116,7 @@ def _noted(tree: Tree, bucket: int) -> Ints:
     return charges
 
 
-@njit(cache=True)
+@kernel
 def count(tree: Tree, charge: int, lows: Ints, highs: Ints, boxes_units: Ints) -> None:
     """Count a charge, disjoint boxes with most units first, where it meets buckets. Requires a free page for each."""
     nodes = tree.nodes
@@ -148,7 +148,7 @@ def count(tree: Tree, charge: int, lows: Ints, highs: Ints, boxes_units: Ints) -
             _refresh(nodes, tree.stack[i, 3])
 
 
-@njit(cache=True)
+@kernel
 def fullest(tree: Tree, low: Ints, high: Ints, above: int) -> tuple[int, int]:
     """The largest counter of a bucket that a box meets, and the bucket; −1 for it where none is above a threshold."""
     nodes = tree.nodes
@@ -169,7 +169,7 @@ def fullest(tree: Tree, low: Ints, high: Ints, above: int) -> tuple[int, int]:
     return above, found
 
 
-@njit(cache=True)
+@kernel
 def box_of(tree: Tree, node: int) -> tuple[Ints, Ints]:
     """The box of a node, from the cuts above it."""
     low, high = np.zeros_like(tree.shape), tree.shape - 1
@@ -184,7 +184,7 @@ def box_of(tree: Tree, node: int) -> tuple[Ints, Ints]:
     return low, high
 
 
-@njit(cache=True)
+@kernel
 def covers_above(tree: Tree, node: int) -> int:
     """The units of the charges that cover a node by covering one above it."""
     covers = 0
@@ -194,7 +194,7 @@ def covers_above(tree: Tree, node: int) -> int:
     return covers
 
 
-@njit(cache=True)
+@kernel
 def split_full(tree: Tree, low: Ints, high: Ints, room: int) -> int:
     """Split the buckets that a box meets until each is within the room, or cannot be better, or θ is reached.
 
@@ -223,7 +223,7 @@ def split_full(tree: Tree, low: Ints, high: Ints, room: int) -> int:
     return NOTHING
 
 
-@njit(cache=True)
+@kernel
 def _wanting_to_split(tree: Tree, bucket: int) -> int:
     cuts = 2 * len(tree.shape)
     if tree.state[NODES] + 2 * cuts > min(len(tree.nodes), len(tree.stack)):
@@ -233,7 +233,7 @@ def _wanting_to_split(tree: Tree, bucket: int) -> int:
     return NOTHING
 
 
-@njit(cache=True)
+@kernel
 def _split(tree: Tree, bucket: int) -> None:
     """Carve out what all crossing charges have in common; else cut once. [relaxation, Figure 4]"""
     low, high = box_of(tree, bucket)
@@ -261,7 +261,7 @@ def _split(tree: Tree, bucket: int) -> None:
     _refresh(tree.nodes, 0)
 
 
-@njit(cache=True)
+@kernel
 def _crossing(tree: Tree, bucket: int, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints, bool]:
     """The boxes of a bucket's noted charges, clipped to it; and whether each charge meets it with one box only."""
     charges, boxes = _noted(tree, bucket), 0
@@ -282,7 +282,7 @@ def _crossing(tree: Tree, bucket: int, low: Ints, high: Ints) -> tuple[Ints, Int
     return bottoms[:row], tops[:row], units[:row], row == len(charges)
 
 
-@njit(cache=True)
+@kernel
 def _best_cut(bottoms: Ints, tops: Ints, units: Ints, low: Ints, high: Ints, by_sum: int) -> tuple[int, int]:
     """Among the cuts along borders of the crossing boxes, the one whose larger counter is smallest; ties by their sum.
 
@@ -316,7 +316,7 @@ def _best_cut(bottoms: Ints, tops: Ints, units: Ints, low: Ints, high: Ints, by_
     return best_axis, best_cut
 
 
-@njit(cache=True)
+@kernel
 def _borders(bottoms: Ints, tops: Ints, low: Ints, high: Ints, axis: int) -> Ints:
     """The codes of an axis, inside a bucket, where a box begins or where one has just ended; in order."""
     cuts, found = np.empty(2 * len(bottoms), dtype=np.int64), 0
@@ -336,7 +336,7 @@ def _borders(bottoms: Ints, tops: Ints, low: Ints, high: Ints, axis: int) -> Int
     return cuts[:distinct]
 
 
-@njit(cache=True)
+@kernel
 def _rank(cuts: Ints, code: int) -> int:
     """How many cuts are at or below a code."""
     least, most = 0, len(cuts)
@@ -349,7 +349,7 @@ def _rank(cuts: Ints, code: int) -> int:
     return least
 
 
-@njit(cache=True)
+@kernel
 def _cut(tree: Tree, bucket: int, low: Ints, high: Ints, axis: int, cut: int) -> int:
     """Cut a bucket, whose box is given, in two, and tell its notes to them. The left one; the other is the next."""
     nodes, state = tree.nodes, tree.state
@@ -374,7 +374,7 @@ def _cut(tree: Tree, bucket: int, low: Ints, high: Ints, axis: int, cut: int) ->
     return left
 
 
-@njit(cache=True)
+@kernel
 def _free_notes(tree: Tree, bucket: int) -> None:
     page = tree.nodes[bucket, NOTES]
     while page >= 0:
@@ -384,7 +384,7 @@ def _free_notes(tree: Tree, bucket: int) -> None:
     tree.nodes[bucket, NOTES], tree.nodes[bucket, NOTED] = -1, 0
 
 
-@njit(cache=True)
+@kernel
 def _tell(tree: Tree, bucket: int, low: Ints, high: Ints, charge: int) -> None:
     """Count a charge in a new bucket whose box is given: as covering, as crossing, or not at all."""
     for box in range(tree.first[charge], tree.first[charge + 1]):
@@ -401,7 +401,7 @@ def _tell(tree: Tree, bucket: int, low: Ints, high: Ints, charge: int) -> None:
         return
 
 
-@njit(cache=True)
+@kernel
 def project(tree: Tree, axes: Ints, most: Ints) -> None:
     """Raise each cell of an array over some axes to the largest counter of a bucket above it."""
     shape = tree.shape[axes]

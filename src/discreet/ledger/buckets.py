@@ -48,6 +48,10 @@ class Buckets:
         return self._everywhere + self._regional_max
 
     @property
+    def overdrawn(self) -> bool:
+        return self.spent_max > self.limit
+
+    @property
     def buckets(self) -> Iterator[tuple[Box, int]]:
         """Each bucket with its counter: no point of it has more units spent."""
         for node in range(self._tree.state[bucket_tree.NODES]):
@@ -60,8 +64,8 @@ class Buckets:
         lows, highs = corners(self._tree.shape, [(box, 0) for box in region.boxes])
         most = -1
         for low, high in zip(lows, highs, strict=True):
-            most, _ = bucket_tree.fullest(self._tree, low, high, most)
-        return max(self.limit - self._everywhere - most, 0)
+            most, _ = bucket_tree.fullest.sized(self._steps)(self._tree, low, high, most)
+        return max(self.limit - self._everywhere - int(most), 0)
 
     def refusal(self, cost: Cost) -> Refusal | None:
         pieces = [piece for piece in cost.regional if piece[1]]
@@ -74,18 +78,19 @@ class Buckets:
         largest, units = max(pieces, key=lambda piece: piece[1])
         if units > room:
             return self._refused(largest, cost.everywhere + units)
-        for i, needed in enumerate(meeting_units(lows, highs, units_of(pieces), 2 * MAX_UNITS).tolist()):
-            _, found = bucket_tree.fullest(self._tree, lows[i], highs[i], room - needed)
+        add_up = meeting_units.sized(len(pieces) ** 2 * self._tree.shape.size)
+        for i, needed in enumerate(add_up(lows, highs, units_of(pieces), 2 * MAX_UNITS).tolist()):
+            _, found = bucket_tree.fullest.sized(self._steps)(self._tree, lows[i], highs[i], room - needed)
             if found >= 0:
                 return self._refused(pieces[i][0], cost.everywhere + needed)
         return None
 
     def _refused(self, piece: Box, needed: int) -> Refusal:
         lows, highs = corners(self._tree.shape, [(piece, 0)])
-        counter, bucket = bucket_tree.fullest(self._tree, lows[0], highs[0], -1)
+        counter, bucket = bucket_tree.fullest.sized(self._steps)(self._tree, lows[0], highs[0], -1)
         where = self._box(bucket).intersect(piece)
         assert where is not None, "the fullest bucket of a box meets it"
-        return Refusal(max(self.limit - self._everywhere - counter, 0), needed, where)
+        return Refusal(max(self.limit - self._everywhere - int(counter), 0), needed, where)
 
     def add(self, cost: Cost) -> None:
         """Count a cost layer by layer of disjoint boxes, then split what has no room for such a charge again."""
@@ -96,7 +101,7 @@ class Buckets:
         # By units, the most first: where boxes of a layer meet one bucket, it counts the first.
         order = sorted(range(len(cost.regional)), key=lambda i: -cost.regional[i][1])
         lows, highs, units = lows[order], highs[order], units_of(cost.regional)[order]
-        layer = layers(lows, highs)
+        layer = layers.sized(len(units) ** 2 * self._tree.shape.size)(lows, highs)
         for number in range(layer.max(initial=-1) + 1):
             self._count(lows[layer == number], highs[layer == number], units[layer == number])
         room = self.limit - self._everywhere - cost.everywhere
@@ -112,25 +117,33 @@ class Buckets:
     def left_by(self, axes: Sequence[int]) -> Ints:
         chosen = np.array(axes, dtype=np.int64)
         most = np.zeros(self._tree.shape[chosen], dtype=np.int64)
-        bucket_tree.project(self._tree, chosen, most.reshape(-1))
+        bucket_tree.project.sized(most.size * self._tree.state[bucket_tree.BUCKETS])(
+            self._tree, chosen, most.reshape(-1)
+        )
         return np.maximum(self.limit - self._everywhere - most, 0)
+
+    @property
+    def _steps(self) -> int:
+        """The work of passing once over all nodes."""
+        return int(self._tree.state[bucket_tree.NODES]) * self._tree.shape.size
 
     @property
     def _regional_max(self) -> int:
         return int(self._tree.nodes[0, bucket_tree.FULLEST])
 
     def _counter(self, bucket: int) -> int:
-        return int(bucket_tree.covers_above(self._tree, bucket) + self._tree.nodes[bucket, bucket_tree.FULLEST])
+        above = bucket_tree.covers_above.sized(self._steps)(self._tree, bucket)
+        return int(above + self._tree.nodes[bucket, bucket_tree.FULLEST])
 
     def _box(self, bucket: int) -> Box:
-        low, high = bucket_tree.box_of(self._tree, bucket)
+        low, high = bucket_tree.box_of.sized(self._steps)(self._tree, bucket)
         return Box(tuple(low.tolist()), tuple(high.tolist()))
 
     def _count(self, lows: Ints, highs: Ints, units: Ints) -> None:
         """Count disjoint boxes as one charge, and keep them as long as a bucket may be split."""
         if not self._settled and self._enlarge_notes(self._tree.state[bucket_tree.BUCKETS]):
             self._keep(lows, highs, units)
-        bucket_tree.count(self._tree, self._charges, lows, highs, units)
+        bucket_tree.count.sized(self._steps * len(units))(self._tree, self._charges, lows, highs, units)
         self._charges += 1
 
     def _keep(self, lows: Ints, highs: Ints, units: Ints) -> None:
@@ -148,7 +161,8 @@ class Buckets:
         self._tree = tree
 
     def _split(self, low: Ints, high: Ints, room: int) -> None:
-        while (wanting := bucket_tree.split_full(self._tree, low, high, room)) != bucket_tree.NOTHING:
+        split = bucket_tree.split_full.sized(self._steps * (self._charges + 1))
+        while (wanting := split(self._tree, low, high, room)) != bucket_tree.NOTHING:
             if wanting == bucket_tree.NODES_WANTING:
                 tree, twice = self._tree, 2 * len(self._tree.nodes)
                 self._tree = tree._replace(nodes=_roomy(tree.nodes, twice), stack=_roomy(tree.stack, twice))

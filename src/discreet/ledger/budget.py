@@ -30,18 +30,15 @@ map is a privacy filter [Feldman, Zrnic 2021]: docs/explain/privacy.md has the p
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Self, get_args
 
 from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
-from discreet.exact import parse_exact
+from discreet.exact import Number, parse_exact
 from discreet.ledger.conversion import rho_for
-from discreet.ledger.guarantee import SENSES, ZCDP, ApproxDP, DeltaT, Guarantee, Neighbours, PureDP
+from discreet.ledger.guarantee import SENSES, Neighbours
 from discreet.ledger.spend import MAX_UNITS, UNITS, units_down
 from discreet.noise.law import Binomial, Gaussian, Law
-
-Number = Fraction | Decimal | int | float | str
 
 MAX_QUERIES = 10**7
 BY_QUERIES = "binomial noise is accounted for by a budget of queries alone; see `discreet init --queries`"
@@ -120,15 +117,6 @@ class Budget(ABC):
         """What so many counts over subsets of a roster cost everybody. Raises where the vault does not answer them."""
         raise no_subsets(self)
 
-    @property
-    @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """What the vault promises for everything that it releases, together."""
-
-    @abstractmethod
-    def promise(self, units: int) -> Guarantee:
-        """What a release promises by itself that spends at most so many units at any point."""
-
     @abstractmethod
     def to_json(self) -> dict[str, Any]: ...
 
@@ -160,13 +148,6 @@ class PureBudget(Budget):
         if isinstance(law, Binomial):
             raise InvalidNoise(BY_QUERIES)
         return move / law.scale
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return PureDP(self.epsilon, self.neighbours, self.max_rows)
-
-    def promise(self, units: int) -> Guarantee:
-        return PureDP(self.amount_of(units), self.neighbours, self.max_rows)
 
     def to_json(self) -> dict[str, Any]:
         return {"epsilon": str(self.epsilon), "neighbours": self.neighbours, "max_rows": self.max_rows}
@@ -210,15 +191,6 @@ class ConcentratedBudget(Budget):
         cost = move**2 / (2 * law.sigma_squared) if isinstance(law, Gaussian) else (move / law.scale) ** 2 / 2
         tight = self.neighbours == "add-remove" or (isinstance(law, Gaussian) and one_signed)
         return cost if tight else 2 * cost
-
-    @property
-    def guarantee(self) -> Guarantee:
-        if self.epsilon is None or self.delta is None:
-            return ZCDP(self.rho, self.neighbours, self.max_rows)
-        return ApproxDP(self.epsilon, self.delta, self.rho, self.neighbours, self.max_rows)
-
-    def promise(self, units: int) -> Guarantee:
-        return ZCDP(self.amount_of(units), self.neighbours, self.max_rows)
 
     def to_json(self) -> dict[str, Any]:
         body = {"rho": str(self.rho), "neighbours": self.neighbours, "max_rows": self.max_rows}
@@ -275,13 +247,6 @@ class QueryBudget(Budget):
     def law(self) -> Binomial:
         """The noise of every answer."""
         return Binomial(self.trials)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return DeltaT(self.queries, self.delta, self.failure, self.dp_delta, self.trials, self.points)
-
-    def promise(self, units: int) -> Guarantee:
-        return DeltaT(self.queries, self.delta, self.failure, self.dp_delta, self.trials, self.points, units)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -16,6 +16,15 @@ class FactNote:
     table: int
     content: Any
 
+    @property
+    def words(self) -> str:
+        """What a guarantee calls it."""
+        try:
+            fact = self.content["fact"]
+            return str(fact["text"]) or f"cuboid {', '.join(fact['by'])}"
+        except (LookupError, TypeError):
+            return f"fact {self.number}"
+
     def lowered(self, own: Budget, before: Budget) -> Budget:
         """The vault's own budget once the fact is public: the limit is never above the one before it."""
         try:

@@ -7,18 +7,20 @@ that only publishes cubes never has one.
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numba import njit
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.ledger.boxes import Ints, corners, overlap, runs, units_of
+from discreet.ledger.boxes import Ints, corners, overlap, runs, units_of, volumes
 from discreet.ledger.spend import MAX_UNITS, Cost, Refusal
+from discreet.native import kernel
 
 MAX_POINTS = 2**25
 """The largest domain with a dense map: 256 MiB of counts."""
 
-FEW = 100
-"""Fewer boxes than these are replayed one by one."""
+STEP_POINTS = 64
+"""NumPy passes over so many points while Python takes one step."""
+STEPS_EACH = 32
+"""What Python does around each box that it hands to NumPy, in steps."""
 
 
 class Grid:
@@ -38,6 +40,10 @@ class Grid:
     def spent_max(self) -> int:
         return self._everywhere + self._regional_max
 
+    @property
+    def overdrawn(self) -> bool:
+        return self.spent_max > self.limit
+
     def left(self, region: Region) -> int:
         if not region:
             return self.limit
@@ -55,7 +61,8 @@ class Grid:
         largest, units = max(pieces, key=lambda piece: piece[1])
         if units > room:
             return self._refused(cost, largest.low)
-        worst = _first_crowded(self._made(), self._shape, lows, highs, units_of(pieces), room)
+        look = _first_crowded.sized(_steps(lows, highs) + len(pieces) ** 2 * len(self._shape))
+        worst = look(self._made(), self._shape, lows, highs, units_of(pieces), room)
         return None if worst < 0 else self._refused(cost, self._point(worst))
 
     def _refused(self, cost: Cost, point: tuple[int, ...]) -> Refusal:
@@ -68,7 +75,8 @@ class Grid:
             return Refusal(max(self.limit - self._everywhere, 0), needed, around)
         crowded = max(self.limit - self._everywhere - needed, -1)
         lows, highs = corners(self._shape, [(around, 0)])
-        low, high = _grown(self._regional, self._shape, lows[0], highs[0], np.array(point, dtype=np.int64), crowded)
+        grow = _grown.sized(_steps(lows, highs) + STEPS_EACH * int((highs - lows).sum()))
+        low, high = grow(self._regional, self._shape, lows[0], highs[0], np.array(point, dtype=np.int64), crowded)
         where = Box(tuple(low.tolist()), tuple(high.tolist()))
         return Refusal(max(self.limit - self._everywhere - self._most(where), 0), needed, where)
 
@@ -77,27 +85,39 @@ class Grid:
             lows, highs = corners(self._shape, cost.regional)
             if self._regional_max + max(units for _, units in cost.regional) > 2 * MAX_UNITS:
                 raise OverflowError("more was spent than any limit allows")
-            most = _count_all(self._made(), self._shape, lows, highs, units_of(cost.regional))
-            self._regional_max = max(self._regional_max, most)
+            self._count(lows, highs, units_of(cost.regional))
         self._everywhere += cost.everywhere
 
+    def _count(self, lows: Ints, highs: Ints, units: Ints) -> None:
+        count = _count_all.sized(_steps(lows, highs))
+        self._regional_max = max(self._regional_max, int(count(self._made(), self._shape, lows, highs, units)))
+
     def replay(self, costs: Iterable[Cost]) -> None:
-        """Every box adds its units at its 2^d corners with alternating signs; running sums along each axis fill it."""
         listed = list(costs)
         pieces = [piece for cost in listed for piece in cost.regional]
-        # Few boxes are not worth a pass over the domain; and sums over all boxes must not pass 64 bits on the way.
-        if len(pieces) < FEW or sum(units for _, units in pieces) + self._regional_max > MAX_UNITS:
+        if sum(units for _, units in pieces) + self._regional_max > MAX_UNITS:  # together they may pass 64 bits
             for cost in listed:
                 self.add(cost)
             return
+        self._everywhere += sum(cost.everywhere for cost in listed)
+        if not pieces:
+            return
         lows, highs = corners(self._shape, pieces)
+        if volumes(lows, highs).sum() <= len(self._shape) * self._shape.prod():
+            self._count(lows, highs, units_of(pieces))
+        else:
+            self._count_by_corners(lows, highs, units_of(pieces))
+
+    def _count_by_corners(self, lows: Ints, highs: Ints, units: Ints) -> None:
+        """Every box adds its units at its 2^d corners with alternating signs; running sums along each axis fill it."""
         regional, differences = self._made(), np.zeros(self._shape, dtype=np.int64)
-        _count_or_difference(regional, differences.reshape(-1), self._shape, lows, highs, units_of(pieces))
+        at_corners = np.minimum(volumes(lows, highs), 1 << (highs + 1 < self._shape).sum(axis=1))
+        count = _count_or_difference.sized(STEPS_EACH * int(at_corners.sum()))
+        count(regional, differences.reshape(-1), self._shape, lows, highs, units)
         for axis in range(differences.ndim):
             np.cumsum(differences, axis=axis, out=differences)
         regional += differences.reshape(-1)
         self._regional_max = int(regional.max())
-        self._everywhere += sum(cost.everywhere for cost in listed)
 
     def left_by(self, axes: Sequence[int]) -> Ints:
         shape = self._shape[list(axes)]
@@ -116,22 +136,48 @@ class Grid:
 
     def _most(self, box: Box) -> int:
         lows, highs = corners(self._shape, [(box, 0)])
-        return 0 if self._regional is None else int(_most(self._regional, self._shape, lows[0], highs[0]))
+        if self._regional is None:
+            return 0
+        return int(_most.sized(_steps(lows, highs))(self._regional, self._shape, lows[0], highs[0]))
 
     def _worst(self, box: Box) -> tuple[int, ...]:
         if self._regional is None:
             return box.low
         lows, highs = corners(self._shape, [(box, 0)])
-        return self._point(_index_of(self._regional, self._shape, lows[0], highs[0], self._most(box)))
+        find = _index_of.sized(_steps(lows, highs))
+        return self._point(find(self._regional, self._shape, lows[0], highs[0], self._most(box)))
 
     def _point(self, index: int) -> tuple[int, ...]:
         return tuple(int(code) for code in np.unravel_index(index, tuple(self._shape)))
 
 
+def _steps(lows: Ints, highs: Ints) -> int:
+    """The work of passing once over the points of boxes."""
+    return STEPS_EACH * len(lows) + int(volumes(lows, highs).sum()) // STEP_POINTS
+
+
+def _points(counts: Ints, shape: Ints, low: Ints, high: Ints) -> Ints:
+    """The counts in a box, not copied."""
+    view: Ints = counts.reshape(shape)[tuple(map(slice, low, high + 1))]
+    return view
+
+
+def _plainly_counted(counts: Ints, shape: Ints, low: Ints, high: Ints, units: int) -> int:
+    there = _points(counts, shape, low, high)
+    there += units
+    return int(there.max())
+
+
+def _plainly_found(counts: Ints, shape: Ints, low: Ints, high: Ints, wanted: int) -> int:
+    there = _points(counts, shape, low, high)
+    first = np.unravel_index(np.argmax(there == wanted), there.shape)
+    return int(np.ravel_multi_index(tuple(low + first), tuple(shape)))
+
+
 # The kernels take each run as a slice: indices that are known not to be negative let LLVM vectorise the inner loop.
 
 
-@njit(cache=True)
+@kernel(plain=lambda *box: _points(*box).max())
 def _most(counts: Ints, shape: Ints, low: Ints, high: Ints) -> int:
     starts, run = runs(shape, low, high)
     most: int = counts[starts[0]]
@@ -142,7 +188,7 @@ def _most(counts: Ints, shape: Ints, low: Ints, high: Ints) -> int:
     return most
 
 
-@njit(cache=True)
+@kernel(plain=lambda *box: _points(*box).min())
 def _least(counts: Ints, shape: Ints, low: Ints, high: Ints) -> int:
     starts, run = runs(shape, low, high)
     least: int = counts[starts[0]]
@@ -153,7 +199,7 @@ def _least(counts: Ints, shape: Ints, low: Ints, high: Ints) -> int:
     return least
 
 
-@njit(cache=True)
+@kernel(plain=_plainly_counted)
 def _count(counts: Ints, shape: Ints, low: Ints, high: Ints, units: int) -> int:
     """Add units at every point of the box; the new maximum in it."""
     starts, run = runs(shape, low, high)
@@ -167,7 +213,7 @@ def _count(counts: Ints, shape: Ints, low: Ints, high: Ints, units: int) -> int:
     return most
 
 
-@njit(cache=True)
+@kernel(plain=_plainly_found)
 def _index_of(counts: Ints, shape: Ints, low: Ints, high: Ints, wanted: int) -> int:
     """Where a count that is known to be in the box is first met."""
     starts, run = runs(shape, low, high)
@@ -178,7 +224,7 @@ def _index_of(counts: Ints, shape: Ints, low: Ints, high: Ints, wanted: int) -> 
     return int(starts[0])
 
 
-@njit(cache=True)
+@kernel
 def _count_all(counts: Ints, shape: Ints, lows: Ints, highs: Ints, units: Ints) -> int:
     most = 0
     for piece in range(len(units)):
@@ -186,7 +232,7 @@ def _count_all(counts: Ints, shape: Ints, lows: Ints, highs: Ints, units: Ints) 
     return most
 
 
-@njit(cache=True)
+@kernel
 def _first_crowded(counts: Ints, shape: Ints, lows: Ints, highs: Ints, units: Ints, room: int) -> int:
     """A point where pieces, which may overlap, add up to more than the room; −1 where there is none."""
     overlapping = overlap(lows, highs)
@@ -206,7 +252,7 @@ def _first_crowded(counts: Ints, shape: Ints, lows: Ints, highs: Ints, units: In
     return crowded
 
 
-@njit(cache=True)
+@kernel
 def _grown(counts: Ints, shape: Ints, low: Ints, high: Ints, point: Ints, above: int) -> tuple[Ints, Ints]:
     """A box around a point, within bounds, that no layer can be added to with all its counts above a threshold."""
     from_, to = point.copy(), point.copy()
@@ -225,7 +271,7 @@ def _grown(counts: Ints, shape: Ints, low: Ints, high: Ints, point: Ints, above:
     return from_, to
 
 
-@njit(cache=True)
+@kernel
 def _count_or_difference(counts: Ints, differences: Ints, shape: Ints, lows: Ints, highs: Ints, units: Ints) -> None:
     """Count each box at its points, or as differences at its corners, whichever are fewer."""
     strides = np.ones_like(shape)

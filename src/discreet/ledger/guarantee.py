@@ -34,7 +34,8 @@ def _remarked(remarks: tuple[str, ...]) -> dict[str, Any]:
 class PureDP:
     """ε-differential privacy for people with at most `max_rows` rows each.
 
-    `remarks`, here and in every guarantee, is what else holds in the vault by now: see `Ledger.remarks`.
+    `remarks`, here and in every guarantee, is what else holds in the vault by now: see `standing.py`. `brief` is the
+    number alone, for people.
     """
 
     symbol: ClassVar[str] = "ε"
@@ -46,6 +47,10 @@ class PureDP:
     @property
     def amount(self) -> Fraction:
         return self.epsilon
+
+    @property
+    def brief(self) -> str:
+        return f"ε {equals_text(self.epsilon)}"
 
     def __str__(self) -> str:
         whose = _whose(self.neighbours, self.max_rows)
@@ -74,6 +79,10 @@ class ZCDP:
     @property
     def amount(self) -> Fraction:
         return self.rho
+
+    @property
+    def brief(self) -> str:
+        return f"ρ {equals_text(self.rho)}"
 
     def __str__(self) -> str:
         whose = _whose(self.neighbours, self.max_rows)
@@ -105,9 +114,13 @@ class ApproxDP:
     def amount(self) -> Fraction:
         return self.rho
 
+    @property
+    def brief(self) -> str:
+        return f"ε {equals_text(self.epsilon)}, δ = {float(self.delta):g}"
+
     def __str__(self) -> str:
         return (
-            f"differential privacy, ε = {self.epsilon}, δ = {float(self.delta):g} (by ρ {equals_text(self.rho)} of "
+            f"differential privacy, {self.brief} (by ρ {equals_text(self.rho)} of "
             f"zCDP), {_whose(self.neighbours, self.max_rows)}{_added(self.remarks)}"
         )
 
@@ -150,6 +163,10 @@ class DeltaT:
         return Fraction(self.queries if self.asked is None else self.asked)
 
     @property
+    def brief(self) -> str:
+        return f"δ {equals_text(self.delta)} for T = {self.queries:,} queries"
+
+    @property
     def failure_of_all(self) -> Fraction:
         """With which probability some statement, of all that there are, moves by more than 2δ."""
         return min(self.points * self.failure, Fraction(1))
@@ -188,8 +205,10 @@ class FPrivacy:
     No currency of a vault: nothing is spent on it, and it composes with nothing. [buckets, Definition 2]
     """
 
+    remarks: tuple[str, ...] = ()
+
     def __str__(self) -> str:
-        return "F'-privacy; not differential privacy"
+        return f"F'-privacy; not differential privacy{_added(self.remarks)}"
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "f-prime", "words": str(self)}

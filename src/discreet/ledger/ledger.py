@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -27,15 +27,14 @@ from discreet.ledger.asker import Asker
 from discreet.ledger.askers import Askers
 from discreet.ledger.budget import Budget
 from discreet.ledger.facts import FactNote
-from discreet.ledger.guarantee import Guarantee
+from discreet.ledger.guarantee import FPrivacy, Guarantee
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
-from discreet.ledger.postgres import PostgresJournal
-from discreet.ledger.postgres_uri import is_postgres, of_vault
-from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt
+from discreet.ledger.places import journal_at, new_journal
+from discreet.ledger.receipt import Receipt, keep_lost, keep_receipt, last_receipt, lost_receipts
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
-from discreet.ledger.sqlite import SQLiteJournal
+from discreet.ledger.standing import Standing
 from discreet.ledger.words import overdrawn, refused, rolled_back
 
 ROLLBACK = "rollback-accepted"
@@ -83,6 +82,7 @@ class Ledger:
     _closed: set[int]
     _facts: list[FactNote]
     _askers: Askers
+    _standing: Standing
     _head: Receipt
     _snapshot: SnapshotId | None
 
@@ -105,7 +105,7 @@ class Ledger:
         if not re.fullmatch(r"[A-Za-z0-9-]{8,64}", str(header.get("vault_id"))):
             raise ValueError("the header needs a vault_id of 8 to 64 letters, digits and dashes")
         body = _body(dict(header))
-        journal = _new_journal(location, header["vault_id"])
+        journal = new_journal(location, header["vault_id"])
         with closing(journal), journal.turn():
             journal.append(chained(ORIGIN, "init", None, body))
 
@@ -114,8 +114,8 @@ class Ledger:
         """The ledger of an existing journal.
 
         Raises JournalRolledBack where the journal is behind the last receipt that this user saw of its vault.
-        `accept_rollback` goes on with such a journal, and notes so in it: what was spent in the lost entries is then
-        outside the guarantee. It is the custodian's to decide, when the newer journal is lost for good.
+        `accept_rollback` goes on with such a journal, and notes so in it: see `accept_lost`. It is the custodian's to
+        decide, when the newer journal is lost for good.
         """
         journal = journal_at(location)
         try:
@@ -233,12 +233,6 @@ class Ledger:
             return self._snapshot
 
     @property
-    def over(self) -> tuple[SnapshotId | None, int]:
-        """The same, with the number of the entry since when; 0 for the first one."""
-        with self._current():
-            return self._snapshot, self._refreshed
-
-    @property
     def is_live(self) -> bool:
         """Whether rows are read where they are, each time."""
         with self._current():
@@ -289,6 +283,13 @@ class Ledger:
             entries = [self._journal.entry(seq) for seq in sorted(self._pending)]
         return [_charge(entry) for entry in entries if entry is not None]
 
+    def unanswered(self) -> list[int]:
+        """The numbers of the charges without a record, of the table as it is now, when the journal was last looked at.
+
+        Takes no lock: whoever asks waits for no writer.
+        """
+        return sorted(number for number in self._pending.copy() if number > self._refreshed)
+
     def closed(self) -> list[int]:
         """The numbers of the charges that were closed unanswered."""
         with self._current():
@@ -329,29 +330,57 @@ class Ledger:
             return self._notes.get(kind)
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """What every guarantee says besides its promise: the "remark" of the last note of each kind that has one."""
-        with self._lock:
-            notes = [note for note in self._notes.values() if isinstance(note, dict)]
-        return tuple(str(note["remark"]) for note in notes if "remark" in note)
-
-    @property
     def guarantee(self) -> Guarantee:
-        """What the vault promises for everything that it releases, together; and where facts have made that more than
-        it was to be, what holds."""
-        with self._lock:
-            held = self.budget.promise(self._map.spent_max) if self._is_overdrawn else self.budget.guarantee
-        return replace(held, remarks=self.remarks)
+        """What holds for everything that was ever released, together, by all that is in the journal."""
+        with self._current():
+            return self._standing.guarantee(self._map.spent_max)
 
     def promise(self, units: int) -> Guarantee:
-        """What a release promises by itself that spends at most so many units at any point."""
-        return replace(self.budget.promise(units), remarks=self.remarks)
+        """What a release promises by itself that spends at most so many units at any point: by what the journal said
+        when it was last looked at, as it is before each answer."""
+        with self._lock:
+            return self._standing.promise(units, self._map.spent_max)
+
+    def promise_of(self, charge_id: int, receipt: Receipt) -> Guarantee | None:
+        """What a release promises by now; None where it is of another journal, or of entries that were lost."""
+        with self._current():
+            charge = self.charge_at(charge_id)
+            if charge is None or self._journal.receipt_at(receipt.seq) != receipt:
+                return None
+            return self.promise(charge.cost.peak)
+
+    def f_privacy(self, receipt: Receipt) -> FPrivacy | None:
+        """What a publication of rows promises by now that was begun with this receipt; None as in `promise_of`."""
+        with self._current():
+            return self._standing.f_privacy() if self._journal.receipt_at(receipt.seq) == receipt else None
+
+    def promised_so_far(self, units: int) -> list[Guarantee]:
+        """What a release promises, before each rollback that was accepted and now: what a folder may have stated."""
+        with self._current():
+            return [standing.promise(units, self._map.spent_max) for standing in self._standing.by_rollbacks()]
+
+    @property
+    def publications(self) -> tuple[int, ...]:
+        """The entries that began a publication of rows which was not withdrawn: finished, under way or cut off."""
+        with self._current():
+            return self._standing.rows
+
+    @property
+    def made_to_promise(self) -> Guarantee:
+        """What the vault was to promise when it was made."""
+        return Standing.of(self._own_budget).guarantee()
 
     @property
     def refreshed(self) -> int:
         """The number of the entry that accepted the table as it is now; 0 for the first table."""
         with self._current():
             return self._refreshed
+
+    @property
+    def reach(self) -> tuple[SnapshotId | None, int, int]:
+        """What the vault is over now, the number of the entry since when (0 is the first), and that of the last."""
+        with self._current():
+            return self._snapshot, self._refreshed, self._head.seq
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """All entries in order, as they are in the journal; those that come in meanwhile are left for the next time."""
@@ -420,7 +449,7 @@ class Ledger:
     @property
     def _is_overdrawn(self) -> bool:
         """Whether a fact has lowered the limit below what was spent: then nothing more is charged, anywhere."""
-        return self._map.spent_max > self._map.limit
+        return self._map.overdrawn
 
     def _refusal(self, cost: Cost) -> Refusal | None:
         if self._is_overdrawn:
@@ -434,17 +463,28 @@ class Ledger:
         with self._lock:
             self._journal.close()
 
+    def accept_lost(self, seen: Receipt) -> None:
+        """Go on without the entries that led to a receipt, and note so; nothing where the journal has it.
+
+        From then on every guarantee counts a whole budget for what they may have spent, and for those of every branch
+        that was given up in them.
+        """
+        try:
+            self.check_receipt(seen)
+        except JournalRolledBack:
+            also = sorted(lost_receipts(self.vault_id) - self._standing.lost - {str(seen)})
+            self.note(ROLLBACK, {"seen": str(seen), **({"also": also} if also else {})})
+            keep_receipt(self.vault_id, self.head, even_if_older=True)
+            keep_lost(self.vault_id, self._standing.lost)
+
     def _check_last_receipt(self, accept_rollback: bool) -> None:
         seen = last_receipt(self.vault_id)
-        try:
-            if seen is not None:
-                self.check_receipt(seen)
-        except JournalRolledBack:
-            if not accept_rollback:
-                raise
-            self.note(ROLLBACK, {"seen": str(seen)})
-            keep_receipt(self.vault_id, self.head, even_if_older=True)
+        if seen is not None and accept_rollback:
+            self.accept_lost(seen)
+        elif seen is not None:
+            self.check_receipt(seen)
         self._give(self.head)
+        keep_lost(self.vault_id, self._standing.lost)
 
     @contextmanager
     def _current(self) -> Iterator[None]:
@@ -499,13 +539,14 @@ class Ledger:
 
     def _absorb(self) -> None:
         """Count the entries after the last one seen. On any failure the map stays as it was."""
-        spans, facts = [_Span(self.budget)], list(self._facts)
+        spans, facts, standing = [_Span(self.budget)], list(self._facts), self._standing
         last = None
         for entry in verified(self._journal.entries(self._head.seq), self._head):
             match entry.kind:
                 case "init":
                     self.header = entry.parsed()["content"]
                     self._snapshot = _snapshot_in(self.header)
+                    standing = standing.after("init", entry.seq, self.header)
                 case "charge":
                     charge = _charge(entry)
                     spans[-1].charges.append((charge.cost, charge.by))
@@ -519,13 +560,16 @@ class Ledger:
                     spans.append(_Span(spans[-1].budget, levelled=True))
                     self._notes["refresh"], self._refreshed = entry.parsed()["content"], entry.seq
                     self._snapshot = _snapshot_in(entry.parsed()["content"])
+                    standing = standing.after("refresh", entry.seq, self._notes["refresh"])
                 case "fact":
                     fact = FactNote(entry.seq, self._refreshed, entry.parsed()["content"])
-                    spans.append(_Span(fact.lowered(self._own_budget, spans[-1].budget)))
+                    standing = standing.after_fact(fact)
+                    spans.append(_Span(standing.budget))
                     facts.append(fact)
                     self._notes["fact"] = fact.content
                 case note:
                     self._notes[note] = entry.parsed()["content"]
+                    standing = standing.after(note, entry.seq, self._notes[note])
             last = entry
         if last is None:
             return
@@ -537,7 +581,7 @@ class Ledger:
                 self._map.replay([cost for cost, _ in span.charges])
         except (ValueError, OverflowError):
             raise JournalCorrupt("the journal has charges that its domain cannot have; restore a backup") from None
-        self._head, self._facts = last.receipt, facts
+        self._head, self._facts, self._standing = last.receipt, facts, standing
         self._charges += sum(len(span.charges) for span in spans)
         for span in spans:
             if span.levelled:
@@ -553,7 +597,7 @@ class Ledger:
 
     def _forget(self) -> None:
         """Trust nothing in memory: the next look at the journal starts from its first entry."""
-        self.budget = self._own_budget
+        self.budget, self._standing = self._own_budget, Standing.of(self._own_budget)
         self._map = spend_map(self.domain, self.budget.limit)
         self._notes, self._facts, self._askers = {}, [], Askers(self.domain)
         self._refreshed, self._snapshot = 0, None
@@ -577,29 +621,6 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def journal_at(location: Path | str) -> Journal:
-    """The journal in a file, or in Postgres by a URI that names the vault."""
-    return PostgresJournal(str(location)) if is_postgres(location) else SQLiteJournal(Path(location))
-
-
-def _new_journal(location: Path | str, vault_id: str) -> Journal:
-    if is_postgres(location):
-        return PostgresJournal.create(of_vault(str(location), vault_id))
-    return SQLiteJournal.create(Path(location))
-
-
-def header_of(location: Path | str) -> dict[str, Any]:
-    """The header that a journal was created with: it holds what is needed to open the ledger."""
-    with closing(journal_at(location)) as journal:
-        first = journal.entry(1)
-    if first is None or first.kind != "init":
-        raise JournalCorrupt("the journal has no first entry: its vault was never finished; make it again")
-    header = next(verified([first], ORIGIN)).parsed()["content"]
-    if not isinstance(header, dict):
-        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup")
-    return header
 
 
 def _body(content: Any, **more: Any) -> str:

@@ -9,11 +9,13 @@ import fcntl
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from discreet.private import private_file, private_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def keep_receipt(
     go on from the one that is kept, that one stays, and is returned. Not synced, and silent where it cannot be
     written."""
     try:
-        file = _opened(receipt_path(vault_id))
+        file = _opened(receipt_path(vault_id), os.O_RDWR)
     except OSError:
         return None
     try:
@@ -82,6 +84,42 @@ def keep_receipt(
     finally:
         os.close(file)
     return None
+
+
+def lost_receipts(vault_id: str) -> frozenset[str]:
+    """The last receipts of the branches of a vault's journal that were given up, as far as this user knows."""
+    try:
+        lines = _lost_path(vault_id).read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return frozenset()
+    return frozenset(line for line in lines if _is_receipt(line))
+
+
+def keep_lost(vault_id: str, lost: Iterable[str]) -> None:
+    """Remember branches that were given up: where the entry that says so is lost itself, it is not forgotten. Not
+    synced, and silent where it cannot be written."""
+    new = sorted(set(lost) - lost_receipts(vault_id)) if lost else []
+    if not new:
+        return
+    try:
+        file = _opened(_lost_path(vault_id), os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(file, "".join(f"{receipt}\n" for receipt in new).encode("ascii"))
+        finally:
+            os.close(file)
+    except OSError:
+        return
+
+
+def _lost_path(vault_id: str) -> Path:
+    return receipt_path(vault_id).with_name(f"{vault_id}.lost")
+
+
+def _is_receipt(line: str) -> bool:
+    try:
+        return str(Receipt.parse(line)) == line
+    except ValueError:
+        return False
 
 
 SEALED = 96
@@ -102,9 +140,12 @@ def _unsealed(line: bytes) -> Receipt | None:
     return receipt if line == _sealed(receipt) else None
 
 
-def _opened(path: Path) -> int:
+def _opened(path: Path, flags: int) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        return private_file(path, flags)
     except FileNotFoundError:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        receipts = path.parent
+        receipts.parent.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(receipts.parent)
+        private_folder(receipts)
+        return private_file(path, flags)

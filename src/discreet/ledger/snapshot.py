@@ -1,8 +1,11 @@
-"""Which snapshot of the table a charge pays for."""
+"""Which snapshot of the table a charge pays for, and where a vault keeps it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+SNAPSHOTS = "snapshots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +24,7 @@ class SnapshotId:
         if not isinstance(number, int) or isinstance(number, bool) or number < 1 or not isinstance(digest, str):
             raise ValueError("a snapshot has a number from 1 on and a digest")
         return cls(number, digest)
+
+
+def snapshot_folder(home: Path, id: SnapshotId) -> Path:
+    return home / SNAPSHOTS / f"{id.number:06}-{id.digest[:16]}"

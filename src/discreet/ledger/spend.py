@@ -113,6 +113,11 @@ class SpendMap(Protocol):
         """The most units spent at any point."""
         ...
 
+    @property
+    def overdrawn(self) -> bool:
+        """Whether some point has more units spent than the limit, which was lowered since."""
+        ...
+
     def left(self, region: Region) -> int:
         """The least units left at any point of a region; an empty region has the whole limit."""
         ...

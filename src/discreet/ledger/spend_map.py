@@ -1,14 +1,18 @@
 """Which spend map a domain gets."""
 
 from discreet.domain.domain import Domain
-from discreet.ledger.buckets import Buckets
+from discreet.ledger.deferred import Deferred
 from discreet.ledger.grid import MAX_POINTS, Grid
-from discreet.ledger.spend import SpendMap
 
 
-def spend_map(domain: Domain, limit: int) -> SpendMap:
-    """An empty map: exact for every point where the domain has at most MAX_POINTS of them, else the histogram.
+def spend_map(domain: Domain, limit: int) -> Deferred:
+    """An empty map: exact for every point where the domain has at most MAX_POINTS of them, else the histogram; made
+    when it is needed.
 
     The choice depends on the domain alone, so that every process that opens a journal decides alike.
     """
-    return Grid(domain, limit) if domain.points <= MAX_POINTS else Buckets(domain, limit)
+    if domain.points <= MAX_POINTS:
+        return Deferred(Grid(domain, limit), domain)
+    from discreet.ledger.buckets import Buckets
+
+    return Deferred(Buckets(domain, limit), domain)

@@ -14,6 +14,7 @@ from pathlib import Path
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger.journal import Entry
 from discreet.ledger.receipt import Receipt
+from discreet.private import private_file
 
 APPLICATION = 0x44697363
 """SQLite's application_id of a journal: "Disc"."""
@@ -54,7 +55,7 @@ class SQLiteJournal:
     def create(cls, path: Path) -> "SQLiteJournal":
         """A new, empty journal that only its owner can read. Raises JournalError where there is a file already."""
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(private_file(path, os.O_RDWR | os.O_EXCL))  # SQLite gives its log the mode of the journal
         except FileExistsError:
             raise JournalError(f"there is a journal already at {path}; open it, or choose another place") from None
         except OSError as error:

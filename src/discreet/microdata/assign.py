@@ -14,11 +14,11 @@ before they are published: both are telling.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.microdata.demand import Integers
 from discreet.microdata.settings import Setting
+from discreet.native import kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def assign(setting: Setting) -> Assignment:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _deal(
     length: Integers, first_slot: Integers, first_bucket: Integers, buckets: Integers, numbers: NDArray[np.int32]
 ) -> None:

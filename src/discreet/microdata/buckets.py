@@ -40,6 +40,8 @@ class Buckets:
     about: dict[str, Any]
     domain: Domain
     """The published columns and the sensitive one."""
+    guarantee: FPrivacy
+    """What the folder says that it promises; a vault knows whether rows were published again since."""
 
     @classmethod
     def load(cls, path: str | Path) -> "Buckets":
@@ -49,13 +51,10 @@ class Buckets:
         try:
             about = read_package(folder, "buckets", FORMAT, "a folder of buckets")
             whole = parse_domain(about["domain"])
-            return cls(folder, about, _part(whole, (*about["columns"], about["sensitive"])))
+            part = _part(whole, (*about["columns"], about["sensitive"]))
+            return cls(folder, about, part, FPrivacy(tuple(map(str, about.get("remarks", ())))))
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise damaged from None
-
-    @property
-    def guarantee(self) -> FPrivacy:
-        return FPrivacy()
 
     @property
     def sensitive(self) -> str:

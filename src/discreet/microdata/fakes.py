@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -28,6 +27,7 @@ from discreet.errors import InvalidLimits
 from discreet.microdata.associations import learn_associations
 from discreet.microdata.demand import Integers
 from discreet.microdata.settings import Setting
+from discreet.native import kernel
 from discreet.noise.bits import Bits
 
 BLOCK = 1 << 22
@@ -93,7 +93,7 @@ def _require_room(number: int, size_of: Integers, weights: NDArray[np.float64]) 
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _object(
     codes: Integers, starts: Integers, size_of: Integers, excluded: NDArray[np.bool_], objections: Integers
 ) -> None:

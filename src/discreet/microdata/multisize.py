@@ -10,12 +10,12 @@ from itertools import combinations
 from typing import SupportsIndex
 
 import numpy as np
-from numba import njit
 
 from discreet.microdata.demand import Demand, Integers
 from discreet.microdata.limits import Limits, Number
 from discreet.microdata.pairs import FULL_PRUNING, divide_records, search_pairs
 from discreet.microdata.settings import Setting, best_two_sizes, size_range, unmet
+from discreet.native import kernel
 
 TOGETHER = 3
 """Sizes thrown together at a time. Two find little: they came of one best pair."""
@@ -117,7 +117,7 @@ def _groups(division: Division) -> Iterator[list[int]]:
     yield from map(list, sorted(groups, key=lambda group: -sum(losses[size] for size in group)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _divide(counts: Integers, caps: Integers, smallest: int, largest: int, least: int) -> tuple[Integers, Integers]:
     """Buckets by size, and records by size and value; no buckets where no two sizes keep the limits.
 

@@ -17,14 +17,14 @@ With m values, a pair of sizes takes O(m), whatever the number of records.
 import math
 
 import numpy as np
-from numba import njit
 
 from discreet.microdata.demand import Integers
+from discreet.native import kernel
 
 NO_PRUNING, LOSS_PRUNING, FULL_PRUNING = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def line_of_pairs(total: int, small: int, large: int) -> tuple[int, int, int, int, int]:
     """The first pair, what b1 falls and b2 rises by, and the place of the last pair: −1 if there is none."""
     divisor = math.gcd(small, large)
@@ -38,7 +38,7 @@ def line_of_pairs(total: int, small: int, large: int) -> tuple[int, int, int, in
     return 0, 0, fall, rise, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def most_buckets(size: int, total: int, counts: Integers, cap: Integers) -> int:
     """The most buckets of a size that the records can fill within their caps: up to there FC holds."""
     low, high = 0, total // size
@@ -54,7 +54,7 @@ def most_buckets(size: int, total: int, counts: Integers, cap: Integers) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_valid(
     small: int, b1: int, large: int, b2: int, counts: Integers, small_cap: Integers, large_cap: Integers
 ) -> bool:
@@ -69,7 +69,7 @@ def is_valid(
     return small_filled >= small * b1 and large_filled >= large * b2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_valid(
     b1: int,
     b2: int,
@@ -99,7 +99,7 @@ def _first_valid(
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _walk(
     small: int,
     b1: int,
@@ -123,7 +123,7 @@ def _walk(
     return first
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def search_pairs(
     counts: Integers, caps: Integers, smallest: int, largest: int, best: Integers, pruning: int
 ) -> tuple[int, int, int, int]:
@@ -163,7 +163,7 @@ def search_pairs(
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def divide_records(
     counts: Integers, caps: Integers, small: int, b1: int, large: int, b2: int
 ) -> tuple[Integers, Integers]:

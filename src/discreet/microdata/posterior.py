@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.microdata.demand import Integers
+from discreet.native import kernel
 
 Numbers = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ def learn_beliefs(
     return Belief(best, strength, over)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weigh(
     codes: Integers,
     size_of: Integers,
@@ -99,7 +99,7 @@ def _weigh(
         first_listed += listed_of[bucket]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weights_of(codes: Integers, values: Integers, times: Numbers, logs: Numbers, weights: Numbers) -> None:
     """Times listed × how likely the codes are among people of the value, not yet adding up to anything."""
     largest = -np.inf
@@ -113,7 +113,7 @@ def _weights_of(codes: Integers, values: Integers, times: Numbers, logs: Numbers
         weights[v] = np.exp(weights[v] - largest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _balance(weights: Numbers, size: int, times: Numbers) -> None:
     """Make values add up to their listings and people to 1, by turns; people last: a belief is a probability."""
     for _ in range(BALANCING):

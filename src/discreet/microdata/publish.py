@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.domain.columns import codes_of, column_of, require_readable
 from discreet.domain.domain import Domain
-from discreet.errors import DomainError, InvalidLimits
+from discreet.errors import DomainError, InvalidLimits, JournalRolledBack
 from discreet.ledger.guarantee import FPrivacy
 from discreet.ledger.receipt import Receipt
 from discreet.microdata.assign import assign
@@ -91,17 +91,18 @@ def publish_buckets(
     domain: Domain,
     domain_text: str,
     publish: Callable[[dict[str, Any], Sequence[str], Callable[[Rows, Receipt], dict[str, Any]], bool], Receipt],
-    bits: Bits,
+    promised: Callable[[Receipt], FPrivacy | None],
     path: Path,
     progress: Progress = silent,
 ) -> Buckets:
-    """Publish through the row gate. Nothing is left behind where it fails."""
+    """Publish through the row gate. Nothing is left behind where it fails. `promised` is what the ledger says of a
+    publication that was begun."""
     require_new_folder(path, "the buckets")
 
     def write(rows: Rows, begun: Receipt) -> dict[str, Any]:
         with written_aside(path, "the buckets") as aside:
-            about = _arrange(request, domain, rows, bits, aside, progress)
-            about |= {"domain": domain_text, "receipt": str(begun)}
+            about = _arrange(request, domain, rows, aside, progress)
+            about |= {"domain": domain_text, "receipt": str(begun), **_promise(promised(begun))}
             digest = describe_buckets(aside, about, domain)
             files = {name: file_hash(aside / name).removeprefix("sha256:") for name in (QIT, ST)}
         return {"sha256": digest, "files": files}
@@ -111,9 +112,7 @@ def publish_buckets(
     return Buckets.load(path)
 
 
-def _arrange(
-    request: Request, domain: Domain, rows: Rows, bits: Bits, aside: Path, progress: Progress
-) -> dict[str, Any]:
+def _arrange(request: Request, domain: Domain, rows: Rows, aside: Path, progress: Progress) -> dict[str, Any]:
     """Decide, have the rows dealt and written, list the values; what the package says of it."""
     sensitive = request.sensitive
     progress("counting", 0.1)
@@ -131,14 +130,14 @@ def _arrange(
         values = rows.order(sweep or by_value, sensitive)
         progress("choosing sizes", 0.4)
         setting = chosen.result()
-        bucket = np.argsort(bits.words(setting.buckets)).astype(np.int32)[_dealt(request, setting, demand, values)]
+        bucket = np.argsort(rows.bits.words(setting.buckets)).astype(np.int32)[_dealt(request, setting, demand, values)]
         progress("dealing", 0.5)
         rows.deal(bucket + np.int32(1), sensitive, values)
         progress("writing", 0.7)
         written = meanwhile.submit(rows.write, request.columns, number, aside / QIT)
         if request.fakes:
             written.result()
-        listed, residue = _listed(request, domain, setting, demand, bucket, values, aside / QIT, bits)
+        listed, residue = _listed(request, domain, setting, demand, bucket, values, aside / QIT, rows.bits)
         _write_st(domain, sensitive, number, listed[0], listed[1], aside / ST)
         people = np.bincount(bucket, minlength=setting.buckets)
         listing = Listed.of(*listed, people, counts, request.fakes)
@@ -168,9 +167,14 @@ def _about(request: Request, domain: Domain, demand: Demand, setting: Setting, n
         "mse": setting.mse,
         "fakes": request.fakes,
         "similar": request.similar,
-        "guarantee": str(FPrivacy()),
         "public": _what_is_public(request, domain, demand.total),
     }
+
+
+def _promise(promised: FPrivacy | None) -> dict[str, Any]:
+    if promised is None:
+        raise JournalRolledBack("the journal no longer says that this publication was begun; nothing was published")
+    return {"guarantee": str(promised), "remarks": list(promised.remarks)}
 
 
 def _check_nulls(request: Request, domain: Domain, counts: Integers) -> None:

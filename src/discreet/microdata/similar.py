@@ -15,11 +15,11 @@ the tables; who also knows the procedure learns from the order within a bucket: 
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.microdata.demand import Demand, Integers
 from discreet.microdata.settings import Setting
+from discreet.native import kernel
 
 
 def keep_together(values: Integers, setting: Setting, demand: Demand) -> NDArray[np.int32]:
@@ -48,7 +48,7 @@ def _sizes_of_records(values: Integers, setting: Setting) -> NDArray[np.int16]:
     return sizes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(values: Integers, cap: Integers, size: int, buckets: int) -> NDArray[np.int32]:
     """Fill buckets of one size along the sweep. Queues hold each value's records in their order."""
     left = np.zeros(len(cap), np.int64)

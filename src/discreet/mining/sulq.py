@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidBudget
-from discreet.ledger.budget import Number, QueryBudget, exact_amount, require_queries
+from discreet.exact import Number
+from discreet.ledger.budget import QueryBudget, exact_amount, require_queries
 from discreet.noise.binomial import MAX_TRIALS
 
 Calibration = Literal["exact", "paper"]

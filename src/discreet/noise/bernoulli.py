@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
+from discreet.native import kernel
 from discreet.noise.bits import Bits, Words
 from discreet.noise.blocks import FINISHED, OUT_OF_DIGITS, OUT_OF_WORDS, fill_by_blocks
 from discreet.noise.enclosure import Enclosure, enclose_exp
@@ -46,7 +46,7 @@ def expand(biases: Callable[[int], Sequence[Enclosure]], further_words: int) -> 
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def flip(words: Words, position: int, coins: Coins, coin: int, undecided: Words, heads: Words) -> int:
     """Flip one coin in every lane of `heads`, reading words from `position` on.
 
@@ -80,7 +80,7 @@ def flip(words: Words, position: int, coins: Coins, coin: int, undecided: Words,
     return position
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _flip_alone(words: Words, position: int, further: Words, lane: np.uint64, heads: Words, j: int) -> int:
     for digits in further:
         if position >= words.size:
@@ -99,7 +99,7 @@ def _exp_coin(exponent: Fraction, further_words: int) -> Coins:
     return expand(lambda precision: [enclose_exp(exponent, precision)], further_words)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _draw_coins(words: Words, coins: Coins, lane_words: int, out: NDArray[np.bool_]) -> tuple[int, int, int]:
     undecided = np.empty(lane_words, np.uint64)
     heads = np.empty(lane_words, np.uint64)

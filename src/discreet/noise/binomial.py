@@ -5,7 +5,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
@@ -62,21 +61,9 @@ def _count_heads(trials: int, size: int, bits: Bits) -> NDArray[np.int64]:
         part = out[start : start + draws_at_once]
         words = bits.words(part.size * words_each).reshape(part.size, words_each)
         words[:, -1] >>= np.uint64(64 * words_each - trials)
-        _count_bits(words, part)
+        np.bitwise_count(words).sum(axis=1, out=part)
     out -= trials // 2
     return out
-
-
-@njit(cache=True, nogil=True)
-def _count_bits(words: Words, out: NDArray[np.int64]) -> None:
-    for i in range(words.shape[0]):
-        heads = 0
-        for j in range(words.shape[1]):
-            word = words[i, j]
-            while word != 0:  # compiled to the processor's own count
-                word &= word - np.uint64(1)
-                heads += 1
-        out[i] = heads
 
 
 def _draw_near_gaussian(trials: int, size: int, bits: Bits) -> NDArray[np.int64]:
@@ -93,24 +80,12 @@ def _draw_near_gaussian(trials: int, size: int, bits: Bits) -> NDArray[np.int64]
 def _find_rejected(trials: int, proposals: NDArray[np.int64], bits: Bits) -> list[int]:
     points = bits.words(proposals.size)
     surely_accepted_below, shift = _bounds(trials)
-    doubtful = np.empty(proposals.size, np.bool_)
-    if not _doubt(proposals, points, surely_accepted_below, shift, doubtful):
-        return []
+    doubtful = points >= surely_accepted_below[np.minimum(np.abs(proposals) >> shift, STEPS - 1)]
     return [
         i
         for i in np.flatnonzero(doubtful).tolist()
         if not _accept(trials, abs(int(proposals[i])), int(points[i]), bits)
     ]
-
-
-@njit(cache=True, nogil=True)
-def _doubt(proposals: NDArray[np.int64], points: Words, bounds: Words, shift: int, doubtful: NDArray[np.bool_]) -> bool:
-    """Mark the proposals that are not surely accepted; returns whether there are any."""
-    found = False
-    for i in range(proposals.size):
-        doubtful[i] = points[i] >= bounds[min(abs(proposals[i]) >> shift, STEPS - 1)]
-        found |= doubtful[i]
-    return found
 
 
 @lru_cache(maxsize=64)

@@ -1,15 +1,17 @@
 """The one source of random bits: an AES-256 counter stream keyed by the operating system."""
 
+import hashlib
 import os
 import threading
+from typing import TYPE_CHECKING
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
-from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import CipherContext
 
 Words = NDArray[np.uint64]
 
@@ -39,7 +41,7 @@ def _process() -> tuple[int, int]:
 class _Stream(threading.local):
     """One thread's key stream: threads never share a counter, so they need no lock and never see equal words."""
 
-    context: CipherContext | None = None
+    context: "CipherContext | None" = None
     process: tuple[int, int] | None = None
     words_left: int = 0
 
@@ -51,11 +53,22 @@ class Bits:
     `REKEY_WORDS` words. Unpredictable as long as AES-256 in counter mode is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, purpose: bytes = b"") -> None:
         self._stream = _Stream()
+        self._purpose = purpose
 
     def _key(self) -> bytes:
-        return os.urandom(KEY_BYTES)
+        # A keyed hash is a function that nobody can tell from a random one: with other purposes it gives other keys,
+        # also where an operating system hands out the same bytes twice, as a machine does that was resumed twice.
+        return hashlib.blake2b(self._purpose, key=os.urandom(KEY_BYTES), digest_size=KEY_BYTES).digest()
+
+    def for_release(self, charge: bytes) -> "Bits":
+        """A source for one release, named by the hash of its charge in the journal, which is durable by now.
+
+        It has a key of its own that the operating system is asked for later than now: whatever this process was before
+        (forked, snapshotted, resumed), it shares no word with the source of another release.
+        """
+        return Bits(charge)
 
     def fill(self, out: Words) -> int:
         """Fill `out`, which must be contiguous, from its start; return how many words were written.
@@ -79,15 +92,24 @@ class Bits:
             filled += self.fill(out[filled:])
         return out
 
-    def _context_for(self, count: int) -> CipherContext:
+    def _context_for(self, count: int) -> "CipherContext":
         stream = self._stream
         process = _process()
         if stream.context is None or stream.process != process or stream.words_left < count:
-            stream.context = Cipher(AES256(self._key()), CTR(bytes(16))).encryptor()
+            stream.context = _key_stream(self._key())
             stream.process = process
             stream.words_left = REKEY_WORDS
         stream.words_left -= count
         return stream.context
+
+
+def _key_stream(key: bytes) -> "CipherContext":
+    # What is answered without noise needs no cipher, and it takes long to import.
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+    from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+    return Cipher(AES256(key), CTR(bytes(16))).encryptor()
 
 
 class SeededBits(Bits):
@@ -97,10 +119,17 @@ class SeededBits(Bits):
         super().__init__()
         self._seed = seed
         self._keys_made = 0
+        self._releases = 0
 
     def _key(self) -> bytes:
         self._keys_made += 1
         return self._seed.to_bytes(KEY_BYTES // 2, "big") + self._keys_made.to_bytes(KEY_BYTES // 2, "big")
+
+    def for_release(self, charge: bytes) -> "SeededBits":  # noqa: ARG002
+        """The first, the second, … source of this seed, whatever the charge is: its hash differs from run to run."""
+        self._releases += 1
+        name = f"release {self._releases} of {self._seed}".encode()
+        return SeededBits(int.from_bytes(hashlib.blake2b(name, digest_size=KEY_BYTES // 2).digest(), "big"))
 
 
 def require_production(bits: Bits) -> None:

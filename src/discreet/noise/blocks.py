@@ -7,14 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
+from discreet.native import Kernel
 from discreet.noise.bits import Bits, Words
 
 LANE_WORDS = 32  # at most; 2,048 lanes keep the vector units busy and a block's state in the first-level cache
+WORD_STEPS = 8  # what Python does for a random word, in steps of its loops
 POOL_WORDS = 2**15  # 256 KiB of random words stay in the second-level cache
 
 FINISHED, OUT_OF_WORDS, OUT_OF_DIGITS, OUT_OF_RANGE = 0, -1, -2, -3
 
-Draw = Callable[[Words, Any, int, NDArray[Any]], tuple[int, int, int]]
+Draw = Kernel[[Words, Any, int, NDArray[Any]], tuple[int, int, int]]
 
 
 def fill_by_blocks(
@@ -39,6 +41,7 @@ def fill_by_blocks(
     pool = np.empty(block * min(blocks_left, max(1, POOL_WORDS // block)), np.uint64)
     held = done = 0
     status = OUT_OF_WORDS
+    fill = draw.sized(WORD_STEPS * block * blocks_left)
     while done < out.size:
         if status == OUT_OF_DIGITS:
             further_words *= 2
@@ -49,7 +52,7 @@ def fill_by_blocks(
             if held == pool.size:
                 pool = np.concatenate((pool, np.empty_like(pool)))
             held += bits.fill(pool[held:])
-        filled, used, status = draw(pool[:held], table, lane_words, out[done:])
+        filled, used, status = fill(pool[:held], table, lane_words, out[done:])
         done += filled
         held -= used
         pool[:held] = pool[used : used + held].copy()

@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
+from discreet.native import kernel
 from discreet.noise.bernoulli import WORDS_PER_FLIP, Coins, expand, flip
 from discreet.noise.bits import Bits, Words
 from discreet.noise.blocks import FINISHED, fill_by_blocks
@@ -75,7 +75,7 @@ def _coins(sigma_squared: Fraction, further_words: int) -> GaussianCoins:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _draw_gaussian(words: Words, coins: GaussianCoins, lane_words: int, out: NDArray[np.int64]) -> tuple[int, int, int]:
     block = make_block(coins.proposal, lane_words)
     distances = np.empty((2, 64 * lane_words), np.uint64)
@@ -96,7 +96,7 @@ def _draw_gaussian(words: Words, coins: GaussianCoins, lane_words: int, out: NDA
     return done, used, FINISHED
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keep(values: NDArray[np.int64], survivors: Words) -> int:
     """Move the values of surviving lanes to the front, in order; returns how many there are."""
     kept = 0
@@ -108,7 +108,7 @@ def _keep(values: NDArray[np.int64], survivors: Words) -> int:
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _measure_distances(values: NDArray[np.int64], twice_centre: int, distances: Words) -> int:
     """(y - floor(c))(y - ceil(c)) for each y = |value|, as 64 low and 64 high bits; returns how many matter."""
     any_low, any_high = np.uint64(0), np.uint64(0)
@@ -133,7 +133,7 @@ def _measure_distances(values: NDArray[np.int64], twice_centre: int, distances: 
     return digits
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _accept(
     words: Words, position: int, coins: Coins, distances: Words, digits: int, block: Block, survivors: Words
 ) -> int:

@@ -3,9 +3,9 @@
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.native import kernel
 from discreet.noise.bernoulli import Coins, flip
 from discreet.noise.bits import Words
 from discreet.noise.blocks import OUT_OF_RANGE
@@ -31,7 +31,7 @@ def digit_biases(scale: Fraction, precision: int) -> list[Enclosure]:
     return biases
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw_low_digits(words: Words, position: int, coins: Coins, planes: Words, undecided: Words) -> int:
     """Row i of `planes` gets digit i in every lane. The coins are those of `digit_biases`. Returns as `flip` does."""
     for i in range(planes.shape[0]):
@@ -41,7 +41,7 @@ def draw_low_digits(words: Words, position: int, coins: Coins, planes: Words, un
     return position
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_high_digits(
     words: Words, position: int, coins: Coins, coin: int, unit: int, values: NDArray[np.int64], undecided: Words
 ) -> int:

@@ -1,15 +1,15 @@
 """Turning bit planes into integers and back: plane i holds digit i of 64 numbers a word."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.native import kernel
 from discreet.noise.bits import Words
 
 SQUARE = 32  # planes turned at a time
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_lanes(planes: Words, square: Words, values: NDArray[np.int64]) -> None:
     """Lane l of `values` becomes the sum of 2**i over the planes i with bit l set. Requires 1 to 63 planes.
 
@@ -37,7 +37,7 @@ def gather_lanes(planes: Words, square: Words, values: NDArray[np.int64]) -> Non
                         target[k] |= np.int64(digits << np.uint64(base))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scatter_lanes(values: Words, first_digit: int, square: Words) -> None:
     """Row i of `square` becomes the plane of digit first_digit + i of the values, for 32 digits."""
     shift = np.uint64(first_digit)
@@ -49,7 +49,7 @@ def scatter_lanes(values: Words, first_digit: int, square: Words) -> None:
     _turn(square)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _turn(square: Words) -> None:
     """Transpose the left and the right 32 x 32 bit matrix in every column of words."""
     distance = SQUARE // 2

@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
+from discreet.native import kernel
 from discreet.noise.bernoulli import WORDS_PER_FLIP, Coins, expand, flip
 from discreet.noise.bits import Bits, Words
 from discreet.noise.blocks import FINISHED, OUT_OF_WORDS, fill_by_blocks
@@ -74,7 +74,7 @@ class Block(NamedTuple):
     values: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def make_block(coins: Coins, lane_words: int) -> Block:
     digits = coins.shared.shape[0] - 2
     return Block(
@@ -85,7 +85,7 @@ def make_block(coins: Coins, lane_words: int) -> Block:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw_block(words: Words, position: int, coins: Coins, block: Block) -> int:
     """Draw the Laplace numbers of one block into its values. Returns as `flip` does."""
     planes, values = block.planes, block.values
@@ -100,7 +100,7 @@ def draw_block(words: Words, position: int, coins: Coins, block: Block) -> int:
         position = draw_low_digits(words, position, coins, planes[FIRST_DIGIT:], block.undecided)
     if position >= 0:
         gather_lanes(planes, block.square, values)
-        unit = np.int64(1) << np.int64(planes.shape[0])
+        unit = 1 << planes.shape[0]
         position = add_high_digits(words, position, coins, tail_coin, unit, values, block.undecided)
     for lane in range(values.size):
         negative, nonzero = values[lane] & 1, (values[lane] >> 1) & 1
@@ -109,7 +109,7 @@ def draw_block(words: Words, position: int, coins: Coins, block: Block) -> int:
     return position
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _draw_laplace(words: Words, coins: Coins, lane_words: int, out: NDArray[np.int64]) -> tuple[int, int, int]:
     block = make_block(coins, lane_words)
     done = used = 0

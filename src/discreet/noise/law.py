@@ -32,6 +32,11 @@ class Laplace:
         """The law of a number that is so many times as spread out."""
         return Laplace(self.scale * factor)
 
+    @property
+    def scale_squared(self) -> Fraction:
+        """The square of the scale, here and of every law: exact, also where the scale itself is no fraction."""
+        return self.scale**2
+
     @cached_property
     def variance(self) -> float:
         return max(laplace_variance(self.scale), LEAST_VARIANCE)
@@ -60,6 +65,10 @@ class Gaussian:
     def scale(self) -> float:
         """σ."""
         return math.sqrt(self.sigma_squared)
+
+    @property
+    def scale_squared(self) -> Fraction:
+        return self.sigma_squared
 
     @cached_property
     def variance(self) -> float:
@@ -92,6 +101,10 @@ class Binomial:
         return math.sqrt(self.trials) / 2
 
     @property
+    def scale_squared(self) -> Fraction:
+        return Fraction(self.trials, 4)
+
+    @property
     def variance(self) -> float:
         return self.trials / 4
 
@@ -110,6 +123,10 @@ class Exponential:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", require_scale(self.scale))
+
+    @property
+    def scale_squared(self) -> Fraction:
+        return self.scale**2
 
 
 Noise = Laplace | Gaussian | Binomial

@@ -7,8 +7,8 @@ from itertools import groupby
 
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise
-from discreet.exact import parse_exact
-from discreet.ledger.budget import Budget, Number
+from discreet.exact import Number, parse_exact
+from discreet.ledger.budget import Budget
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law, law_from_json, law_to_json
 from discreet.query.query import Count, Json, Quantile, Query, Residual, query_from_json, query_to_json

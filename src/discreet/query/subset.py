@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import UnsupportedQuery
-from discreet.exact import parse_exact
-from discreet.ledger.budget import Number
+from discreet.exact import Number, parse_exact
 
 LARGEST_SEED = 2**64 - 1
 MOST_SUBSETS = 1 << 20

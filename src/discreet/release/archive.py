@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import ArchiveError
+from discreet.private import private_folder
 
 JOURNAL_CELLS = 4096
 """A release of at most this many numbers is written into the journal, as JSON."""
@@ -79,10 +80,10 @@ class Archive:
     def _write(self, charge: int | str, values: Sequence[Array]) -> dict[str, Any]:
         """Write aside, sync, rename, sync the folder: a file that is there is whole."""
         if not self.folder.is_dir():
-            self.folder.mkdir(exist_ok=True)
+            private_folder(self.folder)
             sync_folder(self.folder.parent)
         types, digest = [], hashlib.sha256()
-        # A name of its own, and readable by the owner only: until it is recorded, a draw is nobody's to see.
+        # A name of its own, and its owner's alone: until it is recorded, a draw is nobody's to see.
         file, aside = tempfile.mkstemp(dir=self.folder, prefix=f".{charge}-", suffix=".part")
         try:
             with os.fdopen(file, "wb") as stream:

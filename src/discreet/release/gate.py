@@ -1,8 +1,9 @@
-"""THE GATE: the one place where sensitive rows are read: charge → read → noise → record → return."""
+"""THE GATE: the one place where sensitive rows are read: charge → read → noise → (time slot) → record → return."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import numpy as np
 from discreet.domain.domain import Domain
 from discreet.errors import (
     ArchiveError,
+    DiscreetError,
     EngineError,
     JournalCorrupt,
     JournalError,
@@ -30,6 +32,8 @@ from discreet.query.residual import require_residual, residual_of
 from discreet.release.archive import Archive, Array
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
 from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
+from discreet.release.slots import Slots
+from discreet.release.underway import FILE, Underway
 
 if TYPE_CHECKING:
     from discreet.release.own_table import Table
@@ -50,22 +54,25 @@ class Gate:
     bits: Bits
     asker: Asker | None = None
     """Whom charges are for, where a vault has several users."""
+    slots: Slots = field(default_factory=Slots)
+    """When answers are recorded; from then on they are everybody's, and not before."""
+
+    @property
+    def underway(self) -> Underway:
+        """Who measures what on this machine now."""
+        return Underway(self.archive.folder.parent / FILE, self.slots.ending)
 
     def measure(self, plan: Plan, decided_on: SnapshotId | None = None) -> Release:
         """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
 
-        Whether it is refused depends on the domain, the plan and the ledger only. A plan that was decided on from what
-        is known about one snapshot names it, and raises Refreshed, uncharged, where the vault is over another by now:
-        its answer would be put together from two tables.
+        Whether it is refused depends on the domain, the plan and the ledger only. A plan that was made from what is
+        known of a snapshot is measured on that one, or raises Refreshed and spends nothing.
         """
         require_production(self.bits)
         self._require_measurable(plan)
         table = self._ready(plan)
-        if decided_on is not None and table.id != decided_on:
-            raise Refreshed(
-                "the vault was refreshed in the meantime, and what is known is about another table; nothing was "
-                "spent: ask again"
-            )
+        if decided_on is not None and decided_on != table.id:
+            raise Refreshed("the vault was refreshed in the meantime; nothing was spent on this: ask again")
         cost = plan.cost(self.domain, self.ledger.budget)
         charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
         return self._answer(charge, plan, table)
@@ -86,17 +93,20 @@ class Gate:
         return self._answer(charge, plan, table)
 
     def _ready(self, plan: Plan) -> "Table":
-        """The table, once all that the plan reads of it is known to be there. Nothing is charged before that."""
-        table = self._table()
+        """The table, opened and found as the journal knows it. Nothing is charged yet, and no row is looked at."""
         while True:
+            table = self._table()
             try:
                 table.require(_reads(plan))
                 return table
             except TableError:
-                # A refresh removes what it takes the place of: then it is the next one's turn.
-                before, table = table, self._table()
-                if table.id == before.id:
+                if self.ledger.snapshot == table.id:
                     raise
+                # Somebody refreshed the vault meanwhile, and removed what was being opened.
+            except DiscreetError:
+                raise
+            except Exception:
+                raise EngineError("the table could not be opened; nothing was spent: is there memory for it?") from None
 
     def warm(self) -> None:
         """Open the table, so that nobody waits for that later."""
@@ -124,15 +134,16 @@ class Gate:
         return self._released(charge, plan, units, record)
 
     def _answer(self, charge: Charge, plan: Plan, table: "Table") -> Release:
-        units = self._draw(plan, table, charge)
-        try:
-            mine = self.archive.save(charge.id, units)
-        except ArchiveError:
-            # Whoever completed the charge in the meantime has cleared this draw away: theirs is the answer.
-            recorded = self.ledger.recorded(charge.id)
-            if recorded is None:
-                raise
-            return self.recall(charge, recorded)
+        with self._in_slot(charge):
+            units = self._draw(plan, table, charge)
+            try:
+                mine = self.archive.save(charge.id, units)
+            except ArchiveError:
+                # Whoever completed the charge in the meantime has cleared this draw away: theirs is the answer.
+                recorded = self.ledger.recorded(charge.id)
+                if recorded is None:
+                    raise
+                return self.recall(charge, recorded)
         try:
             record = self.ledger.record(charge.id, mine)
         except Refreshed:
@@ -145,6 +156,16 @@ class Gate:
         # Somebody else may have completed the same charge first: that answer is the only one.
         return self._released(charge, plan, units, record) if record.body == mine else self.recall(charge, record)
 
+    @contextmanager
+    def _in_slot(self, charge: Charge) -> Iterator[None]:
+        """What is done in here, and what goes wrong, is seen after a whole number of slots since the charge."""
+        since = self.slots.clock()
+        try:
+            yield
+        finally:
+            if not self.slots.wait(since):
+                raise EngineError(f"the server is ending before the answer's time slot is over; {_stands(charge)}")
+
     def _released(self, charge: Charge, plan: Plan, units: list[Array], record: Record) -> Release:
         answers = [
             Noisy(measurement, grain_in(measurement, self.domain), array)
@@ -156,7 +177,8 @@ class Gate:
     def _draw(self, plan: Plan, table: "Table", charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
         try:
-            return self._noisy(plan.measurements, table.evaluate(_reads(plan)))
+            own = replace(self, bits=self.bits.for_release(charge.receipt.hash))
+            return own._noisy(plan.measurements, table.evaluate(_reads(plan)))
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 

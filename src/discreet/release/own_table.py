@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from discreet.domain.domain import Domain
 from discreet.errors import TableError, UnsupportedQuery, VaultError
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SnapshotId, snapshot_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from discreet.query.query import Count, SubsetCount, Sum
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
-
-SNAPSHOTS = "snapshots"
 
 
 class Table(Protocol):
@@ -35,10 +33,6 @@ class Table(Protocol):
 
     def evaluate(self, queries: "Sequence[Count | Sum | SubsetCount]") -> "list[NDArray[int64]]":
         """The exact answers."""
-
-
-def snapshot_folder(home: Path, id: SnapshotId) -> Path:
-    return home / SNAPSHOTS / f"{id.number:06}-{id.digest[:16]}"
 
 
 @dataclass

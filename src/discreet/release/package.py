@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.errors import ArchiveError
+from discreet.private import FILE, FOLDER, PUBLIC_FILE, PUBLIC_FOLDER, is_in_vault
 from discreet.release.archive import sync_folder
 from discreet.release.aside import folder_beside
 
@@ -30,16 +31,21 @@ def require_new_folder(path: Path, what: str) -> None:
 
 @contextmanager
 def written_aside(path: Path, what: str) -> Iterator[Path]:
-    """A folder to fill; at the end of the block it is synced and gets its name, after an exception it is gone."""
+    """A folder to fill; at the end of the block it is synced and gets its name, after an exception it is gone.
+
+    In a vault it is the owner's alone; elsewhere it is published, and everybody on the machine may read it.
+    """
     require_new_folder(path, what)
     try:
         with folder_beside(path) as aside:
             yield aside
+            file_mode, folder_mode = (FILE, FOLDER) if is_in_vault(path) else (PUBLIC_FILE, PUBLIC_FOLDER)
             for written in aside.iterdir():
                 with open(written, "rb") as file:
+                    os.fchmod(file.fileno(), file_mode)
                     os.fsync(file.fileno())
             sync_folder(aside)
-            aside.chmod(0o755)
+            aside.chmod(folder_mode)
             aside.rename(path)
         with suppress(OSError):  # it is there, and must not be taken for something that failed
             sync_folder(path.absolute().parent)

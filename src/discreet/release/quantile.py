@@ -7,11 +7,13 @@ beyond the data would be as good as the true extreme; with it, all of them toget
 
 Adding a row moves t by 0 to 1 and each of below, upto by 0 or 1, hence the utility by at most Δu = 1, and drawing v
 with Pr ∝ exp(u(v)/(2λ)) loses at most 1/λ for one row [cubes, Theorem 2.1.2, with the factor 2 that it lacks].
+
+All groups are drawn at once, with 64-bit numbers throughout: what runs, and on arrays of which size, depends on the
+question and not on the counts. Requires fewer than 2^62 rows.
 """
 
 import math
 from fractions import Fraction
-from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +21,14 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.noise.bits import Bits
-from discreet.noise.exponential import sample_exponential
+from discreet.noise.exponential import Gaps, sample_exponential
 from discreet.query.query import Count, Quantile, answer_shape
 
 HISTOGRAM_CELLS = 1 << 20
 """A quantile looks at this many counts at most, over all its groups."""
+
+MOST_PARTS = 1 << 61
+"""The largest denominator of a level: remainders by it are doubled in 64 bits. It is above 10^18."""
 
 EMPTY_ODDS = 20
 """One in so many: how often MIN and MAX may be a value that lies beyond the data."""
@@ -35,6 +40,8 @@ def require_drawable(query: Quantile, domain: Domain) -> None:
     """Raise unless there is a value to draw, and the draw is small enough to be exact in reasonable time."""
     if not 0 <= query.level <= 1:
         raise UnsupportedQuery("the level of a quantile lies between 0, the minimum, and 1, the maximum")
+    if query.level.denominator > MOST_PARTS:
+        raise UnsupportedQuery("the level of a quantile has at most 18 decimal places")
     cells = math.prod(answer_shape(histogram_of(query), domain))
     if cells > HISTOGRAM_CELLS:
         raise UnsupportedQuery(
@@ -74,18 +81,36 @@ def draw_quantiles(query: Quantile, scale: Fraction, histogram: Array, domain: D
     """A code for each group, drawn by the exponential mechanism from the exact histogram."""
     candidates = candidate_codes(query, domain)
     counts = histogram.reshape(-1, histogram.shape[-1])[:, candidates]
-    drawn = [candidates[_draw(row, query.level, scale, bits)] for row in counts.tolist()]
-    return np.array(drawn, np.int64).reshape(histogram.shape[:-1])
+    rows, parts = distances(counts, query.level, rank_margin(scale, len(candidates)))
+    unit, rate = query.level.denominator, 1 / (2 * scale)
+    drawn = sample_exponential([Gaps(rows, rate), Gaps(parts, rate / unit, unit - 1)], bits)
+    return np.array(candidates, np.int64)[drawn].reshape(histogram.shape[:-1])
 
 
-def _draw(counts: list[int], level: Fraction, scale: Fraction, bits: Bits) -> int:
-    utilities = scaled_utilities(counts, level, rank_margin(scale, len(counts)))
-    return sample_exponential(utilities, 1 / (2 * scale * level.denominator), bits)
+def distances(counts: Array, level: Fraction, margin: int) -> tuple[Array, Array]:
+    """How far each code's ranks are from the one asked for, group by group: minus its utility.
+
+    As whole rows, and what is left over in parts of a row: as many as the level's denominator.
+    """
+    upto = np.cumsum(counts, axis=1)
+    below, total = upto - counts, upto[:, -1:]
+    rank, parts = _share(level, total)
+    low, high = np.minimum(margin, total - margin), np.maximum(margin, total - margin)
+    parts = parts * ((low <= rank) & (rank < high))
+    rank = np.clip(rank, low, high)
+    # A code lies above the rank, below it, or holds it: 1 in one of these at most, and 0 in the others.
+    above, under = below > rank, rank >= upto
+    short = parts > 0
+    rows = above * (below - rank - short) + under * (rank - upto)
+    return rows, above * short * (level.denominator - parts) + under * parts
 
 
-def scaled_utilities(counts: list[int], level: Fraction, margin: int) -> list[int]:
-    """The utility of each code, times the level's denominator: whole numbers."""
-    unit, total = level.denominator, sum(counts)
-    rank = sorted((margin * unit, level.numerator * total, (total - margin) * unit))[1]
-    upto = [rows * unit for rows in accumulate(counts, initial=0)]
-    return [-max(low - rank, rank - high, 0) for low, high in pairwise(upto)]
+def _share(level: Fraction, total: Array) -> tuple[Array, Array]:
+    """level·total, in whole rows and parts of one: exactly, without a product that leaves 64 bits."""
+    unit = level.denominator
+    times, rest = np.divmod(total, unit)
+    rows, parts = np.zeros_like(total), np.zeros_like(total)
+    for place in reversed(range(unit.bit_length())):
+        carried, parts = np.divmod(2 * parts + level.numerator * (rest >> place & 1), unit)
+        rows = 2 * rows + carried
+    return rows + level.numerator * times, parts

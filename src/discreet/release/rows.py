@@ -21,7 +21,6 @@ from discreet.release.own_table import OwnTable
 from discreet.table.arrange import held_rows
 
 NOTE = "buckets"
-WHAT = "F'-privacy, not differential privacy"
 
 Array = NDArray[np.int64]
 Json = dict[str, Any]
@@ -29,6 +28,11 @@ Json = dict[str, Any]
 
 class Rows(Protocol):
     """What a publisher may do with rows: count them, have them ordered, numbered and written. See `HeldRows`."""
+
+    @property
+    def bits(self) -> Bits:
+        """The random bits of this publication, and of no other."""
+        ...
 
     def counts(self, name: str) -> Array: ...
 
@@ -59,7 +63,7 @@ class RowGate:
         """Journal the request, read, write, record. `write` makes the folder, or raises and leaves nothing behind; what
         it returns is recorded. A second publication is refused unless it is wanted `again`: limits do not compose."""
         require_production(self.bits)
-        before = publications(self.ledger)
+        before = self.ledger.publications
         if before and not again:
             raise VaultError(
                 f"microdata of this vault was published before, or begun (entry {before[-1]}). Limits hold for one "
@@ -67,10 +71,10 @@ class RowGate:
                 "if the first never left your hands (again)"
             )
         snapshot = self.table.snapshot()
-        content = {"state": "begun", "request": request, "remark": _remark(len(before) + 1)}
-        begun = self.ledger.note(NOTE, content, snapshot.id)
+        begun = self.ledger.note(NOTE, {"state": "begun", "request": request}, snapshot.id)
         try:
-            written = write(held_rows(snapshot.rows, names, self.bits), begun)
+            rows = held_rows(snapshot.rows, names, self.bits.for_release(begun.hash))
+            written = write(rows, begun)
         except DiscreetError:
             self._withdraw(begun)
             raise
@@ -80,35 +84,13 @@ class RowGate:
             raise EngineError(
                 "the rows could not be arranged and nothing was published; is there memory and space for them?"
             ) from None
-        remark = _remark(len(publications(self.ledger)))
         try:
-            return self.ledger.note(NOTE, {"state": "published", "begun": begun.seq, **written, "remark": remark})
+            return self.ledger.note(NOTE, {"state": "published", "begun": begun.seq, **written})
         except JournalError as error:
             why = str(error).partition(";")[0]
             there = "the folder is there and whole, and every guarantee has said so since it was begun"
             raise type(error)(f"{why}; but {there}") from None
 
     def _withdraw(self, begun: Receipt) -> None:
-        """Note that nothing came of it. Guarantees say what earlier publications left to be said."""
-        others = len(publications(self.ledger)) - 1
-        remark = {"remark": _remark(others)} if others else {}
-        self.ledger.note(NOTE, {"state": "withdrawn", "begun": begun.seq, **remark})
-
-
-def publications(ledger: Ledger) -> list[int]:
-    """The entries that began a publication which was not withdrawn: finished, under way or cut off."""
-    begun: list[int] = []
-    for entry in ledger.entries():
-        if entry.kind == NOTE:
-            content = entry.parsed()["content"]
-            if content["state"] == "begun":
-                begun.append(entry.seq)
-            elif content["state"] == "withdrawn":
-                begun.remove(content["begun"])
-    return begun
-
-
-def _remark(times: int) -> str:
-    often = "microdata was published in buckets" if times == 1 else f"microdata was published in buckets {times} times"
-    together = "" if times == 1 else ", with limits that do not hold together"
-    return f"{often}: {WHAT}{together}"
+        """Note that nothing came of it."""
+        self.ledger.note(NOTE, {"state": "withdrawn", "begun": begun.seq})

@@ -1,16 +1,16 @@
 """Taking a snapshot: a source is read once, into the vault, and has a number and a digest from then on."""
 
+import errno
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.domain.domain import Domain
-from discreet.errors import TableError
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
+from discreet.private import private_folder
 from discreet.progress import Progress, silent
 from discreet.release.archive import sync_folder
 from discreet.release.aside import folder_beside
-from discreet.release.own_table import SNAPSHOTS, snapshot_folder
 
 if TYPE_CHECKING:
     from discreet.table.roster import Roster
@@ -30,25 +30,25 @@ class Taking:
     progress: Progress = silent
 
     def take(self, source: "Source", number: int, live: bool = False) -> SnapshotId:
-        """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are."""
+        """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are.
+
+        Raises OSError where it cannot be written.
+        """
         if live:
             return self._looked_at(source, number)
         from discreet.table.snapshot import snapshot_digest
         from discreet.table.take import take_snapshot
 
         snapshots = self.home / SNAPSHOTS
-        try:
-            snapshots.mkdir(mode=0o700, exist_ok=True)
-            with folder_beside(snapshots / "taking") as beside:
-                folder = beside / "snapshot"
-                manifest = take_snapshot(source, self.domain, self.unit, self.roster, self.key, folder, self.progress)
-                id = SnapshotId(number, snapshot_digest(self.key, number, manifest))
-                sync_folder(folder)
-                folder.rename(snapshot_folder(self.home, id))
-            sync_folder(snapshots)
-            sync_folder(self.home)
-        except OSError:
-            raise TableError(f"the snapshot could not be written to {self.home}; is there space for it?") from None
+        private_folder(snapshots)
+        with folder_beside(snapshots / "taking") as beside:
+            folder = beside / "snapshot"
+            manifest = take_snapshot(source, self.domain, self.unit, self.roster, self.key, folder, self.progress)
+            id = SnapshotId(number, snapshot_digest(self.key, number, manifest))
+            sync_folder(folder)
+            _rename(folder, snapshot_folder(self.home, id))
+        sync_folder(snapshots)
+        sync_folder(self.home)
         return id
 
     def _looked_at(self, source: "Source", number: int) -> SnapshotId:
@@ -56,3 +56,12 @@ class Taking:
 
         require_live(source, self.domain, self.unit, self.roster)
         return SnapshotId(number, live_digest(source, self.domain, self.key, number, self.progress))
+
+
+def _rename(folder: Path, place: Path) -> None:
+    """One that is there already is the same, by its digest: of somebody who has yet to journal it, or was killed."""
+    try:
+        folder.rename(place)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from discreet.http_json import API
+from discreet.release.slots import Slots
 from discreet.server import schema
 from discreet.server.console.mount import add_console
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
@@ -33,14 +34,19 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 def create_app(
-    vault: Vault, *, slot: float = DEFAULT_SLOT, rate: float = DEFAULT_RATE, bucket: Bucket | None = None
+    vault: Vault,
+    *,
+    slot: float | Slots = DEFAULT_SLOT,
+    rate: float = DEFAULT_RATE,
+    bucket: Bucket | None = None,
 ) -> FastAPI:
     """The application of one vault. Any number of threads and processes may serve the same one.
 
-    Measured answers leave on a grid of `slot` seconds, 0 for none; a user may send `rate` requests a second, 0 for any;
-    or as many as a bucket has that the MySQL port takes from as well.
+    Measured answers are recorded, and leave, after whole slots of `slot` seconds, 0 for at once; a user may send `rate`
+    requests a second, 0 for any; or as many as a bucket has that the MySQL port takes from as well.
     """
-    desk, shelf = FrontDesk(vault, bucket or Bucket(rate), slot), Shelf(vault.path)
+    slots = slot if isinstance(slot, Slots) else Slots(slot)
+    desk, shelf = FrontDesk(vault, bucket or Bucket(rate), slots), Shelf(vault.path, vault.ledger)
     app = FastAPI(
         title="Discreet",
         version="1",
@@ -74,9 +80,12 @@ def create_app(
 
 
 @asynccontextmanager
-async def _until_the_end(_: FastAPI) -> AsyncIterator[None]:
+async def _until_the_end(app: FastAPI) -> AsyncIterator[None]:
+    ending = app.state.desk.slots.ending
+    ending.clear()
     yield
     await run_in_threadpool(wait_for_jobs, LAST_SECONDS)
+    ending.set()
 
 
 def _with_tokens(app: FastAPI) -> dict[str, Any]:

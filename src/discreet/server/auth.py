@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from discreet.errors import AccessDenied, NotFound, VaultError
-from discreet.exact import parse_exact
-from discreet.ledger.budget import Number, exact_amount
+from discreet.exact import Number, parse_exact
+from discreet.ledger.budget import exact_amount
+from discreet.private import private_file
 from discreet.release.archive import sync_folder
 
 USERS = "users.json"
@@ -152,7 +153,7 @@ def require_custodian(user: User, what: str) -> None:
 def allow_mysql(home: Path) -> list[str]:
     """From now on new tokens open the MySQL port as well. Returns the names of users whose tokens do not."""
     try:
-        (home / OVER_MYSQL).touch(mode=0o600)
+        os.close(private_file(home / OVER_MYSQL, os.O_WRONLY))
     except OSError:
         raise VaultError(f"{home} cannot be written; is it a vault, and may you write there?") from None
     return [user.name for user in list_users(home) if user.native is None]
@@ -172,7 +173,7 @@ def _digest(token: str) -> str:
 def _changing(home: Path) -> Iterator[list[User]]:
     """The users, to be changed by one process at a time; written aside and renamed, readable by the owner only."""
     try:
-        lock = os.open(home / f".{USERS}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = private_file(home / f".{USERS}.lock", os.O_RDWR)
     except OSError:
         raise VaultError(f"{home} cannot be written; is it a vault, and may you write there?") from None
     try:
@@ -180,7 +181,7 @@ def _changing(home: Path) -> Iterator[list[User]]:
         users = list_users(home)
         yield users
         aside = home / f".{USERS}.part"
-        with open(aside, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        with os.fdopen(private_file(aside, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
             json.dump({"users": [asdict(user) for user in users]}, file, indent=2, default=str)
             file.flush()
             os.fsync(file.fileno())

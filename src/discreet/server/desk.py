@@ -1,38 +1,43 @@
 """The front desk: the one way in which a user's question reaches the vault, over HTTP and over MySQL alike.
 
 Token, rate limit, role, audit log, quota and time slots, in this order: what the rate or the role forbids is refused
-before it is logged as asked; what is logged is answered in the user's name; what was measured leaves on the grid.
+before it is logged as asked; what is logged is answered in the user's name; what is measured is recorded, and leaves,
+when its time slot is over.
 """
 
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 
+from discreet.answer.reply import Explanation
 from discreet.ledger.asker import Asker
 from discreet.ledger.receipt import Receipt
+from discreet.release.slots import Slots
 from discreet.server.auth import User, authenticate, require_asking
 from discreet.server.log import log_asked
-from discreet.server.pace import Bucket, until_slot
+from discreet.server.pace import Bucket
 from discreet.vault import Vault
 
 T = TypeVar("T")
 DEFAULT_SLOT = 0.05
 DEFAULT_RATE = 100.0
+MOST_AT_ONCE = 256
+"""So many questions are read for, or wait for their slot, at once in one process; the others wait before they are
+charged. They have threads of their own, so that nothing else waits behind them."""
 
 
 @dataclass(frozen=True)
 class FrontDesk:
-    """A vault with its doors: `answer` for whatever may spend, `look` for what never does."""
+    """A vault with its doors: `answer` for whatever may spend, `explain` for what that would cost."""
 
     vault: Vault
     bucket: Bucket
-    slot: float = DEFAULT_SLOT
-    """Seconds; 0 is no grid."""
+    slots: Slots = field(default_factory=lambda: Slots(DEFAULT_SLOT))
+    _threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_AT_ONCE))
 
     def admit(self, token: str) -> User:
         """Whose token this is, if they may ask now. Raises AccessDenied, or TooManyRequests."""
@@ -43,16 +48,11 @@ class FrontDesk:
     async def answer(self, user: User, verb: str, what: Mapping[str, Any], work: Callable[[Vault], T]) -> T:
         """Do work with the vault in a user's name, in a thread. It is done to the end, also where nobody waits for it.
 
-        Where anything was charged the answer, or the failure, waits for the end of a time slot: only then does how long
-        it took depend on the table.
+        Whatever it has measured takes a whole number of time slots, or fails after so many: see `Slots`.
         """
         require_asking(user)
-        start, asker = time.monotonic(), self.asker(user)
-        try:
-            return await anyio.to_thread.run_sync(partial(self._logged, user, verb, what, asker, work))
-        finally:
-            if asker.charges:
-                await anyio.sleep(until_slot(time.monotonic() - start, self.slot))
+        logged = partial(self._logged, user, verb, what, work)
+        return await anyio.to_thread.run_sync(logged, limiter=self._threads)
 
     def at_once(self, user: User, verb: str, what: Mapping[str, Any], known: Callable[[Receipt], T | None]) -> T | None:
         """What is known as long as the journal ends where it does, without a thread; None: go the long way."""
@@ -63,13 +63,23 @@ class FrontDesk:
             log_asked(self.vault.path, user.name, verb, what)
         return found
 
-    def _logged(self, user: User, verb: str, what: Mapping[str, Any], asker: Asker, work: Callable[[Vault], T]) -> T:
+    def _logged(self, user: User, verb: str, what: Mapping[str, Any], work: Callable[[Vault], T]) -> T:
         log_asked(self.vault.path, user.name, verb, what)
-        return work(self.vault.asked_by(asker))
+        return work(self.seen_by(user))
+
+    def explain(self, user: User, sql: str, wish: Mapping[str, Any]) -> Explanation:
+        """What asking would cost this user: their quota counts. For whoever may look, logged as asking is; and it
+        spends nothing, for `Vault.explain` is handed nothing that could."""
+        log_asked(self.vault.path, user.name, "explain", {"sql": sql, **wish})
+        return self.seen_by(user).explain(sql, **wish)
 
     def seen_by(self, user: User) -> Vault:
-        """The vault for what spends nothing and still depends on who asks: what is left of their quota."""
-        return self.vault.asked_by(self.asker(user))
+        """The vault in a user's name: with what is left of their quota, and with answers on time slots."""
+        return self.asked_by(self.asker(user))
+
+    def asked_by(self, asker: Asker) -> Vault:
+        """The same for an asker whose charges somebody wants to see."""
+        return self.vault.asked_by(asker, self.slots)
 
     def asker(self, user: User) -> Asker:
         """A user as the ledger knows them."""

@@ -2,7 +2,8 @@
 
 The file is in the vault, so that any worker process can tell. A job holds the lock of its name while it runs, and the
 system takes that back when its process ends: a job that says it runs, and holds no lock, was interrupted. What it
-charged is said, so that it can go on without a further charge.
+charged is said, so that it can go on without a further charge. Why rows were not published speaks of exact counts: that
+stays in the memory of the process that found it, and no file has it.
 """
 
 import fcntl
@@ -11,6 +12,7 @@ import os
 import threading
 import time
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.errors import ArchiveError, DiscreetError, NotFound, UnsupportedQuery
+from discreet.private import private_file, private_folder
 from discreet.progress import Progress
 from discreet.server.auth import User
 from discreet.server.shelf import require_name
@@ -29,6 +32,15 @@ TELL_SECONDS = 0.2
 Published = Literal["cube", "buckets"]
 _running: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
 State = Literal["running", "done", "failed", "interrupted"]
+Why = dict[str, str]
+"""The kind of an error, and its words."""
+UNSAID = (
+    "nothing was published, and why speaks of the rows: no file keeps that. The server process that found it tells a "
+    "custodian for as long as it runs; `discreet buckets publish` tells it on the terminal"
+)
+MOST_KEPT = 64
+_why: "OrderedDict[tuple[Path, str], Why]" = OrderedDict()
+"""What the last jobs of this process found wrong with the rows: by the job's file, and when it was begun."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,7 @@ class Job:
     doing: str = "waiting to begin"
     done: float = 0.0
     charge: int | None = None
-    error: dict[str, str] | None = None
+    error: Why | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -67,7 +79,7 @@ def start_job(
     folder = home / JOBS
     job = Job(require_name(name), user, datetime.now(UTC).isoformat(timespec="seconds"), what)
     try:
-        folder.mkdir(exist_ok=True)
+        private_folder(folder)
         lock = _locked(folder, name)
         if lock is None:
             raise UnsupportedQuery(f"{name} is being published; see GET /api/v1/jobs/{name}")
@@ -104,7 +116,7 @@ def list_jobs(home: Path) -> list[Job]:
 
 def _locked(folder: Path, name: str) -> int | None:
     """The lock of a name, for as long as it is open; None where another job holds it."""
-    lock = os.open(folder / f".{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    lock = private_file(folder / f".{name}.lock", os.O_RDWR)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -126,11 +138,26 @@ def _run(folder: Path, job: Job, lock: int, work: Callable[[Progress], object], 
         work(tell)
         ended = replace(job, state="done", doing="published", done=1.0)
     except DiscreetError as error:
-        ended = replace(job, state="failed", error={"kind": type(error).__name__, "message": str(error)})
+        ended = replace(job, state="failed", error=_kept(folder, job, type(error).__name__, str(error)))
     except Exception:  # its words may hold data
         ended = replace(job, state="failed", error={"kind": "EngineError", "message": "the work failed"})
     _tell(folder, replace(ended, charge=next(iter(charged), None)))
     os.close(lock)
+
+
+def _kept(folder: Path, job: Job, kind: str, words: str) -> Why:
+    """What a job's file says of a failure. What is wrong with a cube is public."""
+    why = {"kind": kind, "message": words}
+    if job.what == "cube":
+        return why
+    _why[_file(folder, job.id), job.at] = why
+    while len(_why) > MOST_KEPT:
+        _why.popitem(last=False)
+    return {**why, "message": UNSAID}
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.json"
 
 
 def _tell(folder: Path, job: Job) -> None:
@@ -140,13 +167,14 @@ def _tell(folder: Path, job: Job) -> None:
 
 def _write(folder: Path, job: Job) -> None:
     aside = folder / f".{job.id}.part"
-    aside.write_text(json.dumps(asdict(job), ensure_ascii=False), encoding="utf-8")
-    aside.replace(folder / f"{job.id}.json")
+    with os.fdopen(private_file(aside, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
+        json.dump(asdict(job), file, ensure_ascii=False)
+    aside.replace(_file(folder, job.id))
 
 
 def _read(folder: Path, name: str) -> Job | None:
     try:
-        job = Job(**json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+        job = _parsed(folder, name)
         lock = _locked(folder, name) if job.state == "running" else None
     except (OSError, ValueError, TypeError):
         return None
@@ -154,5 +182,12 @@ def _read(folder: Path, name: str) -> Job | None:
         return job
     os.close(lock)
     # It may have ended between the two looks.
-    again = Job(**json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+    again = _parsed(folder, name)
     return replace(again, state="interrupted") if again.state == "running" else again
+
+
+def _parsed(folder: Path, name: str) -> Job:
+    """A job by its file, and by what this process knows besides."""
+    path = _file(folder, name)
+    job = Job(**json.loads(path.read_text(encoding="utf-8")))
+    return job if job.error is None else replace(job, error=_why.get((path, job.at), job.error))

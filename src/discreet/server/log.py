@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import VaultError
+from discreet.private import private_file
 
 LOG = "asked.jsonl"
 ASIDE = "asked-*.jsonl"
@@ -50,7 +51,7 @@ def log_asked(home: Path, user: str, verb: str, what: Mapping[str, Any]) -> None
 
 def _append(home: Path, text: bytes) -> int:
     """Write at the end of the log, and return how long it is."""
-    file = os.open(home / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    file = private_file(home / LOG, os.O_WRONLY | os.O_APPEND)
     try:
         if os.write(file, text) != len(text):
             raise OSError
@@ -64,7 +65,7 @@ def _append(home: Path, text: bytes) -> int:
 
 def _set_aside(home: Path) -> None:
     """Begin another file. Of many processes that find it full one does so; what the others still write is kept."""
-    lock = os.open(home / f".{LOG}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    lock = private_file(home / f".{LOG}.lock", os.O_RDWR)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):  # another did it just now

@@ -1,4 +1,4 @@
-"""How fast, and when: a bucket of requests for each user, and the grid of time slots on which answers leave."""
+"""How fast: a bucket of requests for each user."""
 
 import math
 import threading
@@ -35,13 +35,3 @@ class Bucket:
                 words = f"{user} asks faster than {self.rate:g} times a second; wait {wait} s and go on"
                 raise TooManyRequests(words, wait)
             self._levels[user] = (level - 1, now)
-
-
-def until_slot(elapsed: float, slot: float) -> float:
-    """Seconds to wait, so that a request that took `elapsed` is answered after a whole number of slots, one at least.
-
-    What is seen from outside is that number: how long a reading took only as far as it passed the end of a slot.
-    """
-    if not slot:
-        return 0.0
-    return max(math.ceil(elapsed / slot), 1) * slot - elapsed

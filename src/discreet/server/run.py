@@ -12,7 +12,11 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
+from discreet.answer.policy import usual_noise
 from discreet.errors import VaultError
+from discreet.ledger.budget import Budget, QueryBudget
+from discreet.noise.bits import Bits
+from discreet.release.slots import Slots
 from discreet.server.app import create_app
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
 from discreet.server.pace import Bucket
@@ -25,7 +29,8 @@ LAST_SECONDS = 1
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast one user may ask, and on which grid measured answers leave: requests a second, and seconds."""
+    """How fast one user may ask, and after whole slots of which length measured answers leave: requests a second, and
+    seconds."""
 
     rate: float = DEFAULT_RATE
     slot: float = DEFAULT_SLOT
@@ -60,13 +65,15 @@ def serve(
     _require_safe(host, certfile, keyfile, force_plain)
     listening, kept = _listen(host, port), pace or Pace()
     scheme, bucket = "http" if certfile is None else "https", Bucket(kept.rate)
-    app = _app(vault, kept, bucket) if workers == 1 else partial(_open_app, vault.path, kept)
+    slots = Slots(kept.slot)
+    app = _app(vault, slots, bucket) if workers == 1 else partial(_open_app, vault.path, kept)
     config = configured(app, workers, certfile, keyfile, behind_proxy)
     name = f"[{host}]" if ":" in host else host
     with ExitStack() as open_ports:
+        open_ports.callback(slots.ending.set)
         spoken = None
         if mysql_port is not None:
-            spoken, over_mysql = _over_mysql(FrontDesk(vault, bucket, kept.slot), host, mysql_port, certfile, keyfile)
+            spoken, over_mysql = _over_mysql(FrontDesk(vault, bucket, slots), host, mysql_port, certfile, keyfile)
             open_ports.enter_context(over_mysql)
         ready(f"{scheme}://{name}:{listening.getsockname()[1]}")
         if spoken is not None:
@@ -135,13 +142,20 @@ def _over_mysql(
 def _open_app(home: Path, pace: Pace) -> FastAPI:
     vault = Vault.open(home)
     vault.gate.warm()
-    return _app(vault, pace, Bucket(pace.rate))
+    return _app(vault, Slots(pace.slot), Bucket(pace.rate))
 
 
-def _app(vault: Vault, pace: Pace, bucket: Bucket) -> FastAPI:
-    app = create_app(vault, slot=pace.slot, bucket=bucket)
+def _app(vault: Vault, slots: Slots, bucket: Bucket) -> FastAPI:
+    app = create_app(vault, slot=slots, bucket=bucket)
     app.state.shelf.warm()
+    _load_sampler(vault.ledger.budget)
     return app
+
+
+def _load_sampler(budget: Budget) -> None:
+    """Load the compiled code that draws noise before anybody waits for it."""
+    noise = budget.law if isinstance(budget, QueryBudget) else usual_noise(budget)
+    noise.sample(1, Bits())
 
 
 def _require_safe(host: str, certfile: Path | None, keyfile: Path | None, force_plain: bool) -> None:

@@ -3,12 +3,16 @@
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from discreet.errors import DiscreetError, NotFound, UnsupportedQuery
+from discreet.ledger.guarantee import Guarantee
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.receipt import Receipt
 from discreet.release.package import PACKAGE
 
 if TYPE_CHECKING:
@@ -42,6 +46,8 @@ class _Opened(Generic[T]):
     """Published things that were read and checked once. What is published never changes; it may be taken away."""
 
     folder: Path
+    as_of_now: Callable[[T], T]
+    """The same thing with what it promises by now, which others may have changed since it was published."""
     _open: "OrderedDict[tuple[str, int], T]" = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -54,6 +60,7 @@ class _Opened(Generic[T]):
         with self._lock:
             if key not in self._open:
                 self._open[key] = kind.load(path)  # type: ignore[attr-defined]
+            self._open[key] = self.as_of_now(self._open[key])
             self._open.move_to_end(key)
             while len(self._open) > MOST_OPEN:
                 self._open.popitem(last=False)
@@ -61,12 +68,14 @@ class _Opened(Generic[T]):
 
 
 class Shelf:
-    """The published cubes and buckets of a vault."""
+    """The published cubes and buckets of a vault, each with what it promises by now: facts, and rows that are published
+    again, come after it."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, ledger: Ledger) -> None:
         self.cubes_folder, self.buckets_folder = home / CUBES, home / BUCKETS
-        self._cubes: _Opened[Cube] = _Opened(self.cubes_folder)
-        self._buckets: _Opened[Buckets] = _Opened(self.buckets_folder)
+        self._ledger = ledger
+        self._cubes: _Opened[Cube] = _Opened(self.cubes_folder, self._cube_now)
+        self._buckets: _Opened[Buckets] = _Opened(self.buckets_folder, self._buckets_now)
 
     def warm(self) -> None:
         """Read what is published, and import what shows it, so that the first who looks does not wait for that."""
@@ -83,6 +92,19 @@ class Shelf:
         from discreet.cube.cube import Cube
 
         return self._cubes.get(name, Cube, "cubes")
+
+    def promise(self, charge: int, receipt: Receipt, stated: Guarantee) -> Guarantee:
+        """What a published cube promises by now; what it states where it is of another journal."""
+        return self._ledger.promise_of(charge, receipt) or stated
+
+    def _cube_now(self, cube: "Cube") -> "Cube":
+        origin = cube.origin
+        now = self.promise(origin.charge, origin.receipt, origin.guarantee)
+        return cube if now == origin.guarantee else replace(cube, origin=replace(origin, guarantee=now))
+
+    def _buckets_now(self, buckets: "Buckets") -> "Buckets":
+        now = self._ledger.f_privacy(Receipt.parse(str(buckets.about["receipt"]))) or buckets.guarantee
+        return buckets if now == buckets.guarantee else replace(buckets, guarantee=now)
 
     def cubes(self) -> list[str]:
         return names_in(self.cubes_folder)

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.domain import Domain
-from discreet.errors import DomainError, UnsupportedQuery
+from discreet.errors import DomainError
 from discreet.query.query import grain_of
+from discreet.table.layout import has_units
 
 Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -50,28 +51,6 @@ Coder = Callable[[pa.Array], Coded]
 def coders(types: Callable[[str], pa.DataType], domain: Domain) -> dict[str, Coder]:
     """A coder for each attribute, by the type of its column. Raises DomainError where one does not suit the other."""
     return {attribute.name: _coder(attribute, types(attribute.name)) for attribute in domain.attributes}
-
-
-def code_type(attribute: Attribute) -> np.dtype[Any]:
-    """The smallest type that holds an attribute's codes."""
-    return np.min_scalar_type(attribute.size - 1)
-
-
-def has_units(attribute: Attribute) -> bool:
-    """Whether rows are kept with an amount beside their code. The amount of an Integer is its code."""
-    try:
-        return isinstance(attribute, Bins) and grain_of(attribute) > 0
-    except UnsupportedQuery:
-        return False
-
-
-def most_units(attribute: Attribute) -> int:
-    """The largest amount, in whole grains and without its sign, that one row can add to a sum."""
-    if isinstance(attribute, Integer):
-        return max(abs(attribute.low), abs(attribute.high))
-    assert isinstance(attribute, Bins)
-    grain = grain_of(attribute)
-    return max(-(-abs(edge) // grain) for edge in attribute.edges if edge is not None) + 1
 
 
 def is_categorical(kind: pa.DataType) -> bool:
@@ -134,14 +113,21 @@ def _by_dictionary(plain: Coder) -> Coder:
     """Codes the distinct values, and then the rows by what they point at."""
 
     def code(column: pa.Array) -> Coded:
-        entries = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        spellings, places = distinct_values(column)
         # One more entry, a missing one, for rows that point nowhere.
-        values = pa.concat_arrays([entries.dictionary, pa.nulls(1, entries.dictionary.type)])
-        coded = plain(values)
-        places = entries.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
+        coded = plain(pa.concat_arrays([spellings, pa.nulls(1, spellings.type)]))
         return Coded(coded.codes[places], None if coded.units is None else coded.units[places])
 
     return code
+
+
+def distinct_values(column: pa.Array) -> tuple[pa.Array, Codes]:
+    """The distinct values of a column, and which one each row has; -1, the last, where it has none."""
+    if not pa.types.is_dictionary(column.type):
+        if pa.types.is_decimal(column.type) and column.type.bit_width < 128:  # Arrow makes no dictionary of these
+            column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
+        column = column.dictionary_encode()
+    return column.dictionary, column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
 
 
 def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
@@ -150,8 +136,6 @@ def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
 
     def code(column: pa.Array) -> Coded:
         stored = as_bytes(column) if is_text(kind) else column
-        if pa.types.is_date64(kind):
-            stored = stored.cast(pa.date32(), safe=False)
         found = pc.index_in(stored, value_set=values.cast(stored.type)).fill_null(len(values))
         coded = np.append(codes, outside)[found.to_numpy(zero_copy_only=False)]
         return Coded(np.where(_is_null(column), missing, coded), None)
@@ -223,9 +207,9 @@ def _reader(kind: pa.DataType) -> Callable[[pa.Array], tuple[NDArray[Any], Flags
 
 
 def numbers_in(text: pa.Array) -> pa.Array:
-    """A column of text as the doubles that are written in it, each spelling read once."""
+    """Numbers that a database wrote as text, of any length, as doubles; each spelling is read once."""
     entries = text.dictionary_encode()
-    numbers = pa.array([_parsed(value) for value in as_bytes(entries.dictionary).to_pylist()], pa.float64())
+    numbers = pa.array([float(value) for value in as_bytes(entries.dictionary).to_pylist()], pa.float64())
     return numbers.take(entries.indices)
 
 

@@ -1,9 +1,9 @@
 """CSV files: names from the header, every value as the bytes that are written, and one line is one row.
 
 Whatever is in a line, it is that row and touches no other: fields too few are missing, fields too many are ignored, a
-quote inside a value is part of it, and bytes that are not UTF-8 are a value like any other. Only where a line cannot be
-told from the next (a quote is left open, or a carriage return stands by itself) is the file refused, when it is taken
-in, and the refusal names the line and nothing that is in it.
+quote inside a value is part of it, and bytes that are not UTF-8 are a value like any other. An empty line is no row.
+Only where a line cannot be told from the next (a quote is left open, or a carriage return stands by itself) is the file
+refused, when it is taken in, and the refusal names the line and nothing that is in it.
 """
 
 import csv
@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
 from discreet.errors import TableError
-from discreet.table.files import files_of, stamp_of
+from discreet.table.paths import files_of, stamp_of
 from discreet.table.source import Source, Told, unreadable
 
 HEADER_BYTES = 1 << 20
 BLOCK_BYTES = 1 << 24
+LONGEST_LINE = 1 << 30
+"""A longer line is no row that somebody wrote; Arrow takes less than twice as much."""
 MARK = b"\xef\xbb\xbf"
 QUOTE, NEWLINE, RETURN = b'"\n\r'
 
@@ -60,6 +62,8 @@ def _header(file: str) -> tuple[str, list[str]]:
         header = line.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeDecodeError, EOFError, zlib.error):
         raise refused from None
+    if len(line) == HEADER_BYTES:
+        raise refused
     if "\r" in header:
         raise _lone_return(file, 1)
     separator = max(",;\t|", key=header.count)
@@ -79,32 +83,33 @@ def _rows(
 ) -> Iterator[pa.RecordBatch]:
     places = [names.index(name) for name in wanted]
     for number, file in enumerate(files):
-        size, read = max(1, Path(file).stat().st_size), 0
         try:
+            size, read = max(1, Path(file).stat().st_size), 0
             with _opened(file) as stream:
                 stream.readline()
-                first_line = 2
-                for block in _blocks(stream):
+                for first_line, block in _blocks(stream, file):
                     yield from _parsed(block, file, first_line, separator, names, places)
-                    first_line += block.count(b"\n")
                     read += len(block)
                     told((number + min(1.0, read / size)) / len(files))
-        except (OSError, EOFError, zlib.error):
+        except (OSError, EOFError, zlib.error, pa.ArrowException):
             raise unreadable(file) from None
 
 
-def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a file, many at a time; every block ends with a whole line."""
-    held = b""
+def _blocks(stream: IO[bytes], file: str) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file behind its first one, many at a time, and the number of the first of them."""
+    held, line = b"", 2
     while chunk := stream.read(BLOCK_BYTES):
         end = chunk.rfind(b"\n") + 1
         if end:
-            yield held + chunk[:end]
-            held = chunk[end:]
+            block, held = held + chunk[:end], chunk[end:]
+            yield line, block
+            line += block.count(b"\n")
         else:
             held += chunk
+        if len(held) > LONGEST_LINE:
+            raise TableError(f"{file}: line {line:,} is longer than {LONGEST_LINE:,} bytes; leave it out of the table")
     if held:
-        yield held + b"\n"
+        yield line, held + b"\n"
 
 
 def _parsed(

@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from discreet.errors import TableError
-from discreet.table.files import files_of, kind_of_all, stamp_of
 from discreet.table.literal import quoted, quoted_name
+from discreet.table.paths import files_of, kind_of_all, stamp_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
 from discreet.table.types import CAST
 
@@ -31,7 +31,7 @@ TYPES: dict[str, pa.DataType] = {
     "DATE": pa.date32(),
 }
 """As DuckDB calls them, and as they arrive."""
-AS_TEXT = ("HUGEINT", "UHUGEINT", "UUID", "ENUM(")
+AS_TEXT = ("HUGEINT", "UHUGEINT", "UUID", "ENUM(", '"NULL"')
 """Types whose values have one spelling each, and are read by it."""
 
 

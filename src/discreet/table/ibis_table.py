@@ -1,7 +1,6 @@
 """A table that Python holds as an Ibis expression: of DuckDB, Postgres or Spark."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import duckdb
 import ibis
@@ -24,26 +23,25 @@ def open_ibis(table: ibis.Table) -> Source:
         case "postgres":
             from discreet.table.postgres import relation_of, source_of
 
-            return source_of(relation_of(backend.con, str(ibis.to_sql(table, dialect="postgres"))), FRAME, False)
+            return source_of(relation_of(backend.con, str(ibis.to_sql(table, dialect="postgres"))), FRAME)
         case "pyspark":
             from discreet.table.spark import source_of_frame
 
             select = str(backend.compile(table))
-            return replace(source_of_frame(FRAME, lambda: backend._session.sql(select)), live=None)
+            return source_of_frame(FRAME, lambda: backend._session.sql(select))
     raise TableError(f"Ibis tables of DuckDB, Postgres and Spark are read here, not of {backend.name}")
 
 
 def _of_duckdb(connection: duckdb.DuckDBPyConnection, relation: str) -> Source:
+    """Read on the connection itself: others do not see what is temporary there, such as files that Ibis reads."""
     try:
-        with connection.cursor() as cursor:
-            columns, unread = columns_of(cursor, relation)
+        columns, unread = columns_of(connection, relation)
     except duckdb.Error:
         raise unreadable("the Ibis table") from None
 
     def read(names: Sequence[str], told: Told) -> Iterator[pa.RecordBatch]:
         try:
-            with connection.cursor() as cursor:
-                yield from read_duckdb(cursor, relation, columns, names, told)
+            yield from read_duckdb(connection, relation, columns, names, told)
         except duckdb.Error:
             raise unreadable("the Ibis table") from None
 

@@ -20,16 +20,14 @@ from discreet.errors import DomainError, TableError, UnsupportedQuery
 from discreet.ledger.snapshot import SnapshotId
 from discreet.progress import Progress, silent
 from discreet.query.query import Count, SubsetCount, Sum, answer_shape
-from discreet.table.coding import code_type, coders
+from discreet.table.coding import coders
 from discreet.table.count import HALF, LOW_HALF, Measured, Rows, Total, amounts, attributes_read, cell_of_rows
+from discreet.table.layout import code_type
 from discreet.table.source import Source
 
 Array = NDArray[np.int64]
 Parts = tuple[Array, Array, Array]
 """Cells of an answer, and the high and low halves of what was added up in each."""
-
-COPIES = "copies"
-"""The column that says for how many equal rows a row of a batch stands."""
 
 
 class LiveSource(Protocol):
@@ -41,7 +39,7 @@ class LiveSource(Protocol):
     def parts(self, count: "Counter", names: Sequence[str], key: bytes, digest: str) -> Iterator[list[Parts]]:
         """What `count` makes of the rows, in pieces. Raises TableError where they do not have this digest any more.
 
-        `count` is given batches of some columns that it names, and maybe COPIES; it may run in other processes.
+        `count` is given batches of the columns that it names; it may run in other processes.
         """
 
 
@@ -113,31 +111,39 @@ class Counter:
     types: dict[str, pa.DataType]
     queries: tuple[Measured, ...]
 
-    def __call__(self, batch: pa.RecordBatch) -> list[Parts]:
-        """What the rows of a batch add to each answer."""
-        named = Domain(self.domain.name, tuple(a for a in self.domain.attributes if a.name in self.types))
-        code = coders(self.types.__getitem__, named)
-        coded = {name: code[name](batch.column(name)) for name in named.names}
-        kept = np.logical_and.reduce(
-            [column.codes >= 0 for column in coded.values()] or [np.ones(batch.num_rows, bool)]
-        )
-        copies = batch.column(COPIES).to_numpy() if COPIES in batch.schema.names else np.ones(batch.num_rows, np.int64)
+    def __call__(self, batch: pa.RecordBatch, copies: Array | None = None) -> list[Parts]:
+        """What the rows of a batch add to each answer. A row may stand for several equal ones: `copies` says how many.
+
+        Low halves are below 2^32, so that 2^31 batches can be added up.
+        """
+        read = tuple(attribute for attribute in self.domain.attributes if attribute.name in self.types)
+        code = coders(self.types.__getitem__, Domain(self.domain.name, read))
+        coded = {name: code[name](batch.column(name)) for name in code}
+        everyone = np.ones(batch.num_rows, np.bool_)
+        kept = np.logical_and.reduce([everyone, *(column.codes >= 0 for column in coded.values())])
         codes = {name: column.codes[kept].astype(code_type(self.domain[name])) for name, column in coded.items()}
         units = {name: column.units[kept] for name, column in coded.items() if column.units is not None}
         rows = Rows(self.domain, int(np.count_nonzero(kept)), codes.__getitem__, units.__getitem__)
-        return [self._part(query, rows, copies[kept]) for query in self.queries]
+        weights = np.ones(rows.size, np.int64) if copies is None else copies[kept]
+        return [self._part(query, rows, weights) for query in self.queries]
 
     def _part(self, query: Measured, rows: Rows, copies: Array) -> Parts:
         everyone = slice(0, rows.size)
         cells, places = np.unique(cell_of_rows(query, rows, everyone), return_inverse=True)
-        units = amounts(query, rows, everyone)
-        halves = []
-        for half in (units >> HALF, units & LOW_HALF):
-            total = np.zeros(cells.size, np.int64)
-            np.add.at(total, places, half * copies)
-            halves.append(total)
+        high, low = _times(amounts(query, rows, everyone), copies)
+        added = [np.zeros(cells.size, np.int64) for _ in range(2)]
+        for total, half in zip(added, (high, low), strict=True):
+            np.add.at(total, places, half)
         inside = cells < prod(answer_shape(query, self.domain))
-        return cells[inside], halves[0][inside], halves[1][inside]
+        return cells[inside], (added[0] + (added[1] >> HALF))[inside], (added[1] & LOW_HALF)[inside]
+
+
+def _times(units: Array, copies: Array) -> tuple[Array, Array]:
+    """units · copies in two halves, for amounts up to 2^53 of up to 2^41 rows; what is carried goes to the high one."""
+    low = (units & LOW_HALF) * (copies & (LOW_HALF >> 1))
+    middle = (units & LOW_HALF) * (copies >> (HALF - 1))
+    high = (units >> HALF) * copies + (middle >> 1) + (low >> HALF)
+    return high, (low & LOW_HALF) + ((middle & 1) << (HALF - 1))
 
 
 def changed() -> TableError:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from discreet.errors import TableError
 from discreet.ledger.postgres_uri import is_postgres
-from discreet.table.files import files_of, kind_of_all, open_parquet
+from discreet.table.parquet import open_parquet
+from discreet.table.paths import files_of, kind_of_all
 from discreet.table.source import FRAME, Source
 
 
@@ -54,6 +55,8 @@ def _open_location(uri: str) -> Source:
         from discreet.table.spark import open_spark
 
         return open_spark(uri)
+    if uri == FRAME:
+        raise TableError("the table was held by Python, as a data frame say; hand it over again: vault.refresh(table)")
     scheme, found, _ = uri.partition("://")
     if found:
         raise TableError(f"{scheme} tables are not supported; use postgres, spark, or a Parquet, CSV or DuckDB file")

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 SESSION = (
     "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-    # A value's text must not depend on who asks.
+    # A value's text must not depend on who asks, nor a name's on what the database takes its bytes for.
+    "SET client_encoding = 'UTF8'",
     "SET TIME ZONE 'UTC'",
     "SET datestyle = ISO",
     "SET extra_float_digits = 1",
@@ -35,12 +36,14 @@ DAYS = (
 """Days since 1970. Without a day of its own, eternity is the last one that a number of 32 bits has."""
 TEXT = 'CAST({0} AS TEXT) COLLATE "C"'
 WHOLE = "CAST({0} AS BIGINT)"
+DOUBLE = 'CAST(CAST({0} AS DOUBLE PRECISION) AS TEXT) COLLATE "C"'
+"""Exact, also of a number of 32 bits: its own shortest text would be another double."""
 TYPES: dict[str, tuple[str, pa.DataType]] = {
     "smallint": (WHOLE, pa.int64()),
     "integer": (WHOLE, pa.int64()),
     "bigint": (WHOLE, pa.int64()),
-    "real": (TEXT, pa.float64()),
-    "double precision": (TEXT, pa.float64()),
+    "real": (DOUBLE, pa.float64()),
+    "double precision": (DOUBLE, pa.float64()),
     "numeric": (TEXT, pa.float64()),
     "text": (TEXT, pa.string()),
     "character varying": (TEXT, pa.string()),
@@ -87,7 +90,7 @@ class Relation:
                     session.execute(statement.encode())
                 session.execute(b"BEGIN")
                 yield session
-        except psycopg.Error:
+        except (psycopg.Error, UnicodeDecodeError):
             raise unreadable(f"the table at {self.where}") from None
 
     def columns(self) -> tuple[dict[str, Column], dict[str, str]]:
@@ -122,16 +125,16 @@ def open_postgres(uri: str) -> Source:
     place = parse_place(uri)
     _require_driver()
     somewhere = Relation({"connect_timeout": CONNECT_SECONDS, **place.parameters}, place.where, "pg_class")
-    schema, kind = _find(somewhere, place)
-    relation = Relation(somewhere.parameters, place.where, f"{quoted_name(schema)}.{quoted_name(place.table)}")
-    return source_of(relation, place.location, is_plain=kind == "r")
+    found = _find(somewhere, place)
+    relation = Relation(somewhere.parameters, place.where, f"{quoted_name(found.schema)}.{quoted_name(place.table)}")
+    return source_of(relation, place.location, found.is_plain, found.can_be_live)
 
 
-def source_of(relation: Relation, location: str, is_plain: bool) -> Source:
-    """A relation as a source. A plain table can be read live: whether it changed can be told."""
+def source_of(relation: Relation, location: str, is_plain: bool = False, can_be_live: bool = False) -> Source:
+    """A relation as a source. Only of a plain table can it be told whether it was written to."""
     columns, unread = relation.columns()
     live = None
-    if is_plain:
+    if is_plain and can_be_live:
         from discreet.table.postgres_live import LivePostgres
 
         live = LivePostgres(relation, columns)
@@ -174,7 +177,7 @@ def copied(session: "psycopg.Connection", sql: str, columns: Sequence[Column]) -
                     held.clear()
             if held:
                 yield _batch(bytes(held), names, columns)
-    except psycopg.Error:
+    except (psycopg.Error, pa.ArrowException):
         raise unreadable("the table") from None
 
 
@@ -241,19 +244,31 @@ def _unreachable(where: str, connection: Any) -> TableError:
     return TableError(f"{where} cannot be reached; is the server running, and are host, database and user right?")
 
 
-def _find(somewhere: Relation, place: PostgresPlace) -> tuple[str, str]:
-    """The schema and the kind of the table: r is a plain one."""
+@dataclass(frozen=True)
+class Found:
+    """A table in the catalogue."""
+
+    schema: str
+    is_plain: bool
+    """It has rows of its own and nobody else's: no view, partitions, heirs or rules about who sees which row."""
+    can_be_live: bool
+    """No crash empties it, and every text has bytes that arrive as they are, or as UTF-8."""
+
+
+def _find(somewhere: Relation, place: PostgresPlace) -> Found:
     wanted = f"= {quoted(place.schema)}" if place.schema else "= ANY (current_schemas(false))"
     with somewhere.session() as session:
         found = session.execute(
-            "SELECT n.nspname::text, c.relkind::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "SELECT n.nspname::text, c.relkind = 'r' AND NOT c.relhassubclass AND NOT c.relrowsecurity, "
+            "c.relpersistence = 'p' AND getdatabaseencoding() IN ('UTF8', 'SQL_ASCII') "
+            "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relname = {quoted(place.table)} AND n.nspname {wanted} "
             "AND c.relkind IN ('r', 'v', 'm', 'p', 'f') "
             "ORDER BY array_position(current_schemas(false), n.nspname)".encode()
         ).fetchall()
     if not found:
         raise TableError(f"{place.where} has no table {place.full_name} that you may see; name another, or its schema")
-    return str(found[0][0]), str(found[0][1])
+    return Found(*found[0])
 
 
 def _stamp(relation: Relation) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from discreet.table.live import COPIES, Counter, Parts, changed
+from discreet.table.live import Counter, Parts, changed
 from discreet.table.postgres import Column, Relation, copied, selected
 
 if TYPE_CHECKING:
@@ -34,16 +34,22 @@ class LivePostgres:
             if self._digest(session, names, key) != digest:
                 raise changed()
             read = [self.columns[name] for name in count.types]
-            groups = ", ".join(f"c{place}" for place in range(len(read)))
+            # By place: a name would be that of a column of the table, if there is one.
+            groups = ", ".join(str(place) for place, _ in enumerate(read, start=1))
             by = f" GROUP BY {groups}" if read else ""
-            copies = Column(COPIES, "COUNT(*)", pa.int64())
+            copies = Column("", "COUNT(*)", pa.int64())
             sql = f"SELECT {selected([*read, copies])} FROM {self.relation.text} AS everyone{by}"
             for batch in copied(session, sql, [*read, copies]):
-                yield count(batch)
+                last = batch.num_columns - 1
+                yield count(batch.remove_column(last), batch.column(last).to_numpy())
 
     def _digest(self, session: "psycopg.Connection", names: Sequence[str], key: bytes) -> str:
         """Adds up 64 bits of each row, seeded by the key, which tells tables apart that differ by accident (2^-62)."""
-        [[moment]] = session.execute(b"SELECT pg_current_snapshot()::text").fetchall()
+        # Held until the end: what empties or rewrites a table shows in every snapshot, also in those from before.
+        session.execute(f"LOCK TABLE {self.relation.text} IN ACCESS SHARE MODE".encode())
+        [[moment]] = session.execute(
+            b"SELECT concat(pg_current_snapshot(), ' ', pg_postmaster_start_time())"
+        ).fetchall()
         if self._seen.get(tuple(names), ("", ""))[0] == moment:
             return self._seen[tuple(names)][1]
         seed = int.from_bytes(hashlib.blake2b(b"rows", key=key, digest_size=7).digest(), "big")

@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import TableError, VaultError
+from discreet.native import kernel
 from discreet.query.subset import Everyone, Listed, Seeded, Subset
 from discreet.table.open import open_source
 from discreet.table.source import Source, nobody
@@ -96,7 +96,7 @@ class Roster:
                 return int(np.count_nonzero(vector[places // BITS] >> (places % BITS).astype(np.uint64) & np.uint64(1)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mixed(word: np.uint64) -> np.uint64:
     """A bijection of 64 bits after which no bit remembers another. [Steele, Lea, Flood 2014: SplitMix64]"""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -104,7 +104,7 @@ def _mixed(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_seeded(keys: Words, bits: Words, seed: np.uint64, threshold: np.uint64) -> int:
     """The set bits of people whose key, mixed with the seed, falls below the threshold."""
     count = 0

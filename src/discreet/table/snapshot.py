@@ -24,27 +24,14 @@ from discreet.domain.domain import Domain
 from discreet.errors import EngineError, TableError
 from discreet.ledger.snapshot import SnapshotId
 from discreet.query.query import Count, SubsetCount, Sum
-from discreet.table.coding import has_units
 from discreet.table.count import Rows, attributes_read, count
+from discreet.table.layout import MANIFEST, PLACE, codes_file, has_units, units_file
 
 if TYPE_CHECKING:
     from discreet.table.roster import Roster
     from discreet.table.roster_bits import RosterBits
 
-MANIFEST = "manifest.json"
-FORMAT = 1
-PERSON, PEOPLE, PLACE = "person", "people", "place"
-"""Further columns: the number of each row's person, each person's key, and each row's place on a roster."""
-
 Array = NDArray[np.int64]
-
-
-def codes_file(axis: int) -> str:
-    return f"codes-{axis}"
-
-
-def units_file(axis: int) -> str:
-    return f"units-{axis}"
 
 
 @dataclass
@@ -133,8 +120,8 @@ def open_snapshot(
         text = (folder / MANIFEST).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise TableError(
-            f"the snapshot {folder} is not there; restore it from a backup, or take a new one with `discreet refresh`, "
-            "which keeps all spending"
+            f"the snapshot {folder} is not there; copy it from the host that took it, restore it from a backup, or "
+            "take a new one with `discreet refresh`, which keeps all spending"
         ) from None
     if snapshot_digest(key, id.number, text) != id.digest:
         raise _touched(folder)

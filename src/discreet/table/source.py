@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from discreet.errors import DomainError, TableError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from discreet.table.live import LiveSource
 
 FRAME = "memory:"
@@ -29,9 +29,9 @@ class Source:
     """An opened table, before any row of it is read."""
 
     location: str
-    columns: Mapping[str, pa.DataType]
+    columns: "Mapping[str, pa.DataType]"
     """The columns that can be read, and their types."""
-    read: Callable[[Sequence[str], Told], Iterator[pa.RecordBatch]]
+    read: "Callable[[Sequence[str], Told], Iterator[pa.RecordBatch]]"
     """The values of some columns, all rows, in one consistent reading. Raises TableError where it fails half-way."""
     stamp: Callable[[], Any] = lambda: None
     """What can be looked at to tell that the table was written to: JSON, or None where nothing can."""
@@ -40,7 +40,7 @@ class Source:
     live: "LiveSource | None" = None
     """Reads the rows where they are, each time; None where the source cannot tell when they change."""
 
-    def require(self, name: str) -> pa.DataType:
+    def require(self, name: str) -> "pa.DataType":
         """The type of a column. Raises DomainError where there is none, or none that is read."""
         if name in self.unread:
             raise DomainError(f"column {name!r} is {self.unread[name]}")

@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import re
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.errors import DiscreetError, TableError
-from discreet.table.files import files_of
 from discreet.table.live import Counter, Parts, changed
+from discreet.table.paths import files_of
 from discreet.table.source import Source, Told
 from discreet.table.types import CAST
 
@@ -50,8 +52,9 @@ def open_spark(uri: str) -> Source:
     return _open_parquet(uri) if uri.startswith(PARQUET) else _open_catalogue(uri)
 
 
-def source_of_frame(location: str, fresh: "Callable[[], DataFrame]") -> Source:
-    """What a Spark frame holds. A fresh one lists its files anew."""
+def source_of_frame(location: str, fresh: "Callable[[], DataFrame]", is_plain: bool = False) -> Source:
+    """What a Spark frame holds. A fresh one lists its files anew; those of a plain table say when it changes."""
+    _use_own_python()
     frame = fresh()
     columns: dict[str, pa.DataType] = {}
     unread: dict[str, str] = {}
@@ -65,25 +68,43 @@ def source_of_frame(location: str, fresh: "Callable[[], DataFrame]") -> Source:
 
     def read(names: Sequence[str], _told: Told) -> Iterator[pa.RecordBatch]:
         with _in_words_of("the table cannot be read; is it still there, and have you the right to read it?"):
-            packed = _selected(frame, names).mapInArrow(_packed, "batch binary")
+            packed = _selected(frame, names).mapInArrow(_packing(), "batch binary")
             for row in packed.toLocalIterator(prefetchPartitions=True):
                 with pa.ipc.open_stream(bytes(row[0])) as stream:
-                    yield from stream
+                    yield from (batch.rename_columns(list(names)) for batch in stream)
 
-    return Source(location, columns, read, unread=unread, live=LiveSpark(fresh))
+    return Source(location, columns, read, unread=unread, live=LiveSpark(fresh) if is_plain else None)
 
 
 def _selected(frame: "DataFrame", names: Sequence[str]) -> "DataFrame":
-    return frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
+    """Some columns, by number: what Spark hands to its workers may have no dots and backticks in its names."""
+    chosen = frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
+    return chosen.toDF(*(f"c{place}" for place, _ in enumerate(names)))
 
 
-def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A batch of rows as one value: the driver takes them over one by one, and no row becomes a Python object."""
-    for batch in batches:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch)
-        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["batch"])
+def _packing() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Makes one value of a batch of rows: the driver takes them over one by one, and no row becomes a Python object.
+
+    A function inside a function is sent to the workers as it is: there, nothing of ours need be installed.
+    """
+
+    def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["batch"])
+
+    return packed
+
+
+def _use_own_python() -> None:
+    """Workers on this machine run the Python of this process, which has what they need, unless somebody chose one."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is not None and str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
 
 
 @dataclass
@@ -103,7 +124,7 @@ class LiveSpark:
     def parts(self, count: Counter, names: Sequence[str], key: bytes, digest: str) -> Iterator[list[Parts]]:
         with _in_words_of("the table cannot be read; is it still there, and have you the right to read it?"):
             read = list(count.types) or list(names[:1])
-            pieces = _selected(self.fresh(), read).mapInArrow(_Counting(count), PIECE)
+            pieces = _selected(self.fresh(), read).mapInArrow(_Counting(count, read), PIECE)
             added = pieces.groupBy("query", "cell").agg({"high": "sum", "low": "sum"}).toArrow()
             columns = {name: added.column(name).to_numpy().astype(np.int64) for name in added.column_names}
         if self.digest(names, key) != digest:
@@ -118,10 +139,11 @@ class _Counting:
     """What a worker of Spark does with the rows of its partition."""
 
     count: Counter
+    names: list[str]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for place, (cells, high, low) in enumerate(self.count(batch)):
+            for place, (cells, high, low) in enumerate(self.count(batch.rename_columns(self.names))):
                 query = np.full(cells.size, place, np.int32)
                 yield pa.RecordBatch.from_arrays(
                     list(map(pa.array, (query, cells, high, low))), ["query", "cell", "high", "low"]
@@ -135,12 +157,13 @@ def _open_parquet(uri: str) -> Source:
     session = _connect(None)
 
     def fresh() -> "DataFrame":
-        files = [path] if _is_remote(path) else files_of(path)
+        # Spark would expand a name that looks like a pattern.
+        files = [path] if _is_remote(path) else [re.sub(r"([\\[\]{}*?])", r"\\\1", file) for file in files_of(path)]
         with _in_words_of(f"{path} cannot be read as Parquet; is it there, and whole?"):
             read: DataFrame = session.read.parquet(*files)
             return read
 
-    return source_of_frame(locate_spark(uri), fresh)
+    return source_of_frame(locate_spark(uri), fresh, is_plain=True)
 
 
 def _open_catalogue(uri: str) -> Source:
@@ -153,14 +176,17 @@ def _open_catalogue(uri: str) -> Source:
         raise TableError(f"a table in Spark is {FORM}")
     session = _connect(f"{CLUSTER}{parts.netloc}")
     name = options["table"]
+    missing = f"Spark's catalogue has no table {name} that can be read; name another, or DATABASE.TABLE"
 
     def fresh() -> "DataFrame":
-        with _in_words_of(f"Spark's catalogue has no table {name} that can be read; name another, or DATABASE.TABLE"):
+        with _in_words_of(missing):
             session.catalog.refreshTable(name)
             read: DataFrame = session.table(name)
             return read
 
-    return source_of_frame(uri, fresh)
+    with _in_words_of(missing):
+        is_plain = session.catalog.getTable(name).tableType in ("MANAGED", "EXTERNAL")
+    return source_of_frame(uri, fresh, is_plain)
 
 
 def _is_remote(path: str) -> bool:

@@ -15,11 +15,24 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.errors import TableError
 from discreet.noise.bits import Bits
+from discreet.private import private_file, private_folder
 from discreet.progress import Progress, silent
-from discreet.table.coding import Coded, code_type, coders, has_units
+from discreet.table.coding import Coded, coders, distinct_values
 from discreet.table.count import MOST_ROWS
+from discreet.table.layout import (
+    FORMAT,
+    MANIFEST,
+    PEOPLE,
+    PERSON,
+    PLACE,
+    code_type,
+    codes_file,
+    has_units,
+    unit_type,
+    units_file,
+)
 from discreet.table.roster import Roster, canonical_id, key_of
-from discreet.table.snapshot import FORMAT, MANIFEST, PEOPLE, PERSON, PLACE, codes_file, column_digest, units_file
+from discreet.table.snapshot import column_digest
 from discreet.table.source import Source
 from discreet.table.unit import Keys, Unit, id_texts, kept_rows, person_keys, require_id
 
@@ -41,7 +54,7 @@ def take_snapshot(
     end, or has rows without an id that the domain refuses: both are for the custodian, and quote no value.
     """
     taking = _Taking(source, domain, unit, roster, key, folder, progress)
-    folder.mkdir(mode=0o700)
+    private_folder(folder)
     stamp = source.stamp()
     columns = taking.columns()
     nonce = Bits().words(2).tobytes().hex()  # two that are taken of one table are still two
@@ -69,7 +82,7 @@ class _Taking:
     def columns(self) -> dict[str, Any]:
         """Write every column; its type and digest by its name."""
         types = {codes_file(axis): code_type(a) for axis, a in enumerate(self.domain.attributes)}
-        types |= {units_file(axis): np.dtype(np.int64) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
+        types |= {units_file(axis): unit_type(a) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
         if self.unit is None:
             with _Columns(self.folder, types, self.key) as written:
                 for batch in self._coded():
@@ -98,6 +111,7 @@ class _Taking:
                 if self.rows >= MOST_ROWS:
                     raise TableError(f"the table has {MOST_ROWS:,} rows or more; read it where it is, with --live")
                 yield self._arrays(coded, kept)
+        self.progress(READING, 1.0)
 
     def _arrays(self, coded: dict[str, Coded], kept: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         everyone = bool(kept.all())
@@ -110,11 +124,10 @@ class _Taking:
 
     def _identified(self, ids: pa.Array, kept: NDArray[np.bool_], unit: Unit) -> NDArray[np.bool_]:
         """Which rows are somebody's; the keys of those, and of `kept`, are remembered."""
-        entries = ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
-        texts = id_texts(entries.dictionary)
+        distinct, places = distinct_values(ids)
+        texts = id_texts(distinct)
         if self.roster is not None:
             texts = [text and canonical_id(text) for text in texts]
-        places = entries.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         missing = (places < 0) | np.array([*(text is None for text in texts), True])[places]
         if unit.null_ids == "refuse" and missing.any():
             raise TableError(
@@ -183,7 +196,7 @@ class _Columns:
 
 
 def _new_file(path: Path) -> IO[bytes]:
-    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))
+    return os.fdopen(private_file(path, os.O_WRONLY | os.O_EXCL), "wb")
 
 
 def _sync(file: IO[bytes]) -> None:

@@ -11,10 +11,10 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.cores import on_all_cores
+from discreet.native import kernel
 
 BLOCK_ROWS = 1 << 15
 DEALT = 64
@@ -86,7 +86,7 @@ def _count_block(block: Codes, work: Work, counts: Array) -> None:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count(codes: Codes, work: Work, first: int, last: int, counts: Array) -> None:
     """Count a block of rows for the stems first … last-1."""
     rows = codes.shape[1]

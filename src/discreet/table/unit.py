@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import NullIds
 from discreet.errors import DomainError
-from discreet.table.coding import as_bytes, is_text, type_in_words
+from discreet.table.coding import as_bytes, is_text, stored_type, type_in_words
 
 Keys = NDArray[np.uint64]
 """A keyed 64-bit hash of an id. Two of n people share one with a chance of n² / 2^65, and are bounded as one then."""
@@ -66,6 +66,7 @@ def unit_on_roster(id_column: str | None, max_rows: int | None, null_ids: NullId
 
 def require_id(name: str, kind: pa.DataType) -> None:
     """Raise unless a column of ids has a type with one spelling for each value."""
+    kind = stored_type(kind)
     if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
         raise DomainError(f"column {name!r} is {type_in_words(kind)}; an id is text, a whole number or a UUID")
 

@@ -61,4 +61,5 @@ class Buckets(Held):
         ).of(self.domain, unit and unit["id"])
         gate = RowGate(self._own, self.ledger, self.gate.bits)
         text = self.ledger.header["domain"]
-        return publish_buckets(request, self.domain, text, gate.publish, self.gate.bits, Path(out), progress)
+        ways = gate.publish, self.ledger.f_privacy
+        return publish_buckets(request, self.domain, text, *ways, Path(out), progress)

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import Number
+from discreet.exact import Number
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Cuboids, Label, Lattice
 from discreet.verbs.facts import Facts
+from discreet.verbs.public import PublicFacts
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Counts, Cube, Norm
@@ -20,7 +21,7 @@ class Cubes(Facts):
     """A cube may agree with what is public anyway."""
 
     def plan_cube(
-        self,
+        self: PublicFacts,
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
@@ -69,20 +70,9 @@ class Cubes(Facts):
             objective=objective,
             weights=weights,
             bound=bound,
-            expected=expected if estimate is None else self._mean_squares(estimate, expected, lattice, cuboids),
+            expected=expected if estimate is None else _mean_squares(estimate, expected, lattice, cuboids),
         )
         return replace(plan, known=tuple(known.items()))
-
-    def _mean_squares(
-        self, estimate: "Cube | str | Path", expected: object, lattice: Lattice, cuboids: Cuboids
-    ) -> dict[tuple[Label, ...] | str, float]:
-        from discreet.cube.cube import Cube
-        from discreet.cube.relative import mean_squares
-
-        if expected:
-            raise UnsupportedQuery("expected variances are given, or estimated from a cube; not both")
-        cube = estimate if isinstance(estimate, Cube) else Cube.load(estimate)
-        return mean_squares(cube, lattice, lattice.choose(cuboids))
 
     def publish_cube(
         self,
@@ -122,6 +112,18 @@ class Cubes(Facts):
         require_shape(plan, norm, counts, consistent)
         known = known_tables(plan, self._all_facts())
         note_plan(plan, self.domain, self.ledger)
-        measure = self.gate.measure
+        measure = self._measure_alone
         cube = publish_cube(plan, self.domain, measure, consistent=consistent, known=known, progress=progress)
         return cube.reshaped(norm=norm, counts=counts)
+
+
+def _mean_squares(
+    estimate: "Cube | str | Path", expected: object, lattice: Lattice, cuboids: Cuboids
+) -> dict[tuple[Label, ...] | str, float]:
+    from discreet.cube.cube import Cube
+    from discreet.cube.relative import mean_squares
+
+    if expected:
+        raise UnsupportedQuery("expected variances are given, or estimated from a cube; not both")
+    cube = estimate if isinstance(estimate, Cube) else Cube.load(estimate)
+    return mean_squares(cube, lattice, lattice.choose(cuboids))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.verbs.held import Held
+from discreet.verbs.public import Public, PublicFacts
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -35,7 +36,7 @@ class Facts(Held):
 
         self._require_amounts()
         fact = fact_given(sql, value, cuboid, values, self.domain)
-        now, since = self.ledger.over
+        now, since, _ = self.ledger.reach
         released = (
             self.gate.recall(charge, record)
             for charge, record in self.ledger.answered(since)
@@ -43,20 +44,20 @@ class Facts(Held):
         )
         return add_fact(fact, self.ledger, self.domain, self.gate.archive, released)
 
-    def facts(self) -> "tuple[Fact, ...]":
+    def facts(self: PublicFacts) -> "tuple[Fact, ...]":
         """The facts about the table as it is now. Public, and free."""
         now = self.ledger.refreshed
         return tuple(fact for fact in self._all_facts() if fact.table == now)
 
-    def _all_facts(self) -> "tuple[Fact, ...]":
+    def _all_facts(self: Public) -> "tuple[Fact, ...]":
         if not self.ledger.facts:
             return ()
         from discreet.facts.account import facts_of
 
-        return facts_of(self.ledger, self.domain, self.gate.archive)
+        return facts_of(self.ledger, self.domain, self._archive)
 
-    def list_facts(self) -> "FactsReport":
+    def list_facts(self: Public) -> "FactsReport":
         """Every fact, those about earlier tables too, with what it does to privacy by itself, and all together."""
         from discreet.facts.account import report_facts
 
-        return report_facts(self.ledger, self.domain, self.gate.archive)
+        return report_facts(self.ledger, self.domain, self._archive)

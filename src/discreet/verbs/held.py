@@ -1,15 +1,20 @@
 """What every verb of a vault works with."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.answer.policy import Policy
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery, VaultError
+from discreet.ledger.asker import Asker
 from discreet.ledger.budget import SUBSETS_ONLY, QueryBudget
-from discreet.ledger.ledger import Charge, Ledger
+from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.query.plan import Plan
+from discreet.release.archive import Archive
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
+from discreet.release.release import Release
 
 
 @dataclass
@@ -29,6 +34,23 @@ class Held:
         if found is None:
             raise VaultError(f"there is no charge {number}; see `discreet ledger show {self.path}`")
         return found
+
+    @property
+    def _asker(self) -> Asker | None:
+        return self.gate.asker
+
+    @property
+    def _archive(self) -> Archive:
+        return self.gate.archive
+
+    @property
+    def _recall(self) -> Callable[[Charge, Record], Release]:
+        return self.gate.recall
+
+    def _measure_alone(self, plan: Plan) -> Release:
+        """Measure a plan. Whoever asks meanwhile for a number of it waits for it, and is not charged."""
+        with self.gate.underway.alone(plan.condensed()):
+            return self.gate.measure(plan)
 
     def _require_amounts(self) -> None:
         """Refuse what a SuLQ database does not do."""

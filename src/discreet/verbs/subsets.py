@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from discreet.answer.subsets import SubsetAnswer, ask_subsets
 from discreet.errors import PartyError
 from discreet.ledger.budget import QueryBudget, no_subsets
 from discreet.query.subset import subset_of
+from discreet.release.purchase import Purchase
 from discreet.verbs.held import Held
 
 if TYPE_CHECKING:
+    from discreet.answer.subsets import SubsetAnswer
     from discreet.mining.party import Party
     from discreet.mining.statistics import Statistics, StatisticsPlan
 
@@ -17,21 +18,24 @@ if TYPE_CHECKING:
 class Subsets(Held):
     """Each count over a subset is one of T."""
 
-    def ask_subset(self, subset: object, predicate: str) -> SubsetAnswer:
+    def ask_subset(self, subset: object, predicate: str) -> "SubsetAnswer":
         """How many people of a subset of the roster meet a predicate, with noise: one of the vault's T queries.
 
         A subset is a pair (seed, rate), a list of record ids, or "everyone"; a predicate is as after WHERE.
         """
         return self.ask_subsets([subset], predicate)
 
-    def ask_subsets(self, subsets: Sequence[object], predicate: str) -> SubsetAnswer:
+    def ask_subsets(self, subsets: Sequence[object], predicate: str) -> "SubsetAnswer":
         """The same for many subsets in one charge: as many queries as subsets, or none where so many are not left."""
+        from discreet.answer.subsets import ask_subsets
+
         named, budget = [subset_of(subset) for subset in subsets], self.ledger.budget
         roster = self._own.roster
         if not isinstance(budget, QueryBudget) or roster is None:
             raise no_subsets(budget)
         count = roster().count
-        return ask_subsets(named, predicate, self.domain, self.ledger, budget.law, self.gate.measure, count)
+        purchase = Purchase(self.gate, self.policy.limits)
+        return ask_subsets(named, predicate, self.domain, self.ledger, budget.law, purchase, count)
 
     def party(self) -> "Party":
         """This vault as a party of a mining task: what `discreet serve` shows of it, without the server."""

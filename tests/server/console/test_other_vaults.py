@@ -26,8 +26,8 @@ def test_a_database_of_subset_counts_shows_its_budget_and_its_ledger(make_vault)
     ]
     assert "counts over subsets of its roster, 49 more" in client.get("/").text
     assert "smoker" in client.get("/ledger").text
-    assert client.get("/releases/2").status_code == 200
-    assert client.get("/plan").status_code < 500
+    assert "smoker" in client.get("/releases/2").text
+    assert "make another vault with --epsilon" in client.get("/plan").text
 
 
 def test_a_quota_that_is_spent_is_said_in_the_answer(vault_of_people):
@@ -47,7 +47,7 @@ def test_a_damaged_list_of_users_is_said_and_the_service_goes_on(vault_of_people
     assert client.get("/budget").status_code == 503
     assert client.post("/login", data={"token": "0" * 64}, headers=HERE).status_code == 503
     users.write_text(kept)
-    assert client.get("/budget").status_code == 200
+    assert "<h1>Budget" in client.get("/budget").text
 
 
 def test_the_list_of_releases_says_who_asked(vault_of_people):

@@ -7,11 +7,11 @@ All the greedy planners are set covers: a set is a source C' with a first part o
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.cube.planners.task import Task
 from discreet.errors import UnsupportedQuery
+from discreet.native import kernel
 
 MAX_PAIRS = 2**24
 """Pairs of a source and a cuboid that it computes: 3^d for a whole lattice, 200 MB at this limit."""
@@ -87,7 +87,7 @@ def greedy_cover(
     return list(zip(coverage.sources[rows].tolist(), positions.tolist(), strict=True))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _greedy_cover(
     starts: NDArray[np.int64],
     cuboids: NDArray[np.int32],
@@ -123,7 +123,7 @@ def _greedy_cover(
     return rows[:count], positions[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place_of_largest(values: NDArray[np.float64], last: bool) -> int:
     """The first or the last place of the largest value."""
     place = 0
@@ -133,7 +133,7 @@ def _place_of_largest(values: NDArray[np.float64], last: bool) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_set(
     starts: NDArray[np.int64],
     cuboids: NDArray[np.int32],

@@ -7,12 +7,12 @@ between them; this is the same method beside the function that it descends.
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.cores import on_all_cores
 from discreet.cube.kronecker import Masks
 from discreet.cube.planners.landscape import Landscape, Terrain, evaluate
+from discreet.native import kernel
 
 Points = NDArray[np.float64]
 """Shape (points, 2^d): rows of logits."""
@@ -77,7 +77,7 @@ def descend_along(
     return point
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _descend(terrain: Terrain, r: float, point: Masks, steps: int, tolerance: float) -> float:
     """Move a point downhill, in place, and return its value."""
     moves, turns, inverses = np.empty((MEMORY, point.size)), np.empty((MEMORY, point.size)), np.zeros(MEMORY)
@@ -110,7 +110,7 @@ def _descend(terrain: Terrain, r: float, point: Masks, steps: int, tolerance: fl
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _point_downhill(
     gradient: Masks, moves: Points, turns: Points, inverses: Masks, kept: int, direction: Masks
 ) -> None:
@@ -134,7 +134,7 @@ def _point_downhill(
     _scale(direction, -min(1.0, LONGEST_STEP / max(longest, 1e-300)))
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def _dot(left: Masks, right: Masks) -> float:
     total = 0.0
     for k in range(left.size):
@@ -142,13 +142,13 @@ def _dot(left: Masks, right: Masks) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(target: Masks, factor: float, values: Masks) -> None:
     for k in range(target.size):
         target[k] += factor * values[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scale(values: Masks, factor: float) -> None:
     for k in range(values.size):
         values[k] *= factor

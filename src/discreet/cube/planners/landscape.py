@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from discreet.cube.kronecker import Masks, Matrices, residual_matrices, sweep, variance_matrices
 from discreet.cube.plan import Objective
 from discreet.cube.planners.task import Task
+from discreet.native import kernel
 
 EXPONENTS: dict[Objective, float | None] = {"max": None, "most": None, "mean": 1.0, "weighted": 1.0, "mean-std": 0.5}
 """The exponent r of each objective; None for the largest variance, the limit of growing r."""
@@ -77,7 +77,7 @@ class Landscape:
         return float(evaluate(self.terrain_at(r), r, logits, np.empty_like(logits)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def evaluate(terrain: Terrain, r: float, logits: Masks, gradient: Masks) -> float:
     """log f at a point; fills in its gradient."""
     masks, power = logits.size, terrain.noise_power
@@ -102,7 +102,7 @@ def evaluate(terrain: Terrain, r: float, logits: Masks, gradient: Masks) -> floa
     return float(value + power * np.log(total))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _terms(log_weights: Masks, r: float, variances: Masks, terms: Masks) -> tuple[float, float]:
     """The power mean's logarithm; its terms over the variances, all times one number, and that number."""
     largest = -np.inf

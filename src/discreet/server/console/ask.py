@@ -106,7 +106,7 @@ def _told(visit: Visit) -> dict[str, Any]:
     sql = ""
     try:
         sql = question(visit)
-        told = visit.desk.seen_by(visit.user).explain(sql, **_wish(visit)) if sql else None
+        told = visit.desk.explain(visit.user, sql, _wish(visit)) if sql else None
         return {"sql": sql, "forecast": None if told is None else _forecast(told), "mistake": None}
     except DiscreetError as error:
         return {"sql": sql or visit.first("sql"), "forecast": None, "mistake": visit.public(error)}

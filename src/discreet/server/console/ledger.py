@@ -53,6 +53,8 @@ def show_release(visit: Visit) -> Response:
     text = visit.request.path_params["charge"]
     if not text.isascii() or not text.isdigit() or len(text) > 12:
         raise NotFound("a release goes by the number of its charge")
+    if visit.vault.ledger.recorded(int(text)) is None:
+        raise NotFound(f"there is no release {text}, or not yet")
     release = visit.vault.release(int(text))
     texts = visit.vault.plan_text(release.plan)
     return visit.page(

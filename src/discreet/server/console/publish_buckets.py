@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 from discreet.domain.domain import Domain
 from discreet.errors import DiscreetError, InvalidLimits
 from discreet.microdata.outlook import Outlook, outlook
-from discreet.release.rows import publications
 from discreet.server.auth import require_custodian
 from discreet.server.console.page import with_headers
 from discreet.server.console.visit import Visit
@@ -88,7 +87,7 @@ def _page(visit: Visit, refusal: str | None = None) -> Response:
         max_size=visit.number("max_size", 50, 10_000),
         sizes=visit.first("sizes"),
         ticked={name for name in ("similar", "nulls", "again") if visit.first(name)},
-        before=len(publications(visit.vault.ledger)),
+        before=len(visit.vault.ledger.publications),
         refusal=refusal,
         name_given=visit.first("as"),
         outlook=found,

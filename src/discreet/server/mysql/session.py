@@ -175,8 +175,8 @@ class MySession(BaseSession):  # type: ignore[misc]
         return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals))
 
     async def _explained(self, text: str, user: User) -> Shown:
-        wish, vault = wish_of(self.variables), self.desk.seen_by(user)
-        return explained(await anyio.to_thread.run_sync(partial(vault.explain, text, **wish)))
+        wish = wish_of(self.variables)
+        return explained(await anyio.to_thread.run_sync(partial(self.desk.explain, user, text, wish)))
 
 
 def _after_first(statement: Statement) -> str:

@@ -43,7 +43,7 @@ def routes(desk: FrontDesk) -> APIRouter:
     @router.post("/explain", response_model=schema.Explanation)
     def explain(asked: schema.Question, user: Annotated[User, Depends(user_of)]) -> Told:
         """What an answer would be made from, cost and be worth. Spends nothing."""
-        return Told(desk.seen_by(user).explain(asked.sql, **asked.wish()))
+        return Told(desk.explain(user, asked.sql, asked.wish()))
 
     @router.get("/sulq", response_model=schema.Party)
     def sulq() -> Told:

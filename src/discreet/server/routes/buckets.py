@@ -8,9 +8,9 @@ from starlette.responses import FileResponse
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.ledger.budget import SUBSETS_ONLY, QueryBudget
 from discreet.microdata.outlook import require_possible
+from discreet.private import private_folder
 from discreet.progress import Progress
 from discreet.release.package import PACKAGE
-from discreet.release.rows import publications
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
@@ -70,7 +70,7 @@ def publish_as(desk: FrontDesk, shelf: Shelf, custodian: User, name: str, order:
     if folder.exists():
         raise UnsupportedQuery(f"there are buckets {name!r} already; choose another name")
     wish = sensible(order, vault)
-    if publications(vault.ledger) and not order.again:
+    if vault.ledger.publications and not order.again:
         raise UnsupportedQuery(
             "microdata of this vault was published before, or begun, and limits hold for one publication; publish it "
             "again only if the first never left your hands (again)"
@@ -79,7 +79,7 @@ def publish_as(desk: FrontDesk, shelf: Shelf, custodian: User, name: str, order:
 
     def work(tell: Progress) -> None:
         try:
-            folder.parent.mkdir(exist_ok=True)
+            private_folder(folder.parent)
         except OSError:
             raise ArchiveError("the buckets' folder cannot be made; is there space on the vault's disk?") from None
         vault.publish_buckets(**wish, out=folder, progress=tell)

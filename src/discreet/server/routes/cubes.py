@@ -10,6 +10,8 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import FileResponse, Response
 
 from discreet.errors import ArchiveError, InvalidBudget, UnsupportedQuery
+from discreet.ledger.receipt import Receipt
+from discreet.private import private_folder
 from discreet.progress import Progress
 from discreet.release.package import PACKAGE
 from discreet.server import schema
@@ -56,7 +58,7 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
             _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
         log_asked(desk.vault.path, user.name, "cube publish", {"name": name, **order.model_dump(exclude_defaults=True)})
         asker = desk.asker(user)
-        work = _publishing(desk.vault.asked_by(asker), order, shelf.cubes_folder / name)
+        work = _publishing(desk.asked_by(asker), order, shelf.cubes_folder / name)
         return Told(start_job(desk.vault.path, name, user.name, work, "cube", asker.charges), 202)
 
     @router.get("/jobs", response_model=schema.Jobs)
@@ -72,7 +74,7 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
     @router.get("/cubes", response_model=schema.Cubes)
     def cubes() -> Told:
         """The published cubes."""
-        return Told({"cubes": [_summary(shelf.cubes_folder / name) for name in shelf.cubes()]})
+        return Told({"cubes": [_summary(shelf, name) for name in shelf.cubes()]})
 
     @router.get("/cubes/{name}", response_model=schema.CubeAbout)
     def cube(name: Name) -> Told:
@@ -231,7 +233,7 @@ def _publishing(vault: Vault, order: schema.CubeOrder, folder: File) -> Callable
         tell("planning", 0.0)
         what = _planned(vault, order) if order.charge is None else order.charge
         try:
-            folder.parent.mkdir(exist_ok=True)
+            private_folder(folder.parent)
         except OSError:
             raise ArchiveError("the cube's folder cannot be made; is there space on the vault's disk?") from None
         vault.publish_cube(what, consistent=order.consistent, progress=tell).save(folder, tell)
@@ -258,10 +260,11 @@ def _lattice(plan: "CubePlan", consistent: bool = True) -> list[dict[str, Any]]:
     ]
 
 
-def _summary(folder: File) -> dict[str, Any]:
+def _summary(shelf: Shelf, name: str) -> dict[str, Any]:
     """A cube by its description alone: the numbers stay on disk."""
     from discreet.ledger.guarantee import guarantee_from_json
 
+    folder = shelf.cubes_folder / name
     try:
         about = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))["cube"]
         return {
@@ -269,7 +272,9 @@ def _summary(folder: File) -> dict[str, Any]:
             "table": about["table"],
             "dimensions": {one["name"]: len(one["codes"]) for one in about["dimensions"]},
             "consistent": about["consistent"],
-            "guarantee": str(guarantee_from_json(about["guarantee"])),
+            "guarantee": str(
+                shelf.promise(about["charge"], Receipt.parse(about["receipt"]), guarantee_from_json(about["guarantee"]))
+            ),
             "charge": about["charge"],
             "receipt": about["receipt"],
         }

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain.read import parse_domain
-from discreet.errors import DomainError
+from discreet.errors import DomainError, EngineError
 from discreet.query.query import SubsetCount
 from discreet.query.subset import Everyone, Listed, Seeded
 from discreet.sql.parse import parse_predicate
-from discreet.table import bits
+from discreet.table import roster_bits
 from discreet.table.roster import key_of, read_roster
-from discreet.table.table import open_table
 from discreet.table.unit import Unit, unit_on_roster
+from tests.populations import population
 
 DOMAIN = parse_domain("""
 name = "people"
@@ -31,19 +31,18 @@ source = "a test"
 """)
 ROSTER = read_roster(pa.table({"person": range(300)}), "person")
 UNIT = Unit("person", 1)
-KEY = bytes(32)
 
 
 def opened(rows):
     """A table of (person, age, smoker)."""
     persons, ages, smokers = zip(*rows, strict=True)
     table = pa.table({"person": pa.array(map(str, persons)), "age": ages, "smoker": pa.array(smokers, pa.bool_())})
-    return open_table(table, DOMAIN, UNIT, KEY, roster=ROSTER)
+    return population(table, DOMAIN, UNIT, roster=ROSTER)
 
 
 def bits_of(table, predicate):
     """Whose bit is set, by their id."""
-    vector = table.people.vector(parse_predicate(predicate, DOMAIN)[0])
+    vector = table._bits.vector(parse_predicate(predicate, DOMAIN)[0])
     flags = np.unpackbits(vector.view(np.uint8), bitorder="little")
     places = ROSTER.places(np.array([key_of(str(person)) for person in range(300)]))
     return {person for person, place in enumerate(places) if flags[place]}
@@ -68,7 +67,7 @@ PEOPLE = [(person, person * 7 % 100, (True, False, None)[person % 3]) for person
 def test_a_bit_is_whether_the_persons_row_meets_the_predicate(predicate, holds):
     table = opened(PEOPLE)
     assert bits_of(table, predicate) == {row[0] for row in PEOPLE if holds(row)}
-    assert not (table.people.vector(DOMAIN.everything) & ~ROSTER.everyone).any()
+    assert not (table._bits.vector(DOMAIN.everything) & ~ROSTER.everyone).any()
 
 
 def test_who_is_not_on_the_roster_or_not_in_the_table_counts_0_without_an_error():
@@ -110,18 +109,19 @@ def _bit(person):
     return vector
 
 
-def test_rows_are_read_once_for_each_attribute_and_vectors_are_kept_within_bounds(monkeypatch):
+def test_vectors_are_kept_within_bounds(monkeypatch):
     table = opened(PEOPLE)
-    read = table.people.read
-    asked = []
-    table.people.read = lambda names: asked.append(list(names)) or read(names)
-    for predicate in ("smoker", "NOT smoker", "smoker AND age < 9", "age > 3", "TRUE"):
-        bits_of(table, predicate)
-    assert asked == [["smoker"], ["age"]]
-    monkeypatch.setattr(bits, "VECTOR_BYTES", 3 * ROSTER.everyone.nbytes)
-    for least in range(10):
-        bits_of(table, f"age > {least}")
-    assert len(table.people._vectors) <= 3
+    monkeypatch.setattr(roster_bits, "VECTOR_BYTES", 3 * ROSTER.everyone.nbytes)
+    for _ in range(2):
+        for least in range(10):
+            assert bits_of(table, f"age > {least}") == {row[0] for row in PEOPLE if row[1] > least}
+    assert len(table._bits._vectors) <= 3
+
+
+def test_a_table_without_a_roster_answers_no_counts_over_one():
+    table = population(pa.table({"age": [1], "smoker": [True]}), DOMAIN)
+    with pytest.raises(EngineError, match="no roster"):
+        table.evaluate([SubsetCount((Everyone(),), DOMAIN.everything)])
 
 
 def test_a_unit_on_a_roster_has_one_row_of_each_person():

@@ -1,53 +1,19 @@
-"""An engine that fails at any of its calls: what was charged is completed later, and nothing is told of the rows."""
+"""A reading that fails at any of its steps: what was charged is completed later, and nothing is told of the rows."""
 
 import shutil
 import traceback
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from discreet.errors import DiscreetError
-from discreet.table.engine import DuckEngine
+from discreet.table import count, roster_bits
+from discreet.table.arrange import HeldRows
+from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
 from tests.trust.publications import WORKS, prepare
-
-
-@dataclass
-class Failing:
-    """Stands before DuckDB's connection and cursors, and fails at the k-th call, in words that nobody must see."""
-
-    inner: Any
-    counter: "Counter"
-
-    def cursor(self) -> "Failing":
-        return Failing(self.inner.cursor(), self.counter)
-
-    def execute(self, sql: str) -> "Failing":
-        self.counter.count()
-        return Failing(self.inner.execute(sql), self.counter)
-
-    def fetchnumpy(self) -> Any:
-        self.counter.count()
-        return self.inner.fetchnumpy()
-
-    def sql(self, sql: str) -> "Failing":
-        self.counter.count()
-        return Failing(self.inner.sql(sql), self.counter)
-
-    def to_arrow_reader(self, rows: int) -> Iterator[Any]:
-        for batch in self.inner.to_arrow_reader(rows):
-            self.counter.count()
-            yield batch
-
-    def __enter__(self) -> "Failing":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.inner.close()
 
 
 @dataclass
@@ -66,19 +32,31 @@ class Counter:
         self.calls, self.failing = 0, call
 
 
-FAILURES = (duckdb.IOException("row 17: secret"), MemoryError("secret"), duckdb.OutOfMemoryException("secret"))
+FAILURES = (OSError("row 17: secret"), MemoryError("secret"), ValueError("secret"))
+STEPS = (
+    (Snapshot, "column"),
+    (count, "_add"),
+    (count, "_inside"),
+    (count, "cell_of_rows"),
+    (count, "amounts"),
+    (roster_bits, "in_region"),
+    *((HeldRows, name) for name in ("counts", "order", "deal", "write")),
+)
+"""Everything that looks at rows."""
 
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Counter:
-    """Every statement of DuckDB's engine counts, and one of them fails."""
+    """Every step of a reading counts, and one of them fails."""
     counter = Counter()
-    for name in ("run", "stream"):
-        method = getattr(DuckEngine, name)
-        stands_before = lambda engine, *args, method=method: method(  # noqa: E731
-            replace(engine, connection=Failing(engine.connection, counter)), *args
-        )
-        monkeypatch.setattr(DuckEngine, name, stands_before)
+    for holder, name in STEPS:
+        whole = getattr(holder, name)
+
+        def step(*args: object, whole: Any = whole) -> Any:
+            counter.count()
+            return whole(*args)
+
+        monkeypatch.setattr(holder, name, step)
     return counter
 
 
@@ -93,7 +71,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("what", [*ASKED, "a cube", "statistics", "buckets"])
-def test_an_engine_that_fails_at_any_call_spends_once_and_says_nothing_of_the_rows(
+def test_a_reading_that_fails_at_any_step_spends_once_and_says_nothing_of_the_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: Counter, what: str
 ) -> None:
     prepare(what, tmp_path / "start")

@@ -1,0 +1,43 @@
+"""How rows are kept in a snapshot: a column of codes for each attribute, and of amounts for some."""
+
+from typing import Any
+
+import numpy as np
+
+from discreet.domain.attribute import Attribute, Bins
+from discreet.errors import UnsupportedQuery
+from discreet.query.query import grain_of
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+PERSON, PEOPLE, PLACE = "person", "people", "place"
+"""Further columns: the number of each row's person, each person's key, and each row's place on a roster."""
+
+
+def codes_file(axis: int) -> str:
+    return f"codes-{axis}"
+
+
+def units_file(axis: int) -> str:
+    return f"units-{axis}"
+
+
+def code_type(attribute: Attribute) -> np.dtype[Any]:
+    """The smallest type that holds an attribute's codes."""
+    return np.min_scalar_type(attribute.size - 1)
+
+
+def has_units(attribute: Attribute) -> bool:
+    """Whether rows are kept with an amount beside their code. The amount of an Integer is its code."""
+    try:
+        return isinstance(attribute, Bins) and grain_of(attribute) > 0
+    except UnsupportedQuery:
+        return False
+
+
+def unit_type(attribute: Attribute) -> np.dtype[Any]:
+    """The smallest type that holds an attribute's amounts, in whole grains, with either sign."""
+    assert isinstance(attribute, Bins)
+    grain = grain_of(attribute)
+    most = max(-(-abs(edge) // grain) for edge in attribute.edges if edge is not None)
+    return np.min_scalar_type(-int(most) - 1)

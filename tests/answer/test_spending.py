@@ -1,0 +1,327 @@
+"""Who may spend, and how much: what promises to spend nothing cannot, and a question stays within the policy."""
+
+import inspect
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from discreet.answer.answer import Desk
+from discreet.answer.policy import Policy
+from discreet.errors import BudgetExceeded, DiscreetError, InvalidNoise
+from discreet.exact import equals_text
+from discreet.ledger.asker import Asker
+from discreet.ledger.books import Books
+from discreet.ledger.budget import PureBudget
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.spend import UNITS, Cost
+from discreet.noise.law import Gaussian, Laplace
+from discreet.query.plan import Measurement, Plan
+from discreet.query.query import Sum
+from discreet.release.gate import Gate
+from discreet.release.purchase import Purchase
+from discreet.vault import Vault
+from discreet.verbs import public
+from tests.answer.conftest import DOMAIN
+
+BUDGETS = {
+    "pure": {"epsilon": 10, "neighbours": "add-remove"},
+    "replace": {"epsilon": 10, "neighbours": "replace"},
+    "rho": {"rho": 5, "neighbours": "add-remove"},
+    "approximate": {"epsilon": 10, "delta": "1e-6", "neighbours": "replace"},
+}
+AGGREGATES = (
+    "COUNT(*)",
+    "SUM(income)",
+    "AVG(income)",
+    "AVG(age)",
+    "MEDIAN(income)",
+    "COUNT(*) FILTER (WHERE sex = 'F') - COUNT(*) FILTER (WHERE sex = 'M')",
+    "AVG(income) FILTER (WHERE sex = 'F')",
+)
+CONDITIONS = (
+    "",
+    "WHERE age BETWEEN 1 AND 5",
+    "WHERE age BETWEEN 2 AND 5",
+    "WHERE age >= 7",
+    "WHERE age = 1 OR age = 5",
+)
+WISHES = ({}, {"scale": 3}, {"scale": 60}, {"within": 4}, {"within": 60}, {"within": "0.5"}, {"within": 1000})
+
+
+def sql_of(aggregates, condition="", by=""):
+    grouped = f"SELECT {by}, {aggregates}" if by else f"SELECT {aggregates}"
+    return f"{grouped} FROM people {condition} {f'GROUP BY {by}' if by else ''}".strip()
+
+
+QUESTIONS = [
+    *(sql_of(aggregate, condition) for aggregate in AGGREGATES for condition in CONDITIONS[:2]),
+    sql_of("AVG(income), COUNT(*)", "WHERE age BETWEEN 1 AND 5", "sex"),
+    sql_of("COUNT(*), MEDIAN(age), SUM(age)", "", "age"),
+]
+
+
+def exhausted(vault):
+    """The same vault with nothing left at the ages 2 to 5, where counts and sums are public: patches may be bought."""
+    budget, where = vault.ledger.budget, {"age": (2, 5)}
+    queries = (vault.sum("income", **where), 50), (vault.sum("age", **where), 9), (vault.count(**where), 1)
+    for place, (query, largest) in enumerate(queries):
+        per_row = Fraction(vault.ledger.left(query.where), UNITS * (len(queries) - place))
+        noise = Laplace(1 / per_row) if isinstance(budget, PureBudget) else Gaussian(1 / (2 * per_row))
+        vault.measure(Plan((Measurement(query, noise.times(Fraction(largest))),)))
+    assert vault.ledger.left(queries[0][0].where) == 0
+    return vault
+
+
+FREE: dict[str, Callable[[Vault, Path], object]] = {
+    "budget": lambda vault, _: vault.budget(),
+    "budget_map": lambda vault, _: vault.budget_map("age", "sex"),
+    "check_receipt": lambda vault, _: vault.check_receipt(vault.ledger.head),
+    "describe": lambda vault, _: vault.describe(),
+    "entries": lambda vault, _: list(vault.entries()),
+    "explain": lambda vault, _: [told(vault.explain, sql, wish) for sql in QUESTIONS for wish in WISHES],
+    "facts": lambda vault, _: vault.facts(),
+    "list_facts": lambda vault, _: vault.list_facts(),
+    "plan_cube": lambda vault, _: vault.plan_cube(**{"epsilon" if vault.ledger.budget.symbol == "ε" else "rho": 1}),
+    "plan_text": lambda vault, _: [vault.plan_text(release.plan) for release in vault.releases()],
+    "plot_budget": lambda vault, folder: vault.plot_budget("age", "sex", path=folder / "map.png"),
+    "release": lambda vault, _: [vault.release(charge.id) for charge, _ in vault.ledger.answered()],
+    "releases": lambda vault, _: list(vault.releases()),
+    # These make a noun, and `refine` is what `ask` does with its own word.
+    "ask": lambda vault, _: [told(vault.ask, sql, {"refine": True}) for sql in QUESTIONS],
+    "asked_by": lambda vault, _: [
+        told(vault.asked_by(Asker("ana", Fraction(1))).explain, sql, {}) for sql in QUESTIONS
+    ],
+    "count": lambda vault, _: vault.count(age=(2, 5)),
+    "sum": lambda vault, _: vault.sum("age", sex="F"),
+}
+"""Every verb that promises to spend nothing, at work."""
+
+
+def told(verb, sql, wish):
+    """The outcome of a question, a refusal included."""
+    try:
+        return verb(sql, **wish)
+    except DiscreetError as error:
+        return error
+
+
+def annotated_as_public():
+    """The verbs of a vault that take themselves as its public parts alone."""
+    verbs = ((name, getattr(Vault, name)) for name in dir(Vault) if not name.startswith("_"))
+    return {name for name, verb in verbs if inspect.isfunction(verb) and _self_of(verb) in vars(public).values()}
+
+
+def _self_of(verb):
+    return inspect.get_annotations(verb).get("self")
+
+
+def test_every_verb_that_says_it_is_free_is_typed_so_and_is_tried_below():
+    words = re.compile(r"[Ss]pends nothing|Public, and free|Reads and spends nothing|, and free")
+    saying = {name for name in dir(Vault) if name[0] != "_" and words.search(getattr(Vault, name).__doc__ or "")}
+    own = {
+        "ask",
+        "publish_buckets",
+        "plan_statistics",
+    }  # of `refine`; of its currency; of a SuLQ database, tried with it
+    assert saying - own <= annotated_as_public()
+    assert annotated_as_public() <= FREE.keys()
+
+
+def test_what_looks_has_nothing_to_spend_with():
+    writing = {"charge", "record", "note", "note_fact", "create", "open", "close", "after_fork"}
+    reading = {name for name in dir(Ledger) if not name.startswith("_")} - writing
+    assert {name for name in dir(Books) if not name.startswith("_")} <= {*reading, "domain", "budget", "header"}
+    assert not [name for name, kind in get_type_hints(Desk).items() if kind in (Ledger, Gate, Purchase, Vault)]
+    for protocol in (public.Public, public.PublicFacts, public.PublicDesk):
+        assert not {"gate", "_own", "measure", "ask", "complete"} & {*dir(protocol), *get_type_hints(protocol)}
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("state", [lambda vault: vault, exhausted], ids=["fresh", "exhausted"])
+@pytest.mark.parametrize(
+    "policy", [Policy(), Policy(default_within=Fraction(3), min_scale=Fraction(2))], ids=["", "policy"]
+)
+def test_what_promises_to_spend_nothing_leaves_the_journal_as_it_is(make_vault, tmp_path, budget, state, policy):
+    vault = replace(state(make_vault(**BUDGETS[budget])), policy=policy)
+    head = vault.ledger.head
+    for name, verb in FREE.items():
+        verb(vault, tmp_path)
+        assert vault.ledger.head == head, name
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_explaining_an_average_buys_no_patch_where_asking_does(make_vault, budget):
+    vault = exhausted(make_vault(**BUDGETS[budget]))
+    sql, before = sql_of("AVG(income)", "WHERE age BETWEEN 1 AND 5"), vault.ledger.charges
+    vault.explain(sql, within=4)
+    assert vault.ledger.charges == before
+    assert vault.ask(sql, within=4).kind == "relaxed"
+    assert vault.ledger.charges > before  # else this test would say nothing
+
+
+def bought(vault, since):
+    """The plans and costs of all charges after an entry."""
+    charges = [entry for entry in vault.ledger.entries(since.seq) if entry.kind == "charge"]
+    return [(Plan.from_json(one.parsed()["content"]), Cost.from_json(one.parsed()["cost"])) for one in charges]
+
+
+def peak(vault, costs):
+    """The most that was spent at any point, by a look at every point."""
+    points = product(*map(range, vault.domain.shape))
+    return vault.ledger.budget.amount_of(max(sum(cost.at(point) for cost in costs) for point in points))
+
+
+def asked_within_policy(vault, sql, wish):
+    """Ask, and hold what it did against the policy and against what it says."""
+    head, policy = vault.ledger.head, vault.policy
+    outcome = told(vault.ask, sql, wish)
+    charged = bought(vault, head)
+    spent = peak(vault, [cost for _, cost in charged])
+    assert policy.max_per_query is None or spent <= policy.max_per_query
+    for measurement in (one for plan, _ in charged for one in plan.measurements):
+        query = measurement.query
+        largest = {"income": 50, "age": 9}[query.of] if isinstance(query, Sum) else 1
+        assert policy.min_scale is None or measurement.law.scale_squared >= (policy.min_scale * largest) ** 2
+    if isinstance(outcome, DiscreetError):
+        assert ("this question spent" in str(outcome)) == bool(charged)
+        assert not charged or f"spent {vault.ledger.budget.symbol} {equals_text(spent)} (" in str(outcome)
+    else:
+        assert outcome.cost == spent
+    return outcome
+
+
+@st.composite
+def policies(draw):
+    return {
+        "default_within": draw(st.sampled_from([None, None, 2, 40])),
+        "min_scale": draw(st.sampled_from([None, 1, 4, 30, 100])),
+        "share": draw(st.sampled_from([None, Fraction(1, 1000), Fraction(1, 150), Fraction(1, 60), Fraction(1, 5)])),
+    }
+
+
+@st.composite
+def questions(draw):
+    aggregates = draw(st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=3, unique=True))
+    columns = ", ".join(f"{aggregate} AS c{i}" for i, aggregate in enumerate(aggregates))
+    by = draw(st.sampled_from(["", "", "sex", "age"]))
+    return sql_of(columns, draw(st.sampled_from(CONDITIONS)), by), draw(st.sampled_from(WISHES))
+
+
+@settings(max_examples=12, phases=[Phase.generate])  # each example makes a vault: a failing one is shown as it is
+@pytest.mark.parametrize("budget", BUDGETS)
+@given(policy=policies(), start=st.booleans(), asked=st.lists(questions(), min_size=4, max_size=10))
+def test_no_question_spends_more_than_the_policy_lets_one_nor_measures_with_less_noise(
+    people, budget, policy, start, asked
+):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "people.toml").write_text(DOMAIN)
+        made = Vault.init(Path(folder) / "vault", table=people, domain=Path(folder) / "people.toml", **BUDGETS[budget])
+        vault = exhausted(made) if start else made
+        share = policy.pop("share")
+        given_ = {key: None if value is None else Fraction(value) for key, value in policy.items()}
+        most = None if share is None else share * vault.ledger.budget.total
+        vault = replace(vault, policy=Policy(**given_, max_per_query=most))
+        for sql, wish in asked:
+            head = vault.ledger.head
+            told(vault.explain, sql, wish)
+            assert vault.ledger.head == head
+            asked_within_policy(vault, sql, wish)
+        vault.ledger.close()
+
+
+def limited(vault, **limits):
+    return replace(vault, policy=Policy(**{name: Fraction(limit) for name, limit in limits.items()}))
+
+
+RELAXED = sql_of("COUNT(*)", "WHERE age BETWEEN 1 AND 5")
+
+
+def test_a_patch_beyond_the_policy_is_not_affordable(make_vault, monkeypatch):
+    vault = exhausted(make_vault(epsilon=10))
+    with monkeypatch.context() as closed:
+        closed.setattr(Purchase, "measure", lambda *_: pytest.fail("it was planned"))
+        near = asked_within_policy(limited(vault, max_per_query="0.1"), RELAXED, {"scale": 1})
+    assert (near.kind, near.answered, near.cost) == ("relaxed", "age BETWEEN 2 AND 5", 0)
+    patched = asked_within_policy(limited(vault, max_per_query=1), RELAXED, {"scale": 1})
+    assert (patched.kind, patched.answered, patched.cost) == ("relaxed", "age BETWEEN 1 AND 5", 1)
+
+
+@pytest.mark.parametrize(("most", "patches"), [("0.9", 0), ("1.9", 1), (2, 2)])
+def test_patches_count_together(make_vault, most, patches):
+    vault = limited(exhausted(make_vault(epsilon=10)), max_per_query=most)
+    head = vault.ledger.head
+    answer = asked_within_policy(vault, sql_of("COUNT(*), SUM(income)", "WHERE age BETWEEN 1 AND 5"), {"scale": 1})
+    paid = [cost for _, cost in bought(vault, head) if cost.peak]  # a sum over missing incomes costs nobody anything
+    assert (answer.kind, answer.cost, len(paid)) == ("relaxed", patches, patches)
+
+
+def test_a_first_count_has_at_least_the_least_noise_and_an_error_after_it_says_so(make_vault):
+    vault = limited(make_vault(epsilon=10), min_scale=50)
+    refused = asked_within_policy(vault, sql_of("AVG(income)"), {"within": "0.5"})
+    assert isinstance(refused, InvalidNoise)
+    assert "at least; ask for less accuracy; before that this question spent ε = 0.02 (charge 2)" in str(refused)
+    again = asked_within_policy(vault, sql_of("AVG(income)"), {"within": "0.5"})
+    assert str(again) == "this vault adds noise of scale 50 at least; ask for less accuracy"
+    assert asked_within_policy(vault, sql_of("AVG(income)"), {"within": 20}).kind in ("measured", "mixed")
+
+
+def test_a_first_count_leaves_half_of_what_a_question_may_spend(make_vault):
+    vault = limited(make_vault(epsilon=10), max_per_query="0.05")
+    answer = asked_within_policy(vault, sql_of("AVG(income)"), {"within": 10})
+    assert answer.kind == "measured"
+    first, _ = vault.releases()
+    assert first.plan.measurements[0].law == Laplace(Fraction(40))
+
+
+def test_without_limits_a_first_count_is_what_it_was(make_vault):
+    vault = make_vault(epsilon=10)
+    vault.ask(sql_of("AVG(income)"), within=10)
+    first, _ = vault.releases()
+    assert first.plan.measurements[0].law == Laplace(Fraction(10))
+
+
+@pytest.mark.parametrize(
+    ("beside", "within", "limits", "words"),
+    [
+        ("COUNT(*)", "0.5", {}, "answers come in steps of 1"),
+        ("SUM(age)", "0.5", {}, "answers come in steps of 1"),
+        ("COUNT(*)", 5, {"min_scale": 30}, "noise of scale 30 at least"),
+        ("SUM(age)", 5, {"min_scale": 1}, "noise of scale 1 at least"),
+    ],
+)
+def test_what_cannot_be_answered_beside_an_average_is_refused_before_its_first_count(
+    vault, beside, within, limits, words
+):
+    refused = asked_within_policy(limited(vault, **limits), sql_of(f"AVG(income), {beside} AS n"), {"within": within})
+    assert words in str(refused)
+    assert vault.ledger.charges == 0
+
+
+def test_with_nothing_said_the_noise_is_what_the_policy_allows(make_vault):
+    vault = limited(make_vault(epsilon=10), min_scale=50)
+    assert asked_within_policy(vault, sql_of("COUNT(*)"), {}).cost == Fraction(1, 50)
+
+
+def test_what_asking_is_refused_for_explaining_is_refused_for(make_vault):
+    vault = limited(make_vault(epsilon=10), min_scale=5, max_per_query="0.15")
+    for wish, error in [({"scale": 4}, InvalidNoise), ({"scale": 6}, BudgetExceeded)]:
+        refusals = [told(verb, sql_of("COUNT(*)"), wish) for verb in (vault.explain, vault.ask)]
+        assert [type(refusal) for refusal in refusals] == [error, error]
+        assert str(refusals[0]) == str(refusals[1])
+    assert vault.ledger.charges == 0
+
+
+def test_measuring_is_the_custodians_own_and_bound_by_the_budget_alone(make_vault):
+    vault = limited(make_vault(epsilon=10), min_scale=50, max_per_query="0.01")
+    assert vault.measure(vault.count(), 2).guarantee.amount == Fraction(1, 2)
+    vault.publish_cube(vault.plan_cube(epsilon=1, cuboids=1))
+    assert vault.budget().spent == Fraction(3, 2)
