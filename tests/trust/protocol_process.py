@@ -19,25 +19,28 @@ import greenlet
 import numpy as np
 import pytest
 
+import discreet.answer.ask
 import discreet.home
 import discreet.ledger.ledger
 import discreet.table.open
 import discreet.table.snapshot
 import discreet.vault
+from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.errors import DiscreetError, JournalRolledBack, TableError
+from discreet.errors import JournalRolledBack, TableError
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import Charge, _charge
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count
+from discreet.query.query import Count, answer_shape
 from discreet.release.gate import Gate
 from discreet.release.release import Release
 from discreet.release.taking import Taking
+from discreet.release.underway import Underway
 from discreet.vault import Vault
-from tests.trust.protocol_world import IDLE, MOVED, Answer, Books, Draw, Head, Observation, Request
+from tests.trust.protocol_world import IDLE, MOVED, Answer, Books, Draw, Head, Observation, Request, drawn
 
 TOWNS = ("Arden", "Belmont")
 ALL, HALF = Fraction(1), Fraction(1, 2)
@@ -64,7 +67,7 @@ class Running(greenlet.greenlet):
             operation, since = stop(Request(IDLE, self.remembered()))
             try:
                 OPERATIONS[operation](self, since)
-            except DiscreetError as error:
+            except Exception as error:
                 self.effects.append(("failed", operation, type(error).__name__))
 
     def tell(self, observation: Observation) -> tuple[tuple[tuple[Any, ...], ...], Request]:
@@ -90,8 +93,13 @@ class Running(greenlet.greenlet):
         )
 
     def unique(self, count: int) -> int:
-        """A number that no other process has, nor this one in another life."""
-        return 1 + self.number + 10 * self.life + 100 * count
+        """A number that no other process has, nor this one in another life: a digit of its own in base 4, so that up to
+        three of each can be added up, and told from a double."""
+        assert self.number < 3
+        assert self.life < 2
+        place = self.number + 3 * self.life + 6 * (count - 1)
+        assert place < 26
+        return 4**place
 
     def expect_known(self, charges: set[int], snapshot: SnapshotId | None) -> None:
         """What was released about a snapshot, as far as the journal was counted, need not be bought again."""
@@ -142,6 +150,28 @@ def _ask(process: Running, since: int, buy: bool) -> None:
     process.leave(since, not (missing and buy), answers)
 
 
+def _question(sql: str) -> "Callable[[Running, int], None]":
+    """What people ask, through everything that `ask` does: known, awaited, bought, relaxed with patches."""
+
+    def ask(process: Running, since: int) -> None:
+        answer = process.vault.ask(sql, scale=1 / HALF)
+        draws = {draw for row in answer.rows if row.value is not None for draw in _draws_in(row.value)}
+        process.leave(since, answer.cost == 0, [(process.journal.draws[draw], draw) for draw in sorted(draws)])
+
+    return ask
+
+
+def _draws_in(value: float) -> Iterator[int]:
+    """The draws that were added up to a number."""
+    rest, draw = int(value), 1
+    assert rest == value
+    while rest:
+        rest, times = divmod(rest, 4)
+        if times:
+            yield draw
+        draw *= 4
+
+
 def _complete(process: Running, since: int) -> None:
     for release in process.vault.complete():
         process.leave(since, False, [_answer(release)])
@@ -155,6 +185,8 @@ OPERATIONS: dict[str, Callable[[Running, int], None]] = {
     "half of Arden": _measure("Arden", HALF),
     "ask": lambda process, since: _ask(process, since, buy=True),
     "repeat": lambda process, since: _ask(process, since, buy=False),
+    "everybody": _question("SELECT COUNT(*) FROM people"),
+    "each town": _question("SELECT town, COUNT(*) FROM people GROUP BY town"),
     "refresh": lambda process, _: process.vault.refresh(),
     "complete": _complete,
 }
@@ -190,6 +222,8 @@ class SeenJournal:
         self.seen: tuple[Entry, ...] = ()
         self.charges: dict[int, Head] = {}
         """The hash of each charge, as it was first seen."""
+        self.draws: dict[int, int] = {}
+        """The charge of each draw that was recorded."""
         self._looked_up_at = -1
         self._turn = False
         self.process.journal = self
@@ -205,6 +239,8 @@ class SeenJournal:
         for entry in entries:
             if entry.kind == "charge":
                 self.charges.setdefault(entry.seq, entry.hash)
+            elif entry.kind == "record":
+                self.draws[drawn(entry)] = entry.charge
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -261,6 +297,7 @@ class SeenTable:
     from."""
 
     id: SnapshotId
+    domain: Domain
     process: Running
     mapped: bool = False
 
@@ -275,7 +312,7 @@ class SeenTable:
         self.process.draws += 1
         draw = self.process.unique(self.process.draws)
         self.process.effects.append(("draw", Draw(draw, self.process.charge, self.id)))
-        return [np.array(draw) for _ in queries]
+        return [np.full(answer_shape(query, self.domain), draw) for query in queries]
 
 
 class Shelf(type(Path())):  # type: ignore[misc]
@@ -300,10 +337,16 @@ def _take(taking: Taking, _source: object, number: int, live: bool = False) -> S
     return id
 
 
-def _opened(_folder: Path, _domain: object, id: SnapshotId, *_: object) -> SeenTable:
+def _opened(_folder: Path, domain: Domain, id: SnapshotId, *_: object) -> SeenTable:
     if not stop(Request("there", id)):
         raise TableError("the snapshot is not there")
-    return SeenTable(id, greenlet.getcurrent())
+    return SeenTable(id, domain, greenlet.getcurrent())
+
+
+@contextmanager
+def _no_locks(_underway: Underway) -> Iterator[None]:
+    """As on a disk without locks: nobody waits for anybody, and a question may be charged as often as it is asked."""
+    yield None
 
 
 def _keep_receipt(
@@ -329,6 +372,13 @@ def told_what_for(answer: Callable[..., Release]) -> Callable[..., Release]:
     return answering
 
 
+def let_time_pass(patch: pytest.MonkeyPatch) -> None:
+    """Nobody waits: a second is a stop."""
+    patch.setattr(Underway, "_opened", _no_locks)
+    patch.setattr(discreet.answer.ask, "sleep", lambda _seconds: None)
+    patch.setattr(discreet.answer.ask, "monotonic", lambda: float(greenlet.getcurrent().stops))
+
+
 @dataclass(frozen=True)
 class Seams:
     """What stands in the place of journal, receipts, snapshots and noise, for as long as a test runs."""
@@ -347,6 +397,7 @@ class Seams:
         put(discreet.home, "shutil", SimpleNamespace(rmtree=_remove))
         put(Taking, "take", _take)
         put(Gate, "_answer", told_what_for(Gate._answer))
+        let_time_pass(self.patch)
         for pure in ("parse_domain", "read_settings"):  # a process is led to where it was many times
             put(discreet.vault, pure, cache(getattr(discreet.vault, pure)))
         put(Laplace, "sample", lambda _law, size, _bits: np.zeros(size, np.int64))

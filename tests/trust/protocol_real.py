@@ -27,9 +27,9 @@ from discreet.query.query import Count
 from discreet.release.own_table import OwnTable, Table
 from discreet.release.taking import Taking
 from discreet.table.snapshot import Snapshot
-from tests.trust.protocol_process import Running, stop
+from tests.trust.protocol_process import Running, let_time_pass, stop
 from tests.trust.protocol_search import Move, Search, State
-from tests.trust.protocol_world import Request, World
+from tests.trust.protocol_world import Request, World, drawn
 
 
 def write_people(path: Path, number: int) -> None:
@@ -67,6 +67,12 @@ class StoppingJournal(SQLiteJournal):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.turning = self.was_read = False
+        greenlet.getcurrent().journal = self
+
+    @property
+    def draws(self) -> dict[int, int]:
+        """The charge of each draw that was recorded."""
+        return {drawn(entry): entry.charge for entry in super().entries() if entry.kind == "record"}
 
     def _stop(self, kind: str) -> None:
         self.was_read = True
@@ -107,19 +113,19 @@ def put_in(patch: pytest.MonkeyPatch, source: Path) -> None:
         return opened(own, id)
 
     def requiring(snapshot: Snapshot, queries: Any) -> None:
-        if not snapshot._columns:
+        if not getattr(snapshot, "was_required", False):
             stop(Request("there"))
         require(snapshot, queries)
+        snapshot.was_required = True
 
     def evaluating(snapshot: Snapshot, queries: Sequence[Count]) -> list[np.ndarray]:
-        counts = [int(count) for count in evaluate(snapshot, queries)]
-        arden = [count for query, count in zip(queries, counts, strict=True) if query.where.boxes[0].low == (0,)]
-        assert arden in ([], [snapshot.id.number]), "it was read from the snapshot that it says"
+        for query, count in zip(queries, evaluate(snapshot, queries), strict=True):
+            assert count.sum() == _people(query, snapshot.id.number), "it was read from the snapshot that it says"
         process: RealRunning = greenlet.getcurrent()
         process.draws += 1
         draw = process.unique(process.draws)
         process.effects.append(("draw", draw, snapshot.id.number))
-        return [np.array(draw) for _ in queries]
+        return [np.full(count.shape, draw) for count in evaluate(snapshot, queries)]
 
     def removing(folder: Path, ignore_errors: bool) -> None:
         stop(Request("remove"))
@@ -137,6 +143,12 @@ def put_in(patch: pytest.MonkeyPatch, source: Path) -> None:
     patch.setattr(Snapshot, "evaluate", evaluating)
     patch.setattr(discreet.home, "shutil", SimpleNamespace(rmtree=removing))
     patch.setattr(Laplace, "sample", lambda _law, size, _bits: np.zeros(size, np.int64))
+    let_time_pass(patch)
+
+
+def _people(query: Count, number: int) -> int:
+    """How many a snapshot with this number has there."""
+    return sum((number, 1)[town] for box in query.where.boxes for town in range(box.low[0], box.high[0] + 1))
 
 
 def walk(search: Search, beginning: World, chance: Random) -> tuple[list[tuple[Move, str]], State]:

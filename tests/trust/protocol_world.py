@@ -20,6 +20,11 @@ MOVED = "moved"
 """The answer to a turn on a file that was moved away."""
 
 
+def drawn(record: Entry) -> int:
+    """The draw that a record holds: every number of it is the same."""
+    return int(record.parsed()["content"]["values"][0][0])
+
+
 class Books:
     """Every journal that ever was, by its head."""
 
@@ -39,11 +44,7 @@ class Books:
         """The draw that is the one record of each charge of a journal: the first, if there are more."""
         if head not in self._records:
             entries = self.entries[head]
-            draws = [
-                (entries[entry.charge - 1].hash, int(entry.parsed()["content"]["values"][0][0]))
-                for entry in entries
-                if entry.kind == "record"
-            ]
+            draws = [(entries[entry.charge - 1].hash, drawn(entry)) for entry in entries if entry.kind == "record"]
             self._records[head] = dict(reversed(draws))
         return self._records[head]
 

@@ -43,6 +43,7 @@ SCOPES = {
     "two processes, two things each": Scope((("Arden", "refresh"), ("Belmont", "complete")), STEPS, operations=2),
     "three processes, one dies": Scope((("Arden",), ("refresh",), ("complete",)), STEPS, operations=1, crashes=1),
     "three processes, two refresh": Scope((("ask",), ("refresh",), ("refresh",)), STEPS, operations=1),
+    "questions beside a refresh": Scope((("Arden", "everybody", "each town"), ("refresh",)), STEPS, operations=(2, 1)),
     "one process dies and an older journal is put back": Scope(
         (("Arden", "refresh", "complete"),), STEPS, operations=2, crashes=1, rollbacks=1
     ),
