@@ -144,7 +144,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
         case "close":
             return f"charge {entry.charge} was closed without an answer: it paid for an earlier snapshot"
         case "refresh":
-            return "another snapshot of the table was taken"
+            taken = content.get("snapshot")
+            return f"snapshot {taken['number']} of the table was taken" if taken else "a changed table was accepted"
         case "fact":
             return f"a fact: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
         case "buckets":

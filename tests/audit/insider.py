@@ -92,6 +92,10 @@ class Journal:
     def __getitem__(self, seq):
         return self.entries[seq - 1]["body"]
 
+    def add(self, kind, content, charge=None):
+        body = {"v": 1, "at": self[1]["at"], "content": content}
+        self.entries.append({"kind": kind, "charge": charge, "body": body})
+
     def first(self, kind):
         return next(seq for seq, entry in enumerate(self.entries, 1) if entry["kind"] == kind)
 

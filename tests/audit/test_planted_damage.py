@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from discreet.audit.bodies import Bodies
+from discreet.audit.replay import replay
 from discreet.audit.report import audit_vault
 from discreet.audit.terms import UNITS
 from discreet.cli import app
+from discreet.ledger.journal import Entry, canonical
 from discreet.release import archive
 from discreet.vault import Vault
 from tests.audit.insider import (
@@ -148,9 +151,9 @@ class TestPlantedDamage:
         journal = Journal()
         plan = [{"query": {"count": {"where": [[[0, 0, 0, 0], [49, 2, 3, 5]]], "by": []}}, "noise": {"laplace": "1/3"}}]
         cost = {"everywhere": 0, "regional": [[[0, 0, 0, 0], [49, 2, 3, 5], 3 * UNITS]]}
-        at = journal[2]["at"]
+        at, snapshot = journal[2]["at"], journal[2]["snapshot"]
         for seq in (10, 12):
-            charge = {"v": 1, "at": at, "content": plan, "cost": cost}
+            charge = {"v": 1, "at": at, "content": plan, "cost": cost, "snapshot": snapshot}
             journal.entries.append({"kind": "charge", "charge": None, "body": charge})
             body = {"v": 1, "at": at, "content": {"values": [[7]]}}
             journal.entries.append({"kind": "record", "charge": seq, "body": body})
@@ -160,6 +163,71 @@ class TestPlantedDamage:
         assert failures(audit) == {"limit"}
         assert "charge 12 spent more than was left" in audit["limit"].findings[0].what
         assert audit.spent > audit.total
+
+    @pytest.mark.parametrize(
+        ("change", "entry", "words"),
+        [
+            (lambda j: j[6]["snapshot"].__setitem__("number", 2), 6, "charge 6 pays for snapshot 2, and the vault was"),
+            (lambda j: j[6]["snapshot"].__setitem__("digest", "00"), 6, "charge 6 pays for snapshot 1, and the vault"),
+            (lambda j: j[6].pop("snapshot"), 6, "charge 6 pays for no snapshot, and the vault was over snapshot 1"),
+            (lambda j: j[6].__setitem__("snapshot", None), 6, "charge 6 pays for no snapshot"),
+            (lambda j: j[1]["content"]["snapshot"].__setitem__("number", 2), 1, "is of snapshot 2, and the next one"),
+            (lambda j: j[1]["content"]["snapshot"].__setitem__("number", "1"), 1, "does not say which snapshot"),
+            (
+                lambda j: j.add("refresh", {"snapshot": {"number": 3, "digest": "aa"}}),
+                10,
+                "is of snapshot 3, and the next",
+            ),
+            (
+                lambda j: j.add("refresh", {"fingerprint": "aa"}),
+                10,
+                "entry 10 does not say which snapshot the",
+            ),
+        ],
+        ids=[
+            "a later one",
+            "another",
+            "none",
+            "null",
+            "not the first",
+            "no number",
+            "one left out",
+            "a former refresh",
+        ],
+    )
+    def test_a_charge_that_names_another_snapshot_than_the_vault_was_over(self, vault, change, entry, words):
+        journal = Journal()
+        change(journal)
+        journal.write()
+        forget_receipts(vault)
+        found = audit_vault("vault")["snapshots"].findings[0]
+        assert (found.outcome, found.entry) == ("failed", entry)
+        assert words in found.what
+
+    def test_a_charge_that_is_answered_and_closed(self, vault):
+        """One of the two is all that a charge comes to; and it is closed only when its snapshot is gone."""
+        journal = Journal()
+        charge = {**journal[2]}
+        journal.entries.append({"kind": "charge", "charge": None, "body": charge})
+        journal.add("close", {"because": "refreshed"}, charge=10)
+        journal.write()
+        forget_receipts(vault)
+        audit = audit_vault("vault")
+        assert (
+            audit["snapshots"].findings[0].what == "entry 11 closes charge 10, whose snapshot the vault was still over"
+        )
+        entries = [
+            Entry(n, e["kind"], e["charge"], canonical(e["body"]), b"") for n, e in enumerate(journal.entries, 1)
+        ]
+        for kind, charge_id, words in (
+            ("record", 10, "entry 12 answers charge 10, which was closed without one"),
+            ("close", 10, "entry 12 closes charge 10, which was closed without one"),
+            ("close", 2, "entry 12 closes charge 2, which has its answer already"),
+            ("close", 7, "entry 12 closes charge 7, which is not there"),
+        ):
+            body = canonical({"v": 1, "at": charge["at"], "content": {"values": [[7]]}})
+            read = replay([*entries, Entry(12, kind, charge_id, body, b"")], Bodies(vault.path / "releases"))
+            assert words in {finding.what for finding in read.checks()[0].findings}
 
     def test_a_charge_after_facts_left_nothing(self):
         vault = make()

@@ -80,11 +80,10 @@ def the_own_draw_is_returned(patch: pytest.MonkeyPatch) -> None:
 
 def known_by_the_place_of_the_record(patch: pytest.MonkeyPatch) -> None:
     def refresh(known: Known) -> None:
-        since = known.ledger.refreshed
-        if since > getattr(known, "since", 0):
+        known.snapshot, since, _ = known.ledger.reach
+        if since > known._since:
             known._by_quantity, known._quantiles = {}, {}
-            known.since, known._upto = since, max(since, known._upto)  # type: ignore[attr-defined]
-        known.snapshot = known.ledger.snapshot
+            known._since, known._upto = since, max(since, known._upto)
         for charge, record in known.ledger.answered(known._upto):
             known._add(known.recall(charge, record))
             known._upto = record.receipt.seq

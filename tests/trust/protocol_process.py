@@ -85,7 +85,7 @@ class Running(greenlet.greenlet):
             *(ledger._snapshot, ledger._refreshed, frozenset(ledger._pending)),
             ledger._map.left_by((0,)).tobytes(),
             opened and (opened.id, opened.mapped),
-            *(known.snapshot, known._upto, frozenset(known._noises)),
+            *(known.snapshot, known._since, known._upto, frozenset(known._noises)),
             *(self.draws, self.takings),
         )
 

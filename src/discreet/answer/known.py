@@ -31,19 +31,22 @@ class Known:
     _upto: int = 0
     snapshot: SnapshotId | None = None
     """What all of it is about."""
+    _since: int = 0
+    """The entry since when the vault is over it: those that took no snapshots tell their tables apart by that alone."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
             snapshot, since, last = self.ledger.reach
-            if snapshot != self.snapshot:
+            if (snapshot, since) != (self.snapshot, self._since):
                 # What was released of an earlier snapshot says nothing about this one, whenever it was recorded; and
                 # what was released of this one may have been passed over, when the look before was at the other.
-                self._by_quantity, self._noises, self._quantiles = {}, {}, {}
-                self.snapshot, self._upto = snapshot, since
+                # The noises stay: whoever is in the middle of an answer may still look them up.
+                self._by_quantity, self._quantiles = {}, {}
+                self.snapshot, self._since, self._upto = snapshot, since, since
             for charge, record in self.ledger.answered(self._upto) if last > self._upto else ():
-                if charge.snapshot == snapshot:
+                if charge.snapshot == snapshot and charge.id > since:
                     self._add(self.recall(charge, record))
                 self._upto = record.receipt.seq
             self._upto = max(self._upto, last)

@@ -36,9 +36,11 @@ class Facts(Held):
 
         self._require_amounts()
         fact = fact_given(sql, value, cuboid, values, self.domain)
-        now = self.ledger.snapshot
+        now, since, _ = self.ledger.reach
         released = (
-            self.gate.recall(charge, record) for charge, record in self.ledger.answered() if charge.snapshot == now
+            self.gate.recall(charge, record)
+            for charge, record in self.ledger.answered(since)
+            if charge.snapshot == now and charge.id > since
         )
         return add_fact(fact, self.ledger, self.domain, self.gate.archive, released)
 
