@@ -19,7 +19,7 @@ from discreet.answer.policy import Policy
 from discreet.answer.relax import relax
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.errors import BudgetExceeded, QuotaExceeded
+from discreet.errors import BudgetExceeded, QuotaExceeded, Refreshed
 from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
 from discreet.ledger.snapshot import SnapshotId
@@ -300,7 +300,10 @@ def _relaxed_box(
             desk.known.refresh()
         purchase.measure_once(plan_for(box), is_needed)
         desk.known.refresh()
-        return past.same(region)[0]
+        found = past.same(region)
+        if not found:  # what is known is about another table by now
+            raise Refreshed("the vault was refreshed in the meantime: ask again")
+        return found[0]
 
     metric = Metric.even(desk.domain.shape)
     relaxed = relax(asked, past, metric, desk.policy.compound_size, can_measure, measure)
