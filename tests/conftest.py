@@ -81,7 +81,8 @@ class RepeatableNoise:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        with self._named(item.nodeid):
+        file, _, test = item.location
+        with self._named(file, test):  # and not by its nodeid, to which xdist adds the name of a group
             if item.get_closest_marker("alarm"):
                 self._streams[-1] = None
             return (yield)

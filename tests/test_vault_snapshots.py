@@ -221,7 +221,7 @@ class TestRefreshedMeanwhile:
         assert vault.gate.measure(plan, vault.ledger.snapshot).charge == 3
 
     def test_a_refresh_after_a_patch_was_bought_is_told_with_what_was_spent(self, vault, monkeypatch):
-        """Everybody is Arden, where all is spent, and a patch for Belmont, which is of another table by then."""
+        """Everybody is Arden, where all is spent, and a patch for Belmont, which is of another table when it comes."""
         vault.measure(vault.count(town="Arden"), scale=1)
         in_between(monkeypatch, Ledger, "record", refreshed(vault))
         with pytest.raises(Refreshed, match=r"refreshed in the meantime: ask again; before that this question spent ε"):

@@ -1,19 +1,23 @@
 """The HTTP API of a vault: each route says what the vault says, to whom it may, in one shape."""
 
 import json
+import shutil
 from fractions import Fraction
 
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from discreet.cli import app as command_line
 from discreet.cube.cube import Cube
 from discreet.release.gate import Gate
-from discreet.server.auth import list_users
+from discreet.server.app import create_app
+from discreet.server.auth import add_user, list_users
 from discreet.server.log import LOG, last_asked
 from discreet.server.shelf import MOST_OPEN, Shelf
+from discreet.vault import Vault
 from tests.server.conftest import finished
 
 COUNT = {"sql": "SELECT COUNT(*) FROM people WHERE age >= 50", "scale": 20}
@@ -26,6 +30,21 @@ def cube(users):
     assert boss.post("cubes/one", json={"epsilon": "0.5", "cuboids": 2}).status_code == 202
     assert finished(boss, "one")["state"] == "done"
     return users("ana")
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory, people_template):
+    """The same for those that are refused: nothing changes. The vault, and clients of an analyst and a custodian."""
+    vault = Vault.open(shutil.copytree(people_template, tmp_path_factory.mktemp("shown") / "vault"))
+    (vault.path / "cubes").mkdir()
+    vault.publish_cube(vault.plan_cube(epsilon="0.5", cuboids=2)).save(vault.path / "cubes" / "one")
+    app = create_app(vault, slot=0, rate=0)
+    tokens = (add_user(vault.path, name, role) for name, role in (("ana", "analyst"), ("boss", "custodian")))
+    ana, boss = (
+        TestClient(app, headers={"Authorization": f"Bearer {token}"}, base_url="http://testserver/api/v1")
+        for token in tokens
+    )
+    return vault, ana, boss
 
 
 def test_an_answer_is_what_the_command_line_prints(people, users):
@@ -263,8 +282,9 @@ def test_a_download_holds_labels_counts_and_intervals(people, cube, tmp_path):
         ("budget/map?rows=age", 400),
     ],
 )
-def test_what_is_not_there_or_makes_no_sense_is_refused_in_one_shape(cube, path, status):
-    reply = cube.get(path)
+def test_what_is_not_there_or_makes_no_sense_is_refused_in_one_shape(shown, path, status):
+    _, ana, _ = shown
+    reply = ana.get(path)
     assert reply.status_code == status, reply.text
     assert set(reply.json()["error"]) == {"kind", "message"}
 
@@ -282,12 +302,13 @@ def test_what_is_not_there_or_makes_no_sense_is_refused_in_one_shape(cube, path,
         (".x", {"epsilon": 1}, 400),
     ],
 )
-def test_a_publish_that_makes_no_sense_is_refused_at_once(people, users, cube, name, body, status):
-    before = people.budget().spent
-    assert cube.post(f"cubes/{name}", json=body).status_code in (403, status)
-    reply = users("boss", "custodian").post(f"cubes/{name}", json=body)
+def test_a_publish_that_makes_no_sense_is_refused_at_once(shown, name, body, status):
+    vault, ana, boss = shown
+    before = vault.budget().spent
+    assert ana.post(f"cubes/{name}", json=body).status_code in (403, status)
+    reply = boss.post(f"cubes/{name}", json=body)
     assert reply.status_code == status, reply.text
-    assert people.budget().spent == before
+    assert vault.budget().spent == before
 
 
 def test_a_publish_that_fails_says_so_and_goes_on_from_its_charge(people, users, monkeypatch):

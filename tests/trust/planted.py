@@ -244,7 +244,9 @@ IN_THE_PRODUCT = [
     Planted("a sum bounded by the lower edge", CASES["ask SUM", "nobody, or one to clamp"], lower_edge),
     Planted("no 2 in the exponential mechanism", MINIMA, without_the_two, 16_000),
     Planted("sums of both signs charged as of one", SIGNED_SUMS, all_one_signed, 100_000),
-    Planted("a residual charged as a count", CASES["residual, ρ", "empty table, or one row"], charged_as_counts),
+    Planted(
+        "a residual charged as a count", CASES["residual, ρ", "empty table, or one row"], charged_as_counts, 24_000
+    ),
     Planted("an eighth of the coins in a vault", CASES["sulq ask, T = 4", "all 0, or all 1"], fewer_coins, 20_000),
 ]
 
