@@ -155,7 +155,7 @@ class TestJson:
         assert [entry["seq"] for entry in run_json("ledger show vault --after 3")["entries"]] == [4, 5]
         checked = run_json(f"ledger check vault --receipt {used.ledger.head}")
         assert checked == {"receipt": str(used.ledger.head), "guarantee": used.ledger.guarantee.to_json()}
-        assert run_json("ledger complete vault") == {"completed": []}
+        assert run_json("ledger complete vault") == {"completed": [], "closed": []}
 
     def test_init_and_refresh_answer_too(self, folder):
         assert run_json(INIT)["points"] == 1200

@@ -260,7 +260,6 @@ FOR_THEIR_OWNER = {
     "release/archive.py": "a temporary file, mode 600 as Python makes it",
     "release/aside.py": "a temporary folder",
     "release/package.py": "in a temporary folder that gets its mode and its name at the end",
-    "release/underway.py": "one empty file that is locked, mode 600 or less",
     "table/duck.py": "a temporary folder",
 }
 

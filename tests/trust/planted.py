@@ -19,7 +19,7 @@ from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.ledger.guarantee import SENSES, PureDP
 from discreet.ledger.spend import Cost
 from discreet.noise.binomial import sample_binomial
-from discreet.noise.bits import Bits
+from discreet.noise.bits import Bits, SeededBits
 from discreet.noise.gaussian import sample_gaussian
 from discreet.noise.laplace import sample_laplace
 from discreet.noise.law import Binomial, Gaussian, Laplace
@@ -152,7 +152,7 @@ def silent_empty_cells(patch: pytest.MonkeyPatch) -> None:
 
 def repeated_bits(patch: pytest.MonkeyPatch) -> None:
     """Every release has the same key."""
-    patch.setattr(Bits, "_key", lambda _: bytes(32))
+    patch.setattr(Bits, "for_release", lambda *_: SeededBits(1))
 
 
 def second_one_free(patch: pytest.MonkeyPatch) -> None:
