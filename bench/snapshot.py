@@ -1,6 +1,5 @@
 """The snapshot: taking one beside DuckDB's reading of the same columns, its size, and counts beside bare memory."""
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -64,16 +63,17 @@ def _type_of(attribute: Attribute) -> str:
 
 def _init(people: Path, home: Path) -> float:
     """Peak memory of the command, in MB."""
+    # Not getrusage, which knows the peak of the process that this one was forked from.
     code = (
-        "import json, resource, sys; from discreet.cli import main\n"
+        "from discreet.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))"
+        "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     )
     arguments = ["init", str(home), "--table", str(people), "--domain", str(wide_census_domain_path())]
     arguments += ["--epsilon", "1", "--neighbours", "replace"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
-    return float(json.loads(done.stdout.splitlines()[-1])) * 1024 / MEGABYTE
+    return float(done.stdout.splitlines()[-1]) * 1024 / MEGABYTE
 
 
 def count_figure() -> Figure:

@@ -24,7 +24,7 @@ Measured = Count | Sum
 
 CODES_A_NUMBER = 64
 """NumPy compares so many codes in the time that `on_all_cores` takes for one number: threads pay from millions on."""
-BLOCK_ROWS = 1 << 16
+BLOCK_ROWS = 1 << 18
 """Rows that are worked on at a time: their codes, keys and flags stay in the near caches."""
 MOST_ROWS = 1 << 31
 """A population has fewer rows than this, so that halves of sums stay within 64 bits."""
