@@ -50,8 +50,9 @@ soak: .venv/ready  ## tests/trust in full length: kills, races, fuzzing; and ten
 docs: .venv/ready  ## run every command and example of the docs, and check every link
 	$(BIN)/python -m pytest tests/test_docs.py
 
-site: .venv/ready  ## the docs as a site with a search, in dist/site: open index.html, it needs no server and no network
-	$(BIN)/mkdocs build -q --strict
+site: .venv/ready  ## the docs as a site with a search, in dist/site; links and pictures are checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "To read it: $(PYTHON) -m http.server -b 127.0.0.1 -d dist/site"
 
 experiments: .venv/ready  ## the papers' experiments and the attacks: numbers as CSV and plots, in docs/experiments
 	for name in relaxation cubes facts buckets sulq wide attacks; do $(BIN)/python -m experiments.$$name || exit; done

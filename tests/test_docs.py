@@ -99,6 +99,17 @@ def test_a_how_to_makes_the_vault_that_it_uses(page: Path) -> None:
     assert re.search(r"\bdiscreet (init|domain check) ", made)
 
 
+def test_the_transcript_of_r_is_of_the_script_beside_it() -> None:
+    script = (DOCS / "how-to/r.R").read_text(encoding="utf-8").splitlines()
+    typed = [
+        line[2:]
+        for _, body in code(DOCS / "how-to/r.md", "text")
+        for line in body.splitlines()
+        if line.startswith(("> ", "+ "))
+    ]
+    assert typed == [line for line in script if line and not line.startswith("#")]
+
+
 def commands(body: str) -> Iterator[tuple[str, list[str]]]:
     """The commands of a console block, each with the lines that are shown after it."""
     shown: list[str] = []
