@@ -58,6 +58,7 @@ experiments: .venv/ready  ## the papers' experiments and the attacks: numbers as
 	for name in relaxation cubes facts buckets sulq wide attacks; do $(BIN)/python -m experiments.$$name || exit; done
 
 wheel: .venv/ready  ## the package, in dist
+	rm -rf dist/*.whl dist/*.tar.gz src/discreet.egg-info  # which remembers files that are gone
 	$(BIN)/python -m build -n -o dist . >/dev/null
 	@ls dist/*.whl
 
@@ -67,7 +68,8 @@ wheelhouse: wheel  ## the package and all of LOCK for PYTHONS, in dist/wheelhous
 
 sbom: .venv/ready  ## bills of materials (CycloneDX) of both locks, in dist
 	mkdir -p dist
-	for lock in requirements requirements-demo; do $(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o dist/$$lock.cdx.json $$lock.lock || exit; done
+	for lock in requirements requirements-demo; do PYTHONWARNINGS=ignore::UserWarning $(BIN)/cyclonedx-py requirements \
+		--pyproject pyproject.toml --output-reproducible -o dist/$$lock.cdx.json $$lock.lock || exit; done
 
 lock:  ## pin the newest versions that fit pyproject.toml, with their hashes
 	$(PYTHON) -m venv .venv-lock
