@@ -51,7 +51,7 @@ def combined(terms: list[tuple[int, Estimate]]) -> Estimate:
     return Estimate(
         value=sum(times * estimate.value for times, estimate in terms),
         variance=sum(s * s for s in spread) if independent else sum(spread) ** 2,
-        kind=_worst(kinds),
+        kind=worst(kinds),
         answered=answered,
         relaxation_error=max(estimate.relaxation_error for _, estimate in terms),
     )
@@ -74,7 +74,7 @@ def ratio(total: Estimate, count: Estimate, confidence: Fraction, low: float, hi
     clipped = (min(max(ends[0], low), high), min(max(ends[1], low), high))
     if value is not None:
         value = min(max(value, low), high)
-    return Ratio(value, *clipped, kind=_worst({total.kind, count.kind}), count=count, total=total)
+    return Ratio(value, *clipped, kind=worst({total.kind, count.kind}), count=count, total=total)
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ def in_grains(estimate: Estimate, grain: Fraction) -> Estimate:
     return replace(estimate, value=estimate.value * g, variance=estimate.variance * g * g, grain=grain)
 
 
-def _worst(kinds: set[Kind]) -> Kind:
+def worst(kinds: set[Kind]) -> Kind:
+    """Of numbers that one is made of, the kind that says the most about it."""
     order: tuple[Kind, ...] = ("relaxed", "measured", "derived", "repeated")
     return next(kind for kind in order if kind in kinds)
