@@ -37,6 +37,9 @@ soak: .venv/ready  ## tests/trust in full length: kills, races, fuzzing; and ten
 	$(BIN)/python -m pytest tests/trust --soak --timeout 14400 -n auto --dist loadgroup
 	for round in {1..10}; do $(BIN)/python -m pytest --soak -m hypothesis -n auto --dist loadgroup || exit; done
 
+mutants: .venv/ready  ## small mistakes in a copy of the code, one at a time: do the tests notice? about half an hour
+	$(BIN)/python -m mutants
+
 docs: .venv/ready  ## run every command and example of the docs, and check every link
 	$(BIN)/python -m pytest tests/test_docs.py
 
@@ -48,6 +51,6 @@ lock:  ## pin the newest versions that fit pyproject.toml
 	$(PYTHON) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate -q --upgrade -o requirements.lock
 
 clean:  ## remove what these commands made
-	rm -rf .venv demo bench/out
+	rm -rf .venv demo bench/out mutants/out
 
-.PHONY: help demo console test lint types bench soak docs experiments lock clean
+.PHONY: help demo console test lint types bench soak mutants docs experiments lock clean
