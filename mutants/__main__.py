@@ -7,6 +7,8 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -66,12 +68,12 @@ def _chosen(asked: argparse.Namespace) -> list[Mutant]:
 def _outcomes(tried: list[Mutant], jobs: int, folder: Path) -> Iterator[tuple[Mutant, Outcome]]:
     """What became of each mutant. First the tests are run over the code as it is: they have to pass."""
     clean = copied(ROOT, folder / "clean")
-    with get_context("fork").Pool(jobs, warm) as pool:
-        rooms = sorted({mutant.room for mutant in tried})
+    with ProcessPoolExecutor(jobs, get_context("fork"), warm) as pool:
         seconds: dict[str, float] = {}
-        for outcome in pool.starmap(_unchanged, [(clean, room) for room in rooms], chunksize=1):
+        for outcome in pool.map(_unchanged, repeat(clean), sorted({mutant.room for mutant in tried})):
             seconds |= outcome.seconds
-        yield from pool.imap_unordered(_try, [(mutant, clean, seconds) for mutant in tried])
+        for done in as_completed([pool.submit(_try, mutant, clean, seconds) for mutant in tried]):
+            yield done.result()
 
 
 def _unchanged(clean: Path, room: str) -> Outcome:
@@ -82,9 +84,8 @@ def _unchanged(clean: Path, room: str) -> Outcome:
     return outcome
 
 
-def _try(task: tuple[Mutant, Path, dict[str, float]]) -> tuple[Mutant, Outcome]:
+def _try(mutant: Mutant, clean: Path, seconds: dict[str, float]) -> tuple[Mutant, Outcome]:
     """One mutant, in this process's own copy."""
-    mutant, clean, seconds = task
     own = clean.parent / str(os.getpid())
     if not own.exists():
         copied(clean, own)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -98,6 +99,7 @@ def _in_fork(tree: Path, files: Sequence[str], report: Path, output: Path, keepi
     os.chdir(tree)
     sys.dont_write_bytecode = not keeping_bytecode
     os.environ.update(PYTHONPATH=str(tree / "src"), PYTHONDONTWRITEBYTECODE="" if keeping_bytecode else "1")
+    sys.modules["__main__"] = ModuleType("__main__")  # processes that tests start look there for what to import
     sys.path[:] = [str(tree / "src"), *(path for path in sys.path if path not in ("", str(ROOT)))]
     watch = _Watch()
     arguments = ["-x", "-q", "-p", "no:cacheprovider", "--timeout", str(LONGEST_TEST), *files]

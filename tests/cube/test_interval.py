@@ -90,6 +90,21 @@ def test_the_safe_halfwidth_holds_for_every_combination_of_discrete_draws(scales
     assert beyond(pmf, width) <= 1 - confidence + 1e-12
 
 
+@pytest.mark.parametrize("scale", [1, 5, 50, 500])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
+def test_the_safe_halfwidth_is_what_the_proof_allows_for_some_kappa(scale, confidence):
+    """interval.md: σ·(√(2λ²/σ²)·c + κ/√(6σ²)), c for 1 − α·(1 − exp(−κ²/2)), holds for every κ."""
+    least = laplace_variance(Fraction(scale))
+
+    def allowed(kappa):
+        certain = mixture_deviations(1 - (1 - confidence) * (1 - math.exp(-(kappa**2) / 2)))
+        return math.sqrt(2 * scale**2 / least) * certain + kappa / math.sqrt(6 * least)
+
+    best = min(map(allowed, np.linspace(0.5, 6, 111)))
+    width = combination_halfwidth(100.0, Fraction(scale), confidence) / 10
+    assert best - 1e-4 <= width <= 1.03 * best
+
+
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 4.0, 100.0])
 def test_the_fraction_that_a_discrete_draw_lacks_is_subgaussian_with_proxy_a_sixth(scale):
     rate = 1 / scale
