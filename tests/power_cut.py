@@ -25,6 +25,7 @@ class Disk:
 
     def keeps_name(self, path: Path) -> bool:
         """Whether a file or folder, and each folder between it and the root, is found by its name after a power cut."""
+        path = path.absolute()
         here = path.stat().st_ino
         known = self._names.get(path.parent.stat().st_ino, {}).get(path.name) == here
         return known and (path.parent == self._root or self.keeps_name(path.parent))

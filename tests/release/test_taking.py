@@ -22,6 +22,7 @@ from discreet.table import take as take_module
 from discreet.table.open import open_source
 from discreet.vault import Vault
 from tests.populations import KEY
+from tests.power_cut import power_may_go
 
 DOMAIN = """
 name = "people"
@@ -85,6 +86,22 @@ def test_a_refresh_takes_the_source_in_and_the_old_snapshot_is_gone(vault, home)
     assert (old[:7], new[:7]) == ("000001-", "000002-")
     assert near(vault, 5000)
     assert near(Vault.open(home / "vault"), 5000)
+
+
+def test_a_snapshot_that_is_journalled_survives_a_power_cut(vault, home, monkeypatch):
+    pq.write_table(people(shift=1), home / "people.parquet")
+    journalled = []
+
+    def watched(ledger, snapshot, live):
+        journalled.extend(map(disk.keeps, snapshot_folder(vault.path, snapshot).iterdir()))
+        return note_refresh(ledger, snapshot, live)
+
+    note_refresh = Ledger.note_refresh
+    monkeypatch.setattr(Ledger, "note_refresh", watched)
+    with power_may_go(vault.path) as disk:
+        vault.refresh()
+    assert journalled
+    assert all(journalled)
 
 
 def test_an_open_vault_follows_a_refresh_of_another_process(vault, home):
