@@ -18,24 +18,25 @@ from mutants.run import Outcome, copied, run_tests, try_out, warm
 from mutants.sample import NUMBER, sampled
 from mutants.suites import suite_of_room
 
-SURVIVORS = ROOT / "mutants" / "out" / "survivors.json"
+OUT = ROOT / "mutants" / "out"
+SURVIVORS, SECONDS = OUT / "survivors.json", OUT / "seconds.json"
 LEAST_KILLED = 0.95
 
 
 def main() -> int:
     asked = _arguments()
+    OUT.mkdir(exist_ok=True)
     tried = _chosen(asked)
     if asked.list:
         print("\n\n".join(map(str, tried)))
         return 0
     outcomes: list[tuple[Mutant, Outcome]] = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        for mutant, outcome in _outcomes(tried, asked.jobs, Path(folder)):
+        for mutant, outcome in _outcomes(tried, asked.jobs, asked.again, Path(folder)):
             outcomes.append((mutant, outcome))
             verdict = f"killed by {outcome.by}" if outcome.killed else f"SURVIVED\n{mutant.diff}"
             print(f"{len(outcomes)}/{len(tried)} {mutant.file}:{mutant.line} ({mutant.kind}): {verdict}", flush=True)
     survivors = [mutant for mutant, outcome in outcomes if not outcome.killed]
-    SURVIVORS.parent.mkdir(exist_ok=True)
     SURVIVORS.write_text(json.dumps([[mutant.path, mutant.diff] for mutant in survivors], indent=1))
     _report(tried, survivors)
     unnoticed = [mutant for mutant in survivors if mutant in named()]
@@ -65,13 +66,15 @@ def _chosen(asked: argparse.Namespace) -> list[Mutant]:
     return chosen
 
 
-def _outcomes(tried: list[Mutant], jobs: int, folder: Path) -> Iterator[tuple[Mutant, Outcome]]:
-    """What became of each mutant. First the tests are run over the code as it is: they have to pass."""
+def _outcomes(tried: list[Mutant], jobs: int, again: bool, folder: Path) -> Iterator[tuple[Mutant, Outcome]]:
+    """What became of each mutant. First, but for `again`, the tests are run over the code as it is: they have to
+    pass, and what they take is known from then on."""
     clean = copied(ROOT, folder / "clean")
     with ProcessPoolExecutor(jobs, get_context("fork"), warm) as pool:
-        seconds: dict[str, float] = {}
-        for outcome in pool.map(_unchanged, repeat(clean), sorted({mutant.room for mutant in tried})):
+        seconds: dict[str, float] = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+        for outcome in pool.map(_unchanged, repeat(clean), [] if again else sorted({mutant.room for mutant in tried})):
             seconds |= outcome.seconds
+        SECONDS.write_text(json.dumps(seconds))
         for done in as_completed([pool.submit(_try, mutant, clean, seconds) for mutant in tried]):
             yield done.result()
 

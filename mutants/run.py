@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from mutants.mutant import ROOT, Mutant
-from mutants.suites import suite_of
+from mutants.suites import suites_of
 
 LIBRARIES = (
     "numpy", "scipy.sparse.linalg", "scipy.optimize", "scipy.stats", "numba", "numba.core.caching", "pandas", "mpmath",
@@ -55,13 +55,16 @@ def copied(source: Path, tree: Path) -> Path:
 
 def try_out(mutant: Mutant, tree: Path, seconds: dict[str, float]) -> Outcome:
     """The tests of a mutant over a copy of the repository, which is as it was afterwards."""
-    files = suite_of(mutant, seconds)
     place = tree / mutant.file
     for compiled in place.parent.glob(f"__pycache__/{place.stem}.*.pyc"):
         compiled.unlink()
     place.write_bytes(mutant.mutated)
+    outcome = Outcome(False, "", {})
     try:
-        return run_tests(tree, files, longest=60 + 4 * sum(seconds[file] for file in files))
+        for files in suites_of(mutant, seconds):
+            if not outcome.killed:
+                outcome = run_tests(tree, files, longest=60 + 4 * sum(seconds.get(file, 0.0) for file in files))
+        return outcome
     finally:
         place.write_bytes(mutant.source)
 

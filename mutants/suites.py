@@ -16,17 +16,18 @@ BESIDE = {
 }
 """Test files of other rooms, by room."""
 
+FASTEST = 5
+"""So many files are tried first for a file of the package that has none of its own."""
+
 
 def suite_of_room(room: str) -> list[str]:
     own = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / room).glob("test_*.py"))
     return [*own, *BESIDE[room]]
 
 
-def suite_of(mutant: Mutant, seconds: dict[str, float]) -> list[str]:
-    """The test files for a mutant: the one named after its file, then its room's, then others; the fastest first."""
-    stem, own = Path(mutant.path).stem, Path("tests", mutant.room)
-
-    def order(file: str) -> tuple[bool, bool, float]:
-        return Path(file).stem != f"test_{stem}", Path(file).parent != own, seconds.get(file, 0.0)
-
-    return sorted(suite_of_room(mutant.room), key=order)
+def suites_of(mutant: Mutant, seconds: dict[str, float]) -> list[list[str]]:
+    """The test files for a mutant, to be run one list after the other: the one named after its file, or the fastest
+    ones of its room; all others, the fastest first."""
+    files = sorted(suite_of_room(mutant.room), key=lambda file: seconds.get(file, 0.0))
+    first = [file for file in files if file == f"tests/{mutant.room}/test_{Path(mutant.path).stem}.py"]
+    return [first or files[:FASTEST], [file for file in files if file not in (first or files[:FASTEST])]]

@@ -10,7 +10,7 @@ from mutants.mutant import PACKAGE, ROOT, Mutant
 from mutants.named import named
 from mutants.operators import mutants_of
 from mutants.sample import NUMBER, sampled
-from mutants.suites import suite_of
+from mutants.suites import suite_of_room, suites_of
 
 
 def mutated(source: str, folder, monkeypatch) -> set[str]:
@@ -77,9 +77,10 @@ def test_mutants_that_change_nothing_have_a_reason_and_are_in_the_code():
 
 def test_tests_that_a_mutant_is_tried_with_are_there_and_its_own_come_first():
     for room in NUMBER:
-        for file in suite_of(Mutant(f"{room}/none.py", 0, 0, "", ""), {}):
-            assert (ROOT / file).is_file()
-    assert suite_of(Mutant("ledger/grid.py", 0, 0, "", ""), {})[0] == "tests/ledger/test_grid.py"
+        first, others = suites_of(Mutant(f"{room}/none.py", 0, 0, "", ""), {})
+        assert sorted(first + others) == sorted(suite_of_room(room))
+        assert all((ROOT / file).is_file() for file in first + others)
+    assert suites_of(Mutant("ledger/grid.py", 0, 0, "", ""), {})[0] == ["tests/ledger/test_grid.py"]
 
 
 def test_files_where_privacy_is_decided_exist():
