@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
+from _pytest.fixtures import FixtureLookupErrorRepr
 
 from mutants.mutant import ROOT, Mutant
 from mutants.suites import suites_of
@@ -26,6 +26,9 @@ LIBRARIES = (
     "cryptography.hazmat.primitives.ciphers", "typer.testing", "pydantic", "dp_accounting", "opendp.prelude",
 )  # fmt: skip
 """What tests import and is no part of Discreet: imported once, before the forks."""
+
+BROKEN = 70
+"""How a fork ends whose tests could not be run, whatever the mutant is."""
 
 LONGEST_TEST = 60
 """Seconds after which a test is ended that a mutant keeps busy."""
@@ -79,19 +82,21 @@ def run_tests(tree: Path, files: Sequence[str], longest: float, keeping_bytecode
         try:
             _in_fork(tree, files, report, output, keeping_bytecode)
         finally:
-            os._exit(70)
-    ended = False
+            os._exit(BROKEN)
+    ended, status = 0, 0
     while not ended and time.monotonic() < began + longest:
-        ended = os.waitpid(child, os.WNOHANG) != (0, 0)
+        ended, status = os.waitpid(child, os.WNOHANG)
         time.sleep(0.01)
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # and whatever the tests started
     if not ended:
         os.waitpid(child, 0)
-    found: dict[str, Any] = json.loads(report.read_text()) if report.exists() else {"failed": "a limit of time"}
-    if found.get("code") not in (None, 0, 1, 2):
-        raise RuntimeError(f"pytest ended with {found['code']}: {output.read_text()[-2000:]}")
-    return Outcome(bool(found["failed"] or found["code"]), found["failed"], found.get("seconds", {}))
+    if ended and os.waitstatus_to_exitcode(status) in (BROKEN, pytest.ExitCode.NO_TESTS_COLLECTED):
+        raise RuntimeError(f"tests could not be run: {output.read_text()[-2000:]}")
+    if not report.exists():
+        return Outcome(True, "a limit of time, or a crash", {})
+    found = json.loads(report.read_text())
+    return Outcome(bool(found["code"]), found["failed"], found["seconds"])
 
 
 def _in_fork(tree: Path, files: Sequence[str], report: Path, output: Path, keeping_bytecode: bool) -> None:
@@ -122,6 +127,8 @@ class _Watch:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid.partition("::")[0]] += report.duration
+        if isinstance(report.longrepr, FixtureLookupErrorRepr):
+            os._exit(BROKEN)
         if report.failed and not self.failed:
             self.failed = report.nodeid
 

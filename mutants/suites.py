@@ -28,6 +28,12 @@ def suite_of_room(room: str) -> list[str]:
 def suites_of(mutant: Mutant, seconds: dict[str, float]) -> list[list[str]]:
     """The test files for a mutant, to be run one list after the other: the one named after its file, or the fastest
     ones of its room; all others, the fastest first."""
-    files = sorted(suite_of_room(mutant.room), key=lambda file: seconds.get(file, 0.0))
-    first = [file for file in files if file == f"tests/{mutant.room}/test_{Path(mutant.path).stem}.py"]
-    return [first or files[:FASTEST], [file for file in files if file not in (first or files[:FASTEST])]]
+    own = f"tests/{mutant.room}"
+
+    def order(file: str) -> tuple[bool, str, float]:
+        folder = str(Path(file).parent)  # pytest loses fixtures where files of a folder do not stand together
+        return folder != own, folder, seconds.get(file, 0.0)
+
+    files = sorted(suite_of_room(mutant.room), key=order)
+    first = [file for file in files if file == f"{own}/test_{Path(mutant.path).stem}.py"] or files[:FASTEST]
+    return [first, [file for file in files if file not in first]]
