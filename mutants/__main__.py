@@ -31,7 +31,8 @@ def main() -> int:
         print("\n\n".join(map(str, tried)))
         return 0
     outcomes: list[tuple[Mutant, Outcome]] = []
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+    in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # where a sync, of which tests do many, is free
+    with tempfile.TemporaryDirectory(prefix="mutants-", dir=in_memory) as folder:
         for mutant, outcome in _outcomes(tried, asked.jobs, asked.again, Path(folder)):
             outcomes.append((mutant, outcome))
             verdict = f"killed by {outcome.by}" if outcome.killed else f"SURVIVED\n{mutant.diff}"

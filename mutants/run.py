@@ -74,13 +74,14 @@ def try_out(mutant: Mutant, tree: Path, seconds: dict[str, float]) -> Outcome:
 
 def run_tests(tree: Path, files: Sequence[str], longest: float, keeping_bytecode: bool = False) -> Outcome:
     """Run test files in a copy, up to the first failure, in a fork that is ended after so many seconds."""
-    report, output = (tree.parent / f"{os.getpid()}.{name}" for name in ("json", "txt"))
+    report, output, files_of_tests = (tree.parent / f"{os.getpid()}.{name}" for name in ("json", "txt", "tmp"))
     report.unlink(missing_ok=True)
     began = time.monotonic()
     child = os.fork()
     if not child:
         try:
-            _in_fork(tree, files, report, output, keeping_bytecode)
+            arguments = ["--basetemp", str(files_of_tests), "--timeout", str(LONGEST_TEST), *files]
+            _in_fork(tree, arguments, report, output, keeping_bytecode)
         finally:
             os._exit(BROKEN)
     ended, status = 0, 0
@@ -99,7 +100,7 @@ def run_tests(tree: Path, files: Sequence[str], longest: float, keeping_bytecode
     return Outcome(bool(found["code"]), found["failed"], found["seconds"])
 
 
-def _in_fork(tree: Path, files: Sequence[str], report: Path, output: Path, keeping_bytecode: bool) -> None:
+def _in_fork(tree: Path, arguments: Sequence[str], report: Path, output: Path, keeping_bytecode: bool) -> None:
     os.setsid()
     written_to = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(written_to, 1)
@@ -110,8 +111,7 @@ def _in_fork(tree: Path, files: Sequence[str], report: Path, output: Path, keepi
     sys.modules["__main__"] = ModuleType("__main__")  # processes that tests start look there for what to import
     sys.path[:] = [str(tree / "src"), *(path for path in sys.path if path not in ("", str(ROOT)))]
     watch = _Watch()
-    arguments = ["-x", "-q", "-p", "no:cacheprovider", "--timeout", str(LONGEST_TEST), *files]
-    code = int(pytest.main(arguments, plugins=[watch]))
+    code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *arguments], plugins=[watch]))
     written = {"failed": watch.failed, "code": code, "seconds": watch.seconds}
     report.write_text(json.dumps(written))
     sys.stdout.flush()

@@ -1,11 +1,13 @@
 """A vault's snapshots: written whole or not at all, replaced by a refresh, and the only thing that is read."""
 
+import hashlib
 import os
 import signal
 import stat
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,8 +19,10 @@ from discreet.domain.read import parse_domain
 from discreet.errors import DiscreetError, DomainError, Refreshed, TableError, VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.snapshot import SNAPSHOTS, snapshot_folder
+from discreet.query.query import Count
 from discreet.release.taking import Taking
 from discreet.table import take as take_module
+from discreet.table.live import LiveTable
 from discreet.table.open import open_source
 from discreet.vault import Vault
 from tests.populations import KEY
@@ -390,6 +394,37 @@ def test_a_number_salts_the_digest(home, tmp_path):
     assert {path.name for path in (tmp_path / SNAPSHOTS).iterdir()} == {
         f"00000{id.number}-{id.digest[:16]}" for id in (first, second)
     }
+
+
+class InMemory:
+    """A table that is read where it is: in this process."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def digest(self, names, key):
+        rows = repr(self.table.select(list(names)).to_pylist()).encode()
+        return hashlib.blake2b(rows, key=key).hexdigest()
+
+    def parts(self, count, names, key, digest):
+        assert self.digest(names, key) == digest
+        return (count(batch) for batch in self.table.to_batches())
+
+
+def test_a_live_table_is_known_by_what_it_holds_and_is_not_copied(tmp_path):
+    domain, table = parse_domain(DOMAIN), people(200)
+    live = InMemory(table)
+    source = replace(open_source(table), live=live)
+    id = Taking(domain, None, None, KEY, tmp_path).take(source, 4, live=True)
+    assert list(tmp_path.iterdir()) == []
+    assert id.number == 4
+    asked = [Count(domain.everything, ("sex",)), Count(domain.slab("age", 0, 9))]
+    read = LiveTable(id, domain, source, live, KEY)
+    read.require(asked)
+    assert [answer.tolist() for answer in read.evaluate(asked)] == [[100, 100], 20]
+    live.table = people(200, shift=1)
+    with pytest.raises(TableError, match="has changed since the vault was made"):
+        read.require(asked)
 
 
 def test_asking_imports_no_reader_of_sources(vault, home):
