@@ -8,6 +8,12 @@ EQUIVALENT = {
 + left -= (-1) ** ((size - 1)) * variances(common) / spread**2""",
     ): "one more and one less are odd or even alike",
     (
+        "noise/exponential.py",
+        """\
+- slack = _limbs(candidates * error, 3)
++ slack = _limbs(candidates * error, 4)""",
+    ): "the same number, with one more limb of 0",
+    (
         "facts/moves.py",
         """\
 - if vectors[j, column] > 0 and (alike & active) == 0 and (size < total - size or i > j):

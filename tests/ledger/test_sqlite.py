@@ -149,6 +149,21 @@ def test_a_journal_that_went_another_way_after_a_backup_is_refused(
         Ledger.open(Path(twin), domain, budget)
 
 
+def test_who_reads_what_others_wrote_remembers_how_far_the_journal_came(
+    path: Path, domain: Domain, budget: PureBudget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Ledger.open(path, domain, budget)
+    monkeypatch.setenv("XDG_STATE_HOME", str(path.parent / "the reader's"))
+    reader = Ledger.open(path, domain, budget)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(path.parent / "the writer's"))
+        for _ in range(2):
+            writer.charge(TENTH, {})
+    assert last_receipt("test-vault") != writer.head
+    assert reader.charges == 2
+    assert last_receipt("test-vault") == writer.head
+
+
 def test_of_two_journals_that_went_on_from_one_backup_only_the_first_is_answered_from(
     path: Path, domain: Domain, budget: PureBudget
 ) -> None:

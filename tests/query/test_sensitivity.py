@@ -20,7 +20,7 @@ from discreet.ledger.spend import UNITS
 from discreet.noise.law import Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Sum, grain_of
-from discreet.query.sensitivity import PIECES, largest_addend, spends
+from discreet.query.sensitivity import PIECES, is_one_signed, largest_addend, spends
 from tests.populations import points, population
 
 NEIGHBOURS = 12
@@ -267,3 +267,7 @@ def test_what_has_no_bound_has_no_sum(attribute, words):
     domain = Domain("t", (attribute,))
     with pytest.raises(UnsupportedQuery, match=words):
         list(spends(Sum("x", domain.everything), Laplace(Fraction(1)), domain, BUDGET))
+
+
+def test_what_cannot_be_summed_is_not_taken_for_one_signed():
+    assert not is_one_signed(Category(name="x", source="s", values=("a",)))
