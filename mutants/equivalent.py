@@ -8,6 +8,30 @@ EQUIVALENT = {
 + left -= (-1) ** ((size - 1)) * variances(common) / spread**2""",
     ): "one more and one less are odd or even alike",
     (
+        "table/coding.py",
+        """\
+- return not isinstance(attribute, Category) and (is_text(kind) or pa.types.is_decimal(kind))
++ return (isinstance(attribute, Category)) and (is_text(kind) or pa.types.is_decimal(kind))""",
+    ): "how often a spelling is read; what is read is the same",
+    (
+        "table/take.py",
+        """\
+- keys = np.append(person_keys(known, self.key), np.uint64(0))[places]
++ keys = np.append(person_keys(known, self.key), np.uint64(1))[places]""",
+    ): "the key of whoever has no id is replaced by a random one",
+    (
+        "table/tally.py",
+        """\
+- largest_first = sorted(together.items(), key=lambda stem: -len(stem[1]))
++ largest_first = sorted(together.items(), key=lambda stem: (len(stem[1])))""",
+    ): "how the work is dealt to cores; what is counted is the same",
+    (
+        "noise/laplace.py",
+        """\
+- words_per_lane_word = WORDS_PER_FLIP * planes + 1
++ words_per_lane_word = (WORDS_PER_FLIP + planes) + 1""",
+    ): "how many words are fetched at a time; further ones come when they are needed, and no draw changes",
+    (
         "noise/exponential.py",
         """\
 - slack = _limbs(candidates * error, 3)
