@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.cube.interval import combination_halfwidth, halfwidth, mixture_deviations, sum_halfwidth
+from discreet.cube.interval import (
+    combination_halfwidth,
+    halfwidth,
+    mixture_deviations,
+    require_confidence,
+    sum_halfwidth,
+)
+from discreet.errors import InvalidNoise
 from discreet.noise.laplace import laplace_halfwidth, laplace_variance
 
 CONFIDENCES = [0.5, 0.8, 0.9, 0.907, 0.95, 0.99, 0.999, 0.999999]
@@ -44,6 +51,12 @@ def test_a_sum_of_draws_has_the_least_halfwidth_that_holds_enough(scale, draws, 
     width = sum_halfwidth(scale, draws, confidence)
     assert beyond(pmf, width) <= 1 - confidence + 1e-12
     assert width == 0 or beyond(pmf, width - 1) > 1 - confidence - 1e-12
+
+
+@pytest.mark.parametrize("confidence", [0, -0.1, 1, 1 - 1e-13, 2, float("nan")])
+def test_a_confidence_that_nothing_can_be_said_for_is_refused(confidence):
+    with pytest.raises(InvalidNoise, match="confidence must lie between 0 and 1"):
+        require_confidence(confidence)
 
 
 def test_one_draw_has_the_certified_halfwidth():
