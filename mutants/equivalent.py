@@ -62,6 +62,12 @@ EQUIVALENT = {
 + words_per_lane_word = (WORDS_PER_FLIP + planes) + 1""",
     ): "how many words are fetched at a time; further ones come when they are needed, and no draw changes",
     (
+        "noise/binomial.py",
+        """\
+- reach = min(trials // 2, math.ceil(39 * math.sqrt(trials) / 2) + 2)
++ reach = min(trials // 2, math.floor(39 * math.sqrt(trials) / 2) + 2)""",
+    ): "beyond 39 standard deviations nothing is left in floats",
+    (
         "noise/exponential.py",
         """\
 - slack = _limbs(candidates * error, 3)
@@ -73,6 +79,12 @@ EQUIVALENT = {
 - if vectors[j, column] > 0 and (alike & active) == 0 and (size < total - size or i > j):
 + if vectors[j, column] > 0 and (alike & active) == 0 and (size < total - size or (i >= j)):""",
     ): "a member has its own signs: with itself the condition before fails",
+    (
+        "ledger/grid.py",
+        """\
+- if points < 1 << ending:
++ if (points <= 1 << ending):""",
+    ): "where points and corners are as many, either way counts the same",
     (
         "ledger/standing.py",
         """\

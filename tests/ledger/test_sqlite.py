@@ -65,6 +65,18 @@ def test_a_closed_journal_keeps_nothing_open_and_opens_again(path: Path) -> None
     journal.close()
 
 
+def test_a_forked_process_opens_the_journal_for_itself_and_leaves_the_parent_s_connection_alone(path: Path) -> None:
+    journal = sqlite.SQLiteJournal(path)
+    of_the_parent = journal._connection
+    assert of_the_parent is not None
+    journal.after_fork()
+    assert journal._connection is None
+    journal.after_fork()
+    assert journal.receipt_at(1) is not None
+    assert journal._connection is not of_the_parent
+    assert of_the_parent.execute("SELECT 1").fetchone() == (1,)
+
+
 def test_every_commit_is_synced_in_full(path: Path) -> None:
     with closing(sqlite._opened(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
