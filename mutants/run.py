@@ -16,6 +16,7 @@ from types import ModuleType
 
 import pytest
 from _pytest.fixtures import FixtureLookupErrorRepr
+from hypothesis import Phase, settings
 
 from mutants.mutant import ROOT, Mutant
 from mutants.suites import suites_of
@@ -124,6 +125,11 @@ class _Watch:
     def __init__(self) -> None:
         self.failed = ""
         self.seconds: dict[str, float] = defaultdict(float)
+
+    def pytest_collection(self) -> None:
+        """A failing example is enough: a smaller one need not be looked for."""
+        settings.register_profile("hasty", settings.get_profile("steady"), phases=[Phase.explicit, Phase.generate])
+        settings.load_profile("hasty")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid.partition("::")[0]] += report.duration

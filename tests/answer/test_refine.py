@@ -157,6 +157,15 @@ class TestAnswers:
         assert answer.value is not None
         assert "only the answers nearest to each region were combined" in answer.notes[-1]
 
+    @pytest.mark.parametrize("most", [8, 9])
+    def test_as_many_answers_as_may_be_combined_are_all_of_them(self, vault, monkeypatch, most):
+        for age in range(7):
+            vault.ask(f"{EVERYBODY} WHERE age <= {age}", scale=20)
+        vault.ask(f"{EVERYBODY} WHERE sex = 'F' AND income < 20 AND age > 7", scale=20)  # meets none of the others
+        monkeypatch.setattr(combining, "MOST_REGIONS", most)
+        answer = vault.ask(f"{EVERYBODY} WHERE age = 3", refine=True)
+        assert not [note for note in answer.notes if "nearest to each region" in note]
+
     def test_targets_that_are_too_many_together_are_solved_one_by_one(self, vault, monkeypatch):
         by_age = "SELECT age, COUNT(*) FROM people GROUP BY age"
         vault.ask(by_age, scale=20)

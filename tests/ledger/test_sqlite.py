@@ -42,6 +42,41 @@ def test_a_new_journal_is_found_by_its_name_after_a_power_cut(tmp_path: Path) ->
         assert disk.keeps_name(tmp_path / "new.db")
 
 
+def test_a_journal_whose_name_cannot_be_synced_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_directory: Path) -> None:
+        raise OSError("the disk failed")
+
+    monkeypatch.setattr(sqlite, "_sync_directory", fails)
+    with pytest.raises(OSError, match="the disk failed"):
+        sqlite.SQLiteJournal.create(tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_closed_journal_keeps_nothing_open_and_opens_again(path: Path) -> None:
+    journal = sqlite.SQLiteJournal(path)
+    connection = journal._connection
+    assert connection is not None
+    head = journal.receipt_at(1)
+    journal.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+    assert journal.receipt_at(1) == head
+    journal.close()
+    journal.close()
+
+
+def test_a_forked_process_opens_the_journal_for_itself_and_leaves_the_parent_s_connection_alone(path: Path) -> None:
+    journal = sqlite.SQLiteJournal(path)
+    of_the_parent = journal._connection
+    assert of_the_parent is not None
+    journal.after_fork()
+    assert journal._connection is None
+    journal.after_fork()
+    assert journal.receipt_at(1) is not None
+    assert journal._connection is not of_the_parent
+    assert of_the_parent.execute("SELECT 1").fetchone() == (1,)
+
+
 def test_every_commit_is_synced_in_full(path: Path) -> None:
     with closing(sqlite._opened(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
