@@ -19,6 +19,7 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
 from discreet.sql.word import where_text
 
+ANSWERED_FOR = "answered for"
 NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
 OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
 ROUNDING = 1e-9
@@ -169,7 +170,7 @@ class Answer:
         for row in self.rows:
             lines.setdefault(row.labels, []).append(row)
         near, offered = any(row.is_near for row in self.rows), any(row.affordable for row in self.rows)
-        headers += ["answered for"] * near + ["could be had"] * offered
+        headers += [ANSWERED_FOR] * near + ["could be had"] * offered
         return headers, [
             [
                 *_line(labels, rows, bounded),

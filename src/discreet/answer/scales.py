@@ -205,7 +205,8 @@ def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: 
         squares = sum(times * times for times, _ in measure.terms)
         return _rounded_up(deviations(wish.confidence) * math.sqrt(squares * noise.variance) * float(largest))
     grain = desk.grain(measure)
-    return _rounded_up(float(grain * noise.times(largest_value(measure, desk) / grain).halfwidth(wish.confidence)))
+    halfwidth = noise.times(largest_value(measure, desk) / grain).halfwidth(wish.confidence)
+    return _rounded_up(float(grain * max(halfwidth, 1)))  # answers come in steps of a grain
 
 
 def _rounded_up(value: float) -> float:

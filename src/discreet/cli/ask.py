@@ -75,8 +75,10 @@ def ask(
 
 def show_answer(answer: "Answer") -> None:
     """Print an answer as a table, with what a reader must know under it."""
+    from discreet.answer.reply import ANSWERED_FOR
+
     headers, lines = answer.table()
-    table("", headers, lines, right=answer.columns, tight=headers)
+    table("", headers, lines, right=answer.columns, tight=[header for header in headers if header != ANSWERED_FOR])
     for note in answer.footnotes():
         out.print(note, style="dim", markup=False, soft_wrap=True)
 
