@@ -87,6 +87,7 @@ class CubeWish(Request):
 class CubeOrder(CubeWish):
     consistent: bool = True
     charge: int | None = Field(None, ge=1, le=2**53, description="instead: the charge of a publish to go on from")
+    again: bool = Field(False, description="measure anew what was published before, and pay again")
 
 
 class BucketsOrder(Request):
