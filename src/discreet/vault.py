@@ -26,13 +26,11 @@ from discreet.answer.others import Others
 from discreet.answer.policy import Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
-from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
 from discreet.errors import (
     DiscreetError,
     InvalidBudget,
     InvalidNoise,
-    JournalCorrupt,
     JournalError,
     Refreshed,
     VaultError,
@@ -41,6 +39,7 @@ from discreet.exact import Number
 from discreet.home import (
     RELEASES,
     ROSTER,
+    budget_in,
     domain_in,
     fill_home,
     forget_snapshot,
@@ -53,7 +52,7 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import Budget, QueryBudget, budget_from_json, budget_of
+from discreet.ledger.budget import QueryBudget, budget_of
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
@@ -187,7 +186,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         settings = read_settings(home)
         journal = journal_of(home, settings.ledger, ledger)
         header = header_of(journal)
-        domain, budget = _declared(header)
+        domain, budget = domain_in(header), budget_in(header)
         account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
         roster = header.get("roster")
         own = OwnTable(
@@ -229,17 +228,20 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         scale: Number | None = None,
         within: Number | None = None,
         confidence: Number | None = None,
+        relax: bool | None = None,
         refine: bool = False,
     ) -> Answer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
 
         `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
-        vault's policy does. `refine` spends nothing: it makes the best of the vault's facts and all released answers.
+        vault's policy does. `relax` says whether a region without budget is answered by one nearby, or not at all; the
+        policy's word where nothing is said. `refine` spends nothing: it makes the best of the vault's facts and all
+        released answers.
         """
         if refine:
             return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
         wish = Wish.of(self.policy, scale, within, confidence)
-        return ask(self._question(sql), wish, self._desk, Purchase(self.gate, self.policy.limits))
+        return ask(self._question(sql), wish, self._desk.relaxing(relax), Purchase(self.gate, self.policy.limits))
 
     def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
         from discreet.answer.refine import refine
@@ -255,9 +257,11 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         scale: Number | None = None,
         within: Number | None = None,
         confidence: Number | None = None,
+        relax: bool | None = None,
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        return explain(self._question(sql), Wish.of(self.policy, scale, within, confidence), self._desk)
+        wish = Wish.of(self.policy, scale, within, confidence)
+        return explain(self._question(sql), wish, self._desk.relaxing(relax))
 
     def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
         """The same vault, with every charge in somebody's name and within what they may spend; and every answer
@@ -426,13 +430,6 @@ class Vault(Cubes, Facts, Buckets, Subsets):
 
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
         return tuple(self.domain[name].name for name in ([by] if isinstance(by, str) else by))
-
-
-def _declared(header: dict[str, Any]) -> tuple[Domain, Budget]:
-    try:
-        return domain_in(header), budget_from_json(header["budget"])
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
 
 
 def _roster(home: Path, fingerprint: str) -> "Roster":

@@ -34,9 +34,12 @@ class Question(Request):
     scale: Number | None = Field(None, description="the scale of the noise, in people")
     within: Number | None = Field(None, description="how far off each number may be, instead of a scale")
     confidence: Number | None = Field(None, description="how surely; the policy's where not given")
+    relax: bool | None = Field(
+        None, description="whether a region without budget is answered by one nearby; the policy's word where not given"
+    )
 
     def wish(self) -> dict[str, Any]:
-        return {"scale": self.scale, "within": self.within, "confidence": self.confidence}
+        return {"scale": self.scale, "within": self.within, "confidence": self.confidence, "relax": self.relax}
 
 
 class Asked(Question):
@@ -127,7 +130,9 @@ class NewUser(Request):
     )
     name: Text
     role: Literal["custodian", "analyst", "auditor"] = "analyst"
-    quota: Number | None = Field(None, description="the most of the vault's budget that their questions may spend")
+    quota: Number | Text | None = Field(
+        None, description="the most of the vault's budget that their questions may spend: 0.2, or 10%"
+    )
     expires: Text | None = Field(None, description="30d, 12h, 45m; not given: until it is revoked")
 
 
@@ -149,6 +154,9 @@ class Row(BaseModel):
     low: float | None
     high: float | None
     kind: str
+    answered: str | None = Field(None, description="the region that the number is about, where it is not the one asked")
+    relaxation_error: float | None = None
+    affordable: float | None = Field(None, description="within how much of the truth it could be measured instead")
 
 
 class Answer(BaseModel):
@@ -161,6 +169,7 @@ class Answer(BaseModel):
     answered: str | None
     relaxation_error: float
     cost: str
+    share: float = Field(description="the cost, as a part of the whole budget")
     guarantee: dict[str, Any]
     notes: list[str]
     rows: list[Row]
@@ -176,6 +185,8 @@ class Aggregate(BaseModel):
 class Explanation(BaseModel):
     sql: str
     cost: str
+    cost_is: Literal["exact", "at most"]
+    share: float = Field(description="the cost, as a part of the whole budget")
     left: str
     more: int | None
     confidence: float
