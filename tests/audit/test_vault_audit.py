@@ -78,7 +78,7 @@ class TestHonestVaults:
     def test_that_facts_have_overdrawn_pass_with_a_warning(self):
         vault = make()
         vault.measure(vault.count(), scale="1/4")
-        vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134)
+        vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134, accept=True)
         audit = audit_vault("vault")
         assert audit.holds
         assert audit["limit"].outcome == "warning"

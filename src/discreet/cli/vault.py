@@ -187,6 +187,9 @@ def refresh(
         bool | None,
         typer.Option("--live/--snapshot", help="read rows live from now on, or from a snapshot; as before if not said"),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="take it even if it has the very rows that the vault is over; for jobs")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Take a new snapshot of the table as it is now, or of another one. All spending is kept."""
@@ -194,12 +197,22 @@ def refresh(
 
     opened = Vault.open(vault)
     with waiting(READING, as_json) as told:
-        receipt = opened.refresh(source, live=live, progress=told)
+        before = opened.ledger.snapshot
+        receipt = opened.refresh(source, live=live, unless_same=not again, progress=told)
     taken = opened.ledger.snapshot
     number = taken.number if taken else 0
     if as_json:
-        print_json({"receipt": str(receipt), "table": opened.location, "snapshot": number})
+        same = taken is not None and taken == before
+        print_json({"receipt": str(receipt), "table": opened.location, "snapshot": number, "same": same})
         return
     place = escape(opened.location)
+    if taken is not None and taken == before:
+        out.print(
+            f"{place} has the very rows of snapshot {number}: the vault stays over it, and what was released answers "
+            "on.",
+            soft_wrap=True,
+        )
+        out.print("[dim]--again takes it as a new one[/]")
+        return
     over = f"{place} as it is now" if opened.ledger.is_live else f"snapshot {number}, of {place}"
     out.print(f"The vault is now over {over}; all spending is kept. Receipt {receipt}", soft_wrap=True)

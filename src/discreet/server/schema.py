@@ -64,6 +64,8 @@ class NewFact(Request):
     value: int | None = Field(None, ge=0, le=2**53)
     cuboid: list[Text] | None = Field(None, max_length=MOST_NAMES)
     values: list[Any] | None = None
+    dry_run: bool = Field(False, description="only say what it would do, and add nothing")
+    accept: bool = Field(False, description="add it even if it stops the vault")
 
 
 class CubeWish(Request):
@@ -88,6 +90,7 @@ class CubeWish(Request):
 class CubeOrder(CubeWish):
     consistent: bool = True
     charge: int | None = Field(None, ge=1, le=2**53, description="instead: the charge of a publish to go on from")
+    again: bool = Field(False, description="measure anew what was published before, and pay again")
 
 
 class BucketsOrder(Request):
