@@ -47,6 +47,9 @@ soak: .venv/ready  ## tests/trust in full length: kills, races, fuzzing; and ten
 	$(BIN)/python -m pytest tests/trust --soak --timeout 14400 -n auto --dist loadgroup
 	for round in {1..10}; do $(BIN)/python -m pytest --soak -m hypothesis -n auto --dist loadgroup || exit; done
 
+mutants: .venv/ready  ## small mistakes in a copy of the code, one at a time: do the tests notice? about half an hour
+	$(BIN)/python -m mutants
+
 docs: .venv/ready  ## run every command and example of the docs, and check every link
 	$(BIN)/python -m pytest tests/test_docs.py
 
@@ -78,6 +81,6 @@ lock:  ## pin the newest versions that fit pyproject.toml, with their hashes
 	.venv-lock/bin/$(COMPILE) --extra server --group build -c requirements.lock -o requirements-demo.lock
 
 clean:  ## remove what these commands made
-	rm -rf .venv .venv-demo .venv-lock build demo dist bench/out
+	rm -rf .venv .venv-demo .venv-lock build demo dist bench/out mutants/out
 
-.PHONY: help demo console test lint types bench soak docs site experiments wheel wheelhouse sbom lock clean
+.PHONY: help demo console test lint types bench soak mutants docs site experiments wheel wheelhouse sbom lock clean

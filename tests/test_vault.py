@@ -31,6 +31,7 @@ from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile
 from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault, propose_domain
+from tests.power_cut import power_may_go
 
 
 def init(**changes):
@@ -118,6 +119,14 @@ class TestInit:
         with pytest.raises(VaultError, match="cannot be written; is there space"):
             init()
         assert sorted(folder.iterdir()) == before
+
+    def test_all_of_a_new_vault_survives_a_power_cut(self, folder):
+        with power_may_go(folder) as disk:
+            vault = init()
+        files = [path for path in vault.path.rglob("*") if path.is_file()]
+        of_sqlite = {path for path in files if path.name.startswith("journal.sqlite")}  # which syncs what it writes
+        assert [path for path in files if path not in of_sqlite and not disk.keeps(path)] == []
+        assert disk.keeps_name(vault.path / "journal.sqlite")
 
     def test_a_vault_can_be_made_in_a_place_with_odd_letters(self, folder):
         odd = folder / 'it\'s "odd" [bold] ü'

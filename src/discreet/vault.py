@@ -26,13 +26,11 @@ from discreet.answer.others import Others
 from discreet.answer.policy import Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
-from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
 from discreet.errors import (
     DiscreetError,
     InvalidBudget,
     InvalidNoise,
-    JournalCorrupt,
     JournalError,
     Refreshed,
     VaultError,
@@ -41,6 +39,7 @@ from discreet.exact import Number
 from discreet.home import (
     RELEASES,
     ROSTER,
+    budget_in,
     domain_in,
     fill_home,
     forget_snapshot,
@@ -53,7 +52,7 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import Budget, QueryBudget, budget_from_json, budget_of
+from discreet.ledger.budget import QueryBudget, budget_of
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
@@ -185,7 +184,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         settings = read_settings(home)
         journal = journal_of(home, settings.ledger, ledger)
         header = header_of(journal)
-        domain, budget = _declared(header)
+        domain, budget = domain_in(header), budget_in(header)
         account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
         roster = header.get("roster")
         own = OwnTable(
@@ -405,13 +404,6 @@ class Vault(Cubes, Facts, Buckets, Subsets):
 
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
         return tuple(self.domain[name].name for name in ([by] if isinstance(by, str) else by))
-
-
-def _declared(header: dict[str, Any]) -> tuple[Domain, Budget]:
-    try:
-        return domain_in(header), budget_from_json(header["budget"])
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
 
 
 def _roster(home: Path, fingerprint: str) -> "Roster":

@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.answer import combine as combining
-from discreet.answer.policy import deviations
 from discreet.cli import app
 from discreet.errors import InvalidNoise, UnsupportedQuery
+from discreet.noise.law import Laplace
+from discreet.noise.spread import Draws, halfwidth
 from discreet.vault import Vault
 
 EVERYBODY = "SELECT COUNT(*) FROM people"
@@ -129,7 +130,7 @@ class TestAnswers:
     def test_intervals_are_those_of_any_combination_of_independent_draws(self, vault):
         vault.ask("SELECT age, COUNT(*) FROM people GROUP BY age", scale=20)
         row = vault.ask(f"{EVERYBODY} WHERE age < 4", refine=True, confidence=0.9).only
-        assert row.high - row.value == pytest.approx(deviations(Fraction(9, 10)) * row.source.variance**0.5, rel=1e-9)
+        assert row.high - row.value == halfwidth([Draws(1.0, Laplace(Fraction(20)), 4)], Fraction(9, 10))
         assert row.kind == "derived"
 
     def test_groups_that_nothing_determines_are_left_open_with_a_note(self, vault):
@@ -155,6 +156,15 @@ class TestAnswers:
         answer = vault.ask(f"{EVERYBODY} WHERE age = 3", refine=True)
         assert answer.value is not None
         assert "only the answers nearest to each region were combined" in answer.notes[-1]
+
+    @pytest.mark.parametrize("most", [8, 9])
+    def test_as_many_answers_as_may_be_combined_are_all_of_them(self, vault, monkeypatch, most):
+        for age in range(7):
+            vault.ask(f"{EVERYBODY} WHERE age <= {age}", scale=20)
+        vault.ask(f"{EVERYBODY} WHERE sex = 'F' AND income < 20 AND age > 7", scale=20)  # meets none of the others
+        monkeypatch.setattr(combining, "MOST_REGIONS", most)
+        answer = vault.ask(f"{EVERYBODY} WHERE age = 3", refine=True)
+        assert not [note for note in answer.notes if "nearest to each region" in note]
 
     def test_targets_that_are_too_many_together_are_solved_one_by_one(self, vault, monkeypatch):
         by_age = "SELECT age, COUNT(*) FROM people GROUP BY age"

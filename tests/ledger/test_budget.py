@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.errors import InvalidBudget, InvalidNoise
-from discreet.ledger.budget import ConcentratedBudget, PureBudget, budget_from_json
+from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
+from discreet.ledger.budget import ConcentratedBudget, Induced, PureBudget, budget_from_json
 from discreet.ledger.guarantee import guarantee_from_json
 from discreet.ledger.standing import Standing
-from discreet.noise.law import Exponential, Gaussian, Laplace
+from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace
 
 ONE = Fraction(1)
 
@@ -75,3 +75,20 @@ def test_budgets_and_guarantees_come_back_from_json(neighbours, rows, amount, de
 def test_a_delta_that_makes_no_sense_is_refused(delta):
     with pytest.raises(InvalidBudget, match="between 0 and 1"):
         ConcentratedBudget.of(ONE, delta, "replace")
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
+def test_the_farther_of_two_neighbourhoods_covers_both_in_each_measure(people, squares, other, others):
+    one, two = Induced(people, squares), Induced(other, others)
+    assert one.or_more(two) == two.or_more(one)
+    farther = one.or_more(two)
+    assert farther.people >= max(people, other)
+    assert farther.squares >= max(squares, others)
+    assert farther == farther.or_more(one) == farther.or_more(two)
+    assert one.or_more(Induced()) == one
+
+
+@pytest.mark.parametrize("budget", [PureBudget(Fraction(1), "replace"), ConcentratedBudget(Fraction(1), "replace")])
+def test_counts_over_subsets_have_no_price_but_in_queries(budget):
+    with pytest.raises(UnsupportedQuery, match="counts over subsets are answered by one with a budget of queries"):
+        budget.units_of_queries(1, Binomial(100))

@@ -12,8 +12,7 @@ from itertools import combinations
 
 from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
-from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing, worst
-from discreet.answer.index import Answers
+from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing, released, worst
 from discreet.answer.known import Known
 from discreet.answer.others import Others
 from discreet.answer.past import PastAnswer, groups_of
@@ -27,6 +26,7 @@ from discreet.ledger.books import Books
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
+from discreet.noise.spread import Draws
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Combination, Count, Quantile, Query, Sum, grain_of
 from discreet.release.purchase import Purchase
@@ -247,15 +247,17 @@ def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | 
         case ((Count() | Sum()), (Laplace() | Gaussian())):
             same = desk.known.same(query, region)
             if same is not None and same.variance <= law.variance:
-                draw = desk.known.noise(same.source)
-                return in_grains(Estimate(same.value, same.variance, "repeated", region, draw), desk.grain(query))
+                draws, sources = (Draws(1.0, desk.known.noise(same.source)),), frozenset({same.source})
+                repeated = Estimate(same.value, same.variance, "repeated", region, draws, sources=sources)
+                return in_grains(repeated, desk.grain(query))
     return None
 
 
 def _derived(query: Count | Sum, region: Region, enough: float, desk: Desk) -> Estimate | None:
-    derived = derive(region, desk.known.of(query), enough=enough)
+    past = desk.known.of(query)
+    derived = derive(region, past, enough=enough)
     if derived is not None and derived.variance <= enough:
-        return in_grains(Estimate(derived.value, derived.variance, "derived", region), desk.grain(query))
+        return in_grains(released(derived.terms, "derived", region, past, desk.known.noise), desk.grain(query))
     return None
 
 
@@ -368,13 +370,15 @@ def _measure(decision: Decision, desk: Desk, purchase: Purchase, settled: Settle
     if release is None:
         return False
     answers = dict(zip(dict.fromkeys(query for query, _ in decision.buy), release.answers, strict=False))
+    places = {query: place for place, query in enumerate(answers)}
     for (query, codes), region in decision.buy.items():
         noisy = answers[query]
         unit = int(noisy.units[codes])
         if isinstance(noisy.measurement.law, Exponential):
             settled.numbers[query, codes] = Picked(unit, noisy.measurement.law.scale, "measured")
             continue
-        estimate = Estimate(unit, noisy.noise.variance, "measured", region, noisy.noise)
+        draws, sources = (Draws(1.0, noisy.noise),), frozenset({(release.charge, places[query])})
+        estimate = Estimate(unit, noisy.noise.variance, "measured", region, draws, sources=sources)
         settled.numbers[query, codes] = in_grains(estimate, noisy.grain)
     if decision.patches:
         desk.known.refresh()
@@ -400,17 +404,18 @@ def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk
         terms = [answer for one in relaxed for answer in (*one.compound.plus, *one.compound.minus)]
         derived = derive(region, past, known=terms if len(relaxed) == 1 else ())
         if derived is not None:
-            return in_grains(Estimate(derived.value, derived.variance, "derived", region), desk.grain(query))
-    estimate = combined([(1, _compound_estimate(one, past)) for one in relaxed])
-    return in_grains(estimate, desk.grain(query))
+            estimate = released(derived.terms, "derived", region, past, desk.known.noise)
+            return in_grains(estimate, desk.grain(query))
+    return combined([(1, _compound_estimate(query, one, desk)) for one in relaxed])
 
 
-def _compound_estimate(relaxed: Relaxed, past: Answers) -> Estimate:
-    compound = relaxed.compound
+def _compound_estimate(query: Count | Sum, relaxed: Relaxed, desk: Desk) -> Estimate:
+    past, compound = desk.known.of(query), relaxed.compound
     answered = Region((compound.difference,))
     # The compound is one unbiased combination; the best one has no more variance, and often much less.
-    best = derive(answered, past, known=[*compound.plus, *compound.minus]) or compound
-    return Estimate(best.value, best.variance, "relaxed", answered, None, Fraction(1), relaxed.error, compound)
+    best = derive(answered, past, known=[*compound.plus, *compound.minus])
+    estimate = released(compound.terms if best is None else best.terms, "relaxed", answered, past, desk.known.noise)
+    return in_grains(replace(estimate, relaxation_error=relaxed.error, compound=compound), desk.grain(query))
 
 
 def _bounding_box(region: Region) -> Box:

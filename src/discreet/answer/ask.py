@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import sqrt
 from time import monotonic, sleep
 
 from discreet.answer.answer import Decision, Desk, Settled, decide, settle
 from discreet.answer.estimate import Estimate
-from discreet.answer.policy import Wish, deviations
+from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
 from discreet.answer.scales import STEPS_SHARE, Scales, affordable, elementary, needs_first_count, scales_for
@@ -16,9 +15,10 @@ from discreet.errors import BudgetExceeded, DiscreetError, Refreshed
 from discreet.exact import number_text
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law
-from discreet.query.query import Quantile, Query
+from discreet.noise.spread import Draws, halfwidth
+from discreet.query.query import Combination, Quantile, Query
 from discreet.release.purchase import Purchase
-from discreet.sql.question import AggregateColumn, Question
+from discreet.sql.question import AggregateColumn, Measure, Question
 from discreet.sql.word import where_text
 
 PATIENCE = 1.0
@@ -88,6 +88,7 @@ def _answer(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> A
         rows=tuple(_with_offers(rows, question, wish, desk)),
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
+        budget=budget,
         # Where earlier answers are in it, it is as private as everything that was released so far.
         guarantee=desk.ledger.promise(peak if settled.is_fresh else desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
@@ -180,7 +181,7 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
         text=question.text,
         forecasts=tuple(_forecast(column, decision, wish, desk) for column in question.aggregates),
         confidence=wish.confidence,
-        symbol=budget.symbol,
+        budget=budget,
         cost=cost,
         is_exact=is_exact,
         left=left,
@@ -204,16 +205,18 @@ def _forecast(column: AggregateColumn, decision: Decision, wish: Wish, desk: Des
     kinds = Counter[str](decision.kinds(parts))
     # An average's and a quantile's error depend on the answer.
     bounded = not isinstance(first, Quantile) and all(type(query) is type(first) for query in more)
-    halfwidth = _halfwidth(parts, decision.laws, wish, desk) if bounded else None
+    within = _halfwidth(column.query, parts, decision.laws, wish, desk) if bounded else None
     if len(parts) == 1 and bounded and not kinds["measured"] and not kinds["relaxed"]:
-        halfwidth = max((one.halfwidth(wish.confidence) for one in free if isinstance(one, Estimate)), default=0.0)
-    return Forecast(column.name, dict(kinds), halfwidth, float(decision.laws[first].scale))
+        within = max((one.halfwidth(wish.confidence) for one in free if isinstance(one, Estimate)), default=0.0)
+    return Forecast(column.name, dict(kinds), within, float(decision.laws[first].scale))
 
 
-def _halfwidth(parts: list[Query], laws: dict[Query, Law], wish: Wish, desk: Desk) -> float:
+def _halfwidth(measure: Measure, parts: list[Query], laws: dict[Query, Law], wish: Wish, desk: Desk) -> float:
     """How far off a fresh measurement may be."""
-    noises = [(desk.grain(part), law) for part in parts if not isinstance(law := laws[part], Exponential)]
-    if len(noises) == 1:
-        [(grain, noise)] = noises
-        return float(grain * noise.times(1 / grain).halfwidth(wish.confidence))
-    return deviations(wish.confidence) * sqrt(sum(noise.variance for _, noise in noises))
+    factors = [times for times, _ in measure.terms] if isinstance(measure, Combination) else [1] * len(parts)
+    draws = []
+    for times, part in zip(factors, parts, strict=True):
+        grain, law = desk.grain(part), laws[part]
+        if not isinstance(law, Exponential):
+            draws.append(Draws(times * float(grain), law.times(1 / grain)))
+    return halfwidth(draws, wish.confidence)

@@ -1,6 +1,7 @@
 """How much noise to ask for: what the analyst wishes, and what the vault does when nothing is said."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from statistics import NormalDist
@@ -16,6 +17,8 @@ DEFAULT_SHARE = 100
 """Where nothing is said, a question spends one in so many parts of the budget in its region."""
 SWITCHES = ("relax", "patches")
 """Settings of the policy that are true or false."""
+SOLVING_STEPS = 12
+"""A sum's scale is solved for to one part in 2 to this power."""
 FINEST_STEP = 1 << 20
 """Solved scales are multiples of 1 over this: fine enough, and exact."""
 
@@ -131,9 +134,9 @@ def exponential_like(noise: Noise, budget: Budget) -> Exponential:
 def deviations(confidence: Fraction) -> float:
     """Within how many standard deviations noise stays, with at least this probability.
 
-    It holds for every combination of independent Laplace draws, and for Gaussian ones: cube/interval.md has the proof.
+    It holds for every combination of independent Laplace draws, and for Gaussian ones: noise/spread.md has the proof.
     """
-    from discreet.cube.interval import mixture_deviations
+    from discreet.noise.spread import mixture_deviations
 
     return mixture_deviations(float(confidence))
 
@@ -153,6 +156,31 @@ def noise_within(within: Fraction, confidence: Fraction, budget: Budget, grain: 
         fits = noise_of_scale(middle, budget).halfwidth(confidence) <= grains
         low, high = (middle, high) if fits else (low, middle)
     return noise_of_scale(low, budget).times(grain)
+
+
+def noise_of_sum_within(
+    within: Fraction, confidence: Fraction, budget: Budget, factors: Sequence[tuple[int, Fraction]]
+) -> Noise:
+    """The noise (by steps of its scale) of each number of a sum, all alike, with which the sum stays within ±`within`
+    with this confidence. Each has its factor, and the grain in which it is measured."""
+    from discreet.noise.spread import Draws, halfwidth
+
+    def fits(scale: Fraction) -> bool:
+        noise = noise_of_scale(scale, budget)
+        draws = [Draws(times * float(grain), noise.times(1 / grain)) for times, grain in factors]
+        return halfwidth(draws, confidence) <= within
+
+    unit = deviations(confidence) * math.sqrt(sum(times * times for times, _ in factors))
+    high = stepped(2 * float(within) / unit)
+    low = high
+    while not fits(low):
+        low, high = stepped(float(low) / 2), low
+        if low == high:
+            raise InvalidNoise("within is smaller than the steps in which such a sum is answered")
+    for _ in range(SOLVING_STEPS):
+        middle = stepped(float(low + high) / 2)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return noise_of_scale(low, budget)
 
 
 def _normal_quantile(confidence: Fraction) -> float:

@@ -17,6 +17,7 @@ from discreet.answer.policy import (
     first_noise,
     noise_affordable,
     noise_of_scale,
+    noise_of_sum_within,
     noise_within,
     stepped,
     usual_noise,
@@ -107,13 +108,12 @@ def _want(measure: Measure, scales: Scales) -> None:
                 noise = noise_within(within, wish.confidence, budget, desk.grain(measure))
                 scales.want(measure, noise.times(1 / largest_value(measure, desk)))
         case Combination(terms=terms):
-            squares = sum(times * times for times, _ in terms)
+            each = usual
+            if wish.within is not None:
+                factors = [(times, desk.grain(query)) for times, query in terms]
+                each = noise_of_sum_within(wish.within, wish.confidence, budget, factors)
             for _, query in terms:
-                noise = usual
-                if wish.within is not None:
-                    spread = deviations(wish.confidence) * math.sqrt(squares * _unit_variance(budget))
-                    noise = noise_of_scale(stepped(float(wish.within) / spread), budget)
-                    noise = noise.times(1 / largest_value(query, desk))
+                noise = each if wish.within is None else each.times(1 / largest_value(query, desk))
                 scales.want(query, noise)
         case Quantile():
             if wish.within is not None:

@@ -8,7 +8,6 @@ import typer
 
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table, waiting
 from discreet.errors import InvalidNoise
-from discreet.exact import equals_text
 
 if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation
@@ -100,9 +99,9 @@ def _show_explanation(explanation: "Explanation") -> None:
         [
             (
                 "cost",
-                f"{'' if explanation.is_exact else 'at most '}{explanation.symbol} {equals_text(explanation.cost)}",
+                f"{'' if explanation.is_exact else 'at most '}{explanation.budget.in_words(explanation.cost)}",
             ),
-            ("left", f"{explanation.symbol} {equals_text(explanation.left)} in its region"),
+            ("left", f"{explanation.budget.in_words(explanation.left)}, in its region"),
             ("such questions", more),
             *(("note", note) for note in explanation.notes),
         ],

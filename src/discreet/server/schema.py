@@ -127,7 +127,9 @@ class NewUser(Request):
     )
     name: Text
     role: Literal["custodian", "analyst", "auditor"] = "analyst"
-    quota: Number | None = Field(None, description="the most of the vault's budget that their questions may spend")
+    quota: Number | Text | None = Field(
+        None, description="the most of the vault's budget that their questions may spend: 0.2, or 10%"
+    )
     expires: Text | None = Field(None, description="30d, 12h, 45m; not given: until it is revoked")
 
 
@@ -164,6 +166,7 @@ class Answer(BaseModel):
     answered: str | None
     relaxation_error: float
     cost: str
+    share: float = Field(description="the cost, as a part of the whole budget")
     guarantee: dict[str, Any]
     notes: list[str]
     rows: list[Row]
@@ -180,6 +183,7 @@ class Explanation(BaseModel):
     sql: str
     cost: str
     cost_is: Literal["exact", "at most"]
+    share: float = Field(description="the cost, as a part of the whole budget")
     left: str
     more: int | None
     confidence: float
