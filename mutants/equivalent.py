@@ -2,6 +2,12 @@
 
 EQUIVALENT = {
     (
+        "answer/combine.py",
+        """\
+- if len(targets) * rows > MOST_LABELS or (connected and rows * len(atoms) > DENSE_ENTRIES):
++ if (len(targets) * rows >= MOST_LABELS) or (connected and rows * len(atoms) > DENSE_ENTRIES):""",
+    ): "one label more or less at a bound on work: targets are solved one by one then, to the same estimates",
+    (
         "cube/given.py",
         """\
 - left -= (-1) ** (size + 1) * variances(common) / spread**2
