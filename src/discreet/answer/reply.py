@@ -38,6 +38,11 @@ class Row:
     def compound(self) -> Compound | None:
         return self.source.compound if isinstance(self.source, Estimate) else None
 
+    @property
+    def is_even(self) -> bool:
+        """Whether its interval reaches as far to either side: an average's and a quantile's need not."""
+        return isinstance(self.source, Estimate) and self.low is not None and self.high is not None
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -135,7 +140,7 @@ class Answer:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headers and lines: a group a line, and for each aggregate its value with its interval."""
-        bounded = {row.column for row in self.rows if row.low is not None}
+        bounded = {row.column for row in self.rows if row.low is not None or row.high is not None}
         headers = [*self.by]
         for column in self.columns:
             headers += [column, f"{float(self.confidence):.0%}"][: 1 + (column in bounded)]
@@ -244,8 +249,9 @@ def number(value: float | None) -> str:
 def _interval_text(row: Row) -> str:
     """± where the interval is even around the value, else its ends."""
     if row.low is None or row.high is None:
-        return "–"
-    if isinstance(row.source, Estimate):
+        ends = [("≥", row.low), ("≤", row.high)]
+        return next((f"{sign} {number(end)}" for sign, end in ends if end is not None), "–")
+    if row.is_even:
         return f"± {number((row.high - row.low) / 2)}"
     return f"{number(row.low)} … {number(row.high)}"
 

@@ -6,11 +6,12 @@ from fractions import Fraction
 from discreet.answer.answer import Codes, Desk, Picked, Settled
 from discreet.answer.estimate import Estimate, combined, nothing, ratio
 from discreet.answer.past import groups_of
+from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Row
 from discreet.answer.scales import parts_of_mean, value_range
-from discreet.domain.attribute import Attribute, Bins, Integer
+from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
-from discreet.query.query import Combination, Mean, Quantile, Query
+from discreet.query.query import Combination, Count, Mean, Quantile, Query
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
@@ -109,7 +110,7 @@ class Rows:
         )
 
     def _quantile(self, query: Quantile, found: object, place: _Place) -> Row:
-        """An interval of values would tell about the data; how far the rank may be off does not."""
+        """How far the rank may be off is known of itself; which values that allows, from what was released."""
         if isinstance(found, Estimate):
             return replace(place.unanswered(), kind=found.kind)  # of no points at all there is no quantile
         if not isinstance(found, Picked):
@@ -122,8 +123,34 @@ class Rows:
         self.notes.append(
             f"{place.column}: its rank is within {rank:,} people of the one asked for, at {float(self.confidence):.0%}"
         )
-        value, low, high = _value_of(attribute, found.code)
-        return Row(place.labels, place.column, value, low, high, found.kind, place.asked, place.asked)
+        low, high = self._values(query, attribute, place)
+        return Row(
+            place.labels,
+            place.column,
+            _value_of(attribute, found.code),
+            low,
+            high,
+            found.kind,
+            place.asked,
+            place.asked,
+        )
+
+    def _values(self, query: Quantile, attribute: Attribute, place: _Place) -> tuple[float | None, float | None]:
+        """The values that the quantile may have: all that are declared, or fewer where counts by them were released."""
+        known = self.desk.known
+        counts = known.of(Count(query.where))
+        histogram = histogram_of(place.asked, self.desk.domain.axis(query.of), attribute.cells, counts, known.noise)
+        if histogram is None:
+            codes = candidate_codes(replace(query, where=place.asked), self.desk.domain)
+            first, last = codes[0], codes[-1]
+            self.notes.append(
+                f"{place.column}: no released counts by {query.of} say which values that allows; "
+                f"its interval is narrower after COUNT(*) … GROUP BY {query.of}"
+            )
+        else:
+            first, last = codes_within(query.level, histogram, self.confidence)
+        low, high = values_of(attribute, first, last)
+        return None if low is None else _whole(low), None if high is None else _whole(high)
 
 
 def _asked(column: AggregateColumn, group: Region, question: Question) -> Region:
@@ -147,14 +174,10 @@ def _sorted(lines: list[list[Row]], question: Question, place: int, descending: 
     return sorted(answered, key=lambda rows: rows[aggregate].value or 0, reverse=descending) + rest
 
 
-def _value_of(attribute: Attribute, code: int) -> tuple[float | None, float | None, float | None]:
-    """A code's value, and the ends of its bin."""
-    if isinstance(attribute, Integer):
-        return attribute.low + code, None, None
-    edges = attribute.edges[code : code + 2] if isinstance(attribute, Bins) else ()
-    ends = [None if edge is None else _whole(float(edge)) for edge in edges]
-    closed = [end for end in ends if end is not None]
-    return _whole(sum(closed) / len(closed)), ends[0], ends[1]
+def _value_of(attribute: Attribute, code: int) -> float:
+    """A code's value: of a bin, its middle, or the end that it has."""
+    closed = [end for end in values_of(attribute, code, code) if end is not None]
+    return _whole(sum(closed) / len(closed))
 
 
 def _whole(value: float) -> float:

@@ -112,7 +112,7 @@ class BucketsOrder(Request):
 
 class BucketsAsked(Request):
     sql: Sql
-    confidence: float = Field(0.95, gt=0, lt=1)
+    pairings: float = Field(0.95, gt=0, lt=1)
 
 
 class NewUser(Request):
