@@ -96,6 +96,8 @@ class RemoteExplanation:
     forecasts: tuple[RemoteForecast, ...]
     confidence: float
     cost: Fraction
+    is_exact: bool
+    """Whether the answer spends just that; else at most that."""
     left: Fraction
     more: int | None
     notes: tuple[str, ...]
@@ -182,10 +184,11 @@ class Client:
         scale: Number | None = None,
         within: Number | None = None,
         confidence: Number | None = None,
+        relax: bool | None = None,
         refine: bool = False,
     ) -> RemoteAnswer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed."""
-        wish = _wish(scale, within, confidence)
+        wish = _wish(scale, within, confidence, relax)
         return _made(self.url, RemoteAnswer.of, self.post("/ask", {"sql": sql, **wish, "refine": refine}))
 
     def explain(
@@ -195,9 +198,11 @@ class Client:
         scale: Number | None = None,
         within: Number | None = None,
         confidence: Number | None = None,
+        relax: bool | None = None,
     ) -> RemoteExplanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        return _made(self.url, _explanation, self.post("/explain", {"sql": sql, **_wish(scale, within, confidence)}))
+        wish = _wish(scale, within, confidence, relax)
+        return _made(self.url, _explanation, self.post("/explain", {"sql": sql, **wish}))
 
     def describe(self) -> Json:
         """The vault in public terms: its domain and its promise."""
@@ -332,10 +337,10 @@ def _with(path: str, query: Sequence[tuple[str, str]]) -> str:
     return f"{path}?{urlencode(list(query))}" if query else path
 
 
-def _wish(scale: Number | None, within: Number | None, confidence: Number | None) -> Json:
+def _wish(scale: Number | None, within: Number | None, confidence: Number | None, relax: bool | None) -> Json:
     """Exact numbers travel as text."""
     wish = {"scale": scale, "within": within, "confidence": confidence}
-    return {key: None if value is None else str(value) for key, value in wish.items()}
+    return {key: None if value is None else str(value) for key, value in wish.items()} | {"relax": relax}
 
 
 def _cube_wish(wish: Mapping[str, object]) -> Json:
@@ -348,6 +353,7 @@ def _explanation(body: Json) -> RemoteExplanation:
         forecasts=tuple(RemoteForecast(**forecast) for forecast in body["aggregates"]),
         confidence=body["confidence"],
         cost=Fraction(body["cost"]),
+        is_exact=body["cost_is"] == "exact",
         left=Fraction(body["left"]),
         more=body["more"],
         notes=tuple(body["notes"]),

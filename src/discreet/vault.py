@@ -227,17 +227,20 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         scale: Number | None = None,
         within: Number | None = None,
         confidence: Number | None = None,
+        relax: bool | None = None,
         refine: bool = False,
     ) -> Answer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
 
         `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
-        vault's policy does. `refine` spends nothing: it makes the best of the vault's facts and all released answers.
+        vault's policy does. `relax` says whether a region without budget is answered by one nearby, or not at all; the
+        policy's word where nothing is said. `refine` spends nothing: it makes the best of the vault's facts and all
+        released answers.
         """
         if refine:
             return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
         wish = Wish.of(self.policy, scale, within, confidence)
-        return ask(self._question(sql), wish, self._desk, Purchase(self.gate, self.policy.limits))
+        return ask(self._question(sql), wish, self._desk.relaxing(relax), Purchase(self.gate, self.policy.limits))
 
     def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
         from discreet.answer.refine import refine
@@ -253,9 +256,11 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         scale: Number | None = None,
         within: Number | None = None,
         confidence: Number | None = None,
+        relax: bool | None = None,
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        return explain(self._question(sql), Wish.of(self.policy, scale, within, confidence), self._desk)
+        wish = Wish.of(self.policy, scale, within, confidence)
+        return explain(self._question(sql), wish, self._desk.relaxing(relax))
 
     def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
         """The same vault, with every charge in somebody's name and within what they may spend; and every answer

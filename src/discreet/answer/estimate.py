@@ -45,7 +45,7 @@ class Estimate:
         if self.parts:
             # Whatever they have in common: each may fail with its share of the chance, and then their errors add up.
             each = 1 - (1 - confidence) / len(self.parts)
-            return sum(abs(times) * part.halfwidth(each) for times, part in self.parts)
+            return float(self.grain) * sum(abs(times) * part.halfwidth(each) for times, part in self.parts)
         return float(self.grain * Fraction(halfwidth(self.draws, confidence)))
 
 
@@ -84,7 +84,7 @@ def combined(terms: list[tuple[int, Estimate]]) -> Estimate:
     return Estimate(
         value=sum(times * estimate.value for times, estimate in terms),
         variance=sum(s * s for s in spread) if independent else sum(spread) ** 2,
-        kind=_worst({estimate.kind for estimate in estimates}),
+        kind=worst({estimate.kind for estimate in estimates}),
         answered=answered,
         draws=gathered(own) if whole else (),
         relaxation_error=max(estimate.relaxation_error for estimate in estimates),
@@ -99,7 +99,7 @@ def ratio(total: Estimate, count: Estimate, confidence: Fraction, low: float, hi
 
     value = min(max(total.value / count.value, low), high) if count.value > 0 else None
     ends = bounds(total, count, confidence, low, high)
-    return Ratio(value, *ends, kind=_worst({total.kind, count.kind}), count=count, total=total)
+    return Ratio(value, *ends, kind=worst({total.kind, count.kind}), count=count, total=total)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def in_grains(estimate: Estimate, grain: Fraction) -> Estimate:
     return replace(estimate, value=estimate.value * g, variance=estimate.variance * g * g, grain=grain)
 
 
-def _worst(kinds: set[Kind]) -> Kind:
+def worst(kinds: set[Kind]) -> Kind:
+    """Of numbers that one is made of, the kind that says the most about it."""
     order: tuple[Kind, ...] = ("relaxed", "measured", "derived", "repeated")
     return next(kind for kind in order if kind in kinds)
 

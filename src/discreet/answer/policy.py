@@ -17,6 +17,8 @@ DEFAULT_SHARE = 100
 """Where nothing is said, a question spends one in so many parts of the budget in its region."""
 SOLVING_STEPS = 12
 """A sum's scale is solved for to one part in 2 to this power."""
+SWITCHES = ("relax", "patches")
+"""Settings of the policy that are true or false."""
 FINEST_STEP = 1 << 20
 """Solved scales are multiples of 1 over this: fine enough, and exact."""
 
@@ -31,6 +33,10 @@ class Policy:
     max_per_query: Fraction | None = None
     compound_size: int = 3
     """ξ: at most this many released answers make up a relaxed one."""
+    relax: bool = True
+    """Whether a region without budget is answered by one nearby, and not at all otherwise."""
+    patches: bool = False
+    """Whether a relaxed answer may buy counts of other regions, to come nearer to the one that was asked about."""
 
     @property
     def limits(self) -> Limits:
@@ -45,7 +51,9 @@ class Policy:
         for key, value in settings.items():
             if key not in known:
                 raise VaultError(f"[policy] in vault.toml has no {key!r}; it takes {', '.join(known)}")
-            values[key] = value if key == "compound_size" else exact_scale(value, key)
+            if key in SWITCHES and not isinstance(value, bool):
+                raise VaultError(f"[policy] {key} in vault.toml must be true or false")
+            values[key] = value if key in (*SWITCHES, "compound_size") else exact_scale(value, key)
         if not 0 < values.get("confidence", Fraction(1, 2)) < 1:
             raise VaultError("[policy] confidence in vault.toml must lie between 0 and 1")
         size = values.get("compound_size", 1)
@@ -74,6 +82,15 @@ class Wish:
         if within is not None:
             return cls(within=exact_scale(within, "within"), confidence=wanted)  # type: ignore[arg-type]
         return cls(within=policy.default_within, confidence=wanted)
+
+
+def noise_affordable(left: Fraction, budget: Budget, limits: Limits) -> Noise | None:
+    """The least noise of a count that what is left in its region, and the limits, let a question buy; None for none."""
+    most = left if limits.max_per_query is None else min(left, limits.max_per_query)
+    if most <= 0:
+        return None
+    sharpest = _noise_costing(most, budget)
+    return sharpest if limits.min_scale is None else _noisier(sharpest, noise_of_scale(limits.min_scale, budget))
 
 
 def usual_noise(budget: Budget, limits: Limits = NO_LIMITS) -> Noise:

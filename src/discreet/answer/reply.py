@@ -3,6 +3,7 @@
 import csv
 import html
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +17,11 @@ from discreet.errors import UnsupportedQuery, VaultError
 from discreet.exact import equals_text, number_text
 from discreet.ledger.guarantee import Guarantee
 from discreet.sql.word import where_text
+
+NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
+OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
+ROUNDING = 1e-9
+"""Interval ends this close to each other, relatively, may be equal."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,19 @@ class Row:
     relaxation_error: float = 0.0
     source: Estimate | Ratio | None = None
     """What the number was made of; None for quantiles."""
+    affordable: float | None = None
+    """Of a number that is not what was asked for: within how much of the truth that could be measured instead."""
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is about another region than the one asked about."""
+        return self.value is not None and self.answered != self.asked
+
+    def is_wider_than(self, within: Fraction | None) -> bool:
+        """Whether the interval reaches further from its middle than was asked for."""
+        if within is None or self.low is None or self.high is None:
+            return False
+        return (self.high - self.low) / 2 > float(within) * (1 + ROUNDING)
 
     @property
     def compound(self) -> Compound | None:
@@ -133,9 +152,11 @@ class Answer:
             "high": row.high,
             "kind": row.kind,
         }
-        if row.answered != row.asked:
+        if row.is_near:
             found["answered"] = where_text(row.answered, self.domain)
             found["relaxation_error"] = row.relaxation_error
+        if row.affordable is not None:
+            found["affordable"] = row.affordable
         return found
 
     def table(self) -> tuple[list[str], list[list[str]]]:
@@ -148,19 +169,37 @@ class Answer:
         lines: dict[tuple[str, ...], list[Row]] = {}
         for row in self.rows:
             lines.setdefault(row.labels, []).append(row)
-        return headers, [_line(labels, rows, bounded) for labels, rows in lines.items()]
+        near, offered = any(row.is_near for row in self.rows), any(row.affordable for row in self.rows)
+        headers += ["answered for"] * near + ["could be had"] * offered
+        return headers, [
+            [
+                *_line(labels, rows, bounded),
+                *["; ".join(self._regions(rows))] * near,
+                *[_offers(rows)] * offered,
+            ]
+            for labels, rows in lines.items()
+        ]
+
+    def origins(self, rows: Sequence[Row]) -> tuple[str, str]:
+        """Of a line: the kinds of its numbers, and what regions they are for where not for those asked about."""
+        return "/".join(dict.fromkeys(row.kind for row in rows)), "; ".join(self._regions(rows))
+
+    def _regions(self, rows: Sequence[Row]) -> list[str]:
+        """Other regions than those asked about that the numbers of a line are for."""
+        return list(dict.fromkeys(where_text(row.answered, self.domain) for row in rows if row.is_near))
 
     def to_csv(self) -> str:
         """A line for each group, each aggregate with its low and high."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.by, *(f"{c}{end}" for c in self.columns for end in ("", "_low", "_high")), "kind"])
+        numbered = [f"{column}{end}" for column in self.columns for end in ("", "_low", "_high")]
+        writer.writerow([*self.by, *numbered, "kind", "answered_for"])
         lines: dict[tuple[str, ...], list[Row]] = {}
         for row in self.rows:
             lines.setdefault(row.labels, []).append(row)
         for labels, rows in lines.items():
             numbers = [number for row in rows for number in (row.value, row.low, row.high)]
-            writer.writerow([*labels, *numbers, "/".join(dict.fromkeys(row.kind for row in rows))])
+            writer.writerow([*labels, *numbers, *self.origins(rows)])
         return out.getvalue()
 
     def save_csv(self, path: Path) -> None:
@@ -180,10 +219,9 @@ class Answer:
     def footnotes(self) -> list[str]:
         """What a reader must know beside the numbers."""
         spent = f"spent {self.guarantee.symbol} {equals_text(self.cost)}" if self.cost else "spent nothing"
-        relaxed = [row for row in self.rows if row.answered != row.asked]
-        notes = [f"answered for {where_text(row.answered, self.domain)}" for row in relaxed[:3]]
-        if len(relaxed) > 3:
-            notes.append(f"and {len(relaxed) - 3} more rows for other regions than asked: see .rows")
+        notes = [NEAR] if any(row.is_near for row in self.rows) else []
+        if any(row.affordable for row in self.rows):
+            notes.append(OFFER)
         return [*self.notes, *notes, spent]
 
     def _repr_html_(self) -> str:
@@ -214,6 +252,8 @@ class Explanation:
     symbol: str
     """Of the currency in which cost and left are said: ε or ρ."""
     cost: Fraction
+    is_exact: bool
+    """Whether the answer spends just that; else, where a later step depends on a noisy one, at most that."""
     left: Fraction
     more: int | None
     """How many such questions the region allows at this accuracy; None where they are free."""
@@ -223,6 +263,7 @@ class Explanation:
         return {
             "sql": self.text,
             "cost": number_text(self.cost),
+            "cost_is": "exact" if self.is_exact else "at most",
             "left": number_text(self.left),
             "more": self.more,
             "confidence": float(self.confidence),
@@ -254,6 +295,10 @@ def _interval_text(row: Row) -> str:
     if row.is_even:
         return f"± {number((row.high - row.low) / 2)}"
     return f"{number(row.low)} … {number(row.high)}"
+
+
+def _offers(rows: Sequence[Row]) -> str:
+    return "; ".join(dict.fromkeys(f"± {number(row.affordable)}" for row in rows if row.affordable is not None))
 
 
 def _line(labels: tuple[str, ...], rows: list[Row], bounded: set[str]) -> list[str]:

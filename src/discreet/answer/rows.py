@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.answer.answer import Codes, Desk, Picked, Settled
+from discreet.answer.answer import Cell, Codes, Decision, Desk, Picked, Settled
 from discreet.answer.estimate import Estimate, combined, nothing, ratio
 from discreet.answer.past import groups_of
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Row
-from discreet.answer.scales import parts_of_mean, value_range
+from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
 from discreet.query.query import Combination, Count, Mean, Quantile, Query
@@ -49,6 +49,25 @@ class Rows:
             lines = _sorted(lines, question, key.column, key.descending)
         stop = None if question.limit is None else question.offset + question.limit
         return [row for rows in lines[question.offset : stop] for row in rows]
+
+    def too_wide(self, question: Question, within: Fraction, decision: Decision) -> frozenset[Cell]:
+        """The numbers that are to be measured for their rows to be within so much of the truth: those of counts, sums
+        and their combinations that are free but not so sharp, and of combinations that are not free as a whole."""
+        needed = {**decision.buy, **decision.relax}
+        cells: set[Cell] = set()
+        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+            for column in question.aggregates:
+                if isinstance(column.query, Mean | Quantile):
+                    continue
+                parts = [(query, codes) for query in elementary(column.query, self.desk)]
+                free = [cell for cell in parts if cell in decision.free]
+                if free and len(parts) > 1 and any(cell in needed for cell in parts):
+                    cells.update(free)
+                elif free and not any(cell in needed for cell in parts):
+                    place = _Place((), column.name, _asked(column, region, question))
+                    if self._row(column, codes, place).is_wider_than(within):
+                        cells.update(free)
+        return frozenset(cells)
 
     def _row(self, column: AggregateColumn, codes: Codes, place: _Place) -> Row:
         match column.query:

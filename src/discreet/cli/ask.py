@@ -1,5 +1,6 @@
 """discreet ask"""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation
 
 
+class Relax(StrEnum):
+    on = "on"
+    off = "off"
+
+
 @command
 def ask(
     vault: VaultPath,
@@ -20,6 +26,10 @@ def ask(
     scale: Annotated[str | None, typer.Option(help="the scale of the noise, in people")] = None,
     within: Annotated[str | None, typer.Option(help="how far off each number may be, instead of a scale")] = None,
     confidence: Annotated[str | None, typer.Option(help="how surely: 0.95 by default")] = None,
+    relax: Annotated[
+        Relax | None,
+        typer.Option(help="whether a region without budget is answered by one nearby; as the policy says by default"),
+    ] = None,
     refine: Annotated[
         bool, typer.Option("--refine", help="make the best of facts and all released answers; spend nothing")
     ] = False,
@@ -38,15 +48,24 @@ def ask(
     from discreet.vault import Vault
 
     if explain:
-        explanation = Vault.open(vault).explain(sql, scale=scale, within=within, confidence=confidence)
+        told = Vault.open(vault).explain(
+            sql, scale=scale, within=within, confidence=confidence, relax=None if relax is None else relax is Relax.on
+        )
         if as_json:
-            print_json(explanation)
+            print_json(told)
         else:
-            _show_explanation(explanation)
+            _show_explanation(told)
         return
     with waiting("answering", as_json):
         opened = Vault.open(vault)
-        answer = opened.ask(sql, scale=scale, within=within, confidence=confidence, refine=refine)
+        answer = opened.ask(
+            sql,
+            scale=scale,
+            within=within,
+            confidence=confidence,
+            relax=None if relax is None else relax is Relax.on,
+            refine=refine,
+        )
     if save is not None:
         answer.save_csv(save)
     if as_json:
@@ -79,7 +98,10 @@ def _show_explanation(explanation: "Explanation") -> None:
     pairs(
         "",
         [
-            ("cost", f"{explanation.symbol} {equals_text(explanation.cost)}"),
+            (
+                "cost",
+                f"{'' if explanation.is_exact else 'at most '}{explanation.symbol} {equals_text(explanation.cost)}",
+            ),
             ("left", f"{explanation.symbol} {equals_text(explanation.left)} in its region"),
             ("such questions", more),
             *(("note", note) for note in explanation.notes),

@@ -34,9 +34,12 @@ class Question(Request):
     scale: Number | None = Field(None, description="the scale of the noise, in people")
     within: Number | None = Field(None, description="how far off each number may be, instead of a scale")
     confidence: Number | None = Field(None, description="how surely; the policy's where not given")
+    relax: bool | None = Field(
+        None, description="whether a region without budget is answered by one nearby; the policy's word where not given"
+    )
 
     def wish(self) -> dict[str, Any]:
-        return {"scale": self.scale, "within": self.within, "confidence": self.confidence}
+        return {"scale": self.scale, "within": self.within, "confidence": self.confidence, "relax": self.relax}
 
 
 class Asked(Question):
@@ -146,6 +149,9 @@ class Row(BaseModel):
     low: float | None
     high: float | None
     kind: str
+    answered: str | None = Field(None, description="the region that the number is about, where it is not the one asked")
+    relaxation_error: float | None = None
+    affordable: float | None = Field(None, description="within how much of the truth it could be measured instead")
 
 
 class Answer(BaseModel):
@@ -173,6 +179,7 @@ class Aggregate(BaseModel):
 class Explanation(BaseModel):
     sql: str
     cost: str
+    cost_is: Literal["exact", "at most"]
     left: str
     more: int | None
     confidence: float

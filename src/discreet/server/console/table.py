@@ -19,6 +19,10 @@ class Line:
     kind: str = ""
     links: tuple[str, ...] = ()
     """Where each label leads, where it does."""
+    about: str = ""
+    """The region that the number is for, where it is not the one asked about."""
+    affordable: float | None = None
+    """Within how much of the truth what was asked could be had instead."""
 
     @property
     def is_even(self) -> bool:
@@ -52,6 +56,15 @@ class BarTable:
     def kinds(self) -> bool:
         """Whether lines say different things of where they come from."""
         return len({line.kind for line, _ in self.lines}) > 1
+
+    @property
+    def near(self) -> bool:
+        """Whether some lines are about other regions than those asked about."""
+        return any(line.about for line, _ in self.lines)
+
+    @property
+    def offered(self) -> bool:
+        return any(line.affordable is not None for line, _ in self.lines)
 
     @property
     def bounded(self) -> bool:

@@ -191,7 +191,8 @@ def _question(text: str, domain: Domain) -> Question:
 
 
 def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
-    """An answer as rows: the columns in the order they were asked for, each noisy one with its interval on request."""
+    """An answer as rows: the columns in the order they were asked for, on request each noisy one with its interval, and
+    each line with where its numbers come from."""
     question = _question(answer.text, domain)
     columns = []
     for column in question.columns:
@@ -200,6 +201,8 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
         else:
             ends = ("", "_low", "_high") if intervals else ("",)
             columns += [number_column(f"{column.name}{end}") for end in ends]
+    if intervals:
+        columns += [text_column("discreet_kind"), text_column("discreet_answered_for")]
     groups: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in answer.rows:
         groups.setdefault(row.labels, {})[row.column] = row
@@ -212,6 +215,8 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
             else:
                 row = found[column.name]
                 cells += (row.value, row.low, row.high) if intervals else (row.value,)
+        if intervals:
+            cells += answer.origins(list(found.values()))
         rows.append(tuple(cells))
     return Shown(tuple(columns), tuple(rows), tuple(answer.footnotes()))
 
