@@ -4,11 +4,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.answer.answer import Cell, Codes, Decision, Desk, Picked, Settled
+from discreet.answer.chosen import at_once, chosen_columns
 from discreet.answer.estimate import Estimate, combined, nothing, ratio
 from discreet.answer.past import groups_of
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
+from discreet.answer.shrunken import SHRUNKEN, add_shrunken
 from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
 from discreet.query.query import Combination, Count, Mean, Quantile, Query
@@ -40,15 +42,45 @@ class Rows:
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
         attributes, aggregates = [self.desk.domain[name] for name in question.by], question.aggregates
-        lines = []
+        lines, codes_of = [], {}
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
             labels = tuple(attribute.label(code) for attribute, code in zip(attributes, codes, strict=True))
             places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]
             lines.append([self._row(column, codes, place) for column, place in zip(aggregates, places, strict=True)])
+            codes_of[labels] = codes
+        add_shrunken(lines, aggregates)
         for key in reversed(question.order_by):
             lines = _sorted(lines, question, key.column, key.descending)
         stop = None if question.limit is None else question.offset + question.limit
-        return [row for rows in lines[question.offset : stop] for row in rows]
+        shown = [row for rows in lines[question.offset : stop] for row in rows]
+        chosen = chosen_columns(question, lines)
+        if chosen:
+            columns = {column.name: column for column in aggregates}
+            together = replace(self, confidence=at_once(self.confidence, len(lines)))
+            shown = [
+                together._again(row, columns[row.column], codes_of[row.labels]) if row.column in chosen else row
+                for row in shown
+            ]
+            names = " and ".join(name for name in columns if name in chosen)
+            self.notes.append(
+                f"lines are chosen by noise: the intervals of {names} hold for all {len(lines):,} at once"
+            )
+        self._say_what_they_are(shown)
+        return shown
+
+    def _again(self, row: Row, column: AggregateColumn, codes: Codes) -> Row:
+        """A row of a line that was chosen by its noise, with an interval that holds for all lines at once."""
+        found = self._row(column, codes, _Place(row.labels, row.column, row.asked))
+        return replace(found, shrunken=row.shrunken, alone=(row.low, row.high))
+
+    def _say_what_they_are(self, rows: list[Row]) -> None:
+        for column in dict.fromkeys(row.column for row in rows):
+            own = [row for row in rows if row.column == column]
+            doubtful = sum(row.may_be_zero for row in own)
+            if doubtful and len(own) > 1:
+                self.notes.append(f"{column}: {doubtful:,} of {len(own):,} lines cannot be told from 0")
+            if any(row.shrunken is not None for row in own):
+                self.notes.append(f"{column}: {SHRUNKEN}")
 
     def too_wide(self, question: Question, within: Fraction, decision: Decision) -> frozenset[Cell]:
         """The numbers that are to be measured for their rows to be within so much of the truth: those of counts, sums
@@ -107,6 +139,7 @@ class Rows:
             answered,
             estimate.relaxation_error,
             estimate,
+            may_be_zero=estimate.variance > 0 and low <= 0 <= high,
         )
 
     def _mean(self, mean: Mean, total: Estimate | None, count: Estimate | None, place: _Place) -> Row:
@@ -139,9 +172,8 @@ class Rows:
         rank = rank_error(found.scale, candidates, float(self.confidence))
         if query.level in (0, 1):
             rank += rank_margin(found.scale, candidates)
-        self.notes.append(
-            f"{place.column}: its rank is within {rank:,} people of the one asked for, at {float(self.confidence):.0%}"
-        )
+        surely = f"{100 * float(self.confidence):.8g}%"
+        self.notes.append(f"{place.column}: its rank is within {rank:,} people of the one asked for, at {surely}")
         low, high = self._values(query, attribute, place)
         return Row(
             place.labels,

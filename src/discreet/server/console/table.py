@@ -23,6 +23,8 @@ class Line:
     """The region that the number is for, where it is not the one asked about."""
     affordable: float | None = None
     """Within how much of the truth what was asked could be had instead."""
+    may_be_zero: bool = False
+    shrunken: float | None = None
 
     @property
     def is_even(self) -> bool:
@@ -65,6 +67,10 @@ class BarTable:
     @property
     def offered(self) -> bool:
         return any(line.affordable is not None for line, _ in self.lines)
+
+    @property
+    def shrunken(self) -> bool:
+        return any(line.shrunken is not None for line, _ in self.lines)
 
     @property
     def bounded(self) -> bool:
