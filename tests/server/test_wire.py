@@ -62,9 +62,10 @@ def test_columns_come_in_the_order_they_were_asked_for_with_numbers_where_labels
 
 def test_intervals_and_accuracy_are_asked_for_by_variables_of_the_session(server, ada):
     rows(ada, "SET discreet_intervals = 1, SESSION discreet_within = 30, @@session.discreet_confidence = 0.9")
-    [(n, low, high, kind, about)], names = rows(ada, "SELECT COUNT(*) n FROM people")
-    assert names == ["n", "n_low", "n_high", "discreet_kind", "discreet_answered_for"]
-    assert (kind, about) == ("measured", "")
+    [(n, low, high, shrunken, may_be_zero, kind, about)], names = rows(ada, "SELECT COUNT(*) n FROM people")
+    assert names[:5] == ["n", "n_low", "n_high", "n_shrunken", "n_may_be_zero"]
+    assert names[5:] == ["discreet_kind", "discreet_answered_for"]
+    assert (shrunken, may_be_zero, kind, about) == (None, 0, "measured", "")
     answer = server.vault.ask("SELECT COUNT(*) n FROM people", within=30, confidence="0.9")
     assert (n, low, high) == (answer.value, *answer.interval())
     assert high - low <= 60
