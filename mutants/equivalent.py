@@ -2,6 +2,18 @@
 
 EQUIVALENT = {
     (
+        "answer/combine.py",
+        """\
+- if len(targets) * rows > MOST_LABELS or (connected and rows * len(atoms) > DENSE_ENTRIES):
++ if (len(targets) * rows >= MOST_LABELS) or (connected and rows * len(atoms) > DENSE_ENTRIES):""",
+    ): "one label more or less at a bound on work: targets are solved one by one then, to the same estimates",
+    (
+        "answer/combine.py",
+        """\
+- cut = {axis for axis, intervals in enumerate(grid.shape) if intervals > 1}
++ cut = {axis for axis, intervals in enumerate(grid.shape) if (intervals >= 1)}""",
+    ): "a residual over an axis that is not cut adds up to 0, and tells nothing",
+    (
         "cube/given.py",
         """\
 - left -= (-1) ** (size + 1) * variances(common) / spread**2

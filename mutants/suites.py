@@ -9,7 +9,7 @@ BESIDE = {
     "ledger": ("tests/release/test_purchase.py",),
     "query": ("tests/release/test_gate.py", "tests/cube/test_planners.py"),
     "noise": ("tests/release/test_gate.py", "tests/statistical/test_noise_laws.py"),
-    "answer": ("tests/test_vault.py",),
+    "answer": ("tests/test_vault.py", "tests/test_vault_sulq.py"),
     "table": ("tests/release/test_gate.py", "tests/release/test_taking.py"),
     "facts": ("tests/test_vault_facts.py",),
     "cube": ("tests/test_vault_cube.py", "tests/statistical/test_cube_noise.py"),

@@ -142,6 +142,7 @@ def test_a_fact_counts_for_what_was_released_before_it(make):
     assert (added.sensitivity, added.spent, added.exceeded) == (2, 1, False)
     assert vault.release(release.charge).guarantee.epsilon == 1
     assert vault.budget().left == 0
+    assert (vault.list_facts().spent, vault.list_facts().left) == (1, 0)
     later = vault.add_fact(WOMEN, 980)
     assert (later.sensitivity, later.spent, later.exceeded) == (2, 1, False)
     more = vault.add_fact("SELECT COUNT(*) FROM people WHERE age = 3", 300, accept=True)
@@ -150,6 +151,15 @@ def test_a_fact_counts_for_what_was_released_before_it(make):
     with pytest.raises(BudgetExceeded, match="nothing more is measured"):
         vault.measure(vault.count(sex="M"), scale=10**6)
     assert Vault.open(vault.path).ledger.left(vault.domain.everything) == 0
+    assert (vault.list_facts().spent, vault.list_facts().left) == (2, 0)
+
+
+def test_the_list_of_facts_says_what_is_left_with_them(make):
+    vault = make()
+    vault.measure(vault.count(sex="F"), scale=8)
+    assert (vault.list_facts().spent, vault.list_facts().left) == (Fraction(1, 8), Fraction(7, 8))
+    vault.add_fact("SELECT COUNT(*) FROM people", 2000)
+    assert (vault.list_facts().spent, vault.list_facts().left) == (Fraction(1, 4), Fraction(3, 4))
 
 
 def test_a_fact_is_compared_with_releases_and_never_with_the_table(make, monkeypatch):

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -30,6 +30,9 @@ class RemoteRow:
     low: float | None
     high: float | None
     kind: str
+    may_be_zero: bool = False
+    shrunken: float | None = None
+    chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,10 @@ class RemoteAnswer:
 
     @classmethod
     def of(cls, body: Json) -> "RemoteAnswer":
-        names = ("labels", "column", "value", "low", "high", "kind")
+        names = {own.name for own in fields(RemoteRow)}
         return cls(
             text=body["sql"],
-            rows=tuple(RemoteRow(**{name: row[name] for name in names}) for row in body["rows"]),
+            rows=tuple(RemoteRow(**{name: row[name] for name in names & row.keys()}) for row in body["rows"]),
             confidence=body["confidence"],
             kind=body["kind"],
             asked=body["asked"],

@@ -201,6 +201,13 @@ def test_counts_beside_cuboids_are_one_more_way_to_part_people(facts, people):
         assert enumerated.people == people
 
 
+def test_a_count_that_follows_from_a_cuboid_makes_nothing_harder_to_work_out():
+    domain = small_domain(40, 40)
+    cuboids = [cuboid(domain, "a"), cuboid(domain, "b")]
+    young = count(domain, (1, [(0, 5), (0, 39)]))
+    assert sensitivity([*cuboids, young], domain) == sensitivity(cuboids, domain) == Induced(80, 3200)
+
+
 def test_counts_that_cancel_each_other_do_not_tell_how_many_people_there_are():
     domain = small_domain(2, 2)
     everybody = ((0, 1), (0, 1))

@@ -375,6 +375,8 @@ def test_buckets_of_the_vaults_own_folder_are_listed_asked_and_downloaded(people
     assert ana.get("buckets/b").json() == line
     asked = ana.post("buckets/b/ask", json={"sql": "SELECT COUNT(*) FROM people WHERE age < 50"})
     assert asked.json()["rows"][0][0]["value"] == 300
+    assert asked.json()["pairings"] == 0.95
+    assert "truth may lie far outside" in asked.json()["caveat"]
     assert ana.get("buckets/b/files/qit.parquet").content[:4] == b"PAR1"
     assert ana.get("buckets/b/files/key").status_code == 400
 

@@ -45,7 +45,7 @@ class Estimate:
         if self.parts:
             # Whatever they have in common: each may fail with its share of the chance, and then their errors add up.
             each = 1 - (1 - confidence) / len(self.parts)
-            return sum(abs(times) * part.halfwidth(each) for times, part in self.parts)
+            return float(self.grain) * sum(abs(times) * part.halfwidth(each) for times, part in self.parts)
         return float(self.grain * Fraction(halfwidth(self.draws, confidence)))
 
 

@@ -20,6 +20,7 @@ from discreet.ledger.guarantee import Guarantee
 from discreet.notebook import Pairs, Shown
 from discreet.sql.word import where_text
 
+ANSWERED_FOR = "answered for"
 NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
 OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
 ROUNDING = 1e-9
@@ -48,6 +49,13 @@ class Row:
     """What the number was made of; None for quantiles."""
     affordable: float | None = None
     """Of a number that is not what was asked for: within how much of the truth that could be measured instead."""
+    may_be_zero: bool = False
+    """Whether 0 lies in its interval: it cannot be told from 0."""
+    shrunken: float | None = None
+    """Of a count in a long GROUP BY: the estimate made of all lines and the noise's law, see `answer/shrink.py`."""
+    alone: tuple[float | None, float | None] | None = None
+    """Of a line that was chosen by its noise: the interval that it would have had unchosen. Its own holds for all lines
+    at once that it was chosen from."""
 
     @property
     def is_near(self) -> bool:
@@ -56,13 +64,19 @@ class Row:
 
     def is_wider_than(self, within: Fraction | None) -> bool:
         """Whether the interval reaches further from its middle than was asked for."""
-        if within is None or self.low is None or self.high is None:
+        low, high = (self.low, self.high) if self.alone is None else self.alone
+        if within is None or low is None or high is None:
             return False
-        return (self.high - self.low) / 2 > float(within) * (1 + ROUNDING)
+        return (high - low) / 2 > float(within) * (1 + ROUNDING)
 
     @property
     def compound(self) -> Compound | None:
         return self.source.compound if isinstance(self.source, Estimate) else None
+
+    @property
+    def is_even(self) -> bool:
+        """Whether its interval reaches as far to either side: an average's and a quantile's need not."""
+        return isinstance(self.source, Estimate) and self.low is not None and self.high is not None
 
 
 @dataclass(frozen=True)
@@ -156,7 +170,12 @@ class Answer:
             "low": row.low,
             "high": row.high,
             "kind": row.kind,
+            "may_be_zero": row.may_be_zero,
         }
+        if row.shrunken is not None:
+            found["shrunken"] = row.shrunken
+        if row.alone is not None:
+            found["chosen"] = True
         if row.is_near:
             found["answered"] = where_text(row.answered, self.domain)
             found["relaxation_error"] = row.relaxation_error
@@ -164,21 +183,29 @@ class Answer:
             found["affordable"] = row.affordable
         return found
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Headers and lines: a group a line, and for each aggregate its value with its interval."""
-        bounded = {row.column for row in self.rows if row.low is not None}
+    @property
+    def shrunken(self) -> frozenset[str]:
+        """The columns that have shrunken numbers."""
+        return frozenset(row.column for row in self.rows if row.shrunken is not None)
+
+    def table(self, shrunken: bool = False) -> tuple[list[str], list[list[str]]]:
+        """Headers and lines: a group a line, and for each aggregate its value with its interval; on request with its
+        shrunken number too."""
+        also = self.shrunken if shrunken else frozenset[str]()
+        bounded = {row.column for row in self.rows if row.low is not None or row.high is not None}
         headers = [*self.by]
         for column in self.columns:
             headers += [column, f"{float(self.confidence):.0%}"][: 1 + (column in bounded)]
+            headers += [f"{column} shrunken"] * (column in also)
         headers.append("kind")
         lines: dict[tuple[str, ...], list[Row]] = {}
         for row in self.rows:
             lines.setdefault(row.labels, []).append(row)
         near, offered = any(row.is_near for row in self.rows), any(row.affordable for row in self.rows)
-        headers += ["answered for"] * near + ["could be had"] * offered
+        headers += [ANSWERED_FOR] * near + ["could be had"] * offered
         return headers, [
             [
-                *_line(labels, rows, bounded),
+                *_line(labels, rows, bounded, also),
                 *["; ".join(self._regions(rows))] * near,
                 *[_offers(rows)] * offered,
             ]
@@ -193,17 +220,23 @@ class Answer:
         """Other regions than those asked about that the numbers of a line are for."""
         return list(dict.fromkeys(where_text(row.answered, self.domain) for row in rows if row.is_near))
 
-    def to_csv(self) -> str:
-        """A line for each group, each aggregate with its low and high."""
+    def to_csv(self, shrunken: bool = False) -> str:
+        """A line for each group, each aggregate with its low and high; on request with its shrunken number too."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        numbered = [f"{column}{end}" for column in self.columns for end in ("", "_low", "_high")]
+        also = self.shrunken if shrunken else frozenset[str]()
+        ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
+        numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
         writer.writerow([*self.by, *numbered, "kind", "answered_for"])
         lines: dict[tuple[str, ...], list[Row]] = {}
         for row in self.rows:
             lines.setdefault(row.labels, []).append(row)
         for labels, rows in lines.items():
-            numbers = [number for row in rows for number in (row.value, row.low, row.high)]
+            numbers = [
+                number
+                for row in rows
+                for number in (row.value, row.low, row.high, *[row.shrunken] * (row.column in also))
+            ]
             writer.writerow([*labels, *numbers, *self.origins(rows)])
         return out.getvalue()
 
@@ -227,9 +260,9 @@ class Answer:
     def __repr__(self) -> str:
         return str(self)
 
-    def save_csv(self, path: Path) -> None:
+    def save_csv(self, path: Path, shrunken: bool = False) -> None:
         try:
-            path.write_text(self.to_csv(), encoding="utf-8")
+            path.write_text(self.to_csv(shrunken), encoding="utf-8")
         except OSError:
             raise VaultError(f"{path} cannot be written; the answer is recorded: ask again, it is free") from None
 
@@ -332,9 +365,10 @@ def number(value: float | None) -> str:
 def _interval_text(row: Row) -> str:
     """± where the interval is even around the value, else its ends."""
     if row.low is None or row.high is None:
-        return "–"
-    if isinstance(row.source, Estimate):
-        return f"± {number((row.high - row.low) / 2)}"
+        ends = [("≥", row.low), ("≤", row.high)]
+        return next((f"{sign} {number(end)}" for sign, end in ends if end is not None), "–")
+    if row.is_even:
+        return f"± {number((row.high - row.low) / 2)}{', may be 0' * row.may_be_zero}"
     return f"{number(row.low)} … {number(row.high)}"
 
 
@@ -342,10 +376,11 @@ def _offers(rows: Sequence[Row]) -> str:
     return "; ".join(dict.fromkeys(f"± {number(row.affordable)}" for row in rows if row.affordable is not None))
 
 
-def _line(labels: tuple[str, ...], rows: list[Row], bounded: set[str]) -> list[str]:
+def _line(labels: tuple[str, ...], rows: list[Row], bounded: set[str], shrunken: frozenset[str]) -> list[str]:
     cells = list(labels)
     for row in rows:
         cells += [number(row.value), _interval_text(row)][: 1 + (row.column in bounded)]
+        cells += [number(row.shrunken)] * (row.column in shrunken)
     return [*cells, "/".join(dict.fromkeys(row.kind for row in rows))]
 
 

@@ -27,6 +27,7 @@ from discreet.domain.region import Region
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget, PureBudget
 from discreet.noise.law import Law, Noise
+from discreet.noise.spread import Draws, halfwidth
 from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum
 from discreet.query.sensitivity import largest_addend
 from discreet.release.purchase import Purchase
@@ -202,10 +203,12 @@ def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: 
         noise = noise.times(Fraction(2))
     if isinstance(measure, Combination):
         largest = max(largest_value(part, desk) for part in parts)
-        squares = sum(times * times for times, _ in measure.terms)
-        return _rounded_up(deviations(wish.confidence) * math.sqrt(squares * noise.variance) * float(largest))
+        grains = [(times, desk.grain(part)) for times, part in measure.terms]
+        draws = [Draws(times * float(grain), noise.times(largest / grain)) for times, grain in grains]
+        return _rounded_up(halfwidth(draws, wish.confidence))
     grain = desk.grain(measure)
-    return _rounded_up(float(grain * noise.times(largest_value(measure, desk) / grain).halfwidth(wish.confidence)))
+    steps = noise.times(largest_value(measure, desk) / grain).halfwidth(wish.confidence)
+    return _rounded_up(float(grain * max(steps, 1)))
 
 
 def _rounded_up(value: float) -> float:

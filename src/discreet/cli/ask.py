@@ -33,6 +33,9 @@ def ask(
         bool, typer.Option("--refine", help="make the best of facts and all released answers; spend nothing")
     ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="show cost and expected error; spend nothing")] = False,
+    shrunken: Annotated[
+        bool, typer.Option("--shrunken", help="beside the counts of a long GROUP BY, show the shrunken ones")
+    ] = False,
     save: Annotated[Path | None, typer.Option("--out", help="write the answer to a CSV file as well")] = None,
     as_json: Json = False,
 ) -> None:
@@ -66,17 +69,19 @@ def ask(
             refine=refine,
         )
     if save is not None:
-        answer.save_csv(save)
+        answer.save_csv(save, shrunken)
     if as_json:
         print_json(answer)
     else:
-        show_answer(answer)
+        show_answer(answer, shrunken)
 
 
-def show_answer(answer: "Answer") -> None:
+def show_answer(answer: "Answer", shrunken: bool = False) -> None:
     """Print an answer as a table, with what a reader must know under it."""
-    headers, lines = answer.table()
-    table("", headers, lines, right=answer.columns, tight=headers)
+    from discreet.answer.reply import ANSWERED_FOR
+
+    headers, lines = answer.table(shrunken)
+    table("", headers, lines, right=answer.columns, tight=[header for header in headers if header != ANSWERED_FOR])
     for note in answer.footnotes():
         out.print(note, style="dim", markup=False, soft_wrap=True)
 

@@ -62,7 +62,7 @@ def list_all(vault: VaultPath, as_json: Json = False) -> None:
             user.name,
             user.role,
             _clock(user.at),
-            "–" if user.quota is None else budget.in_words(user.quota),
+            "–" if user.quota is None else budget.share(user.quota),
             "–" if user.expires is None else _clock(user.expires),
         )
         for user in users

@@ -118,7 +118,7 @@ class BucketsOrder(Request):
 
 class BucketsAsked(Request):
     sql: Sql
-    confidence: float = Field(0.95, gt=0, lt=1)
+    pairings: float = Field(0.95, gt=0, lt=1)
 
 
 class NewUser(Request):
@@ -157,6 +157,9 @@ class Row(BaseModel):
     answered: str | None = Field(None, description="the region that the number is about, where it is not the one asked")
     relaxation_error: float | None = None
     affordable: float | None = Field(None, description="within how much of the truth it could be measured instead")
+    may_be_zero: bool = Field(description="whether it cannot be told from 0")
+    shrunken: float | None = Field(None, description="a count in a long GROUP BY, estimated from all lines: biased")
+    chosen: bool = Field(False, description="whether its interval holds for all lines that it was chosen from at once")
 
 
 class Answer(BaseModel):

@@ -108,3 +108,12 @@ def test_a_lattice_that_takes_long_is_refused_with_what_to_do(planner):
         require_quick(18, planner, "2")
     if planner in ("optimal", "all"):
         require_quick(50, planner, "2")
+
+
+def test_estimates_from_buckets_say_what_their_range_is_and_what_it_is_not(people, enter):
+    (people.path / "buckets").mkdir()
+    people.publish_buckets(sensitive="income", limits="0.9", out=people.path / "buckets" / "b", columns=["age"])
+    asked = {"name": "b", "sql": "SELECT COUNT(*) FROM people WHERE age < 50 AND income < 20000"}
+    page = enter("analyst").get("/buckets", params=asked).text
+    assert "95% of all pairings" in page
+    assert "truth may lie far outside" in page

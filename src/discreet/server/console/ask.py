@@ -121,7 +121,17 @@ def _forecast(told: Explanation) -> dict[str, Any]:
 
 def _line(row: Row, found: Answer) -> Line:
     about = where_text(row.answered, found.domain) if row.is_near else ""
-    return Line(row.labels, row.value, row.low, row.high, row.kind, about=about, affordable=row.affordable)
+    return Line(
+        row.labels,
+        row.value,
+        row.low,
+        row.high,
+        row.kind,
+        about=about,
+        affordable=row.affordable,
+        may_be_zero=row.may_be_zero,
+        shrunken=row.shrunken,
+    )
 
 
 def _view(found: Answer) -> dict[str, Any]:

@@ -199,8 +199,9 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
         if isinstance(column, GroupColumn):
             columns.append(label_column(column.name, domain[column.attribute]))
         else:
-            ends = ("", "_low", "_high") if intervals else ("",)
+            ends = ("", "_low", "_high", "_shrunken") if intervals else ("",)
             columns += [number_column(f"{column.name}{end}") for end in ends]
+            columns += [whole_column(f"{column.name}_may_be_zero")] * intervals
     if intervals:
         columns += [text_column("discreet_kind"), text_column("discreet_answered_for")]
     groups: dict[tuple[str, ...], dict[str, Row]] = {}
@@ -214,7 +215,8 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
                 cells.append(label_cell(domain[column.attribute], labels[question.by.index(column.attribute)]))
             else:
                 row = found[column.name]
-                cells += (row.value, row.low, row.high) if intervals else (row.value,)
+                cells.append(row.value)
+                cells += (row.low, row.high, row.shrunken, int(row.may_be_zero)) if intervals else ()
         if intervals:
             cells += answer.origins(list(found.values()))
         rows.append(tuple(cells))

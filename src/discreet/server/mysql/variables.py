@@ -76,7 +76,8 @@ VARIABLES: dict[str, VariableSchema] = {
     "discreet_confidence": (_amount("discreet_confidence"), None, True),
     "discreet_intervals": (
         _switch(
-            "discreet_intervals is 1 (noisy columns come with _low and _high, and lines with their kind and region)"
+            "discreet_intervals is 1 (noisy columns come with _low, _high, _shrunken and _may_be_zero, and lines with "
+            "their kind and region)"
         ),
         0,
         True,
