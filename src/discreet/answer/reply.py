@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.answer.compound import Compound
 from discreet.answer.estimate import Estimate, Kind, Ratio
@@ -17,6 +17,7 @@ from discreet.errors import UnsupportedQuery, VaultError
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
+from discreet.notebook import Pairs, Shown
 from discreet.sql.word import where_text
 
 ANSWERED_FOR = "answered for"
@@ -24,6 +25,11 @@ NEAR = "relaxed: too little budget is left, so a number and its interval are for
 OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
 ROUNDING = 1e-9
 """Interval ends this close to each other, relatively, may be equal."""
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -234,6 +240,26 @@ class Answer:
             writer.writerow([*labels, *numbers, *self.origins(rows)])
         return out.getvalue()
 
+    def to_arrow(self) -> "pa.Table":
+        """The same as an Arrow table; what is not known is null."""
+        from discreet.answer.frame import arrow_of
+
+        return arrow_of(self)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The same as a data frame."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def plot(self, column: str | None = None) -> "Figure":
+        """A picture of an aggregate, the first where none is named, by group and with its intervals."""
+        from discreet.answer.frame import picture_of
+
+        return picture_of(self, column)
+
+    def __repr__(self) -> str:
+        return str(self)
+
     def save_csv(self, path: Path, shrunken: bool = False) -> None:
         try:
             path.write_text(self.to_csv(shrunken), encoding="utf-8")
@@ -274,8 +300,8 @@ class Forecast:
     scale: float
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Shown):
     """What an answer would cost and be worth. Made of public things; spends nothing."""
 
     text: str
@@ -290,6 +316,17 @@ class Explanation:
     more: int | None
     """How many such questions the region allows at this accuracy; None where they are free."""
     notes: tuple[str, ...]
+
+    def _shown(self) -> tuple[str, Pairs]:
+        most = "" if self.is_exact else "at most "
+        costs = f"{most}{self.budget.in_words(self.cost)}" if self.cost else "nothing"
+        off = [(each.column, _off_by(each)) for each in self.forecasts]
+        return "What an answer would cost", [
+            ("sql", self.text),
+            *off,
+            ("costs", costs),
+            ("left", self.budget.in_words(self.left)),
+        ]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -311,6 +348,11 @@ class Explanation:
             ],
             "notes": list(self.notes),
         }
+
+
+def _off_by(forecast: Forecast) -> str:
+    made_of = ", ".join(forecast.kinds)
+    return made_of if forecast.halfwidth is None else f"± {number(forecast.halfwidth)}, {made_of}"
 
 
 def number(value: float | None) -> str:
