@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -30,6 +30,9 @@ class RemoteRow:
     low: float | None
     high: float | None
     kind: str
+    may_be_zero: bool = False
+    shrunken: float | None = None
+    chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,10 @@ class RemoteAnswer:
 
     @classmethod
     def of(cls, body: Json) -> "RemoteAnswer":
-        names = ("labels", "column", "value", "low", "high", "kind")
+        names = {own.name for own in fields(RemoteRow)}
         return cls(
             text=body["sql"],
-            rows=tuple(RemoteRow(**{name: row[name] for name in names}) for row in body["rows"]),
+            rows=tuple(RemoteRow(**{name: row[name] for name in names & row.keys()}) for row in body["rows"]),
             confidence=body["confidence"],
             kind=body["kind"],
             asked=body["asked"],
@@ -96,6 +99,8 @@ class RemoteExplanation:
     forecasts: tuple[RemoteForecast, ...]
     confidence: float
     cost: Fraction
+    is_exact: bool
+    """Whether the answer spends just that; else at most that."""
     left: Fraction
     more: int | None
     notes: tuple[str, ...]
@@ -182,10 +187,11 @@ class Client:
         scale: Number | None = None,
         within: Number | None = None,
         confidence: Number | None = None,
+        relax: bool | None = None,
         refine: bool = False,
     ) -> RemoteAnswer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed."""
-        wish = _wish(scale, within, confidence)
+        wish = _wish(scale, within, confidence, relax)
         return _made(self.url, RemoteAnswer.of, self.post("/ask", {"sql": sql, **wish, "refine": refine}))
 
     def explain(
@@ -195,9 +201,11 @@ class Client:
         scale: Number | None = None,
         within: Number | None = None,
         confidence: Number | None = None,
+        relax: bool | None = None,
     ) -> RemoteExplanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        return _made(self.url, _explanation, self.post("/explain", {"sql": sql, **_wish(scale, within, confidence)}))
+        wish = _wish(scale, within, confidence, relax)
+        return _made(self.url, _explanation, self.post("/explain", {"sql": sql, **wish}))
 
     def describe(self) -> Json:
         """The vault in public terms: its domain and its promise."""
@@ -235,9 +243,13 @@ class Client:
         """Every fact, with what it does to privacy by itself, and all together."""
         return self.get("/facts")
 
-    def add_fact(self, sql: str, value: int) -> Json:
+    def preview_fact(self, sql: str, value: int) -> Json:
+        """What `add_fact` would do; nothing is added."""
+        return self.post("/facts", {"sql": sql, "value": value, "dry_run": True})
+
+    def add_fact(self, sql: str, value: int, *, accept: bool = False) -> Json:
         """Account for the exact answer of a COUNT that is public anyway. For custodians."""
-        return self.post("/facts", {"sql": sql, "value": value})
+        return self.post("/facts", {"sql": sql, "value": value, "accept": accept})
 
     def plan_cube(self, **wish: object) -> Json:
         """Which cuboids would be measured, and how exact each would be: `epsilon`, `cuboids`, … as for Vault."""
@@ -332,10 +344,10 @@ def _with(path: str, query: Sequence[tuple[str, str]]) -> str:
     return f"{path}?{urlencode(list(query))}" if query else path
 
 
-def _wish(scale: Number | None, within: Number | None, confidence: Number | None) -> Json:
+def _wish(scale: Number | None, within: Number | None, confidence: Number | None, relax: bool | None) -> Json:
     """Exact numbers travel as text."""
     wish = {"scale": scale, "within": within, "confidence": confidence}
-    return {key: None if value is None else str(value) for key, value in wish.items()}
+    return {key: None if value is None else str(value) for key, value in wish.items()} | {"relax": relax}
 
 
 def _cube_wish(wish: Mapping[str, object]) -> Json:
@@ -348,6 +360,7 @@ def _explanation(body: Json) -> RemoteExplanation:
         forecasts=tuple(RemoteForecast(**forecast) for forecast in body["aggregates"]),
         confidence=body["confidence"],
         cost=Fraction(body["cost"]),
+        is_exact=body["cost_is"] == "exact",
         left=Fraction(body["left"]),
         more=body["more"],
         notes=tuple(body["notes"]),

@@ -275,9 +275,9 @@ def test_where_another_spent_the_last_since_the_decision_the_answer_is_made_of_t
     other = type(vault).open(vault.path, table=people)
     decide = module.decide
 
-    def late(laws, desk):
+    def late(*given):
         monkeypatch.undo()
-        decision = decide(laws, desk)
+        decision = decide(*given)
         other.ask("SELECT COUNT(*) FROM people WHERE age >= 3", scale=Fraction(1, 10))
         return decision
 
@@ -322,6 +322,9 @@ def test_an_answer_reads_as_json_csv_text_and_html(vault):
     body = answer.to_json()
     assert {"rows", "kind", "cost", "guarantee", "notes", "relaxation_error"} <= set(body)
     assert body["rows"][0]["labels"] == {"sex": "F"}
-    assert answer.to_csv().splitlines()[0] == "sex,count,count_low,count_high,avg_age,avg_age_low,avg_age_high,kind"
+    assert (
+        answer.to_csv().splitlines()[0]
+        == "sex,count,count_low,count_high,avg_age,avg_age_low,avg_age_high,kind,answered_for"
+    )
     assert "±" in str(answer)
     assert answer._repr_html_().count("<tr>") == 4

@@ -7,46 +7,73 @@ import pytest
 
 from discreet.answer.estimate import Estimate, combined, ratio
 from discreet.domain.region import Box, Region
+from discreet.noise.bits import Bits
+from discreet.noise.law import Laplace
+from discreet.noise.spread import Draws, halfwidth
 
 PLACE = Region((Box((0,), (0,)),))
 SURE = Fraction(19, 20)
 
 
-def measured(value, scale):
-    return Estimate(value, 2.0 * scale**2, "measured", PLACE, Fraction(scale))
+def measured(value, scale, source=1, kind="measured"):
+    noise = Laplace(Fraction(scale))
+    return Estimate(value, noise.variance, kind, PLACE, (Draws(1.0, noise),), sources=frozenset({(source, 0)}))
 
 
-def test_fresh_draws_add_their_variances_and_others_their_deviations():
-    fresh = combined([(1, measured(5, 3)), (-2, measured(7, 1))])
-    assert (fresh.value, fresh.variance, fresh.kind) == (-9, 18 + 4 * 2, "measured")
-    old = Estimate(7, 2.0, "derived", PLACE)
-    assert combined([(1, old), (1, old)]).variance == pytest.approx((2 * 2**0.5) ** 2)
+def test_independent_draws_add_their_variances_and_others_their_deviations():
+    apart = combined([(1, measured(5, 3)), (-2, measured(7, 1, source=2, kind="derived"))])
+    assert (apart.value, apart.kind) == (-9, "measured")
+    assert apart.variance == pytest.approx(Laplace(3).variance + 4 * Laplace(1).variance)
+    assert apart.halfwidth(SURE) == halfwidth([Draws(1.0, Laplace(3)), Draws(2.0, Laplace(1))], SURE)
+    both = combined([(1, measured(7, 1)), (1, measured(7, 1))])
+    assert both.variance == pytest.approx(4 * Laplace(1).variance)
+    # Whatever they have in common: if it is all of it, the error is twice that of one.
+    assert both.halfwidth(SURE) >= 2 * measured(7, 1).halfwidth(SURE)
 
 
-def test_fieller_holds_the_true_mean_as_often_as_it_says():
-    # 20,000 noisy sums and counts around a true mean of 4.
-    rng = np.random.default_rng(3)
-    runs, rows, total, scale = 20_000, 400, 1600, 20.0
-    counts, sums = rows + rng.laplace(0, scale, runs), total + rng.laplace(0, 9 * scale, runs)
-    hits = 0
-    for count, summed in zip(counts, sums, strict=True):
-        found = ratio(
-            Estimate(summed, 2 * (9 * scale) ** 2, "measured", PLACE),
-            Estimate(count, 2 * scale**2, "measured", PLACE),
-            SURE,
-            0.0,
-            9.0,
-        )
-        hits += found.low <= 4 <= found.high
-    assert 0.945 <= hits / runs <= 0.975
+def test_an_estimate_with_variance_says_which_draws_it_has():
+    with pytest.raises(ValueError, match="which draws"):
+        Estimate(7, 2.0, "derived", PLACE)
+
+
+@pytest.mark.parametrize("scale", ["3/10", "1", "20"])
+@pytest.mark.parametrize(("rows", "mean"), [(400, 4), (90, 9), (1000, 0.5)])
+def test_fieller_holds_the_true_mean_as_often_as_it_says(scale, rows, mean):
+    noise, bits, runs = Fraction(scale), Bits(), 4_000
+    counts = rows + Laplace(noise).sample(runs, bits)
+    sums = round(mean * rows) + Laplace(9 * noise).sample(runs, bits)
+    found = [
+        ratio(measured(int(total), 9 * noise), measured(int(count), noise, source=2), SURE, 0.0, 9.0)
+        for total, count in zip(sums, counts, strict=True)
+    ]
+    held = np.mean([one.low <= round(mean * rows) / rows <= one.high for one in found])
+    assert 0.94 <= held <= (1 if mean in (0, 9) or scale == "3/10" else 0.98)
+
+
+def test_the_least_and_the_greatest_value_may_be_below_zero():
+    found = ratio(measured(-400, 10), measured(100, 1, source=2), SURE, -9.0, 9.0)
+    assert found.low < -4 < found.high < 0
+
+
+def test_an_average_that_noise_put_out_of_reach_may_be_anything():
+    # No average between 0 and 99 makes a sum of about −500 of 50 people.
+    found = ratio(measured(-500, 10), measured(50, 1, source=2), SURE, 0.0, 99.0)
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 99.0)
+
+
+def test_parts_with_draws_in_common_have_a_wider_mean():
+    both = combined([(1, measured(100, 10)), (1, measured(100, 10))])
+    alone = ratio(measured(200, 10), measured(100, 1, source=2), SURE, 0.0, 9.0)
+    shared = ratio(both, measured(100, 1, source=2), SURE, 0.0, 9.0)
+    assert shared.low < alone.low < 2 < alone.high < shared.high
 
 
 def test_a_count_that_may_be_zero_leaves_the_mean_open():
-    found = ratio(measured(100, 10), measured(3, 10), SURE, 0.0, 99.0)
+    found = ratio(measured(100, 10), measured(3, 10, source=2), SURE, 0.0, 99.0)
     assert (found.low, found.high) == (0.0, 99.0)
-    assert ratio(measured(100, 10), measured(-3, 10), SURE, 0.0, 99.0).value is None
+    assert ratio(measured(100, 10), measured(-3, 10, source=2), SURE, 0.0, 99.0).value is None
 
 
 def test_a_mean_stays_between_the_least_and_the_greatest_value():
-    found = ratio(measured(10_000, 1), measured(50, 1), SURE, 0.0, 99.0)
+    found = ratio(measured(10_000, 1), measured(50, 1, source=2), SURE, 0.0, 99.0)
     assert found.value == 99.0

@@ -2,11 +2,13 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from discreet.answer.answer import decide
+from discreet.answer.policy import Policy
 from discreet.errors import BudgetExceeded, EngineError
 from discreet.noise.law import Laplace
 from discreet.release.gate import Gate
@@ -62,6 +64,11 @@ def told(monkeypatch):
 def held(vault, time):
     """The vault with answers on time slots of 5 seconds."""
     return vault.asked_by(None, time.slots(5))
+
+
+def patching(vault):
+    """The vault with a policy that lets relaxed answers buy patches."""
+    return replace(vault, policy=Policy(patches=True))
 
 
 def lost(vault, sql, scale):
@@ -144,9 +151,9 @@ def test_what_was_recorded_since_the_decision_is_not_bought(vault, people, monke
     """The same was asked, and answered, between the look at what is known and the turn to measure."""
     other = Vault.open(vault.path, table=people)
 
-    def late(laws, desk):
+    def late(*given):
         monkeypatch.undo()
-        decision = decide(laws, desk)
+        decision = decide(*given)
         other.ask(FEMALES, scale=5)
         return decision
 
@@ -158,7 +165,7 @@ def test_what_was_recorded_since_the_decision_is_not_bought(vault, people, monke
 def test_two_who_relax_the_same_question_buy_one_patch(vault, people, time, pool):
     vault.ask("SELECT COUNT(*) FROM people WHERE age >= 3", scale=Fraction(1, 10))
     question = "SELECT COUNT(*) FROM people WHERE age >= 2"
-    vaults = [held(vault, time), held(Vault.open(vault.path, table=people), time)]
+    vaults = [held(patching(one), time) for one in (vault, Vault.open(vault.path, table=people))]
     asked = [pool.submit(one.ask, question, scale=5) for one in vaults]
     time.until_sleeping(1)
     time.move(5)
@@ -171,7 +178,7 @@ def test_two_who_relax_the_same_question_buy_one_patch(vault, people, time, pool
 def test_a_patch_that_lost_its_answer_is_finished_and_not_bought_again(vault):
     vault.ask("SELECT COUNT(*) FROM people WHERE age >= 3", scale=Fraction(1, 10))
     lost(vault, "SELECT COUNT(*) FROM people WHERE age = 2", 5)
-    assert vault.ask("SELECT COUNT(*) FROM people WHERE age >= 2", scale=5).cost == 0
+    assert patching(vault).ask("SELECT COUNT(*) FROM people WHERE age >= 2", scale=5).cost == 0
     assert (vault.ledger.charges, vault.ledger.pending()) == (2, [])
 
 

@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 from discreet.answer import combine as combining
 from discreet.answer.index import Answers
 from discreet.answer.past import Block
-from discreet.answer.policy import deviations
 from discreet.cli import app
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise, UnsupportedQuery
+from discreet.noise.law import Laplace
+from discreet.noise.spread import Draws, halfwidth
 from discreet.vault import Vault
 
 EVERYBODY = "SELECT COUNT(*) FROM people"
@@ -133,7 +134,7 @@ class TestAnswers:
     def test_intervals_are_those_of_any_combination_of_independent_draws(self, vault):
         vault.ask("SELECT age, COUNT(*) FROM people GROUP BY age", scale=20)
         row = vault.ask(f"{EVERYBODY} WHERE age < 4", refine=True, confidence=0.9).only
-        assert row.high - row.value == pytest.approx(deviations(Fraction(9, 10)) * row.source.variance**0.5, rel=1e-9)
+        assert row.high - row.value == halfwidth([Draws(1.0, Laplace(Fraction(20)), 4)], Fraction(9, 10))
         assert row.kind == "derived"
 
     def test_groups_that_nothing_determines_are_left_open_with_a_note(self, vault):

@@ -160,5 +160,5 @@ def test_with_nothing_left_the_nearest_answer_is_made_of_residuals(make_vault):
     left = vault.ledger.budget.amount_of(vault.ledger.left(vault.domain.everything))
     vault.measure(Plan((Measurement(vault.count(by="income"), Gaussian(1 / (2 * left))),)))
     [row] = vault.ask("SELECT COUNT(*) FROM people WHERE sex = 'F'", scale=1).rows
-    assert row.kind == "relaxed"
+    assert row.kind == "derived"
     assert row.relaxation_error == 0

@@ -25,7 +25,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import UNITS, Cost
 from discreet.noise.law import Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Sum
+from discreet.query.query import Quantile, Sum
 from discreet.release.gate import Gate
 from discreet.release.purchase import Purchase
 from discreet.vault import Vault
@@ -160,7 +160,7 @@ def test_what_promises_to_spend_nothing_leaves_the_journal_as_it_is(make_vault, 
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_explaining_an_average_buys_no_patch_where_asking_does(make_vault, budget):
-    vault = exhausted(make_vault(**BUDGETS[budget]))
+    vault = limited(exhausted(make_vault(**BUDGETS[budget])))
     sql, before = sql_of("AVG(income)", "WHERE age BETWEEN 1 AND 5"), vault.ledger.charges
     vault.explain(sql, within=4)
     assert vault.ledger.charges == before
@@ -205,6 +205,7 @@ def policies(draw):
         "default_within": draw(st.sampled_from([None, None, 2, 40])),
         "min_scale": draw(st.sampled_from([None, 1, 4, 30, 100])),
         "share": draw(st.sampled_from([None, Fraction(1, 1000), Fraction(1, 150), Fraction(1, 60), Fraction(1, 5)])),
+        "patches": draw(st.booleans()),
     }
 
 
@@ -226,20 +227,66 @@ def test_no_question_spends_more_than_the_policy_lets_one_nor_measures_with_less
         (Path(folder) / "people.toml").write_text(DOMAIN)
         made = Vault.init(Path(folder) / "vault", table=people, domain=Path(folder) / "people.toml", **BUDGETS[budget])
         vault = exhausted(made) if start else made
-        share = policy.pop("share")
+        share, patches = policy.pop("share"), policy.pop("patches")
         given_ = {key: None if value is None else Fraction(value) for key, value in policy.items()}
         most = None if share is None else share * vault.ledger.budget.total
-        vault = replace(vault, policy=Policy(**given_, max_per_query=most))
+        vault = replace(vault, policy=Policy(**given_, max_per_query=most, patches=patches))
         for sql, wish in asked:
             head = vault.ledger.head
-            told(vault.explain, sql, wish)
+            explained = told(vault.explain, sql, wish)
             assert vault.ledger.head == head
-            asked_within_policy(vault, sql, wish)
+            held_to(explained, asked_within_policy(vault, sql, wish), vault, head)
         vault.ledger.close()
 
 
+def held_to(explained, outcome, vault, since):
+    """Hold an answer to what was said before: what is spent is that, or at most that, and else it is refused."""
+    spent = peak(vault, [cost for _, cost in bought(vault, since)])
+    if isinstance(explained, DiscreetError):
+        assert isinstance(outcome, type(explained))
+        assert spent == 0
+    elif isinstance(outcome, DiscreetError):
+        assert spent <= explained.cost
+        assert spent == 0 or not explained.is_exact
+    else:
+        assert outcome.cost == explained.cost if explained.is_exact else outcome.cost <= explained.cost
+        free = not any("measured" in forecast.kinds or "relaxed" in forecast.kinds for forecast in explained.forecasts)
+        assert not free or outcome.cost == 0
+
+
+def test_an_average_in_steps_spends_at_most_what_was_said_and_then_its_price_is_known(make_vault):
+    vault, sql = make_vault(epsilon=10), sql_of("AVG(income)", "WHERE age = 3")
+    first = vault.explain(sql, within="0.5")
+    assert (first.is_exact, first.cost) == (False, 1)
+    refused = told(vault.ask, sql, {"within": "0.5"})
+    assert isinstance(refused, BudgetExceeded)
+    assert "before that this question spent" in str(refused)
+    second = vault.explain(sql, within="0.5")
+    assert second.is_exact
+    assert 1 < second.cost < 10
+    assert vault.ask(sql, within="0.5").cost == second.cost
+
+
+def test_patches_are_not_bought_unless_the_policy_wants_them(make_vault):
+    vault = exhausted(make_vault(epsilon=10))
+    before = vault.ledger.charges
+    assert (vault.ask(RELAXED, scale=1).cost, vault.ledger.charges) == (0, before)
+    said = limited(vault).explain(RELAXED, scale=1)
+    assert said.cost == 1
+    assert any("other regions: age = 1" in note for note in said.notes)
+
+
+def test_patches_that_would_leave_a_number_too_noisy_are_not_bought(make_vault):
+    vault = make_vault(epsilon=10)
+    where = vault.count(age=(2, 5)).where
+    vault.measure(vault.count(age=(2, 5)), scale=100)
+    vault.measure(Quantile("age", Fraction(1, 2), where), scale=Fraction(UNITS, vault.ledger.left(where)))
+    answer = limited(vault).ask(RELAXED, scale=1)
+    assert (answer.kind, answer.answered, answer.cost) == ("relaxed", "age BETWEEN 2 AND 5", 0)
+
+
 def limited(vault, **limits):
-    return replace(vault, policy=Policy(**{name: Fraction(limit) for name, limit in limits.items()}))
+    return replace(vault, policy=Policy(**{name: Fraction(limit) for name, limit in limits.items()}, patches=True))
 
 
 RELAXED = sql_of("COUNT(*)", "WHERE age BETWEEN 1 AND 5")
@@ -261,7 +308,7 @@ def test_patches_count_together(make_vault, most, patches):
     head = vault.ledger.head
     answer = asked_within_policy(vault, sql_of("COUNT(*), SUM(income)", "WHERE age BETWEEN 1 AND 5"), {"scale": 1})
     paid = [cost for _, cost in bought(vault, head) if cost.peak]  # a sum over missing incomes costs nobody anything
-    assert (answer.kind, answer.cost, len(paid)) == ("relaxed", patches, patches)
+    assert (answer.kind, answer.cost, len(paid)) == ("relaxed", patches, min(patches, 1))  # all in one charge
 
 
 def test_a_first_count_has_at_least_the_least_noise_and_an_error_after_it_says_so(make_vault):

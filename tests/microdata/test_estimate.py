@@ -82,7 +82,7 @@ def test_mean_and_spread_are_those_of_all_pairings(contents, chosen):
 
 
 def test_an_interval_is_never_below_nobody():
-    low, high = Estimated(1.0, 5.0).interval(0.95)
+    low, high = Estimated(1.0, 5.0).range(0.95)
     assert low == 0
     assert high == pytest.approx(1 + 1.959964 * 5)
 
@@ -110,7 +110,7 @@ def test_a_question_about_one_table_alone_has_its_exact_answer(patients, sql, ke
 def test_a_question_about_both_is_near_the_truth_where_they_are_independent(patients):
     buckets = patients.publish(sizes="two")
     answer = buckets.ask("SELECT COUNT(*) FROM patients WHERE age < 45 AND disease = 'flu'", 0.9999)
-    low, high = answer.rows[0][0].interval(0.9999)
+    low, high = answer.rows[0][0].range(0.9999)
     assert low <= truth(patients.rows, lambda r: (r["age"] or 99) < 45 and r["disease"] == "flu") <= high
 
 

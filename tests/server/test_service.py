@@ -187,6 +187,9 @@ def test_who_i_am_and_what_i_have_spent(users):
 
 def test_a_fact_is_added_by_a_custodian_and_listed_for_all(users):
     boss = users("boss", "custodian")
+    would = boss.post("facts", json={"cuboid": ["sex"], "values": [200, 200, 200], "dry_run": True})
+    assert (would.status_code, would.json()["stops"]) == (200, False)
+    assert not boss.get("facts").json()["facts"]
     added = boss.post("facts", json={"cuboid": ["sex"], "values": [200, 200, 200]})
     assert added.status_code == 201
     [fact] = users("ana").get("facts").json()["facts"]
@@ -372,6 +375,8 @@ def test_buckets_of_the_vaults_own_folder_are_listed_asked_and_downloaded(people
     assert ana.get("buckets/b").json() == line
     asked = ana.post("buckets/b/ask", json={"sql": "SELECT COUNT(*) FROM people WHERE age < 50"})
     assert asked.json()["rows"][0][0]["value"] == 300
+    assert asked.json()["pairings"] == 0.95
+    assert "truth may lie far outside" in asked.json()["caveat"]
     assert ana.get("buckets/b/files/qit.parquet").content[:4] == b"PAR1"
     assert ana.get("buckets/b/files/key").status_code == 400
 

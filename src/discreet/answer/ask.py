@@ -1,19 +1,25 @@
 """SQL in, a noisy answer out: `ask`; and what it would cost: `explain`."""
 
 from collections import Counter
-from math import sqrt
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from time import monotonic, sleep
 
 from discreet.answer.answer import Decision, Desk, Settled, decide, settle
-from discreet.answer.policy import Wish, deviations
-from discreet.answer.reply import Answer, Explanation, Forecast
+from discreet.answer.estimate import Estimate
+from discreet.answer.policy import Wish
+from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
-from discreet.answer.scales import elementary, scales_for
+from discreet.answer.scales import STEPS_SHARE, Scales, affordable, elementary, needs_first_count, scales_for
 from discreet.errors import BudgetExceeded, DiscreetError, Refreshed
+from discreet.exact import number_text
+from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law
-from discreet.query.query import Quantile, Query
+from discreet.noise.spread import Draws, halfwidth
+from discreet.query.query import Combination, Quantile, Query
 from discreet.release.purchase import Purchase
-from discreet.sql.question import AggregateColumn, Question
+from discreet.sql.question import AggregateColumn, Measure, Question
+from discreet.sql.word import where_text
 
 PATIENCE = 1.0
 """Seconds to wait for answers that others are getting, where there is nothing else to answer from, and nobody on this
@@ -21,16 +27,20 @@ machine is getting them."""
 
 AS_NEAR = "answered as near as that and what was released allow"
 UNANSWERED = "no budget is left for some numbers (–), and nothing that was released comes near them"
+NOT_RELAXED = "no budget is left for some numbers (–); with relax they are answered for a region nearby"
 
 
 def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answer:
     """Answer a question, each group in its own best way. Only where nothing at all can be said: BudgetExceeded.
 
-    All that it buys goes through `purchase`. An error after something was bought says what that was. An answer is about
-    one snapshot: where the vault was refreshed in between it raises Refreshed.
+    All that it buys goes through `purchase`: what `explain` said, and never more. An error after something was bought
+    says what that was. An answer is about one snapshot: where the vault was refreshed in between it raises Refreshed.
     """
     purchase.snapshot = desk.ledger.snapshot
     try:
+        desk.known.refresh()
+        desk = _in_steps(question, wish, desk)
+        purchase.limits = desk.policy.limits
         answer = _answer(question, wish, desk, purchase)
         if desk.known.snapshot != purchase.snapshot:
             raise Refreshed("the vault was refreshed in the meantime: ask again")
@@ -39,24 +49,46 @@ def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answe
         raise purchase.told(error) from None
 
 
+def _in_steps(question: Question, wish: Wish, desk: Desk) -> Desk:
+    """Where a later step depends on the noise of the first, the most that all of them may spend is said before; and
+    what passes that in any case is refused before the first."""
+    if not needs_first_count(question, wish, desk):
+        return desk
+    most, policy = desk.ledger.budget.total / STEPS_SHARE, desk.policy
+    most = most if policy.max_per_query is None else min(most, policy.max_per_query)
+    desk = replace(desk, policy=replace(policy, max_per_query=most))
+    _foreseen(question, wish, desk)
+    return desk
+
+
+def _foreseen(question: Question, wish: Wish, desk: Desk) -> tuple[Scales, Decision]:
+    """What asking would do, as far as that is known before; raises what it would be refused with by the policy."""
+    scales = scales_for(question, wish, desk, purchase=None)
+    decision = _decided(question, wish, scales.laws, desk, Cost())
+    desk.policy.limits.require(decision.plan(), desk.domain, desk.ledger.budget)
+    return scales, decision
+
+
 def _answer(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answer:
     scales = scales_for(question, wish, desk, purchase)
-    settled = _settled(scales.laws, desk, purchase)
+    settled = _settled(question, wish, scales.laws, desk, purchase)
     notes = [*question.notes, *scales.notes]
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if any(row.value is None and row.kind == "relaxed" for row in rows):
-        notes.append(UNANSWERED)
+        notes.append(UNANSWERED if desk.policy.relax else NOT_RELAXED)
     if settled.by_quota and desk.asker is not None:
         quota = desk.asker.quota_words(desk.ledger.budget)
         notes.append(f"{quota}, and too little of it is left there: {AS_NEAR}")
+    notes += _wider(rows, wish)
     budget, peak = desk.ledger.budget, purchase.bought.peak
     return Answer(
         text=question.text,
         by=tuple(question.name_of(attribute) for attribute in question.by),
         columns=tuple(column.name for column in question.aggregates),
-        rows=tuple(rows),
+        rows=tuple(_with_offers(rows, question, wish, desk)),
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
+        budget=budget,
         # Where earlier answers are in it, it is as private as everything that was released so far.
         guarantee=desk.ledger.promise(peak if settled.is_fresh else desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
@@ -64,23 +96,64 @@ def _answer(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> A
     )
 
 
-def _settled(laws: dict[Query, Law], desk: Desk, purchase: Purchase) -> Settled:
+def _wider(rows: Sequence[Row], wish: Wish) -> list[str]:
+    """What to say of numbers that are not as sharp as was asked for, and cannot be bought so."""
+    missed = [row for row in rows if row.kind == "derived" and row.is_wider_than(wish.within)]
+    if wish.within is None or not missed:
+        return []
+    return [f"no budget is left for ± {number_text(wish.within)} ({len(missed):,} numbers): {AS_NEAR}"]
+
+
+def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk) -> Iterator[Row]:
+    """Relaxed rows say how sharply what was asked for could be measured instead."""
+    measures = {column.name: column.query for column in question.aggregates}
+    shares = len({query for measure in measures.values() for query in elementary(measure, desk)})
+    for row in rows:
+        is_near = row.kind == "relaxed" or row.is_wider_than(wish.within)
+        offer = affordable(measures[row.column], row.asked, shares, wish, desk) if is_near else None
+        yield replace(row, affordable=offer)
+
+
+def _with_offer(error: BudgetExceeded, question: Question, wish: Wish, desk: Desk) -> BudgetExceeded:
+    """A refusal, with the accuracy that can be had."""
+    shares = len({query for column in question.aggregates for query in elementary(column.query, desk)})
+    offers = {
+        column.name: offer
+        for column in question.aggregates
+        if (offer := affordable(column.query, question.where, shares, wish, desk)) is not None
+    }
+    if not offers:
+        return error
+    said = ", ".join(f"{name} within {offer:,.6g}" for name, offer in offers.items())
+    return type(error)(f"{error}; what is left there allows {said}")
+
+
+def _settled(question: Question, wish: Wish, laws: dict[Query, Law], desk: Desk, purchase: Purchase) -> Settled:
     """Decide and measure. Where others spent what was left, wait for their answers: one can be made of them."""
     patient_until = monotonic() + PATIENCE
     waited = False
     while True:
-        decision = decide(laws, desk)
+        decision = _decided(question, wish, laws, desk, purchase.bought)
         purchase.require(decision.plan())  # beyond the policy it is refused, not relaxed
         try:
             return settle(decision, desk, purchase)
-        except BudgetExceeded:
+        except BudgetExceeded as error:
             if not waited and _waited_for_all(desk, purchase):
                 waited, patient_until = True, monotonic() + PATIENCE  # once: those who come later are not waited for
                 continue
             waiting = desk.ledger.head.seq != decision.seen[1] or desk.ledger.pending()
             if monotonic() > patient_until or not waiting:
-                raise
+                raise _with_offer(error, question, wish, desk) from None
         sleep(PATIENCE / 50)
+
+
+def _decided(question: Question, wish: Wish, laws: dict[Query, Law], desk: Desk, bought: Cost) -> Decision:
+    """Decide; what is free but not as sharp as was asked for is to be measured."""
+    decision = decide(laws, desk, bought)
+    if wish.within is None or not decision.free:
+        return decision
+    afresh = Rows(Settled({**decision.free}), wish.confidence, desk, []).too_wide(question, wish.within, decision)
+    return decide(laws, desk, bought, afresh) if afresh else decision
 
 
 def _waited_for_all(desk: Desk, purchase: Purchase) -> bool:
@@ -91,13 +164,16 @@ def _waited_for_all(desk: Desk, purchase: Purchase) -> bool:
 def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     """What an answer would be made from, cost and be worth. Spends nothing: it is handed nothing that could.
 
-    What the policy does not let a question do is refused as `ask` refuses it.
+    What the policy does not let a question do is refused as `ask` refuses it. The cost is what is then spent, to the
+    unit; where a later step depends on the noise of the first it is the most that it can be.
     """
-    scales = scales_for(question, wish, desk, purchase=None)
-    decision = decide(scales.laws, desk)
+    desk.known.refresh()
+    stepwise = _in_steps(question, wish, desk)
+    is_exact = stepwise is desk
+    scales, decision = _foreseen(question, wish, stepwise)
     plan, budget = decision.plan(), desk.ledger.budget
-    desk.policy.limits.require(plan, desk.domain, budget)
-    cost = budget.amount_of(plan.cost(desk.domain, budget).peak)
+    cost = budget.amount_of(plan.cost(desk.domain, budget).peak) if is_exact else stepwise.policy.max_per_query
+    assert cost is not None
     left = budget.amount_of(desk.ledger.left(question.where))
     own = None if desk.asker is None else desk.ledger.quota_left(desk.asker, question.where)
     left = left if own is None else min(left, own)
@@ -105,29 +181,42 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
         text=question.text,
         forecasts=tuple(_forecast(column, decision, wish, desk) for column in question.aggregates),
         confidence=wish.confidence,
-        symbol=budget.symbol,
+        budget=budget,
         cost=cost,
+        is_exact=is_exact,
         left=left,
         more=0 if decision.relax else int(left / cost) if cost else None,
-        notes=tuple(dict.fromkeys([*question.notes, *scales.notes])),
+        notes=tuple(dict.fromkeys([*question.notes, *scales.notes, *_patch_notes(decision, desk)])),
     )
+
+
+def _patch_notes(decision: Decision, desk: Desk) -> list[str]:
+    """What would be bought of other regions than were asked for."""
+    if not decision.patches:
+        return []
+    regions = [where_text(query.where, desk.domain) for query in decision.patches]
+    shown = "; ".join(regions[:3]) + (f"; and {len(regions) - 3} more" if len(regions) > 3 else "")
+    return [f"to come near, it buys {len(regions)} count{'s' * (len(regions) > 1)} of other regions: {shown}"]
 
 
 def _forecast(column: AggregateColumn, decision: Decision, wish: Wish, desk: Desk) -> Forecast:
     first, *more = parts = elementary(column.query, desk)
-    kinds = Counter[str](found.kind for (query, _), found in decision.free.items() if query == first)
-    kinds["measured"] += sum(query == first for query, _ in decision.buy)
-    kinds["relaxed"] += sum(query == first for query, _ in decision.relax)
+    free = [found for (query, _), found in decision.free.items() if query == first]
+    kinds = Counter[str](decision.kinds(parts))
     # An average's and a quantile's error depend on the answer.
     bounded = not isinstance(first, Quantile) and all(type(query) is type(first) for query in more)
-    halfwidth = _halfwidth(parts, decision.laws, wish, desk) if bounded else None
-    return Forecast(column.name, dict(+kinds), halfwidth, float(decision.laws[first].scale))
+    within = _halfwidth(column.query, parts, decision.laws, wish, desk) if bounded else None
+    if len(parts) == 1 and bounded and not kinds["measured"] and not kinds["relaxed"]:
+        within = max((one.halfwidth(wish.confidence) for one in free if isinstance(one, Estimate)), default=0.0)
+    return Forecast(column.name, dict(kinds), within, float(decision.laws[first].scale))
 
 
-def _halfwidth(parts: list[Query], laws: dict[Query, Law], wish: Wish, desk: Desk) -> float:
+def _halfwidth(measure: Measure, parts: list[Query], laws: dict[Query, Law], wish: Wish, desk: Desk) -> float:
     """How far off a fresh measurement may be."""
-    noises = [(desk.grain(part), law) for part in parts if not isinstance(law := laws[part], Exponential)]
-    if len(noises) == 1:
-        [(grain, noise)] = noises
-        return float(grain * noise.times(1 / grain).halfwidth(wish.confidence))
-    return deviations(wish.confidence) * sqrt(sum(noise.variance for _, noise in noises))
+    factors = [times for times, _ in measure.terms] if isinstance(measure, Combination) else [1] * len(parts)
+    draws = []
+    for times, part in zip(factors, parts, strict=True):
+        grain, law = desk.grain(part), laws[part]
+        if not isinstance(law, Exponential):
+            draws.append(Draws(times * float(grain), law.times(1 / grain)))
+    return halfwidth(draws, wish.confidence)

@@ -5,7 +5,7 @@ GROUP BY or a cuboid that nothing else tells apart have the same share, so that 
 and keeps the system small.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,15 +41,15 @@ SHARE = 1e-8
 class Combined:
     """The best estimate of a sum of counts, and what it is made of: measurements, and facts by their numbers.
 
-    `draw` is the measurement whose noise it has, where that is a single draw; `complete` says whether every released
-    answer was looked at.
+    `draws` are those of noise in it: a weight, the measurement, and how many of its numbers have this weight.
+    `complete` says whether every released answer was looked at.
     """
 
     value: float
     variance: float
     sources: frozenset[Source]
     facts: frozenset[int]
-    draw: Source | None
+    draws: tuple[tuple[float, Source, int], ...]
     complete: bool = True
 
 
@@ -64,10 +64,22 @@ class _Told:
     variances: NDArray[np.float64]
     draws: Ints
     """How many draws of noise are in each sum."""
-    sources: frozenset[Source] = frozenset()
+    made_of: tuple[tuple[Source, float], ...] = ()
+    """The measurements in each sum, with their weights."""
     facts: frozenset[int] = frozenset()
     mixing: NDArray[np.float64] | None = None
     """What is measured of those sums: a row for each number; where there is none, the sums themselves."""
+
+    @property
+    def sources(self) -> frozenset[Source]:
+        return frozenset(source for source, _ in self.made_of)
+
+    def draws_in(self, shares: NDArray[np.float64]) -> Iterator[tuple[float, Source, int]]:
+        """The draws of noise in these shares of the sums."""
+        counts = self.draws // max(len(self.made_of), 1)
+        for at in np.flatnonzero(np.abs(shares) > SHARE):
+            for source, weight in self.made_of:
+                yield float(shares[at]) * weight, source, int(counts[at])
 
     def rows(self, atoms: NDArray[np.intp]) -> sparse.csr_array:
         """A row for each sum, a column for each atom; `atoms` are cells, one of each kind."""
@@ -140,15 +152,15 @@ def _told(
 
 def _by_region(part: Answered, grid: Grid) -> _Told:
     average = sum(answer.value / answer.variance for answer in part.answers) * part.variance
-    sources = frozenset(answer.source for answer in part.answers)
+    made_of = tuple((answer.source, part.variance / answer.variance) for answer in part.answers)
     labels, draws = grid.times(((1, part.where),)), np.array([len(part.answers)])
-    return _Told(labels, False, np.array([average]), np.array([part.variance]), draws, sources)
+    return _Told(labels, False, np.array([average]), np.array([part.variance]), draws, made_of)
 
 
 def _by_block(block: Block, grid: Grid) -> _Told:
     labels, sums, counts = grid.groups(block.where, block.by, block.values)
     variances = np.float64(block.variance) * counts
-    return _Told(labels, True, sums.astype(np.float64), variances, counts, frozenset({block.source}))
+    return _Told(labels, True, sums.astype(np.float64), variances, counts, ((block.source, 1.0),))
 
 
 def _by_residual(axes: Axes, table: Table, grid: Grid, domain: Domain) -> _Told:
@@ -159,8 +171,8 @@ def _by_residual(axes: Axes, table: Table, grid: Grid, domain: Domain) -> _Told:
         lengths = np.diff(np.append(grid.starts[axis], grid.sizes[axis]))
         along = grid.sizes[axis] * np.eye(len(lengths)) - lengths[:, None]
         mixing = np.asarray(np.kron(mixing, along), np.float64)
-    variances, sources = np.float64(table.variance) * counts, frozenset({table.source})
-    return _Told(labels, True, sums.astype(np.float64), variances, counts, sources, mixing=mixing)
+    variances, made_of = np.float64(table.variance) * counts, ((table.source, 1.0),)
+    return _Told(labels, True, sums.astype(np.float64), variances, counts, made_of, mixing=mixing)
 
 
 def _by_fact(fact: Fact, grid: Grid, domain: Domain) -> _Told:
@@ -212,13 +224,13 @@ def _combined(estimate: Estimate, told: Sequence[_Told]) -> Combined:
     value = sum(float(share @ one.values) for one, share in shares)
     used = [(one, share) for one, share in shares if np.any(np.abs(share) > SHARE)]
     noisy = [one for one, share in used if one.sources] if estimate.variance else []
-    draw = _single_draw([(one, share) for one, share in used if one.sources])
+    draws = tuple(draw for one, share in used for draw in one.draws_in(share)) if estimate.variance else ()
     return Combined(
-        round(value) if draw or not estimate.variance else value,
+        round(value) if not estimate.variance or _is_single(draws) else value,
         estimate.variance,
         frozenset[Source]().union(*(one.sources for one in noisy)),
         frozenset[int]().union(*(one.facts for one, _ in used)),
-        draw,
+        draws,
     )
 
 
@@ -227,11 +239,6 @@ def _taking_part(estimate: Estimate, ends: Ints) -> NDArray[np.intp]:
     return np.unique(np.searchsorted(ends, np.flatnonzero(estimate.coefficients), "right") - 1)
 
 
-def _single_draw(used: Sequence[tuple[_Told, NDArray[np.float64]]]) -> Source | None:
-    """The measurement that has the only draw in an estimate, taken once, if there is one."""
-    if len(used) != 1:
-        return None
-    [(one, share)] = used
-    large = np.flatnonzero(np.abs(share) > SHARE)
-    whole = len(large) == 1 and abs(abs(share[large[0]]) - 1) <= SHARE and one.draws[large[0]] == 1
-    return next(iter(one.sources)) if whole else None
+def _is_single(draws: Sequence[tuple[float, Source, int]]) -> bool:
+    """Whether there is one draw alone, taken once."""
+    return len(draws) == 1 and draws[0][2] == 1 and abs(abs(draws[0][0]) - 1) <= SHARE

@@ -59,6 +59,10 @@ class Compound:
         return len(self.plus) + len(self.minus)
 
     @property
+    def terms(self) -> tuple[tuple[float, PastAnswer], ...]:
+        return (*((1.0, answer) for answer in self.plus), *((-1.0, answer) for answer in self.minus))
+
+    @property
     def value(self) -> float:
         """The synthetic answer: no bias for the count of `difference` [relaxation, Equation 12]."""
         return sum(answer.value for answer in self.plus) - sum(answer.value for answer in self.minus)

@@ -1,36 +1,52 @@
 """Estimates: a number for a region, where it comes from, and how far off it may be."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import Literal
 
 from discreet.answer.compound import Compound
-from discreet.answer.policy import deviations
+from discreet.answer.draws import Laws, draws_of
+from discreet.answer.index import Answers
+from discreet.answer.past import PastAnswer, Source
 from discreet.domain.region import Region
-from discreet.noise.law import Noise
+from discreet.noise.spread import Draws, Spread, gathered, halfwidth
 
 Kind = Literal["measured", "repeated", "derived", "relaxed"]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An unbiased estimate of a count or sum over `answered`. `noise`, in grains, is there where it is one draw."""
+    """An unbiased estimate of a count or sum over `answered`, and the draws of noise in it, in grains.
+
+    One that adds up others which may have draws in common has those as its `parts` instead, each with its factor.
+    """
 
     value: float
     variance: float
     kind: Kind
     answered: Region
-    noise: Noise | None = None
+    draws: Spread = ()
     grain: Fraction = Fraction(1)
     relaxation_error: float = 0.0
     compound: Compound | None = None
+    sources: frozenset[Source] = frozenset()
+    """The measurements that the draws are of: estimates that have none in common are independent."""
+    parts: tuple[tuple[int, "Estimate"], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.variance and not (self.draws or self.parts):
+            raise ValueError("a noisy estimate says which draws of noise it has")
 
     def halfwidth(self, confidence: Fraction) -> float:
-        """The estimate is within this of the truth with at least this probability; exact for one draw."""
-        if self.noise is not None:
-            return float(self.grain * self.noise.halfwidth(confidence))
-        return deviations(confidence) * math.sqrt(self.variance)
+        """The estimate is within this of the truth with at least this probability: see `noise/spread.py`."""
+        if self.parts:
+            # Whatever they have in common: each may fail with its share of the chance, and then their errors add up.
+            each = 1 - (1 - confidence) / len(self.parts)
+            return float(self.grain) * sum(abs(times) * part.halfwidth(each) for times, part in self.parts)
+        return float(self.grain * Fraction(halfwidth(self.draws, confidence)))
 
 
 def nothing(region: Region) -> Estimate:
@@ -38,43 +54,52 @@ def nothing(region: Region) -> Estimate:
     return Estimate(0, 0.0, "derived", region)
 
 
+def released(
+    terms: Sequence[tuple[float, PastAnswer]], kind: Kind, region: Region, past: Answers, laws: Laws
+) -> Estimate:
+    """A sum of independent released answers, each times its share."""
+    return Estimate(
+        value=sum(share * answer.value for share, answer in terms),
+        variance=sum(share * share * answer.variance for share, answer in terms),
+        kind=kind,
+        answered=region,
+        draws=draws_of(terms, past, laws),
+        sources=frozenset(answer.source for _, answer in terms),
+    )
+
+
 def combined(terms: list[tuple[int, Estimate]]) -> Estimate:
-    """A sum of estimates times whole numbers. Only fresh draws are surely independent; of others the errors add up."""
+    """A sum of estimates times whole numbers. Those that have no measurement in common are independent; of others the
+    errors add up."""
     if len(terms) == 1 and terms[0][0] == 1:
         return terms[0][1]
-    kinds = {estimate.kind for _, estimate in terms}
-    independent = kinds == {"measured"}
+    estimates = [estimate for _, estimate in terms]
+    independent = all(a.sources.isdisjoint(b.sources) for a, b in combinations(estimates, 2))
+    whole = independent and not any(estimate.parts for estimate in estimates)
     spread = [abs(times) * math.sqrt(estimate.variance) for times, estimate in terms]
-    answered = terms[0][1].answered
-    for _, estimate in terms[1:]:
+    answered = estimates[0].answered
+    for estimate in estimates[1:]:
         answered = answered.union(estimate.answered)
+    own = [draw.times(times * float(estimate.grain)) for times, estimate in terms for draw in estimate.draws]
     return Estimate(
         value=sum(times * estimate.value for times, estimate in terms),
         variance=sum(s * s for s in spread) if independent else sum(spread) ** 2,
-        kind=_worst(kinds),
+        kind=worst({estimate.kind for estimate in estimates}),
         answered=answered,
-        relaxation_error=max(estimate.relaxation_error for _, estimate in terms),
+        draws=gathered(own) if whole else (),
+        relaxation_error=max(estimate.relaxation_error for estimate in estimates),
+        sources=frozenset[Source]().union(*(estimate.sources for estimate in estimates)),
+        parts=() if whole else tuple(terms),
     )
 
 
 def ratio(total: Estimate, count: Estimate, confidence: Fraction, low: float, high: float) -> "Ratio":
-    """Sum over count, with Fieller's interval: the θ for which total − θ·count could be noise around 0.
+    """Sum over count, with Fieller's interval. Values lie between `low` and `high`, so the mean does."""
+    from discreet.answer.fieller import bounds
 
-    Only noisy parts enter. Values lie between `low` and `high`, so the mean does. Where the count is not surely above
-    0 the interval is everything between.
-    """
-    k = deviations(confidence) ** 2
-    # (total − θ·count)² ≤ k·(Var total + θ²·Var count) is a quadratic a·θ² − 2b·θ + c ≤ 0.
-    a = count.value**2 - k * count.variance
-    b = total.value * count.value
-    c = total.value**2 - k * total.variance
-    value = total.value / count.value if count.value > 0 else None
-    root = b * b - a * c
-    ends = (low, high) if a <= 0 or root < 0 else ((b - math.sqrt(root)) / a, (b + math.sqrt(root)) / a)
-    clipped = (min(max(ends[0], low), high), min(max(ends[1], low), high))
-    if value is not None:
-        value = min(max(value, low), high)
-    return Ratio(value, *clipped, kind=_worst({total.kind, count.kind}), count=count, total=total)
+    value = min(max(total.value / count.value, low), high) if count.value > 0 else None
+    ends = bounds(total, count, confidence, low, high)
+    return Ratio(value, *ends, kind=worst({total.kind, count.kind}), count=count, total=total)
 
 
 @dataclass(frozen=True)
@@ -97,6 +122,12 @@ def in_grains(estimate: Estimate, grain: Fraction) -> Estimate:
     return replace(estimate, value=estimate.value * g, variance=estimate.variance * g * g, grain=grain)
 
 
-def _worst(kinds: set[Kind]) -> Kind:
+def worst(kinds: set[Kind]) -> Kind:
+    """Of numbers that one is made of, the kind that says the most about it."""
     order: tuple[Kind, ...] = ("relaxed", "measured", "derived", "repeated")
     return next(kind for kind in order if kind in kinds)
+
+
+def spread_of(estimate: Estimate) -> Spread:
+    """The draws of noise in an estimate, in its own unit."""
+    return tuple(Draws(draw.weight * float(estimate.grain), draw.law, draw.count) for draw in estimate.draws)

@@ -1,6 +1,7 @@
 """How much noise to ask for: what the analyst wishes, and what the vault does when nothing is said."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from statistics import NormalDist
@@ -14,6 +15,10 @@ from discreet.release.purchase import NO_LIMITS, Limits
 
 DEFAULT_SHARE = 100
 """Where nothing is said, a question spends one in so many parts of the budget in its region."""
+SWITCHES = ("relax", "patches")
+"""Settings of the policy that are true or false."""
+SOLVING_STEPS = 12
+"""A sum's scale is solved for to one part in 2 to this power."""
 FINEST_STEP = 1 << 20
 """Solved scales are multiples of 1 over this: fine enough, and exact."""
 
@@ -28,6 +33,10 @@ class Policy:
     max_per_query: Fraction | None = None
     compound_size: int = 3
     """ξ: at most this many released answers make up a relaxed one."""
+    relax: bool = True
+    """Whether a region without budget is answered by one nearby, and not at all otherwise."""
+    patches: bool = False
+    """Whether a relaxed answer may buy counts of other regions, to come nearer to the one that was asked about."""
 
     @property
     def limits(self) -> Limits:
@@ -42,7 +51,9 @@ class Policy:
         for key, value in settings.items():
             if key not in known:
                 raise VaultError(f"[policy] in vault.toml has no {key!r}; it takes {', '.join(known)}")
-            values[key] = value if key == "compound_size" else exact_scale(value, key)
+            if key in SWITCHES and not isinstance(value, bool):
+                raise VaultError(f"[policy] {key} in vault.toml must be true or false")
+            values[key] = value if key in (*SWITCHES, "compound_size") else exact_scale(value, key)
         if not 0 < values.get("confidence", Fraction(1, 2)) < 1:
             raise VaultError("[policy] confidence in vault.toml must lie between 0 and 1")
         size = values.get("compound_size", 1)
@@ -71,6 +82,15 @@ class Wish:
         if within is not None:
             return cls(within=exact_scale(within, "within"), confidence=wanted)  # type: ignore[arg-type]
         return cls(within=policy.default_within, confidence=wanted)
+
+
+def noise_affordable(left: Fraction, budget: Budget, limits: Limits) -> Noise | None:
+    """The least noise of a count that what is left in its region, and the limits, let a question buy; None for none."""
+    most = left if limits.max_per_query is None else min(left, limits.max_per_query)
+    if most <= 0:
+        return None
+    sharpest = _noise_costing(most, budget)
+    return sharpest if limits.min_scale is None else _noisier(sharpest, noise_of_scale(limits.min_scale, budget))
 
 
 def usual_noise(budget: Budget, limits: Limits = NO_LIMITS) -> Noise:
@@ -114,9 +134,9 @@ def exponential_like(noise: Noise, budget: Budget) -> Exponential:
 def deviations(confidence: Fraction) -> float:
     """Within how many standard deviations noise stays, with at least this probability.
 
-    It holds for every combination of independent Laplace draws, and for Gaussian ones: cube/interval.md has the proof.
+    It holds for every combination of independent Laplace draws, and for Gaussian ones: noise/spread.md has the proof.
     """
-    from discreet.cube.interval import mixture_deviations
+    from discreet.noise.spread import mixture_deviations
 
     return mixture_deviations(float(confidence))
 
@@ -136,6 +156,31 @@ def noise_within(within: Fraction, confidence: Fraction, budget: Budget, grain: 
         fits = noise_of_scale(middle, budget).halfwidth(confidence) <= grains
         low, high = (middle, high) if fits else (low, middle)
     return noise_of_scale(low, budget).times(grain)
+
+
+def noise_of_sum_within(
+    within: Fraction, confidence: Fraction, budget: Budget, factors: Sequence[tuple[int, Fraction]]
+) -> Noise:
+    """The noise (by steps of its scale) of each number of a sum, all alike, with which the sum stays within ±`within`
+    with this confidence. Each has its factor, and the grain in which it is measured."""
+    from discreet.noise.spread import Draws, halfwidth
+
+    def fits(scale: Fraction) -> bool:
+        noise = noise_of_scale(scale, budget)
+        draws = [Draws(times * float(grain), noise.times(1 / grain)) for times, grain in factors]
+        return halfwidth(draws, confidence) <= within
+
+    unit = deviations(confidence) * math.sqrt(sum(times * times for times, _ in factors))
+    high = stepped(2 * float(within) / unit)
+    low = high
+    while not fits(low):
+        low, high = stepped(float(low) / 2), low
+        if low == high:
+            raise InvalidNoise("within is smaller than the steps in which such a sum is answered")
+    for _ in range(SOLVING_STEPS):
+        middle = stepped(float(low + high) / 2)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return noise_of_scale(low, budget)
 
 
 def _normal_quantile(confidence: Fraction) -> float:

@@ -15,6 +15,7 @@ from discreet.answer.scales import parts_of_mean
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
 from discreet.facts.facts import Fact
+from discreet.noise.spread import Draws, gathered
 from discreet.query.query import Combination, Count, Mean, Quantile, Sum
 from discreet.sql.question import Measure, Question
 
@@ -58,6 +59,7 @@ def refine(question: Question, wish: Wish, desk: Desk, facts: Sequence[Fact]) ->
         rows=tuple(rows),
         confidence=wish.confidence,
         cost=desk.ledger.budget.amount_of(0),
+        budget=desk.ledger.budget,
         guarantee=desk.ledger.promise(desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
@@ -106,8 +108,8 @@ def _estimates(quantity: Count | Sum, targets: Sequence[Terms], refining: _Refin
         if one is None:
             estimates.append(None)
             continue
-        noise = None if one.draw is None else desk.known.noise(one.draw)
-        estimate = Estimate(one.value, one.variance, "derived", covered, noise)
+        draws = gathered(Draws(weight, desk.known.noise(source), count) for weight, source, count in one.draws)
+        estimate = Estimate(one.value, one.variance, "derived", covered, draws, sources=one.sources)
         estimates.append(in_grains(estimate, desk.grain(quantity)))
     return estimates
 

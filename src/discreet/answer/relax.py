@@ -1,6 +1,7 @@
 """Relaxation: when a region's budget is gone, an answer to a box as near to it as released counts can make one.
 
-It sees released answers only; where it asks for a further one, that is measured and charged like any query.
+It sees released answers only. A draft says which compound is best and what would have to be measured for it, before
+anything is: that is priced, and bought, like any query.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,7 +36,7 @@ class Relaxed:
 
 
 @dataclass(frozen=True)
-class _Patch:
+class Patch:
     """A count that would bring a compound nearer. `answer` is None where it would have to be measured first."""
 
     box: Box
@@ -51,23 +52,28 @@ class _Patch:
 
 
 @dataclass(frozen=True)
-class _Draft:
+class Draft:
     """A compound before anything is bought for it."""
 
+    asked: Box
     start: PastAnswer
-    patches: tuple[_Patch, ...]
+    patches: tuple[Patch, ...]
     difference: Box
     error: float
 
     @property
     def rank(self) -> tuple[float, int, float]:
         """Least error first; of equals, the one with the least to be bought, then the one with the least noise."""
-        released = [self.start, *(patch.answer for patch in self.patches if patch.answer is not None)]
-        return self.error, len(self.to_buy), sum(answer.variance for answer in released)
+        return self.error, len(self.to_buy), self.variance(0.0)
 
     @property
     def to_buy(self) -> tuple[Box, ...]:
         return tuple(patch.box for patch in self.patches if patch.answer is None)
+
+    def variance(self, of_patches: float) -> float:
+        """Of the compound, where each patch that is to be bought has so much."""
+        released = [self.start, *(patch.answer for patch in self.patches if patch.answer is not None)]
+        return sum(answer.variance for answer in released) + len(self.to_buy) * of_patches
 
     def uses(self, answer: PastAnswer) -> bool:
         return answer.source == self.start.source or any(
@@ -84,6 +90,24 @@ def relax(
     measure: Callable[[Box], PastAnswer],
     starts: int = STARTS,
 ) -> Relaxed | None:
+    """The best draft, made into an answer: what it needs is measured, and `measure` has to add it to `past` too.
+
+    None where nothing was ever released.
+    """
+    draft = best_draft(asked, past, metric, most_answers, can_measure, starts)
+
+    def measured(box: Box) -> PastAnswer | None:
+        try:
+            return measure(box)
+        except (BudgetExceeded, QuotaExceeded):
+            return None  # it was spent since the look at the map
+
+    return None if draft is None else carried_out(draft, metric, measured)
+
+
+def best_draft(
+    asked: Box, past: Answers, metric: Metric, most_answers: int, can_measure: CanMeasure, starts: int = STARTS
+) -> Draft | None:
     """The nearest released count, patched by the count that helps most until none helps [relaxation, Figure 9].
 
     It starts from each of the `starts` nearest counts in turn and keeps the compound with the least error (with 1 it is
@@ -91,8 +115,8 @@ def relax(
     `most_answers` (ξ) counts; the sum of a GROUP BY's groups is one, with the variance of all of them. The value has no
     bias for the compound's difference region.
 
-    No patch is planned that `can_measure` does not allow together with those before it. Only what the kept compound
-    needs is measured, and `measure` has to add it to `past` too. None where nothing was ever released.
+    No patch is planned that `can_measure` does not allow together with those before it. None where nothing was ever
+    released.
     """
     allowed: CanMeasure = cache(can_measure)
     drafts = []
@@ -100,21 +124,20 @@ def relax(
         drafts.append(_draft(start, asked, past, metric, most_answers, allowed))
         if drafts[-1].rank[:2] == (0.0, 0):
             break
-    if not drafts:
-        return None
-    kept = min(drafts, key=lambda draft: draft.rank)
-    compound, measured = Compound.of(kept.start), []
-    for patch in kept.patches:
-        answer = patch.answer
+    return min(drafts, key=lambda draft: draft.rank, default=None)
+
+
+def carried_out(draft: Draft, metric: Metric, measured: Callable[[Box], PastAnswer | None]) -> Relaxed:
+    """The compound of a draft, with what was `measured` for it; where that is not there, the compound before it."""
+    compound, bought = Compound.of(draft.start), []
+    for patch in draft.patches:
+        answer = patch.answer or measured(patch.box)
         if answer is None:
-            try:
-                answer = measure(patch.box)
-            except (BudgetExceeded, QuotaExceeded):
-                # It was spent since the look at the map; what stands so far is a compound as well.
-                break
-            measured.append(answer)
+            break
+        if patch.answer is None:
+            bought.append(answer)
         compound = compound.patched(answer, patch.side, patch.difference)
-    return Relaxed(asked, compound, metric.error(asked, compound.difference), tuple(measured))
+    return Relaxed(draft.asked, compound, metric.error(draft.asked, compound.difference), tuple(bought))
 
 
 def _draft(
@@ -124,39 +147,39 @@ def _draft(
     metric: Metric,
     most_answers: int,
     can_measure: CanMeasure,
-) -> _Draft:
-    draft = _Draft(start, (), start.box, metric.error(asked, start.box))
+) -> Draft:
+    draft = Draft(asked, start, (), start.box, metric.error(asked, start.box))
     while 1 + len(draft.patches) < most_answers:
         candidates = [*_released_patches(draft, asked, past, metric), *_artificial_patches(draft, asked, metric)]
         for patch in sorted(candidates, key=lambda patch: patch.rank):
             if patch.answer is not None or can_measure(*draft.to_buy, patch.box):
-                draft = _Draft(start, (*draft.patches, patch), patch.difference, patch.error)
+                draft = Draft(asked, start, (*draft.patches, patch), patch.difference, patch.error)
                 break
         else:
             break
     return draft
 
 
-def _released_patches(draft: _Draft, asked: Box, past: Answers, metric: Metric) -> Iterator[_Patch]:
+def _released_patches(draft: Draft, asked: Box, past: Answers, metric: Metric) -> Iterator[Patch]:
     """Every released count that is a patch, once for each box."""
     for answer in past.beside(draft.difference):
         found = patch_check(draft.difference, answer.box, asked, metric)
         if found is not None and not draft.uses(answer):
-            yield _Patch(answer.box, answer, *found, metric.error(asked, found[1]))
+            yield Patch(answer.box, answer, *found, metric.error(asked, found[1]))
     for block, axis in past.groups.beside(draft.difference):
         for box in _block_patches(block, axis, draft.difference, asked):
             found = patch_check(draft.difference, box, asked, metric)
             if found is not None and not draft.uses(answer := block.total(box)):
-                yield _Patch(box, answer, *found, metric.error(asked, found[1]))
+                yield Patch(box, answer, *found, metric.error(asked, found[1]))
 
 
-def _artificial_patches(draft: _Draft, asked: Box, metric: Metric) -> Iterator[_Patch]:
+def _artificial_patches(draft: Draft, asked: Box, metric: Metric) -> Iterator[Patch]:
     """Counts that would move one face of the compound to where it was asked for [relaxation, Section 4.3]."""
     for axis in range(len(asked.low)):
         for box in missing_slabs(draft.difference, asked, axis):
             found = patch_check(draft.difference, box, asked, metric)
             if found is not None:
-                yield _Patch(box, None, *found, metric.error(asked, found[1]))
+                yield Patch(box, None, *found, metric.error(asked, found[1]))
 
 
 def missing_slabs(difference: Box, asked: Box, axis: int) -> Iterator[Box]:

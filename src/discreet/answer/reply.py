@@ -3,6 +3,7 @@
 import csv
 import html
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,9 +14,16 @@ from discreet.answer.estimate import Estimate, Kind, Ratio
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery, VaultError
-from discreet.exact import equals_text, number_text
+from discreet.exact import number_text
+from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
 from discreet.sql.word import where_text
+
+ANSWERED_FOR = "answered for"
+NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
+OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
+ROUNDING = 1e-9
+"""Interval ends this close to each other, relatively, may be equal."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +41,36 @@ class Row:
     relaxation_error: float = 0.0
     source: Estimate | Ratio | None = None
     """What the number was made of; None for quantiles."""
+    affordable: float | None = None
+    """Of a number that is not what was asked for: within how much of the truth that could be measured instead."""
+    may_be_zero: bool = False
+    """Whether 0 lies in its interval: it cannot be told from 0."""
+    shrunken: float | None = None
+    """Of a count in a long GROUP BY: the estimate made of all lines and the noise's law, see `answer/shrink.py`."""
+    alone: tuple[float | None, float | None] | None = None
+    """Of a line that was chosen by its noise: the interval that it would have had unchosen. Its own holds for all lines
+    at once that it was chosen from."""
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is about another region than the one asked about."""
+        return self.value is not None and self.answered != self.asked
+
+    def is_wider_than(self, within: Fraction | None) -> bool:
+        """Whether the interval reaches further from its middle than was asked for."""
+        low, high = (self.low, self.high) if self.alone is None else self.alone
+        if within is None or low is None or high is None:
+            return False
+        return (high - low) / 2 > float(within) * (1 + ROUNDING)
 
     @property
     def compound(self) -> Compound | None:
         return self.source.compound if isinstance(self.source, Estimate) else None
+
+    @property
+    def is_even(self) -> bool:
+        """Whether its interval reaches as far to either side: an average's and a quantile's need not."""
+        return isinstance(self.source, Estimate) and self.low is not None and self.high is not None
 
 
 @dataclass(frozen=True)
@@ -50,6 +84,8 @@ class Answer:
     confidence: Fraction
     cost: Fraction
     """What the answer spent where it spent most, as ε or ρ; 0 for an answer made of what was public."""
+    budget: Budget
+    """What that is of."""
     guarantee: Guarantee
     notes: tuple[str, ...]
     domain: Domain
@@ -114,6 +150,7 @@ class Answer:
             "relaxation_error": self.relaxation_error,
             "compound": _compound_json(self.compound, self.domain) if single else None,
             "cost": number_text(self.cost),
+            "share": float(self.cost / self.budget.total),
             "guarantee": self.guarantee.to_json(),
             "notes": list(self.notes),
             "rows": [self._row_json(row) for row in self.rows],
@@ -127,40 +164,79 @@ class Answer:
             "low": row.low,
             "high": row.high,
             "kind": row.kind,
+            "may_be_zero": row.may_be_zero,
         }
-        if row.answered != row.asked:
+        if row.shrunken is not None:
+            found["shrunken"] = row.shrunken
+        if row.alone is not None:
+            found["chosen"] = True
+        if row.is_near:
             found["answered"] = where_text(row.answered, self.domain)
             found["relaxation_error"] = row.relaxation_error
+        if row.affordable is not None:
+            found["affordable"] = row.affordable
         return found
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Headers and lines: a group a line, and for each aggregate its value with its interval."""
-        bounded = {row.column for row in self.rows if row.low is not None}
+    @property
+    def shrunken(self) -> frozenset[str]:
+        """The columns that have shrunken numbers."""
+        return frozenset(row.column for row in self.rows if row.shrunken is not None)
+
+    def table(self, shrunken: bool = False) -> tuple[list[str], list[list[str]]]:
+        """Headers and lines: a group a line, and for each aggregate its value with its interval; on request with its
+        shrunken number too."""
+        also = self.shrunken if shrunken else frozenset[str]()
+        bounded = {row.column for row in self.rows if row.low is not None or row.high is not None}
         headers = [*self.by]
         for column in self.columns:
             headers += [column, f"{float(self.confidence):.0%}"][: 1 + (column in bounded)]
+            headers += [f"{column} shrunken"] * (column in also)
         headers.append("kind")
         lines: dict[tuple[str, ...], list[Row]] = {}
         for row in self.rows:
             lines.setdefault(row.labels, []).append(row)
-        return headers, [_line(labels, rows, bounded) for labels, rows in lines.items()]
+        near, offered = any(row.is_near for row in self.rows), any(row.affordable for row in self.rows)
+        headers += [ANSWERED_FOR] * near + ["could be had"] * offered
+        return headers, [
+            [
+                *_line(labels, rows, bounded, also),
+                *["; ".join(self._regions(rows))] * near,
+                *[_offers(rows)] * offered,
+            ]
+            for labels, rows in lines.items()
+        ]
 
-    def to_csv(self) -> str:
-        """A line for each group, each aggregate with its low and high."""
+    def origins(self, rows: Sequence[Row]) -> tuple[str, str]:
+        """Of a line: the kinds of its numbers, and what regions they are for where not for those asked about."""
+        return "/".join(dict.fromkeys(row.kind for row in rows)), "; ".join(self._regions(rows))
+
+    def _regions(self, rows: Sequence[Row]) -> list[str]:
+        """Other regions than those asked about that the numbers of a line are for."""
+        return list(dict.fromkeys(where_text(row.answered, self.domain) for row in rows if row.is_near))
+
+    def to_csv(self, shrunken: bool = False) -> str:
+        """A line for each group, each aggregate with its low and high; on request with its shrunken number too."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.by, *(f"{c}{end}" for c in self.columns for end in ("", "_low", "_high")), "kind"])
+        also = self.shrunken if shrunken else frozenset[str]()
+        ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
+        numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
+        writer.writerow([*self.by, *numbered, "kind", "answered_for"])
         lines: dict[tuple[str, ...], list[Row]] = {}
         for row in self.rows:
             lines.setdefault(row.labels, []).append(row)
         for labels, rows in lines.items():
-            numbers = [number for row in rows for number in (row.value, row.low, row.high)]
-            writer.writerow([*labels, *numbers, "/".join(dict.fromkeys(row.kind for row in rows))])
+            numbers = [
+                number
+                for row in rows
+                for number in (row.value, row.low, row.high, *[row.shrunken] * (row.column in also))
+            ]
+            writer.writerow([*labels, *numbers, *self.origins(rows)])
         return out.getvalue()
 
-    def save_csv(self, path: Path) -> None:
+    def save_csv(self, path: Path, shrunken: bool = False) -> None:
         try:
-            path.write_text(self.to_csv(), encoding="utf-8")
+            path.write_text(self.to_csv(shrunken), encoding="utf-8")
         except OSError:
             raise VaultError(f"{path} cannot be written; the answer is recorded: ask again, it is free") from None
 
@@ -174,11 +250,10 @@ class Answer:
 
     def footnotes(self) -> list[str]:
         """What a reader must know beside the numbers."""
-        spent = f"spent {self.guarantee.symbol} {equals_text(self.cost)}" if self.cost else "spent nothing"
-        relaxed = [row for row in self.rows if row.answered != row.asked]
-        notes = [f"answered for {where_text(row.answered, self.domain)}" for row in relaxed[:3]]
-        if len(relaxed) > 3:
-            notes.append(f"and {len(relaxed) - 3} more rows for other regions than asked: see .rows")
+        spent = f"spent {self.budget.in_words(self.cost)}" if self.cost else "spent nothing"
+        notes = [NEAR] if any(row.is_near for row in self.rows) else []
+        if any(row.affordable for row in self.rows):
+            notes.append(OFFER)
         return [*self.notes, *notes, spent]
 
     def _repr_html_(self) -> str:
@@ -206,9 +281,11 @@ class Explanation:
     text: str
     forecasts: tuple[Forecast, ...]
     confidence: Fraction
-    symbol: str
-    """Of the currency in which cost and left are said: ε or ρ."""
+    budget: Budget
+    """What cost and left are of."""
     cost: Fraction
+    is_exact: bool
+    """Whether the answer spends just that; else, where a later step depends on a noisy one, at most that."""
     left: Fraction
     more: int | None
     """How many such questions the region allows at this accuracy; None where they are free."""
@@ -218,6 +295,8 @@ class Explanation:
         return {
             "sql": self.text,
             "cost": number_text(self.cost),
+            "cost_is": "exact" if self.is_exact else "at most",
+            "share": float(self.cost / self.budget.total),
             "left": number_text(self.left),
             "more": self.more,
             "confidence": float(self.confidence),
@@ -244,16 +323,22 @@ def number(value: float | None) -> str:
 def _interval_text(row: Row) -> str:
     """± where the interval is even around the value, else its ends."""
     if row.low is None or row.high is None:
-        return "–"
-    if isinstance(row.source, Estimate):
-        return f"± {number((row.high - row.low) / 2)}"
+        ends = [("≥", row.low), ("≤", row.high)]
+        return next((f"{sign} {number(end)}" for sign, end in ends if end is not None), "–")
+    if row.is_even:
+        return f"± {number((row.high - row.low) / 2)}{', may be 0' * row.may_be_zero}"
     return f"{number(row.low)} … {number(row.high)}"
 
 
-def _line(labels: tuple[str, ...], rows: list[Row], bounded: set[str]) -> list[str]:
+def _offers(rows: Sequence[Row]) -> str:
+    return "; ".join(dict.fromkeys(f"± {number(row.affordable)}" for row in rows if row.affordable is not None))
+
+
+def _line(labels: tuple[str, ...], rows: list[Row], bounded: set[str], shrunken: frozenset[str]) -> list[str]:
     cells = list(labels)
     for row in rows:
         cells += [number(row.value), _interval_text(row)][: 1 + (row.column in bounded)]
+        cells += [number(row.shrunken)] * (row.column in shrunken)
     return [*cells, "/".join(dict.fromkeys(row.kind for row in rows))]
 
 

@@ -44,12 +44,9 @@ class Together:
 
     def total(self, region: Region) -> PastAnswer | None:
         """The count of a region; None where a residual is missing for it."""
-        weights: dict[Axes, Floats] = {}
-        for box in region.boxes:
-            if self._cut(box) not in self.tables:
-                return None
-            for axes, part in self._weights(box):
-                weights[axes] = weights[axes] + part if axes in weights else part
+        if not all(self._cut(box) in self.tables for box in region.boxes):
+            return None
+        weights = self._weights_of(region)
         if not weights.keys() <= self.tables.keys():
             return None
         value = variance = 0.0
@@ -58,6 +55,21 @@ class Together:
             value += float(np.vdot(part, table.units)) / part.size
             variance += float(np.vdot(part, part)) * table.variance / part.size**2
         return PastAnswer(region, value, variance, self.source)
+
+    def shares(self, region: Region) -> list[tuple[float, Source, int]]:
+        """The draws of noise in that count: a weight, the measurement, and how many of its numbers have this weight."""
+        found = []
+        for axes, part in self._weights_of(region).items():
+            for weight, count in zip(*np.unique(part / part.size, return_counts=True), strict=True):
+                found.append((float(weight), self.tables[axes].source, int(count)))
+        return found
+
+    def _weights_of(self, region: Region) -> dict[Axes, Floats]:
+        weights: dict[Axes, Floats] = {}
+        for box in region.boxes:
+            for axes, part in self._weights(box):
+                weights[axes] = weights[axes] + part if axes in weights else part
+        return weights
 
     def _weights(self, box: Box) -> Iterator[tuple[Axes, Floats]]:
         """What each component counts for in a box."""

@@ -3,14 +3,17 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.answer.answer import Codes, Desk, Picked, Settled
+from discreet.answer.answer import Cell, Codes, Decision, Desk, Picked, Settled
+from discreet.answer.chosen import at_once, chosen_columns
 from discreet.answer.estimate import Estimate, combined, nothing, ratio
 from discreet.answer.past import groups_of
+from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Row
-from discreet.answer.scales import parts_of_mean, value_range
-from discreet.domain.attribute import Attribute, Bins, Integer
+from discreet.answer.scales import elementary, parts_of_mean, value_range
+from discreet.answer.shrunken import SHRUNKEN, add_shrunken
+from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
-from discreet.query.query import Combination, Mean, Quantile, Query
+from discreet.query.query import Combination, Count, Mean, Quantile, Query
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
@@ -39,15 +42,64 @@ class Rows:
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
         attributes, aggregates = [self.desk.domain[name] for name in question.by], question.aggregates
-        lines = []
+        lines, codes_of = [], {}
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
             labels = tuple(attribute.label(code) for attribute, code in zip(attributes, codes, strict=True))
             places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]
             lines.append([self._row(column, codes, place) for column, place in zip(aggregates, places, strict=True)])
+            codes_of[labels] = codes
+        add_shrunken(lines, aggregates)
         for key in reversed(question.order_by):
             lines = _sorted(lines, question, key.column, key.descending)
         stop = None if question.limit is None else question.offset + question.limit
-        return [row for rows in lines[question.offset : stop] for row in rows]
+        shown = [row for rows in lines[question.offset : stop] for row in rows]
+        chosen = chosen_columns(question, lines)
+        if chosen:
+            columns = {column.name: column for column in aggregates}
+            together = replace(self, confidence=at_once(self.confidence, len(lines)))
+            shown = [
+                together._again(row, columns[row.column], codes_of[row.labels]) if row.column in chosen else row
+                for row in shown
+            ]
+            names = " and ".join(name for name in columns if name in chosen)
+            self.notes.append(
+                f"lines are chosen by noise: the intervals of {names} hold for all {len(lines):,} at once"
+            )
+        self._say_what_they_are(shown)
+        return shown
+
+    def _again(self, row: Row, column: AggregateColumn, codes: Codes) -> Row:
+        """A row of a line that was chosen by its noise, with an interval that holds for all lines at once."""
+        found = self._row(column, codes, _Place(row.labels, row.column, row.asked))
+        return replace(found, shrunken=row.shrunken, alone=(row.low, row.high))
+
+    def _say_what_they_are(self, rows: list[Row]) -> None:
+        for column in dict.fromkeys(row.column for row in rows):
+            own = [row for row in rows if row.column == column]
+            doubtful = sum(row.may_be_zero for row in own)
+            if doubtful and len(own) > 1:
+                self.notes.append(f"{column}: {doubtful:,} of {len(own):,} lines cannot be told from 0")
+            if any(row.shrunken is not None for row in own):
+                self.notes.append(f"{column}: {SHRUNKEN}")
+
+    def too_wide(self, question: Question, within: Fraction, decision: Decision) -> frozenset[Cell]:
+        """The numbers that are to be measured for their rows to be within so much of the truth: those of counts, sums
+        and their combinations that are free but not so sharp, and of combinations that are not free as a whole."""
+        needed = {**decision.buy, **decision.relax}
+        cells: set[Cell] = set()
+        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+            for column in question.aggregates:
+                if isinstance(column.query, Mean | Quantile):
+                    continue
+                parts = [(query, codes) for query in elementary(column.query, self.desk)]
+                free = [cell for cell in parts if cell in decision.free]
+                if free and len(parts) > 1 and any(cell in needed for cell in parts):
+                    cells.update(free)
+                elif free and not any(cell in needed for cell in parts):
+                    place = _Place((), column.name, _asked(column, region, question))
+                    if self._row(column, codes, place).is_wider_than(within):
+                        cells.update(free)
+        return frozenset(cells)
 
     def _row(self, column: AggregateColumn, codes: Codes, place: _Place) -> Row:
         match column.query:
@@ -87,6 +139,7 @@ class Rows:
             answered,
             estimate.relaxation_error,
             estimate,
+            may_be_zero=estimate.variance > 0 and low <= 0 <= high,
         )
 
     def _mean(self, mean: Mean, total: Estimate | None, count: Estimate | None, place: _Place) -> Row:
@@ -109,7 +162,7 @@ class Rows:
         )
 
     def _quantile(self, query: Quantile, found: object, place: _Place) -> Row:
-        """An interval of values would tell about the data; how far the rank may be off does not."""
+        """How far the rank may be off is known of itself; which values that allows, from what was released."""
         if isinstance(found, Estimate):
             return replace(place.unanswered(), kind=found.kind)  # of no points at all there is no quantile
         if not isinstance(found, Picked):
@@ -119,11 +172,36 @@ class Rows:
         rank = rank_error(found.scale, candidates, float(self.confidence))
         if query.level in (0, 1):
             rank += rank_margin(found.scale, candidates)
-        self.notes.append(
-            f"{place.column}: its rank is within {rank:,} people of the one asked for, at {float(self.confidence):.0%}"
+        surely = f"{100 * float(self.confidence):.8g}%"
+        self.notes.append(f"{place.column}: its rank is within {rank:,} people of the one asked for, at {surely}")
+        low, high = self._values(query, attribute, place)
+        return Row(
+            place.labels,
+            place.column,
+            _value_of(attribute, found.code),
+            low,
+            high,
+            found.kind,
+            place.asked,
+            place.asked,
         )
-        value, low, high = _value_of(attribute, found.code)
-        return Row(place.labels, place.column, value, low, high, found.kind, place.asked, place.asked)
+
+    def _values(self, query: Quantile, attribute: Attribute, place: _Place) -> tuple[float | None, float | None]:
+        """The values that the quantile may have: all that are declared, or fewer where counts by them were released."""
+        known = self.desk.known
+        counts = known.of(Count(query.where))
+        histogram = histogram_of(place.asked, self.desk.domain.axis(query.of), attribute.cells, counts, known.noise)
+        if histogram is None:
+            codes = candidate_codes(replace(query, where=place.asked), self.desk.domain)
+            first, last = codes[0], codes[-1]
+            self.notes.append(
+                f"{place.column}: no released counts by {query.of} say which values that allows; "
+                f"its interval is narrower after COUNT(*) … GROUP BY {query.of}"
+            )
+        else:
+            first, last = codes_within(query.level, histogram, self.confidence)
+        low, high = values_of(attribute, first, last)
+        return None if low is None else _whole(low), None if high is None else _whole(high)
 
 
 def _asked(column: AggregateColumn, group: Region, question: Question) -> Region:
@@ -147,14 +225,10 @@ def _sorted(lines: list[list[Row]], question: Question, place: int, descending: 
     return sorted(answered, key=lambda rows: rows[aggregate].value or 0, reverse=descending) + rest
 
 
-def _value_of(attribute: Attribute, code: int) -> tuple[float | None, float | None, float | None]:
-    """A code's value, and the ends of its bin."""
-    if isinstance(attribute, Integer):
-        return attribute.low + code, None, None
-    edges = attribute.edges[code : code + 2] if isinstance(attribute, Bins) else ()
-    ends = [None if edge is None else _whole(float(edge)) for edge in edges]
-    closed = [end for end in ends if end is not None]
-    return _whole(sum(closed) / len(closed)), ends[0], ends[1]
+def _value_of(attribute: Attribute, code: int) -> float:
+    """A code's value: of a bin, its middle, or the end that it has."""
+    closed = [end for end in values_of(attribute, code, code) if end is not None]
+    return _whole(sum(closed) / len(closed))
 
 
 def _whole(value: float) -> float:

@@ -5,25 +5,29 @@ that each aggregate costs at most 1/λ at any point.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from discreet.answer.answer import Desk, decide, settle
+from discreet.answer.answer import Decision, Desk, decide, settle
 from discreet.answer.estimate import Estimate
 from discreet.answer.policy import (
     Wish,
     deviations,
     exponential_like,
     first_noise,
+    noise_affordable,
     noise_of_scale,
+    noise_of_sum_within,
     noise_within,
     stepped,
     usual_noise,
 )
 from discreet.domain.attribute import Attribute, Bins, Integer
+from discreet.domain.region import Region
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget, PureBudget
 from discreet.noise.law import Law, Noise
+from discreet.noise.spread import Draws, halfwidth
 from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum
 from discreet.query.sensitivity import largest_addend
 from discreet.release.purchase import Purchase
@@ -51,6 +55,9 @@ def parts_of_mean(mean: Mean, desk: Desk) -> tuple[Sum, Count]:
     return Sum(mean.of, where, mean.by), Count(where, mean.by)
 
 
+STEPS_SHARE = 10
+"""A question whose later step depends on the noise of its first spends at most one in so many parts of the budget: that
+can be said before. Asked again it has one step, and its price is known."""
 ROUGHLY = 10
 """To solve for an average's noise, a count that is free will do with so many times the usual noise."""
 
@@ -102,13 +109,12 @@ def _want(measure: Measure, scales: Scales) -> None:
                 noise = noise_within(within, wish.confidence, budget, desk.grain(measure))
                 scales.want(measure, noise.times(1 / largest_value(measure, desk)))
         case Combination(terms=terms):
-            squares = sum(times * times for times, _ in terms)
+            each = usual
+            if wish.within is not None:
+                factors = [(times, desk.grain(query)) for times, query in terms]
+                each = noise_of_sum_within(wish.within, wish.confidence, budget, factors)
             for _, query in terms:
-                noise = usual
-                if wish.within is not None:
-                    spread = deviations(wish.confidence) * math.sqrt(squares * _unit_variance(budget))
-                    noise = noise_of_scale(stepped(float(wish.within) / spread), budget)
-                    noise = noise.times(1 / largest_value(query, desk))
+                noise = each if wish.within is None else each.times(1 / largest_value(query, desk))
                 scales.want(query, noise)
         case Quantile():
             if wish.within is not None:
@@ -118,6 +124,27 @@ def _want(measure: Measure, scales: Scales) -> None:
             _want_mean(measure, scales, usual)
 
 
+def needs_first_count(question: Question, wish: Wish, desk: Desk) -> bool:
+    """Whether an average's noise cannot be solved for before a noisy count is bought."""
+    means = [column.query for column in question.aggregates if isinstance(column.query, Mean)]
+    return any(_is_solved(mean, wish, desk) and _first_count(mean, len(means), desk).buy for mean in means)
+
+
+def _is_solved(mean: Mean, wish: Wish, desk: Desk) -> bool:
+    """A bound as wide as the values themselves is meant for the counts beside the average."""
+    low, high = value_range(desk.domain[mean.of])
+    return wish.within is not None and wish.within < (high - low) / 2
+
+
+def _first_count(mean: Mean, averages: int, desk: Desk) -> Decision:
+    """How the count is to be had that an average's noise is solved with: from what is public, or bought as it is."""
+    desk = replace(desk, policy=replace(desk.policy, patches=False))
+    _, count = parts_of_mean(mean, desk)
+    first = first_noise(desk.ledger.budget, desk.policy.limits, averages)
+    decision = decide({count: first.times(Fraction(ROUGHLY))}, desk)
+    return decide({count: first}, desk) if decision.buy else decision
+
+
 def _unit_variance(budget: Budget) -> int:
     """The variance of continuous noise of scale 1: 2 for Laplace, 1 for Gaussian."""
     return 2 if isinstance(budget, PureBudget) else 1
@@ -125,12 +152,10 @@ def _unit_variance(budget: Budget) -> int:
 
 def _want_mean(mean: Mean, scales: Scales, usual: Noise) -> None:
     desk, wish = scales.desk, scales.wish
-    low, high = value_range(desk.domain[mean.of])
     parts = parts_of_mean(mean, desk)
     if wish.within is None:
         noise = usual
-    elif wish.within >= (high - low) / 2:
-        # A bound as wide as the values themselves is meant for the counts beside the average.
+    elif not _is_solved(mean, wish, desk):
         noise = noise_within(wish.within, wish.confidence, scales.budget)
     else:
         first = first_noise(scales.budget, desk.policy.limits, scales.averages)
@@ -146,10 +171,8 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> N
     Where no count is known, one with the `first` noise is bought; where there is no purchase, the note says so.
     """
     desk, confidence = scales.desk, scales.wish.confidence
-    total, count = parts_of_mean(mean, desk)
-    decision = decide({count: first.times(Fraction(ROUGHLY))}, desk)
-    if decision.buy:
-        decision = decide({count: first}, desk)
+    total, _ = parts_of_mean(mean, desk)
+    decision = _first_count(mean, scales.averages, desk)
     if decision.buy and scales.purchase is None:
         scales.notes.append(f"AVG({mean.of}) needs a first noisy count before its own noise can be solved for")
     counted = settle(decision, desk, scales.purchase).numbers.values()
@@ -161,6 +184,37 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> N
     smallest = min(rows for rows in surely if rows >= largest / SMALL_GROUP)
     spread = deviations(confidence) * math.sqrt(2 * _unit_variance(scales.budget)) * float(largest_value(total, desk))
     return noise_of_scale(stepped(float(within) * smallest / spread), scales.budget)
+
+
+def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: Desk) -> float | None:
+    """Within how much of the truth an aggregate could be measured in a region, for its part of what is left there; the
+    question has so many quantities that share it. None where nothing is left, and for averages and quantiles, whose
+    error depends on the data."""
+    if isinstance(measure, Mean | Quantile):
+        return None
+    budget, parts = desk.ledger.budget, elementary(measure, desk)
+    left = budget.amount_of(desk.ledger.left(region))
+    own = None if desk.asker is None else desk.ledger.quota_left(desk.asker, region)
+    noise = noise_affordable((left if own is None else min(left, own)) / shares, budget, desk.policy.limits)
+    if noise is None:
+        return None
+    # What has no one sign may cost twice as much as a count.
+    if any(isinstance(part, Sum) for part in parts):
+        noise = noise.times(Fraction(2))
+    if isinstance(measure, Combination):
+        largest = max(largest_value(part, desk) for part in parts)
+        grains = [(times, desk.grain(part)) for times, part in measure.terms]
+        draws = [Draws(times * float(grain), noise.times(largest / grain)) for times, grain in grains]
+        return _rounded_up(halfwidth(draws, wish.confidence))
+    grain = desk.grain(measure)
+    steps = noise.times(largest_value(measure, desk) / grain).halfwidth(wish.confidence)
+    return _rounded_up(float(grain * max(steps, 1)))
+
+
+def _rounded_up(value: float) -> float:
+    """To three digits, so that what is shown suffices."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 2) if value else 1.0
+    return round(math.ceil(value / step * (1 - 1e-12)) * step, 12)
 
 
 def value_range(attribute: Attribute) -> tuple[Fraction, Fraction]:

@@ -1,5 +1,6 @@
 """discreet ask"""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,10 +8,14 @@ import typer
 
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table, waiting
 from discreet.errors import InvalidNoise
-from discreet.exact import equals_text
 
 if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation
+
+
+class Relax(StrEnum):
+    on = "on"
+    off = "off"
 
 
 @command
@@ -20,10 +25,17 @@ def ask(
     scale: Annotated[str | None, typer.Option(help="the scale of the noise, in people")] = None,
     within: Annotated[str | None, typer.Option(help="how far off each number may be, instead of a scale")] = None,
     confidence: Annotated[str | None, typer.Option(help="how surely: 0.95 by default")] = None,
+    relax: Annotated[
+        Relax | None,
+        typer.Option(help="whether a region without budget is answered by one nearby; as the policy says by default"),
+    ] = None,
     refine: Annotated[
         bool, typer.Option("--refine", help="make the best of facts and all released answers; spend nothing")
     ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="show cost and expected error; spend nothing")] = False,
+    shrunken: Annotated[
+        bool, typer.Option("--shrunken", help="beside the counts of a long GROUP BY, show the shrunken ones")
+    ] = False,
     save: Annotated[Path | None, typer.Option("--out", help="write the answer to a CSV file as well")] = None,
     as_json: Json = False,
 ) -> None:
@@ -38,27 +50,38 @@ def ask(
     from discreet.vault import Vault
 
     if explain:
-        explanation = Vault.open(vault).explain(sql, scale=scale, within=within, confidence=confidence)
+        told = Vault.open(vault).explain(
+            sql, scale=scale, within=within, confidence=confidence, relax=None if relax is None else relax is Relax.on
+        )
         if as_json:
-            print_json(explanation)
+            print_json(told)
         else:
-            _show_explanation(explanation)
+            _show_explanation(told)
         return
     with waiting("answering", as_json):
         opened = Vault.open(vault)
-        answer = opened.ask(sql, scale=scale, within=within, confidence=confidence, refine=refine)
+        answer = opened.ask(
+            sql,
+            scale=scale,
+            within=within,
+            confidence=confidence,
+            relax=None if relax is None else relax is Relax.on,
+            refine=refine,
+        )
     if save is not None:
-        answer.save_csv(save)
+        answer.save_csv(save, shrunken)
     if as_json:
         print_json(answer)
     else:
-        show_answer(answer)
+        show_answer(answer, shrunken)
 
 
-def show_answer(answer: "Answer") -> None:
+def show_answer(answer: "Answer", shrunken: bool = False) -> None:
     """Print an answer as a table, with what a reader must know under it."""
-    headers, lines = answer.table()
-    table("", headers, lines, right=answer.columns, tight=headers)
+    from discreet.answer.reply import ANSWERED_FOR
+
+    headers, lines = answer.table(shrunken)
+    table("", headers, lines, right=answer.columns, tight=[header for header in headers if header != ANSWERED_FOR])
     for note in answer.footnotes():
         out.print(note, style="dim", markup=False, soft_wrap=True)
 
@@ -79,8 +102,11 @@ def _show_explanation(explanation: "Explanation") -> None:
     pairs(
         "",
         [
-            ("cost", f"{explanation.symbol} {equals_text(explanation.cost)}"),
-            ("left", f"{explanation.symbol} {equals_text(explanation.left)} in its region"),
+            (
+                "cost",
+                f"{'' if explanation.is_exact else 'at most '}{explanation.budget.in_words(explanation.cost)}",
+            ),
+            ("left", f"{explanation.budget.in_words(explanation.left)}, in its region"),
             ("such questions", more),
             *(("note", note) for note in explanation.notes),
         ],

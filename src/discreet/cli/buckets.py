@@ -88,13 +88,13 @@ def check(folder: Folder, as_json: Json = False) -> None:
 def ask(
     folder: Folder,
     sql: Annotated[str, typer.Argument(help="a SELECT COUNT(*) over the published columns", show_default=False)],
-    confidence: Annotated[float, typer.Option(help="how surely the intervals hold")] = 0.95,
+    pairings: Annotated[float, typer.Option(help="the share of pairings within buckets that a range holds")] = 0.95,
     as_json: Json = False,
 ) -> None:
     """Estimate counts from the two tables. Public, and free."""
     from discreet.microdata.buckets import Buckets
 
-    answer = Buckets.load(folder).ask(sql, confidence)
+    answer = Buckets.load(folder).ask(sql, pairings)
     if as_json:
         print_json(answer)
     else:
@@ -160,7 +160,7 @@ def _show_residuals(buckets: "Buckets") -> None:
 def _show_answer(answer: "EstimatedRows") -> None:
     from discreet.microdata.estimate import Estimated
 
-    margin = f"at {100 * answer.confidence:.6g}%"
+    margin = f"{100 * answer.pairings:.6g}% of pairings"
     headers: list[str] = []
     numbers = [place for place, cell in enumerate(answer.rows[0]) if isinstance(cell, Estimated)] if answer.rows else []
     for place, name in enumerate(answer.columns):
@@ -170,7 +170,7 @@ def _show_answer(answer: "EstimatedRows") -> None:
         cells: list[str] = []
         for cell in row:
             if isinstance(cell, Estimated):
-                low, high = cell.interval(answer.confidence)
+                low, high = cell.range(answer.pairings)
                 cells += [f"{cell.value:,.1f}", f"{low:,.1f} … {high:,.1f}"]
             else:
                 cells.append(cell)
@@ -180,8 +180,4 @@ def _show_answer(answer: "EstimatedRows") -> None:
     )
     for note in answer.notes:
         out.print(note, style="dim", markup=False, soft_wrap=True)
-    out.print(
-        "[dim]estimated, as if within a bucket values went with nothing; where they go with the columns asked for, the "
-        f"truth may lie far outside. {escape(answer.guarantee)}[/]",
-        soft_wrap=True,
-    )
+    out.print(f"[dim]{answer.caveat}. {escape(answer.guarantee)}[/]", soft_wrap=True)

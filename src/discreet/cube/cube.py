@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.interval import halfwidth, require_confidence
+from discreet.cube.interval import halfwidth
 from discreet.cube.plan import CubePlan
 from discreet.domain.attribute import Attribute
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
+from discreet.noise.spread import require_confidence
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Label
 

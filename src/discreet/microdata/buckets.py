@@ -158,11 +158,12 @@ class Buckets:
         weights = listed.expected[among]
         return np.bincount(listed.bucket[among], weights=weights, minlength=len(self.size_of)).astype(np.float64)
 
-    def ask(self, sql: str, confidence: float = 0.95) -> "EstimatedRows":
-        """Estimate the COUNTs of a SELECT over the published columns and the sensitive one. Public, and free."""
+    def ask(self, sql: str, pairings: float = 0.95) -> "EstimatedRows":
+        """Estimate the COUNTs of a SELECT over the published columns and the sensitive one, each with the range that
+        it has over this share of all pairings within buckets. Public, and free."""
         from discreet.microdata.estimate import ask_buckets
 
-        return ask_buckets(self, sql, confidence)
+        return ask_buckets(self, sql, pairings)
 
     def describe(self) -> dict[str, Any]:
         """What was published and what it promises."""

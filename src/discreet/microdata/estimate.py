@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 10_000
 
+CAVEAT = (
+    "estimated, as if within a bucket values went with nothing; where they go with the columns asked for, the truth "
+    "may lie far outside"
+)
+"""What must stand beside every estimate, wherever it is shown."""
+
 Numbers = NDArray[np.float64]
 
 
@@ -46,9 +52,10 @@ class Estimated:
     value: float
     deviation: float
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The estimate ± as many deviations as a normal law needs; a number of people is not negative."""
-        half = NormalDist().inv_cdf((1 + confidence) / 2) * self.deviation
+    def range(self, pairings: float = 0.95) -> tuple[float, float]:
+        """Where this share of all pairings within buckets has the count, if it is normal over them. It is no interval
+        for the truth: that is one pairing, and where values go with the columns asked for an unusual one."""
+        half = NormalDist().inv_cdf((1 + pairings) / 2) * self.deviation
         return max(self.value - half, 0.0), self.value + half
 
 
@@ -59,8 +66,10 @@ class EstimatedRows:
     columns: tuple[str, ...]
     rows: tuple[tuple["str | Estimated", ...], ...]
     notes: tuple[str, ...]
-    confidence: float
+    pairings: float
+    """The share of pairings that each number's range holds."""
     guarantee: str
+    caveat: str = CAVEAT
 
     @property
     def value(self) -> float:
@@ -74,7 +83,8 @@ class EstimatedRows:
         return {
             "columns": list(self.columns),
             "rows": [[self._cell(cell) for cell in row] for row in self.rows],
-            "confidence": self.confidence,
+            "pairings": self.pairings,
+            "caveat": self.caveat,
             "notes": list(self.notes),
             "guarantee": self.guarantee,
         }
@@ -82,14 +92,14 @@ class EstimatedRows:
     def _cell(self, cell: "str | Estimated") -> object:
         if isinstance(cell, str):
             return cell
-        low, high = cell.interval(self.confidence)
+        low, high = cell.range(self.pairings)
         return {"value": cell.value, "deviation": cell.deviation, "low": low, "high": high}
 
 
-def ask_buckets(buckets: "Buckets", sql: str, confidence: float = 0.95) -> EstimatedRows:
+def ask_buckets(buckets: "Buckets", sql: str, pairings: float = 0.95) -> EstimatedRows:
     """Estimate the COUNTs of a SELECT over the published columns and the sensitive one. Public, and free."""
-    if not 0 < confidence < 1:
-        raise UnsupportedQuery("a confidence is a number between 0 and 1, such as 0.95")
+    if not 0 < pairings < 1:
+        raise UnsupportedQuery("a share of pairings is a number between 0 and 1, such as 0.95")
     question = parse(sql, buckets.domain)
     groups = math.prod(buckets.domain[name].size for name in question.by)
     if groups > MOST_GROUPS:
@@ -116,7 +126,7 @@ def ask_buckets(buckets: "Buckets", sql: str, confidence: float = 0.95) -> Estim
     last = None if question.limit is None else question.offset + question.limit
     names = tuple(column.name for column in question.columns)
     shown = tuple(rows[question.offset : last])
-    return EstimatedRows(names, shown, question.notes, confidence, str(buckets.guarantee))
+    return EstimatedRows(names, shown, question.notes, pairings, str(buckets.guarantee))
 
 
 def _number(cell: "str | Estimated") -> float:

@@ -87,14 +87,6 @@ class Purchase:
         """Raise where the limits do not let the question buy a plan, besides what it has bought."""
         self.limits.require(plan, self._gate.domain, self._gate.ledger.budget, self.bought)
 
-    def affords(self, plan: Plan) -> bool:
-        """Whether a plan could be bought now: by the limits, the vault's budget and the asker's quota."""
-        try:
-            self.require(plan)
-        except (InvalidNoise, BudgetExceeded):
-            return False
-        return self._gate.ledger.fits(self._cost(plan), self._gate.asker)
-
     def measure(self, plan: Plan) -> Release:
         """Buy a plan: what `Gate.measure` does, within the limits. What is refused was not spent."""
         self.require(plan)

@@ -34,9 +34,12 @@ class Question(Request):
     scale: Number | None = Field(None, description="the scale of the noise, in people")
     within: Number | None = Field(None, description="how far off each number may be, instead of a scale")
     confidence: Number | None = Field(None, description="how surely; the policy's where not given")
+    relax: bool | None = Field(
+        None, description="whether a region without budget is answered by one nearby; the policy's word where not given"
+    )
 
     def wish(self) -> dict[str, Any]:
-        return {"scale": self.scale, "within": self.within, "confidence": self.confidence}
+        return {"scale": self.scale, "within": self.within, "confidence": self.confidence, "relax": self.relax}
 
 
 class Asked(Question):
@@ -61,6 +64,8 @@ class NewFact(Request):
     value: int | None = Field(None, ge=0, le=2**53)
     cuboid: list[Text] | None = Field(None, max_length=MOST_NAMES)
     values: list[Any] | None = None
+    dry_run: bool = Field(False, description="only say what it would do, and add nothing")
+    accept: bool = Field(False, description="add it even if it stops the vault")
 
 
 class CubeWish(Request):
@@ -85,6 +90,7 @@ class CubeWish(Request):
 class CubeOrder(CubeWish):
     consistent: bool = True
     charge: int | None = Field(None, ge=1, le=2**53, description="instead: the charge of a publish to go on from")
+    again: bool = Field(False, description="measure anew what was published before, and pay again")
 
 
 class BucketsOrder(Request):
@@ -112,7 +118,7 @@ class BucketsOrder(Request):
 
 class BucketsAsked(Request):
     sql: Sql
-    confidence: float = Field(0.95, gt=0, lt=1)
+    pairings: float = Field(0.95, gt=0, lt=1)
 
 
 class NewUser(Request):
@@ -124,7 +130,9 @@ class NewUser(Request):
     )
     name: Text
     role: Literal["custodian", "analyst", "auditor"] = "analyst"
-    quota: Number | None = Field(None, description="the most of the vault's budget that their questions may spend")
+    quota: Number | Text | None = Field(
+        None, description="the most of the vault's budget that their questions may spend: 0.2, or 10%"
+    )
     expires: Text | None = Field(None, description="30d, 12h, 45m; not given: until it is revoked")
 
 
@@ -146,6 +154,12 @@ class Row(BaseModel):
     low: float | None
     high: float | None
     kind: str
+    answered: str | None = Field(None, description="the region that the number is about, where it is not the one asked")
+    relaxation_error: float | None = None
+    affordable: float | None = Field(None, description="within how much of the truth it could be measured instead")
+    may_be_zero: bool = Field(description="whether it cannot be told from 0")
+    shrunken: float | None = Field(None, description="a count in a long GROUP BY, estimated from all lines: biased")
+    chosen: bool = Field(False, description="whether its interval holds for all lines that it was chosen from at once")
 
 
 class Answer(BaseModel):
@@ -158,6 +172,7 @@ class Answer(BaseModel):
     answered: str | None
     relaxation_error: float
     cost: str
+    share: float = Field(description="the cost, as a part of the whole budget")
     guarantee: dict[str, Any]
     notes: list[str]
     rows: list[Row]
@@ -173,6 +188,8 @@ class Aggregate(BaseModel):
 class Explanation(BaseModel):
     sql: str
     cost: str
+    cost_is: Literal["exact", "at most"]
+    share: float = Field(description="the cost, as a part of the whole budget")
     left: str
     more: int | None
     confidence: float

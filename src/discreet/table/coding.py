@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.domain import Domain
@@ -25,7 +25,9 @@ from discreet.errors import DomainError
 from discreet.query.query import grain_of
 from discreet.table.layout import has_units
 
-Codes = NDArray[np.int64]
+Codes = NDArray[np.signedinteger[Any]]
+"""Codes in the smallest type that has a place for NO_CODE too."""
+Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 NO_CODE = -1
@@ -42,7 +44,7 @@ class Coded:
     """The codes of one column of a batch and, where the attribute can be summed in grains, its amounts."""
 
     codes: Codes
-    units: Codes | None
+    units: NDArray[np.int64] | None
 
 
 Coder = Callable[[pa.Array], Coded]
@@ -96,7 +98,7 @@ def _coder(attribute: Attribute, kind: pa.DataType) -> Coder:
         if not (is_number(stored) or is_text(stored)):
             raise DomainError(_mismatch(attribute, stored, "numbers, or text that holds numbers"))
         plain = _number_coder(attribute, stored)
-    return _by_dictionary(plain) if pa.types.is_dictionary(kind) or _is_spelt(attribute, stored) else plain
+    return _by_every_value(plain, stored) if _has_few(stored) else _by_spelling(plain, _is_spelt(attribute, stored))
 
 
 def _mismatch(attribute: Attribute, kind: pa.DataType, wanted: str) -> str:
@@ -109,41 +111,73 @@ def _is_spelt(attribute: Attribute, kind: pa.DataType) -> bool:
     return not isinstance(attribute, Category) and (is_text(kind) or pa.types.is_decimal(kind))
 
 
-def _by_dictionary(plain: Coder) -> Coder:
-    """Codes the distinct values, and then the rows by what they point at."""
+def _has_few(kind: pa.DataType) -> bool:
+    """Whether a type has so few values that a table of all their codes is short."""
+    return bool(pa.types.is_integer(kind) and kind.bit_width <= 16)
+
+
+def _by_every_value(plain: Coder, kind: pa.DataType) -> Coder:
+    """Codes whatever the type can hold, once, and then the rows by what they hold."""
+    unsigned = np.dtype(f"u{kind.bit_width // 8}")
+    every = np.arange(1 << kind.bit_width).astype(unsigned).view(kind.to_pandas_dtype())
+    coded = plain(pa.array([*every.tolist(), None], kind))
 
     def code(column: pa.Array) -> Coded:
-        spellings, places = distinct_values(column)
-        # One more entry, a missing one, for rows that point nowhere.
-        coded = plain(pa.concat_arrays([spellings, pa.nulls(1, spellings.type)]))
-        return Coded(coded.codes[places], None if coded.units is None else coded.units[places])
+        column = column.cast(kind)
+        return _picked(coded, _places(column, unsigned))
 
     return code
 
 
-def distinct_values(column: pa.Array) -> tuple[pa.Array, Codes]:
+def _by_spelling(plain: Coder, always: bool) -> Coder:
+    """Codes the distinct values, and then the rows by what they point at, where they come so or `always`."""
+
+    def code(column: pa.Array) -> Coded:
+        if not (always or pa.types.is_dictionary(column.type)):
+            return plain(column)
+        spellings, places = distinct_values(column)
+        # One more entry, a missing one, for rows that point nowhere.
+        return _picked(plain(pa.concat_arrays([spellings, pa.nulls(1, spellings.type)])), places)
+
+    return code
+
+
+def _picked(coded: Coded, places: Places) -> Coded:
+    return Coded(coded.codes.take(places), None if coded.units is None else coded.units.take(places))
+
+
+def distinct_values(column: pa.Array) -> tuple[pa.Array, Places]:
     """The distinct values of a column, and which one each row has; -1, the last, where it has none."""
     if not pa.types.is_dictionary(column.type):
         if pa.types.is_decimal(column.type) and column.type.bit_width < 128:  # Arrow makes no dictionary of these
             column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
         column = column.dictionary_encode()
-    return column.dictionary, column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return column.dictionary, _places(column.indices, column.indices.type.to_pandas_dtype())
+
+
+def _places(numbers: pa.Array, seen_as: DTypeLike) -> Places:
+    """Where each row points; to the last place, by -1, where it holds nothing."""
+    plain = numbers.fill_null(0) if numbers.null_count else numbers
+    places: Places = plain.to_numpy(zero_copy_only=False).view(seen_as).astype(np.int64)
+    places[_is_null(numbers)] = -1
+    return places
 
 
 def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
     values, codes = _declared(attribute, kind)
-    missing, outside = _missing(attribute), _or_none(attribute.other_code)
+    codes = np.append(codes, _or_none(attribute.other_code)).astype(_type_of_codes(attribute))
+    missing = codes.dtype.type(_missing(attribute))
 
     def code(column: pa.Array) -> Coded:
         stored = as_bytes(column) if is_text(kind) else column
         found = pc.index_in(stored, value_set=values.cast(stored.type)).fill_null(len(values))
-        coded = np.append(codes, outside)[found.to_numpy(zero_copy_only=False)]
-        return Coded(np.where(_is_null(column), missing, coded), None)
+        coded = codes.take(found.to_numpy(zero_copy_only=False))
+        return Coded(np.where(_is_null(column), missing, coded) if column.null_count else coded, None)
 
     return code
 
 
-def _declared(attribute: Category, kind: pa.DataType) -> tuple[pa.Array, Codes]:
+def _declared(attribute: Category, kind: pa.DataType) -> tuple[pa.Array, NDArray[np.int64]]:
     """The declared values as a column stores them, and their codes. Those that it cannot store are nobody's."""
     read = {text: value for text in attribute.values if (value := _stored_value(text, kind)) is not None}
     stored = pa.large_binary() if is_text(kind) else pa.date32() if pa.types.is_date(kind) else kind
@@ -239,15 +273,18 @@ def _or_none(code: int | None) -> int:
     return NO_CODE if code is None else code
 
 
+def _type_of_codes(attribute: Attribute) -> np.dtype[Any]:
+    return np.min_scalar_type(-attribute.size)
+
+
 def _integer_codes(attribute: Integer, numbers: NDArray[Any], missing: Flags) -> Codes:
     """Whole steps above `low`. A number between two whole ones is outside; clamped, it goes to the lower."""
-    clamped = attribute.outside == "clamp"
-    inside = np.clip(
-        numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64), attribute.low, attribute.high
-    )
-    whole = np.floor(inside) if inside.dtype.kind == "f" else inside
-    codes = whole.astype(np.int64) - attribute.low
-    if not clamped:
+    bounds = (-abs(bound) - 1 for bound in (attribute.low, attribute.high, attribute.high - attribute.low))
+    numbers = numbers.astype(np.result_type(numbers.dtype, *map(np.min_scalar_type, bounds)), copy=False)
+    inside = np.clip(numbers, attribute.low, attribute.high)
+    whole = np.floor(inside).astype(np.int64) if inside.dtype.kind == "f" else inside
+    codes: Codes = (whole - attribute.low).astype(_type_of_codes(attribute))
+    if attribute.outside != "clamp":
         codes[(inside != numbers) | (inside != whole)] = _or_none(attribute.other_code)
     codes[missing] = _missing(attribute)
     return codes
@@ -255,7 +292,7 @@ def _integer_codes(attribute: Integer, numbers: NDArray[Any], missing: Flags) ->
 
 def _bin_codes(attribute: Bins, numbers: NDArray[np.float64], missing: Flags) -> Codes:
     low, *inner, high = (None if edge is None else float(edge) for edge in attribute.edges)
-    codes = np.searchsorted(np.array(inner, np.float64), numbers, side="right")
+    codes = np.searchsorted(np.array(inner, np.float64), numbers, side="right").astype(_type_of_codes(attribute))
     if attribute.outside != "clamp":
         outside = np.zeros(numbers.size, np.bool_)
         if low is not None:
@@ -267,7 +304,7 @@ def _bin_codes(attribute: Bins, numbers: NDArray[np.float64], missing: Flags) ->
     return codes
 
 
-def _units(attribute: Bins, numbers: NDArray[np.float64], codes: Codes) -> Codes:
+def _units(attribute: Bins, numbers: NDArray[np.float64], codes: Codes) -> NDArray[np.int64]:
     """Values clamped to the declared range, in whole grains, halves away from zero. What has no bin adds nothing."""
     low, *_, high = (float(edge) for edge in attribute.edges if edge is not None)
     grains = np.clip(numbers, low, high) / float(grain_of(attribute))

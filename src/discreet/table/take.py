@@ -102,7 +102,7 @@ class _Taking:
             names = list(dict.fromkeys((*names, self.unit.id)))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             batches = self.source.read(names, lambda share: self.progress(READING, share))
-            for batch in batches:
+            for batch in _read_ahead(batches, pool):
                 coded = dict(zip(code, pool.map(lambda name: code[name](batch.column(name)), code), strict=True))  # noqa: B023
                 kept = np.logical_and.reduce([column.codes >= 0 for column in coded.values()])
                 if self.unit is not None:
@@ -164,6 +164,14 @@ class _Taking:
         for name in whole:
             (self.folder / f"{name}.all").unlink()
         return about
+
+
+def _read_ahead(batches: Iterator[pa.RecordBatch], pool: ThreadPoolExecutor) -> Iterator[pa.RecordBatch]:
+    """The same batches; each is read while the one before is worked on."""
+    ahead = pool.submit(next, batches, None)
+    while (batch := ahead.result()) is not None:
+        ahead = pool.submit(next, batches, None)
+        yield batch
 
 
 class _Columns:

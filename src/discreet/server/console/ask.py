@@ -6,12 +6,13 @@ from typing import Any
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from discreet.answer.reply import Answer, Explanation
+from discreet.answer.reply import Answer, Explanation, Row
 from discreet.errors import DiscreetError
 from discreet.server.console.overlap import overlap_picture
 from discreet.server.console.pick import offers, picked_sql, summable
 from discreet.server.console.table import Line, table_of
 from discreet.server.console.visit import Visit
+from discreet.sql.word import where_text
 
 KINDS = {
     "measured": "Noise was drawn for it now, and the budget of its region paid.",
@@ -114,18 +115,34 @@ def _told(visit: Visit) -> dict[str, Any]:
 
 def _forecast(told: Explanation) -> dict[str, Any]:
     whole = told.cost + told.left
-    return {"told": told, "share": float(told.cost / whole) if whole else 0.0, "free": told.cost == 0}
+    relaxed = any("relaxed" in aggregate.kinds for aggregate in told.forecasts)
+    return {"told": told, "share": float(told.cost / whole) if whole else 0.0, "free": told.cost == 0 and not relaxed}
+
+
+def _line(row: Row, found: Answer) -> Line:
+    about = where_text(row.answered, found.domain) if row.is_near else ""
+    return Line(
+        row.labels,
+        row.value,
+        row.low,
+        row.high,
+        row.kind,
+        about=about,
+        affordable=row.affordable,
+        may_be_zero=row.may_be_zero,
+        shrunken=row.shrunken,
+    )
 
 
 def _view(found: Answer) -> dict[str, Any]:
     """An answer as its template takes it: one big number, or a table with bars."""
     single = found.only if len(found.rows) == 1 else None
-    relaxed = [row for row in found.rows if row.answered != row.asked]
+    relaxed = [row for row in found.rows if row.is_near]
     tables = [
         table_of(
             found.by,
             column,
-            [Line(row.labels, row.value, row.low, row.high, row.kind) for row in found.rows if row.column == column],
+            [_line(row, found) for row in found.rows if row.column == column],
             MOST_LINES,
         )
         for column in found.columns

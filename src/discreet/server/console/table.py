@@ -1,5 +1,6 @@
 """Tables of numbers with their intervals, each line with its bar and its error bar on one common scale."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,19 @@ class Line:
     kind: str = ""
     links: tuple[str, ...] = ()
     """Where each label leads, where it does."""
+    about: str = ""
+    """The region that the number is for, where it is not the one asked about."""
+    affordable: float | None = None
+    """Within how much of the truth what was asked could be had instead."""
+    may_be_zero: bool = False
+    shrunken: float | None = None
+
+    @property
+    def is_even(self) -> bool:
+        """Whether the interval reaches as far to either side, but for rounding."""
+        if self.value is None or self.low is None or self.high is None:
+            return False
+        return math.isclose(self.value - self.low, self.high - self.value, rel_tol=1e-6, abs_tol=1e-9)
 
 
 @dataclass(frozen=True)
@@ -46,8 +60,21 @@ class BarTable:
         return len({line.kind for line, _ in self.lines}) > 1
 
     @property
+    def near(self) -> bool:
+        """Whether some lines are about other regions than those asked about."""
+        return any(line.about for line, _ in self.lines)
+
+    @property
+    def offered(self) -> bool:
+        return any(line.affordable is not None for line, _ in self.lines)
+
+    @property
+    def shrunken(self) -> bool:
+        return any(line.shrunken is not None for line, _ in self.lines)
+
+    @property
     def bounded(self) -> bool:
-        return any(line.low is not None for line, _ in self.lines)
+        return any(line.low is not None or line.high is not None for line, _ in self.lines)
 
 
 def table_of(by: Sequence[str], column: str, lines: Sequence[Line], most: int) -> BarTable:
@@ -55,7 +82,8 @@ def table_of(by: Sequence[str], column: str, lines: Sequence[Line], most: int) -
     shown = lines[:most]
     ends = [end for line in shown for end in (line.value, line.low, line.high) if end is not None]
     low, high = min([0.0, *ends]), max([0.0, *ends])
-    unit = BAR_WIDTH / (high - low) if high > low else 0.0
+    span = (high - low) / BAR_WIDTH
+    unit = 1 / span if span and math.isfinite(1 / span) else 0.0
     return BarTable(
         tuple(by),
         column,

@@ -191,15 +191,19 @@ def _question(text: str, domain: Domain) -> Question:
 
 
 def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
-    """An answer as rows: the columns in the order they were asked for, each noisy one with its interval on request."""
+    """An answer as rows: the columns in the order they were asked for, on request each noisy one with its interval, and
+    each line with where its numbers come from."""
     question = _question(answer.text, domain)
     columns = []
     for column in question.columns:
         if isinstance(column, GroupColumn):
             columns.append(label_column(column.name, domain[column.attribute]))
         else:
-            ends = ("", "_low", "_high") if intervals else ("",)
+            ends = ("", "_low", "_high", "_shrunken") if intervals else ("",)
             columns += [number_column(f"{column.name}{end}") for end in ends]
+            columns += [whole_column(f"{column.name}_may_be_zero")] * intervals
+    if intervals:
+        columns += [text_column("discreet_kind"), text_column("discreet_answered_for")]
     groups: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in answer.rows:
         groups.setdefault(row.labels, {})[row.column] = row
@@ -211,7 +215,10 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
                 cells.append(label_cell(domain[column.attribute], labels[question.by.index(column.attribute)]))
             else:
                 row = found[column.name]
-                cells += (row.value, row.low, row.high) if intervals else (row.value,)
+                cells.append(row.value)
+                cells += (row.low, row.high, row.shrunken, int(row.may_be_zero)) if intervals else ()
+        if intervals:
+            cells += answer.origins(list(found.values()))
         rows.append(tuple(cells))
     return Shown(tuple(columns), tuple(rows), tuple(answer.footnotes()))
 

@@ -16,13 +16,16 @@ VERSION = "8.0.29-discreet"
 MOST_BYTES = 1 << 20
 """Of a packet from a client: the longest statement is far shorter."""
 SPOKEN = ("character_set_client", "character_set_connection", "character_set_results")
-SETTINGS = ("discreet_confidence", "discreet_intervals", "discreet_scale", "discreet_within")
+SETTINGS = ("discreet_confidence", "discreet_intervals", "discreet_relax", "discreet_scale", "discreet_within")
 
 
-def _switch(value: object) -> int:
-    if str(value).lower() not in ("0", "1", "on", "off", "true", "false"):
-        raise InvalidNoise("discreet_intervals is 1 (each noisy column comes with _low and _high) or 0")
-    return int(str(value).lower() in ("1", "on", "true"))
+def _switch(what: str) -> Any:
+    def check(value: object) -> int:
+        if str(value).lower() not in ("0", "1", "on", "off", "true", "false"):
+            raise InvalidNoise(f"{what} or 0")
+        return int(str(value).lower() in ("1", "on", "true"))
+
+    return check
 
 
 def _amount(name: str) -> Any:
@@ -71,7 +74,15 @@ VARIABLES: dict[str, VariableSchema] = {
     "version_compile_machine": (str, "", False),
     "version_compile_os": (str, "", False),
     "discreet_confidence": (_amount("discreet_confidence"), None, True),
-    "discreet_intervals": (_switch, 0, True),
+    "discreet_intervals": (
+        _switch(
+            "discreet_intervals is 1 (noisy columns come with _low, _high, _shrunken and _may_be_zero, and lines with "
+            "their kind and region)"
+        ),
+        0,
+        True,
+    ),
+    "discreet_relax": (_switch("discreet_relax is 1 (a region without budget is answered by one nearby)"), None, True),
     "discreet_scale": (_amount("discreet_scale"), None, True),
     "discreet_within": (_amount("discreet_within"), None, True),
 }
@@ -84,7 +95,9 @@ def fresh_variables() -> SessionVariables:
 def wish_of(variables: SessionVariables) -> dict[str, Any]:
     """What `Vault.ask` is told of how sharp the answer shall be."""
     chosen = {name: variables.get_variable(f"discreet_{name}") for name in ("scale", "within", "confidence")}
-    return {name: None if value is None else exact_scale(value, name) for name, value in chosen.items()}
+    relax = variables.get_variable("discreet_relax")
+    wish = {name: None if value is None else exact_scale(value, name) for name, value in chosen.items()}
+    return {**wish, "relax": None if relax is None else bool(relax)}
 
 
 def value_of(variables: SessionVariables, written: str) -> Any:

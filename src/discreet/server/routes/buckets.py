@@ -47,7 +47,7 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
     @router.post("/buckets/{name}/ask")
     def ask(name: Name, asked: schema.BucketsAsked) -> Told:
         """Estimate counts from the two tables. Public, and free."""
-        return Told(shelf.buckets(name).ask(asked.sql, asked.confidence))
+        return Told(shelf.buckets(name).ask(asked.sql, asked.pairings))
 
     @router.get(
         "/buckets/{name}/files/{file}",

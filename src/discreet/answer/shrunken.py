@@ -1,0 +1,28 @@
+"""Which rows of an answer get a shrunken number beside the raw one: counts in a long GROUP BY."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from discreet.answer.estimate import Estimate, spread_of
+from discreet.answer.reply import Row
+from discreet.query.query import Count
+from discreet.sql.question import AggregateColumn
+
+SHRUNKEN = (
+    "raw numbers are unbiased; the shrunken ones beside them (--shrunken) are made of all lines and the law of the "
+    "noise: biased, without intervals, and nearer to the truth on the whole"
+)
+
+
+def add_shrunken(lines: list[list[Row]], columns: Sequence[AggregateColumn]) -> None:
+    """Put shrunken numbers into the lines, for columns that are counts of what was asked, where these are enough."""
+    for place, column in enumerate(columns):
+        sources = [rows[place].source for rows in lines]
+        estimates = [one for one in sources if isinstance(one, Estimate) and not one.parts and one.kind != "relaxed"]
+        if not isinstance(column.query, Count) or len(estimates) < len(lines):
+            continue
+        from discreet.answer.shrink import shrink  # most questions have few lines
+
+        numbers = shrink([one.value for one in estimates], [spread_of(one) for one in estimates])
+        for rows, number in zip(lines, numbers or (), strict=False):
+            rows[place] = replace(rows[place], shrunken=number)

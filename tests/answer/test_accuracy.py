@@ -1,0 +1,123 @@
+"""The accuracy asked for: met, bought, or refused with the accuracy that can be had; and what a number is about."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from discreet.answer.policy import Policy
+from discreet.errors import BudgetExceeded
+from discreet.ledger.budget import PureBudget
+from discreet.ledger.spend import UNITS
+from discreet.noise.law import Gaussian, Laplace
+from discreet.query.plan import Measurement, Plan
+from discreet.query.query import Quantile
+from tests.answer.test_spending import exhausted
+
+OLD = "SELECT COUNT(*) FROM people WHERE age BETWEEN 2 AND 5"
+NEAR = "SELECT COUNT(*) FROM people WHERE age BETWEEN 1 AND 5"
+AGES = "SELECT age, COUNT(*) FROM people GROUP BY age"
+
+
+def nearly_spent(vault, left="0.01", **where):
+    """The same vault with only so much left in a region."""
+    query = vault.count(**where)
+    spent = Fraction(vault.ledger.left(query.where), UNITS) - Fraction(left)
+    pure = isinstance(vault.ledger.budget, PureBudget)
+    vault.measure(Plan((Measurement(query, Laplace(1 / spent) if pure else Gaussian(1 / (2 * spent))),)))
+    return vault
+
+
+def test_what_follows_but_not_as_sharply_as_was_asked_is_measured(vault):
+    vault.measure(vault.count(by="age"), scale=10)
+    derived = vault.ask("SELECT COUNT(*) FROM people WHERE age < 4", within=200)
+    assert derived.kind == "derived"
+    wide = (derived.interval()[1] - derived.interval()[0]) / 2
+    sharper = vault.ask("SELECT COUNT(*) FROM people WHERE age < 4", within=Fraction(wide) * Fraction(9, 10))
+    assert sharper.kind == "measured"
+    low, high = sharper.interval()
+    assert (high - low) / 2 <= 0.9 * wide
+
+
+@settings(max_examples=30, phases=[Phase.generate])
+@given(within=st.integers(5, 400), spent=st.sampled_from(["", "9.9"]))
+def test_a_free_number_is_as_sharp_as_was_asked(tmp_path_factory, people, within, spent):
+    from discreet.vault import Vault
+    from tests.answer.conftest import DOMAIN
+
+    home = tmp_path_factory.mktemp("free")
+    (home / "people.toml").write_text(DOMAIN)
+    vault = Vault.init(home / "vault", table=people, domain=home / "people.toml", epsilon=10, neighbours="add-remove")
+    vault.measure(vault.count(by="age"), scale=10)
+    if spent:
+        nearly_spent(vault)
+    for sql in (
+        "SELECT COUNT(*) FROM people WHERE age < 4",
+        "SELECT COUNT(*) FILTER (WHERE age < 4) - COUNT(*) FILTER (WHERE age > 4) FROM people",
+    ):
+        said = vault.explain(sql, within=within)
+        answer = vault.ask(sql, within=within)
+        assert answer.cost == said.cost
+        low, high = answer.interval()
+        met = (high - low) / 2 <= within * (1 + 1e-6)
+        assert met or answer.kind == "relaxed" or any("no budget is left for" in note for note in answer.notes)
+        if met and answer.cost:
+            assert vault.ask(sql, within=within).cost == 0  # nobody pays twice for what was met
+    vault.ledger.close()
+
+
+def test_a_relaxed_line_says_what_it_is_about_and_what_could_be_had(make_vault):
+    vault = nearly_spent(make_vault(epsilon=10), "0.02", sex="M")
+    answer = vault.ask("SELECT age, COUNT(*) FROM people WHERE sex = 'M' GROUP BY age", scale=1)
+    assert answer.kind == "relaxed"
+    headers, lines = answer.table()
+    assert headers[-2:] == ["answered for", "could be had"]
+    assert all(line[-2] == "sex = 'M'" for line in lines)
+    row = answer.rows[0]
+    assert row.affordable is not None
+    body = answer.to_json()["rows"][0]
+    assert (body["answered"], body["affordable"]) == ("sex = 'M'", row.affordable)
+    assert answer.to_csv().splitlines()[1].endswith("relaxed,sex = 'M'")
+    assert row.affordable >= 100  # as little as is left
+    measured = vault.ask("SELECT COUNT(*) FROM people WHERE sex = 'M' AND age = 0", within=row.affordable)
+    assert measured.kind == "measured"
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 10}, {"rho": 5}, {"rho": 5, "neighbours": "replace"}])
+@pytest.mark.parametrize("wanted", ["COUNT(*)", "SUM(income)", "COUNT(*), SUM(age)"])
+def test_what_could_be_had_is_had_when_asked_for(make_vault, budget, wanted):
+    vault = exhausted(make_vault(**budget))
+    vault = nearly_spent(vault, "0.01", age=(7, 9))
+    sql = f"SELECT {wanted} FROM people WHERE age >= 8"
+    near = vault.ask(sql, scale=1)
+    offered = [row.affordable for row in near.rows]
+    assert all(row.kind == "relaxed" for row in near.rows if row.affordable)
+    assert all(offered)
+    again = vault.ask(sql, within=max(offered))
+    assert {row.kind for row in again.rows} == {"measured"}
+
+
+def test_without_relaxing_what_has_no_budget_is_refused_with_the_accuracy_that_can_be_had(make_vault):
+    vault = nearly_spent(make_vault(epsilon=10), "0.02", age=(2, 5))
+    with pytest.raises(BudgetExceeded, match=r"what is left there allows count within 1") as refused:
+        vault.ask(NEAR, scale=1, relax=False)
+    assert "within" in str(refused.value)
+    quiet = replace(vault, policy=Policy(relax=False))
+    with pytest.raises(BudgetExceeded):
+        quiet.ask(NEAR, scale=1)
+    assert quiet.ask(NEAR, scale=1, relax=True).kind == "relaxed"
+    some = vault.ask(AGES, scale=1, relax=False)
+    assert [row.value is None for row in some.rows] == [2 <= age <= 5 for age in range(10)]
+    assert any("with relax" in note for note in some.notes)
+
+
+def test_what_is_public_but_too_wide_is_said_to_be_so_where_nothing_sharper_can_be_bought(make_vault):
+    vault = make_vault(epsilon=10)
+    vault.measure(vault.count(age=(2, 5)), scale=100)
+    where = vault.count(age=(2, 5)).where
+    vault.measure(Quantile("age", Fraction(1, 2), where), scale=Fraction(UNITS, vault.ledger.left(where)))
+    answer = vault.ask(OLD, within=20)
+    assert (answer.kind, answer.cost, answer.answered) == ("derived", 0, "age BETWEEN 2 AND 5")
+    assert any("no budget is left for ± 20" in note for note in answer.notes)
