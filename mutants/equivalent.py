@@ -44,12 +44,6 @@ EQUIVALENT = {
 + packed = {name: {'zlib': True, 'complevel': 1} for name in data.data_vars}""",
     ): "a single number is not compressed, whatever is asked for",
     (
-        "cube/interval.py",
-        """\
-- length = 1 << math.ceil(math.log2(max(64 * math.sqrt(draws * variance), 64)))
-+ length = 1 << math.floor(math.log2(max(64 * math.sqrt(draws * variance), 64)))""",
-    ): "beyond 16 standard deviations of two draws lies less than any confidence that is accepted leaves",
-    (
         "table/coding.py",
         """\
 - return not isinstance(attribute, Category) and (is_text(kind) or pa.types.is_decimal(kind))

@@ -40,7 +40,7 @@ NAMED = [
     ),
     (
         "nothing is kept for the fractions of draws",
-        "cube/interval.py",
+        "noise/spread.py",
         "rest = allowed * (1 - math.exp(-(kappa**2) / 2))",
         "rest = allowed",
     ),

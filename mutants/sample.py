@@ -15,7 +15,7 @@ PRIVACY = {
     "release": {"gate", "purchase", "quantile", "archive"},
     "ledger": {"ledger", "budget", "grid", "own_spend", "spend", "guarantee", "conversion", "standing", "sqlite"},
     "query": {"sensitivity", "residual", "plan", "query"},
-    "noise": {"laplace", "gaussian", "binomial", "exponential", "bernoulli", "law", "bits"},
+    "noise": {"laplace", "gaussian", "binomial", "exponential", "bernoulli", "law", "bits", "spread"},
     "answer": {"ask", "policy", "derive", "combine", "known"},
     "table": {"unit", "take", "count", "roster", "coding", "tally"},
     "facts": {"generic", "rho", "moves", "account", "atoms"},

@@ -10,6 +10,7 @@ import pytest
 
 from discreet.cube.cube import Cube
 from discreet.cube.folder import CUBOIDS, SOURCES
+from discreet.cube.record import plan_of, plan_record
 from discreet.errors import ArchiveError
 from discreet.release.package import PACKAGE, write_package
 from tests.power_cut import power_may_go
@@ -149,6 +150,14 @@ def test_a_folder_that_is_no_cube_is_a_clear_error(tmp_path):
     for path in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(ArchiveError, match=r"is not a cube: it has no datapackage\.json"):
             Cube.load(path)
+
+
+@pytest.mark.parametrize("chosen", ["all", 0, 2, [["age"], ["sex", "age"]]])
+def test_what_is_published_is_written_in_the_words_of_who_chose_it(town, chosen):
+    plan = town.plan(cuboids=chosen, planner="base")
+    told = plan_record(plan)["cuboids"]
+    assert told == chosen or sorted(map(sorted, told)) == sorted(map(sorted, chosen))
+    assert plan_of(plan_record(plan)) == plan
 
 
 def test_a_write_that_fails_leaves_no_folder(publish, tmp_path, monkeypatch):

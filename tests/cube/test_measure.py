@@ -69,6 +69,8 @@ def test_with_next_to_no_noise_sums_are_the_sums(make, of, consistent):
     np.testing.assert_allclose(cube["sex", "team"].values, exact, atol=1)
     assert cube["sex"].name == "sum"
     assert cube.describe()["measure"] == f"sum({of})"
+    for norm in ("l1", "linf") if consistent else ():
+        np.testing.assert_allclose(cube.reshaped(norm=norm)["sex", "team"].values, exact, atol=1)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,12 @@ def test_every_shape_has_roll_ups_that_fit_and_comes_back_from_its_folder(publis
     np.testing.assert_array_equal(back[NAMES].values, cells)
 
 
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+def test_one_source_is_its_own_nearest_cube_in_every_norm(publish, norm):
+    cube = publish(planner="base")
+    np.testing.assert_allclose(cube.reshaped(norm=norm)[NAMES].values, cube[NAMES].values, atol=1e-6)
+
+
 def test_least_squares_is_found_again_from_any_shape(publish):
     cube = publish()
     again = cube.reshaped(counts="whole").reshaped()
