@@ -43,7 +43,8 @@ def figures() -> Iterator[Figure]:
 @contextmanager
 def serving(folder: str) -> Iterator[tuple[str, str]]:
     """The console in a process of its own: its address, and a token."""
-    command = [sys.executable, "-m", "discreet.demo.console", "--folder", folder, "--port", "0", "--no-browser"]
+    run = "from discreet.cli import main; main()"
+    command = [sys.executable, "-c", run, "demo", folder, "--console", "--port", "0", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None

@@ -26,7 +26,9 @@ def figures() -> Iterator[Figure]:
         cube = vault.publish_cube(plan)
         whole = cube.reshaped(counts="whole")
         real, counted = race(
-            lambda: vault.publish_cube(plan), lambda: vault.publish_cube(plan, counts="whole"), repeats=REPEATS
+            lambda: vault.publish_cube(plan, again=True),
+            lambda: vault.publish_cube(plan, counts="whole", again=True),
+            repeats=REPEATS,
         )
         note = f"{counted:.2f} s against {real:.2f} s, charge, scan, noise and sync included"
         yield Figure("Adult, whole counts, time to least squares", counted / real, 5, "lower", "×", note)

@@ -89,7 +89,7 @@ def publish_adult(further_dimensions: tuple[int, ...], works: tuple[str, ...], r
 
         def publish(planner: str, dimensions: Sequence[str] | None = None) -> Cube:
             plan = vault.plan_cube(epsilon=1, planner=planner, objective="mean", dimensions=dimensions)
-            return vault.publish_cube(plan)
+            return vault.publish_cube(plan, again=True)
 
         for planner in works:
             if planner in PLANNERS:

@@ -71,7 +71,7 @@ class TestAsTyped:
         described = run("describe vault")
         assert "age" in described
         assert "1,200 points in the domain" in described
-        assert "ε = 0 where most is spent" in run("budget vault")
+        assert "ε 0 of 1 · 0%" in run("budget vault")
         assert "a vault over people" in " ".join(run("ledger show vault").split())
         assert "± " in run(["ask", "vault", "SELECT COUNT(*) FROM people WHERE age < 30"])
         assert "SELECT COUNT(*) FROM people WHERE age <= 29" in " ".join(run("release list vault").split())
@@ -129,6 +129,7 @@ class TestJson:
             "guarantee": {"kind": "pure", "epsilon": "1", "neighbours": "replace", "max_rows": 1},
             "spent": "0.03",
             "left": "0.97",
+            "elsewhere": "0.99",
             "charges": 2,
             "pending": [],
             "by_user": {},

@@ -1,7 +1,8 @@
 """The documentation runs: README.md, CONTRIBUTING.md, CHANGELOG.md and every page under docs/.
 
-A page runs from top to bottom in a folder of its own, which holds people.parquet (20,000 generated people), people.toml
-(their domain) and, unless the page makes its own with `discreet init`, a vault with ε = 10, replace.
+A page runs from top to bottom in a folder of its own. The tutorial and the how-tos begin with an empty one, as a reader
+does. For the others it holds people.parquet (20,000 generated people), people.toml (their domain) and, unless the page
+makes its own with `discreet init`, a vault with ε = 10, replace.
 
 - ```console: `$ discreet …` runs in this process, a few harmless commands in a shell. Where the page shows what is
   printed, that is what has to be printed: spaces do not count, `…` stands for anything, and so does what differs from
@@ -57,6 +58,10 @@ def code(page: Path, *kinds: str) -> Iterator[tuple[str, str]]:
     return ((kind, body) for kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind in kinds)
 
 
+def begins_with_nothing(page: Path) -> bool:
+    return page.is_relative_to(DOCS / "how-to") or page == DOCS / "tutorial.md"
+
+
 @pytest.fixture(scope="module")
 def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("census") / "people.parquet"
@@ -72,10 +77,11 @@ def test_a_page_does_what_it_shows(page: Path, census: Path, tmp_path: Path, mon
     monkeypatch.chdir(folder)
     for console in (present.out, present.err):
         monkeypatch.setattr(console, "_width", 80)
-    shutil.copy(census, "people.parquet")
-    shutil.copy(census_domain_path(), "people.toml")
-    if "discreet init vault " not in page.read_text(encoding="utf-8"):
-        Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=10, neighbours="replace")
+    if not begins_with_nothing(page):
+        shutil.copy(census, "people.parquet")
+        shutil.copy(census_domain_path(), "people.toml")
+        if "discreet init vault " not in page.read_text(encoding="utf-8"):
+            Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=10, neighbours="replace")
     namespace: dict[str, Any] = {"__name__": "page"}
     for kind, body in code(page, "console", "python", "toml"):
         if named := FILE.match(body):
@@ -85,6 +91,23 @@ def test_a_page_does_what_it_shows(page: Path, census: Path, tmp_path: Path, mon
                 check_command(command, shown)
         elif kind == "python":
             check_python(body, namespace)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("how-to/*.md")), ids=page_name)
+def test_a_how_to_makes_the_vault_that_it_uses(page: Path) -> None:
+    made = "".join(body for _, body in code(page, "console", "python"))
+    assert re.search(r"\bdiscreet (init|domain check) ", made)
+
+
+def test_the_transcript_of_r_is_of_the_script_beside_it() -> None:
+    script = (DOCS / "how-to/r.R").read_text(encoding="utf-8").splitlines()
+    typed = [
+        line[2:]
+        for _, body in code(DOCS / "how-to/r.md", "text")
+        for line in body.splitlines()
+        if line.startswith(("> ", "+ "))
+    ]
+    assert typed == [line for line in script if line and not line.startswith("#")]
 
 
 def commands(body: str) -> Iterator[tuple[str, list[str]]]:

@@ -245,10 +245,10 @@ MAKERS = {"mkdir", "makedirs", "write_text", "write_bytes", "touch", "mkstemp", 
 NAMED_BY_A_USER = {
     "answer/reply.py": "answers as CSV",
     "cli/audit_vault.py": "a report",
+    "cli/demo.py": "the demo's folder",
     "client.py": "what was downloaded",
     "cube/export.py": "exports",
     "cube/sdmx.py": "exports",
-    "demo/__main__.py": "the demo's folder",
     "demo/console.py": "the demo's folder",
 }
 FOR_THEIR_OWNER = {

@@ -13,7 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from discreet.cli import app
 from discreet.errors import (
     BudgetExceeded,
     DomainError,
@@ -31,6 +33,7 @@ from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile
 from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault, propose_domain
+from tests.power_cut import power_may_go
 
 
 def init(**changes):
@@ -118,6 +121,14 @@ class TestInit:
         with pytest.raises(VaultError, match="cannot be written; is there space"):
             init()
         assert sorted(folder.iterdir()) == before
+
+    def test_all_of_a_new_vault_survives_a_power_cut(self, folder):
+        with power_may_go(folder) as disk:
+            vault = init()
+        files = [path for path in vault.path.rglob("*") if path.is_file()]
+        of_sqlite = {path for path in files if path.name.startswith("journal.sqlite")}  # which syncs what it writes
+        assert [path for path in files if path not in of_sqlite and not disk.keeps(path)] == []
+        assert disk.keeps_name(vault.path / "journal.sqlite")
 
     def test_a_vault_can_be_made_in_a_place_with_odd_letters(self, folder):
         odd = folder / 'it\'s "odd" [bold] ü'
@@ -356,6 +367,38 @@ class TestRefresh:
         vault.refresh("moved.parquet")
         assert other.measure(other.count(), scale=100).charge
         assert Vault.open(vault.path).location.endswith("moved.parquet")
+
+    @pytest.mark.parametrize("damage", [False, True])
+    def test_the_very_rows_under_another_name_are_recognised_where_that_is_wanted(self, vault, damage):
+        bought = vault.ask("SELECT COUNT(*) FROM people", scale=100)
+        shutil.copy("people.parquet", "copy.parquet")
+        snapshot, head = vault.ledger.snapshot, vault.ledger.head
+        if damage:  # then a new one is what is needed
+            [codes] = (vault.path / "snapshots").glob("*/codes-0")
+            codes.chmod(0o600)
+            codes.write_bytes(codes.read_bytes()[:-1] + b"\x07")
+            vault = Vault.open(vault.path)
+        receipt = vault.refresh("copy.parquet", unless_same=True)
+        assert (vault.ledger.snapshot == snapshot, receipt == head) == (not damage, not damage)
+        assert vault.location.endswith("copy.parquet")
+        assert len(list((vault.path / "snapshots").iterdir())) == 1
+        if not damage:
+            again = vault.ask("SELECT COUNT(*) FROM people", scale=100)
+            assert (again.kind, again.rows[0].value) == ("repeated", bought.rows[0].value)
+        self.change()
+        vault.refresh("people.parquet", unless_same=True)
+        assert vault.ledger.snapshot.number == snapshot.number + 1 + damage
+
+    def test_the_command_stays_over_the_very_rows_unless_it_is_told_again(self, vault):
+        def refresh(*more):
+            done = CliRunner().invoke(app, ["refresh", str(vault.path), *more])
+            assert done.exit_code == 0, done.output
+            return done.output
+
+        assert "has the very rows of snapshot 1: the vault stays over it" in refresh()
+        assert json.loads(refresh("--json"))["same"] is True
+        again = json.loads(refresh("--json", "--again"))
+        assert (again["same"], again["snapshot"]) == (False, 2)
 
     def test_settings_other_than_the_location_survive(self, vault):
         settings = vault.path / "vault.toml"

@@ -1,12 +1,15 @@
 """Cubes through a vault: charged once through the gate, resumable after any interruption, never over the budget."""
 
+import json
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from discreet.cli import app
 from discreet.cube.journal import NOTE
 from discreet.errors import BudgetExceeded, DiscreetError, DomainError, EngineError, UnsupportedQuery, VaultError
 from discreet.release.archive import Archive
@@ -184,7 +187,8 @@ def test_a_publish_whose_answer_was_completed_elsewhere_goes_on_too(vault, monke
 
 def test_an_unfinished_publish_and_a_later_one_with_the_same_plan_are_told_apart_by_their_charges(vault):
     plan = vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS)
-    first, second = vault.publish_cube(plan), vault.publish_cube(plan)
+    first, second = vault.publish_cube(plan), vault.publish_cube(plan, again=True)
+    assert not same(first, second)
     assert same(vault.publish_cube(first.origin.charge), first)
     assert same(vault.publish_cube(second.origin.charge), second)
 
@@ -261,3 +265,36 @@ def test_every_question_can_still_be_asked_after_a_wide_cube(wide_vault):
     answer = vault.ask("SELECT COUNT(*) FROM wide WHERE a07 = 1", within=200)
     assert answer.kind != "measured"
     assert abs(answer.value - (codes[7] == 1).sum()) < 200
+
+
+def test_the_same_cube_is_handed_out_and_only_again_buys_it(vault):
+    plan = vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS)
+    first, spent, head = vault.publish_cube(plan), vault.budget().spent, vault.ledger.head
+    for other in (vault, Vault.open(vault.path)):
+        again = other.publish_cube(other.plan_cube(epsilon="1/4", dimensions=DIMENSIONS))
+        assert same(again, first)
+        assert again.origin == first.origin
+    assert (vault.budget().spent, vault.ledger.head) == (spent, head)
+    assert vault.publish_cube(plan, again=True).origin.charge > first.origin.charge
+    assert vault.budget().spent == 2 * spent
+    assert vault.publish_cube(vault.plan_cube(epsilon="1/8", dimensions=DIMENSIONS)).origin.charge > head.seq
+
+
+def test_a_cube_of_another_table_is_bought(vault):
+    plan = vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS)
+    first = vault.publish_cube(plan)
+    vault.refresh()
+    assert vault.publish_cube(plan).origin.charge > first.origin.charge
+
+
+def test_the_command_says_that_a_cube_was_measured_before(vault, tmp_path):
+    def publish(name, *more):
+        asked = ["cube", "publish", str(vault.path), "--epsilon", "1/4", "--dimensions", ",".join(DIMENSIONS)]
+        done = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / name), *more])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert json.loads(publish("one", "--json"))["repeated"] is False
+    assert json.loads(publish("two", "--json"))["repeated"] is True
+    assert "nothing more was spent: --again measures anew" in " ".join(publish("three").split())
+    assert json.loads(publish("four", "--json", "--again"))["repeated"] is False

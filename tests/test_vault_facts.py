@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli import app
-from discreet.errors import BudgetExceeded, InvalidFact, UnsupportedQuery
+from discreet.errors import BudgetExceeded, InvalidFact, JournalError, UnsupportedQuery
 from discreet.facts import account
 from discreet.release import archive
 from discreet.table.snapshot import Snapshot
@@ -142,14 +142,24 @@ def test_a_fact_counts_for_what_was_released_before_it(make):
     assert (added.sensitivity, added.spent, added.exceeded) == (2, 1, False)
     assert vault.release(release.charge).guarantee.epsilon == 1
     assert vault.budget().left == 0
+    assert (vault.list_facts().spent, vault.list_facts().left) == (1, 0)
     later = vault.add_fact(WOMEN, 980)
     assert (later.sensitivity, later.spent, later.exceeded) == (2, 1, False)
-    more = vault.add_fact("SELECT COUNT(*) FROM people WHERE age = 3", 300)
+    more = vault.add_fact("SELECT COUNT(*) FROM people WHERE age = 3", 300, accept=True)
     assert (more.sensitivity, more.spent, more.exceeded) == (4, 2, True)
     assert more.guarantee.epsilon == vault.budget().guarantee.epsilon == 2
     with pytest.raises(BudgetExceeded, match="nothing more is measured"):
         vault.measure(vault.count(sex="M"), scale=10**6)
     assert Vault.open(vault.path).ledger.left(vault.domain.everything) == 0
+    assert (vault.list_facts().spent, vault.list_facts().left) == (2, 0)
+
+
+def test_the_list_of_facts_says_what_is_left_with_them(make):
+    vault = make()
+    vault.measure(vault.count(sex="F"), scale=8)
+    assert (vault.list_facts().spent, vault.list_facts().left) == (Fraction(1, 8), Fraction(7, 8))
+    vault.add_fact("SELECT COUNT(*) FROM people", 2000)
+    assert (vault.list_facts().spent, vault.list_facts().left) == (Fraction(1, 4), Fraction(3, 4))
 
 
 def test_a_fact_is_compared_with_releases_and_never_with_the_table(make, monkeypatch):
@@ -235,7 +245,7 @@ def test_the_list_says_what_each_fact_does(make, people):
     vault.add_fact(cuboid=["sex"], values=exact(people, "sex"))
     vault.add_fact(cuboid=["age"], values=exact(people, "age"))
     report = vault.list_facts()
-    assert [(line.differs, line.sensitivity, line.rho) for line in report.facts] == [
+    assert [(line.differs, line.sensitivity, line.if_known) for line in report.facts] == [
         (True, 2, 1),
         (True, 2, 1),
         (True, 2, 1),
@@ -248,7 +258,7 @@ def test_the_list_says_what_each_fact_does(make, people):
         "shape": [2],
         "differs": True,
         "sensitivity": 2,
-        "rho": 1,
+        "if_known": 1,
         "current": True,
     }
 
@@ -269,12 +279,71 @@ def test_n_cannot_differ_where_every_row_is_replaced_by_another(make, tmp_path, 
     assert [line.differs for line in vault.list_facts().facts] == [differs]
 
 
-def test_rho_is_what_noise_for_epsilon_is_worth_to_whoever_knows(make):
-    # refinement, Example 1: 2ε.
+def test_the_list_says_what_noise_for_epsilon_is_worth_to_whoever_knows(make):
+    # refinement, Example 1: 2ε. Of one refinement alone, Definition 5's ρ may be less: tests/facts/test_rho.py.
     vault = make(epsilon="1/2")
     vault.add_fact(WOMEN, 1000)
     [line] = vault.list_facts().facts
-    assert (line.sensitivity, line.rho) == (2, 1)
+    assert (line.sensitivity, line.if_known) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("budget", "costs"),
+    [({"epsilon": 1}, 2), ({"rho": 1}, 4), ({"epsilon": 1, "delta": "1e-6"}, 4), ({"neighbours": "replace"}, 1)],
+)
+def test_a_preview_says_what_the_fact_then_does_and_adds_nothing(make, budget, costs):
+    vault = make(**({"epsilon": None} | budget if "rho" in budget else budget))
+    vault.measure(vault.count(sex="F"), scale=40)
+    before, head = vault.budget(), vault.ledger.head
+    would = vault.preview_fact(WOMEN, 1_000_000)
+    assert (vault.ledger.head, vault.facts()) == (head, ())
+    assert (would.spent_before, would.left_before) == (before.spent, before.left)
+    assert would.costs == costs
+    assert not would.stops
+    added = vault.add_fact(WOMEN, 1_000_000)
+    after = vault.budget()
+    assert (would.sensitivity, would.spent, would.left) == (added.sensitivity, after.spent, after.left)
+    assert would.guarantee == added.guarantee == after.guarantee
+    assert would.doubts == added.doubts
+    [doubt] = would.doubts
+    assert doubt.difference == pytest.approx(-999_000, rel=0.01)
+
+
+def test_a_fact_that_would_stop_the_vault_is_added_only_where_that_is_accepted(make):
+    vault = make()
+    vault.measure(vault.count(sex="F"), scale=1)
+    assert vault.preview_fact(WOMEN, 980).stops
+    with pytest.raises(InvalidFact, match=r"would stop the vault: ε = 2 would be spent .* --accept"):
+        vault.add_fact(WOMEN, 980)
+    assert vault.facts() == ()
+    known = vault.ledger.head.seq
+    with pytest.raises(JournalError, match="would stop the vault"):  # what was spent since it was looked at counts
+        vault.ledger.note_fact({"induced": [2, 4]}, known, stopping=False)
+    assert vault.add_fact(WOMEN, 980, accept=True).exceeded
+
+
+@pytest.mark.parametrize(
+    ("unit", "about"),
+    [
+        ({}, "the rows of the table whose values all have a code in the domain"),
+        ({"id": "age", "max_rows": 2}, "the at most 2 rows of each person (age) that the vault keeps, of those whose "),
+        ({"id": "age", "max_rows": 1}, "the one row of each person (age) that the vault keeps"),
+    ],
+)
+def test_a_preview_says_which_rows_the_fact_is_about(make, unit, about):
+    assert make(**unit).preview_fact(WOMEN, 7).about.startswith(about)
+
+
+def test_facts_about_a_table_of_hundreds_of_columns_are_worked_out(tmp_path):
+    lines = "".join(f'[attributes.a{i}]\nkind = "integer"\nlow = 0\nhigh = 9\nsource = "form"\n' for i in range(200))
+    (tmp_path / "wide.toml").write_text(f'name = "wide"\n{lines}')
+    pq.write_table(pa.table({f"a{i}": range(10) for i in range(200)}), tmp_path / "wide.parquet")
+    chosen = {"table": tmp_path / "wide.parquet", "domain": tmp_path / "wide.toml"}
+    vault = Vault.init(tmp_path / "wide", **chosen, epsilon=1, neighbours="add-remove")
+    assert vault.add_fact("SELECT COUNT(*) FROM wide WHERE a7 < 5", 5).sensitivity == 2
+    assert vault.add_fact("SELECT COUNT(*) FROM wide WHERE a199 = 3", 1).sensitivity == 3
+    with pytest.raises(InvalidFact, match="contradicts"):
+        vault.add_fact("SELECT COUNT(*) FROM wide WHERE a7 < 3", 6)
 
 
 def test_the_journal_tells_facts_in_words(make):
@@ -288,6 +357,11 @@ def test_the_command_line(make, people, tmp_path):
     vault, run = make(), CliRunner().invoke
     lines = "\n".join(f"{age},{count}" for age, count in enumerate(exact(people, "age")))
     (tmp_path / "age.csv").write_text(f"age,count\n{lines}\n")
+    looked = ["fact", "add", str(vault.path), WOMEN, str(exact(people, "sex")[0]), "--dry-run"]
+    assert json.loads(run(app, [*looked, "--json"]).output)["costs"] == "2"
+    shown = run(app, looked).output
+    assert "nothing was added" in shown
+    assert "the same noise would cost ε 2 times as much as now" in shown
     first = run(app, ["fact", "add", str(vault.path), WOMEN, str(exact(people, "sex")[0]), "--json"])
     assert first.exit_code == 0, first.output
     assert json.loads(first.output)["sensitivity"] == 2

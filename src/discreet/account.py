@@ -29,6 +29,8 @@ class BudgetReport:
     guarantee: Guarantee
     spent: Fraction
     left: Fraction
+    elsewhere: Fraction
+    """What is left where least is spent, as far as the values of single attributes tell; as `left` where that is it."""
     charges: int
     pending: tuple[int, ...]
     by_user: dict[str, Fraction]
@@ -43,11 +45,19 @@ def budget_report(ledger: Books) -> BudgetReport:
     return BudgetReport(
         guarantee=ledger.guarantee,
         spent=budget.amount_of(spent),
-        left=budget.amount_of(max(budget.limit - spent, 0)),
+        left=budget.amount_of(left := max(budget.limit - spent, 0)),
+        elsewhere=budget.amount_of(max(left, _most_left(ledger))),
         charges=ledger.charges,
         pending=tuple(charge.id for charge in ledger.pending()),
         by_user={name: budget.amount_of(units) for name, units in sorted(ledger.spent_by().items())},
     )
+
+
+def _most_left(ledger: Books) -> int:
+    """The most units that are left for all with some value of an attribute."""
+    if isinstance(ledger.budget, QueryBudget):
+        return 0  # everybody spends alike
+    return max(int(ledger.left_by([axis]).max()) for axis in range(len(ledger.domain.attributes)))
 
 
 def budget_map(ledger: Books, rows: str, columns: str) -> NDArray[np.float64]:

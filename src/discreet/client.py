@@ -243,9 +243,13 @@ class Client:
         """Every fact, with what it does to privacy by itself, and all together."""
         return self.get("/facts")
 
-    def add_fact(self, sql: str, value: int) -> Json:
+    def preview_fact(self, sql: str, value: int) -> Json:
+        """What `add_fact` would do; nothing is added."""
+        return self.post("/facts", {"sql": sql, "value": value, "dry_run": True})
+
+    def add_fact(self, sql: str, value: int, *, accept: bool = False) -> Json:
         """Account for the exact answer of a COUNT that is public anyway. For custodians."""
-        return self.post("/facts", {"sql": sql, "value": value})
+        return self.post("/facts", {"sql": sql, "value": value, "accept": accept})
 
     def plan_cube(self, **wish: object) -> Json:
         """Which cuboids would be measured, and how exact each would be: `epsilon`, `cuboids`, … as for Vault."""

@@ -5,11 +5,11 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
@@ -22,6 +22,9 @@ from discreet.release.aside import folder_beside
 
 if TYPE_CHECKING:
     from discreet.answer.policy import Policy
+    from discreet.ledger.budget import Budget
+
+Declared = TypeVar("Declared")
 
 JOURNAL, KEY, RELEASES, ROSTER = "journal.sqlite", "key", "releases", "roster.bin"
 
@@ -142,19 +145,40 @@ def read_settings(home: Path) -> Settings:
 
 
 def declared_domain(home: Path) -> Domain:
-    """The domain that a vault was made with, from the first entry of its journal: enough to read a question."""
+    """The domain that a vault was made with: enough to read a question."""
+    return domain_in(_header(home))
+
+
+def declared_budget(home: Path) -> "Budget":
+    """The budget that a vault was made with: enough to know its currency."""
+    return budget_in(_header(home))
+
+
+def _header(home: Path) -> dict[str, Any]:
+    """The first entry of a vault's journal."""
     require_whole(home)
     try:
         ledger = _ledger_in(_read_toml(home))
     except (KeyError, TypeError):
         raise _unreadable(home) from None
-    return domain_in(header_of(journal_of(home, ledger, None)))
+    return header_of(journal_of(home, ledger, None))
 
 
 def domain_in(header: dict[str, Any]) -> Domain:
     """The domain that a journal's first entry holds."""
+    return _held(lambda: parse_domain(header["domain"]))
+
+
+def budget_in(header: dict[str, Any]) -> "Budget":
+    """The budget that a journal's first entry holds."""
+    from discreet.ledger.budget import budget_from_json  # most commands that read a domain alone need none
+
+    return _held(lambda: budget_from_json(header["budget"]))
+
+
+def _held(read: Callable[[], Declared]) -> Declared:
     try:
-        return parse_domain(header["domain"])
+        return read()
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
 

@@ -26,13 +26,11 @@ from discreet.answer.others import Others
 from discreet.answer.policy import Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
-from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
 from discreet.errors import (
     DiscreetError,
     InvalidBudget,
     InvalidNoise,
-    JournalCorrupt,
     JournalError,
     Refreshed,
     VaultError,
@@ -41,6 +39,7 @@ from discreet.exact import Number
 from discreet.home import (
     RELEASES,
     ROSTER,
+    budget_in,
     domain_in,
     fill_home,
     forget_snapshot,
@@ -53,12 +52,13 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import Budget, QueryBudget, budget_from_json, budget_of
+from discreet.ledger.budget import QueryBudget, budget_of
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
+from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 from discreet.query.plan import Measurement, Plan, exact_scale
@@ -81,6 +81,7 @@ from discreet.verbs.subsets import Subsets
 if TYPE_CHECKING:
     from discreet.mining.sulq import Calibration
     from discreet.table.roster import Roster
+    from discreet.table.snapshot import Snapshot
 
 KEY_WORDS = 4  # 256 bits
 QUESTIONS = 256
@@ -185,7 +186,7 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         settings = read_settings(home)
         journal = journal_of(home, settings.ledger, ledger)
         header = header_of(journal)
-        domain, budget = _declared(header)
+        domain, budget = domain_in(header), budget_in(header)
         account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
         roster = header.get("roster")
         own = OwnTable(
@@ -362,12 +363,24 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         else:
             self.ledger.check_receipt(given)
 
-    def refresh(self, table: object = None, *, live: bool | None = None, progress: Progress = silent) -> Receipt:
+    def refresh(
+        self,
+        table: object = None,
+        *,
+        live: bool | None = None,
+        unless_same: bool = False,
+        progress: Progress = silent,
+    ) -> Receipt:
         """Take a new snapshot: of the source as it is now, or of another table with the same columns. All spending is
         kept. `live` says whether rows are to be read live from now on; as before where nothing is said.
 
         One budget protects a person in both snapshots. Someone may be at another point of the new one, so every region
         counts from now on as much spent as the most spent one; and what was released of the old one answers nothing.
+
+        `unless_same`: a table with the very rows of the snapshot, under whatever name, is only noted as the source. The
+        vault stays over its snapshot, what was released answers on, and the receipt is that of the last entry. Whether
+        the journal has a refresh then depends on the rows: it is for a custodian who looks at a table, not for a job
+        that runs by the clock (docs/explain/privacy.md, After a refresh).
         """
         from discreet.table.open import locate, open_source
         from discreet.table.unit import Unit
@@ -384,11 +397,21 @@ class Vault(Cubes, Facts, Buckets, Subsets):
             progress,
         )
         try:
-            taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live)
+            before = self._whole_snapshot() if unless_same and not live else None
+            taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live, before)
         except OSError:
             raise VaultError(
                 f"the snapshot cannot be written to {self.path}; the one before stays: is there space for it?"
             ) from None
+        receipt = self.ledger.head if taken == now else self._go_over(taken, live)
+        if table is not None:
+            self.location = locate(table)
+            relocate_table(self.path, self.location)
+            self._own.locate = lambda: table
+        return receipt
+
+    def _go_over(self, taken: SnapshotId, live: bool) -> Receipt:
+        """Journal that the vault is over another snapshot, and remove the others."""
         try:
             receipt = self.ledger.note_refresh(taken, live)
         except DiscreetError:
@@ -397,21 +420,16 @@ class Vault(Cubes, Facts, Buckets, Subsets):
                     forget_snapshot(self.path, taken)
             raise
         forget_snapshots(self.path, taken)
-        if table is not None:
-            self.location = locate(table)
-            relocate_table(self.path, self.location)
-            self._own.locate = lambda: table
         return receipt
+
+    def _whole_snapshot(self) -> "Snapshot | None":
+        """What the vault is over, if it is a snapshot that can be opened."""
+        with suppress(DiscreetError):
+            return self._own.snapshot()
+        return None
 
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
         return tuple(self.domain[name].name for name in ([by] if isinstance(by, str) else by))
-
-
-def _declared(header: dict[str, Any]) -> tuple[Domain, Budget]:
-    try:
-        return domain_in(header), budget_from_json(header["budget"])
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
 
 
 def _roster(home: Path, fingerprint: str) -> "Roster":

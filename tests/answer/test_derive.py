@@ -211,3 +211,15 @@ def test_it_is_never_worse_than_the_compound(listed, asked, most_answers):
     found = derive(Region((compound.difference,)), past, (*compound.plus, *compound.minus))
     assert found.variance <= compound.variance * (1 + 1e-9)
     assert found.value == pytest.approx(exact(Region((compound.difference,))), abs=1e-6)
+    assert found.variance >= best_by_points(Region((compound.difference,)), listed) * (1 - 1e-9)
+
+
+def test_a_sum_of_groups_that_is_known_already_is_no_second_answer():
+    where = box((0, 4), B, C)
+    past = released((where, (0, 1), 1.0))
+    for known in [box((1, 3), (0, 1), C), box((1, 3), (0, 0), C)]:
+        # The whole, of which the known sum is all or half: six groups, each of variance 1, whatever is looked at.
+        [block] = past.groups.aligned(known)
+        found = derive(one((1, 3), (0, 1), C), past, [block.total(known)])
+        assert found is None or found.variance >= 6 * (1 - 1e-9)
+    assert derive(one((1, 3), (0, 1), C), past, [block.total(box((1, 3), (0, 1), C))]).variance == pytest.approx(6)

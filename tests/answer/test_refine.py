@@ -8,7 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.answer import combine as combining
+from discreet.answer.index import Answers
+from discreet.answer.past import Block
 from discreet.cli import app
+from discreet.domain.attribute import Integer
+from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise, UnsupportedQuery
 from discreet.noise.law import Laplace
 from discreet.noise.spread import Draws, halfwidth
@@ -157,6 +161,15 @@ class TestAnswers:
         assert answer.value is not None
         assert "only the answers nearest to each region were combined" in answer.notes[-1]
 
+    @pytest.mark.parametrize("most", [8, 9])
+    def test_as_many_answers_as_may_be_combined_are_all_of_them(self, vault, monkeypatch, most):
+        for age in range(7):
+            vault.ask(f"{EVERYBODY} WHERE age <= {age}", scale=20)
+        vault.ask(f"{EVERYBODY} WHERE sex = 'F' AND income < 20 AND age > 7", scale=20)  # meets none of the others
+        monkeypatch.setattr(combining, "MOST_REGIONS", most)
+        answer = vault.ask(f"{EVERYBODY} WHERE age = 3", refine=True)
+        assert not [note for note in answer.notes if "nearest to each region" in note]
+
     def test_targets_that_are_too_many_together_are_solved_one_by_one(self, vault, monkeypatch):
         by_age = "SELECT age, COUNT(*) FROM people GROUP BY age"
         vault.ask(by_age, scale=20)
@@ -225,3 +238,16 @@ def test_the_command_line_refines(folder):  # noqa: ARG001
     refused = CliRunner().invoke(app, [*line, "--explain"])
     assert refused.exit_code == 1
     assert "there is nothing to explain" in refused.stderr
+
+
+@pytest.mark.parametrize("spare", [0, -1])
+def test_the_labels_of_all_that_is_told_are_counted_before_they_are_made(monkeypatch, spare):
+    domain = Domain("t", tuple(Integer(name=name, source="a test", low=0, high=4) for name in "ab"))
+    past = Answers(domain.shape)
+    for source in range(3):
+        past.add(Block(domain.everything.boxes[0], (0,), np.arange(5), 1.0, (source, 0)))
+    asked = [((1, domain.slab("a", 1, 2)),)]
+    # Three intervals of a, one of b; told of them are the sum that is asked for and three tables of groups.
+    monkeypatch.setattr(combining, "MOST_LABELS", 3 * (1 + 3) + spare)
+    told = combining._told(asked, [], past, [], domain)
+    assert (told is None) == (spare < 0)

@@ -110,6 +110,10 @@ def test_the_nearest_box_has_the_asked_intervals_where_residuals_are():
     past.add(together(subsets=[axes for axes in SUBSETS if len(axes) < 2 or axes == (0, 2)]))
     [near] = past.nearest(box((3, 3), (0, 1), (1, 1)), STEP)
     assert near.box == box((3, 3), (0, 2), (1, 1))
+    # Of two axes that no table has together, the one on which all codes would be farther off keeps its interval.
+    everything = [(0, size - 1) for size in SIZES]
+    [near] = past.nearest(box((3, 3), (0, 1), everything[2]), STEP)
+    assert near.box == box((3, 3), everything[1], everything[2])
 
 
 @pytest.fixture

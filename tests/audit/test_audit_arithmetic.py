@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.audit import depth
-from discreet.audit.depth import Boxes, Field, deepest
+from discreet.audit import depth, search
+from discreet.audit.depth import Depth, Field, Load, deepest, load_of, units_at
 from discreet.audit.price import mispriced, read_cost, read_plan
 from discreet.audit.terms import read_terms, rho_keeps
 from discreet.domain.read import parse_domain
@@ -22,32 +22,80 @@ from tests.audit.insider import (
     DOMAIN,
 )
 
-BOXES = st.lists(
-    st.tuples(st.tuples(*[st.integers(0, 5)] * 3), st.tuples(*[st.integers(0, 5)] * 3), st.integers(0, 9)), max_size=12
+SHAPE = (6, 6, 6)
+CHARGES = st.lists(
+    st.lists(
+        st.tuples(st.tuples(*[st.integers(0, 5)] * 3), st.tuples(*[st.integers(0, 5)] * 3), st.integers(0, 9)),
+        max_size=3,
+    ),
+    max_size=8,
 )
+
+
+def charged(corners):
+    """Loads of charges, each of some boxes, and what they add up to at every point, counted one by one."""
+    dense, loads = np.zeros(SHAPE, np.int64), []
+    for charge in corners:
+        pieces = [(tuple(map(min, one, two)), tuple(map(max, one, two)), units) for one, two, units in charge]
+        alone = np.zeros(SHAPE, np.int64)
+        for low, high, units in pieces:
+            alone[tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))] += units
+        loads.append(load_of(pieces, SHAPE))
+        assert loads[-1].peak == alone.max()
+        dense += alone
+    return loads, dense
 
 
 class TestArithmetic:
     """The reader's own, against counting point by point."""
 
-    @given(BOXES)
+    @given(CHARGES)
     def test_the_deepest_point_is_found_in_both_ways(self, corners):
-        pieces = [(tuple(map(min, one, two)), tuple(map(max, one, two)), units) for one, two, units in corners]
-        dense = np.zeros((6, 6, 6), np.int64)
-        for low, high, units in pieces:
-            dense[tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))] += units
-        boxes = Boxes.of(pieces, 3)
-        assert deepest(boxes, dense.shape) == (dense.max(), True)
+        loads, dense = charged(corners)
+        assert deepest(loads, SHAPE) == Depth(dense.max(), dense.max())
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(depth, "MOST_CELLS", 0)
-            assert deepest(boxes, dense.shape) == (dense.max(), True)
+            assert deepest(loads, SHAPE) == Depth(dense.max(), dense.max())
         for corner in (0, 1 << 20):
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(depth, "CORNER", corner)
-                field = Field(dense.shape, boxes)
-                field.add(boxes)
+                field = Field(SHAPE, loads)
+                field.add(loads[:2])
+                field.add(loads[2:])
             assert np.array_equal(field.dense(), dense)
             assert np.array_equal(field.by_axis(1), dense.max(axis=(0, 2)))
+
+    @given(CHARGES, st.integers(1, 20_000), st.integers(0, 60))
+    def test_a_search_that_ends_early_gives_bounds_and_some_point_has_the_lower_one(self, corners, steps, enough):
+        loads, dense = charged(corners)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(depth, "MOST_CELLS", 0)
+            patched.setattr(search, "MOST_STEPS", steps)
+            found = deepest(loads, SHAPE, enough)
+        assert found.least <= dense.max() <= found.most
+        assert found.least == 0 or found.least in dense
+
+    @given(CHARGES)
+    def test_units_at_points_are_those_that_are_counted_there(self, corners):
+        loads, dense = charged(corners)
+        points = np.argwhere(dense >= 0)
+        assert np.array_equal(units_at(points, loads), dense.reshape(-1))
+
+    @pytest.mark.usefixtures("either_way")
+    def test_a_domain_of_hundreds_of_columns_takes_what_was_asked_about_it(self):
+        shape = (10,) * 200
+        sides = [((axis, code, code + 4),) for axis in range(30) for code in range(3)]
+        loads = [Load((box,), (1,), 1) for box in sides]
+        # On each axis 2 … 4 is in all three boxes.
+        assert deepest(loads, shape) == Depth(90, 90)
+        field = Field(shape, loads[:3])
+        field.add(loads[:3])
+        assert field.by_axis(0).tolist() == [1, 2, 3, 3, 3, 2, 1, 0, 0, 0]
+        assert field.by_axis(199).tolist() == [3] * 10
+
+    def test_what_passes_64_bits_is_bounded_and_not_searched(self):
+        loads = [Load((((axis, 0, 1),),), (2**60,), 2**60) for axis in range(40)]
+        assert deepest(loads, (4,) * 40) == Depth(2**60, 40 * 2**60)
 
     @given(st.data())
     def test_a_plan_is_priced_as_the_ledger_charges_it_and_no_cheaper(self, data):

@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from discreet.audit import report
+from discreet.audit import compared, report, search
 from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.ledger.asker import Asker
 from discreet.ledger.places import journal_at
 from discreet.ledger.receipt import receipt_path
+from discreet.ledger.spend import UNITS
 from discreet.release import archive
 from discreet.server.auth import add_user
 from discreet.table.snapshot import Snapshot
@@ -31,6 +32,14 @@ from tests.audit.insider import (
 )
 
 pytestmark = pytest.mark.usefixtures("workplace")
+
+
+def many_columns(workplace, columns, codes):
+    """A vault over so many columns of so many codes each."""
+    lines = [f'[attributes.a{i}]\nkind = "integer"\nlow = 0\nhigh = {codes - 1}\n' for i in range(columns)]
+    (workplace / "many.toml").write_text('name = "many"\n' + "".join(f'{line}source = "form"\n' for line in lines))
+    pq.write_table(pa.table({f"a{i}": range(5) for i in range(columns)}), "many.parquet")
+    return Vault.init("vault", table="many.parquet", domain="many.toml", epsilon=1, neighbours="add-remove")
 
 
 class TestHonestVaults:
@@ -69,7 +78,7 @@ class TestHonestVaults:
     def test_that_facts_have_overdrawn_pass_with_a_warning(self):
         vault = make()
         vault.measure(vault.count(), scale="1/4")
-        vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134)
+        vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134, accept=True)
         audit = audit_vault("vault")
         assert audit.holds
         assert audit["limit"].outcome == "warning"
@@ -117,6 +126,37 @@ class TestHonestVaults:
         assert audit.holds
         assert audit.spent <= vault.budget().spent
         assert audit.spent == 12 * Fraction(1, 30)
+
+    @pytest.mark.parametrize(("columns", "codes"), [(9, 28), (200, 10), (2, 10**12)])
+    def test_of_tables_with_many_columns_or_codes_need_no_more_than_was_asked(self, workplace, columns, codes):
+        vault = many_columns(workplace, columns, codes)
+        for axis in range(columns)[:20]:
+            vault.measure(vault.count(**{f"a{axis}": (1, 5), "a1": (0, axis % 8)}), scale=1000)
+        vault.measure(vault.count(by=["a1"]) if codes < 100 else vault.count(), scale=1000)
+        audit = audit_vault("vault")
+        assert audit.holds, audit.findings
+        # Code 0 of a1 and code 1 of all others are in all of them.
+        assert audit.spent_at_least == audit.spent == Fraction(min(columns, 20) + 1, 1000)
+        assert audit.vault_spent == vault.budget().spent >= audit.spent
+
+    def test_that_a_search_cannot_settle_say_between_which_numbers_and_what_budget_says(self, workplace, monkeypatch):
+        vault = many_columns(workplace, 40, 10)
+        for axis in range(40):
+            vault.measure(vault.count(**{f"a{axis}": (0, 4)}), scale=1000)
+            vault.measure(vault.count(**{f"a{axis}": (5, 9)}), scale=1000)
+        monkeypatch.setattr(search, "MOST_STEPS", 1)
+        audit = audit_vault("vault")
+        assert audit.holds
+        assert Fraction(40, 1000) == audit.spent_at_least < audit.spent <= audit.vault_spent == vault.budget().spent
+        assert "between 4.0% and" in audit["limit"].detail
+        assert re.search(r"between 0\.04 and 0\.0\d+ by the audit, 0\.08 at most by the vault", audit["map"].detail)
+        # A vault that counts less than the audit can show is not ticked; one that counts too little fails.
+        for claimed, outcome in ((50, "warning"), (39, "failed")):
+            monkeypatch.setattr(compared.Ledger, "spent_max", property(lambda _, c=claimed: c * UNITS // 1000))
+            audit = audit_vault("vault")
+            assert audit["map"].outcome == outcome
+            assert ("the audit's own bound is coarser" in audit["map"].findings[0].what) == (outcome == "warning")
+            assert f"budget says = {claimed / 1000:g}," in audit.spent_in_words
 
     def test_tell_who_spent_what_and_who_is_beyond_a_quota(self):
         vault = make()

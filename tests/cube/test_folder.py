@@ -12,6 +12,7 @@ from discreet.cube.cube import Cube
 from discreet.cube.folder import CUBOIDS, SOURCES
 from discreet.errors import ArchiveError
 from discreet.release.package import PACKAGE, write_package
+from tests.power_cut import power_may_go
 
 CHOICES = [
     {},
@@ -160,6 +161,13 @@ def test_a_write_that_fails_leaves_no_folder(publish, tmp_path, monkeypatch):
     with pytest.raises(ArchiveError, match="could not be written"):
         cube.save(tmp_path / "cube")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_published_cube_survives_a_power_cut(publish, tmp_path):
+    cube = publish()
+    with power_may_go(tmp_path) as disk:
+        cube.save(tmp_path / "cube")
+    assert [file for file in (tmp_path / "cube").iterdir() if not disk.keeps(file)] == []
 
 
 def test_nothing_is_written_over(publish, tmp_path):

@@ -98,7 +98,7 @@ def test_variances_are_those_of_the_noise_that_is_drawn(make, of, grain):
     vault = make(epsilon=50)
     plan = vault.plan_cube(epsilon=1, measure=f"sum({of})", dimensions=["team"], cuboids=[("team",)])
     exact = PEOPLE.groupby("team")[of].sum().to_numpy()
-    noise = np.array([vault.publish_cube(plan)["team"].values - exact for _ in range(40)]).ravel()
+    noise = np.array([vault.publish_cube(plan, again=True)["team"].values - exact for _ in range(40)]).ravel()
     stated = plan.variance("team")
     assert plan.noise.measure.grain == grain
     # 120 Laplace draws: their mean square is within a factor 2 of the variance but for less than 10^-6.

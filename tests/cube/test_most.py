@@ -101,6 +101,9 @@ def test_pmost_counts_ratios_where_something_is_expected(noise):
 def test_an_objective_without_what_it_needs_is_refused(noise):
     with pytest.raises(UnsupportedQuery, match="takes no bound; pmost, pmostg and the objective most do"):
         plan_cube(SEED, noise, bound=4.0)
+    for planner, objective in [("optimal", "max"), ("base", "most"), ("optimal", "mean")]:
+        with pytest.raises(UnsupportedQuery, match="takes no bound"):
+            plan_cube(SEED, noise, planner=planner, objective=objective, bound=4.0)
     with pytest.raises(UnsupportedQuery, match="must be above 0"):
         plan_cube(SEED, noise, objective="most", bound=0.0)
     with pytest.raises(UnsupportedQuery, match="no expected variance"):

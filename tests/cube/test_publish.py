@@ -1,11 +1,12 @@
 """Publishing: one charge everywhere, sources with their exact scales, cuboids from them, refusals before spending."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from discreet.cube.memory import TABLE, needed_bytes, require_memory
+from discreet.cube.memory import TABLE, available_bytes, needed_bytes, require_memory
 from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
 from discreet.cube.planning import PLANNERS, plan_cube
 from discreet.cube.publish import cube_of, measurements_of
@@ -83,6 +84,17 @@ def test_progress_tells_what_is_done(town):
     assert {what for what, _ in told} == {"making consistent"}
     assert [done for _, done in told] == sorted(done for _, done in told)
     assert told[-1][1] == 1
+    assert len({done for _, done in told}) == len(plan.source_masks) + 1
+
+
+@pytest.mark.parametrize(("meminfo", "limit", "least"), [(5, "max", 5 * 1024), (5, "99", 99), (9, "99999", 9 * 1024)])
+def test_the_memory_that_is_left_is_the_least_that_the_system_tells(monkeypatch, meminfo, limit, least):
+    told = {
+        "/proc/meminfo": f"MemTotal: 99999999 kB\nMemAvailable: {meminfo} kB\nBuffers: 1 kB\n",
+        "/sys/fs/cgroup/memory.max": limit,
+    }
+    monkeypatch.setattr(Path, "read_text", lambda path, **_: told[str(path)])
+    assert available_bytes() == least
 
 
 def test_a_cube_that_does_not_fit_in_memory_is_refused_before_anything_is_measured(town, monkeypatch):

@@ -128,6 +128,18 @@ def test_a_solver_that_stops_short_is_not_believed(monkeypatch):
         refine([3.0, -1.0, 5.0], [[1, 1, 1]], [4], nonnegative=True)
 
 
+def test_a_nearer_point_that_breaks_a_single_bound_is_not_taken(monkeypatch):
+    solve = constrained._interior_point
+
+    def sees_no_bound(*program):
+        moved, duals, slacks = solve(*program)
+        return moved, duals, slacks + 1e9  # so that the polished point is (2, -2, 4)
+
+    monkeypatch.setattr(constrained, "_interior_point", sees_no_bound)
+    refined = refine([3.0, -1.0, 5.0], [[1, 1, 1]], [4], nonnegative=True)
+    assert refined.estimates == pytest.approx([1, 0, 3], abs=1e-5)
+
+
 @pytest.mark.parametrize("asked", ["variances", "rule"])
 def test_estimates_that_are_not_linear_have_no_stated_variance(asked):
     refined = refine([1.0, -2.0], nonnegative=True)

@@ -233,3 +233,12 @@ def test_a_certificate_counts_only_in_whole_numbers(monkeypatch):
 
     monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: Wrong)
     assert _culprits(atoms_of([count(SMALL, (1, ROW), value=6)], SMALL)) == []
+
+
+def test_a_fact_does_not_change_with_the_array_that_it_was_made_of():
+    given = np.arange(6).reshape(2, 3)
+    fact = cuboid_fact(("a", "b"), given, small_domain(2, 3))
+    given[0, 0] = 99
+    assert fact.values.tolist() == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(ValueError, match="read-only"):
+        fact.values[0, 0] = 99

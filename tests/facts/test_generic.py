@@ -118,6 +118,7 @@ def furthest_neighbours(facts, domain, most, fixed=False, max_rows=1, absent=Fal
     return furthest
 
 
+PAIRS, QUADS = ((0, 2), (1, 2)), ((3, 4, 5, 6), (4, 6), (5, 6))
 LEFT, TOP, CORNER = ((0, 0), (0, 1)), ((0, 1), (0, 0)), ((0, 0), (0, 0))  # of a 2 × 2 domain
 
 
@@ -134,6 +135,8 @@ LEFT, TOP, CORNER = ((0, 0), (0, 1)), ((0, 1), (0, 0)), ((0, 0), (0, 0))  # of a
         ((2, 2), lambda d: [cuboid(d, "a"), count(d, (1, TOP))], 4),
         ((3,), lambda d: [count(d, (1, [(0, 0)]), (2, [(1, 1)]), (3, [(2, 2)]))], 5),
         ((2,), lambda d: [count(d, (1, [(0, 0)])), count(d, (1, [(1, 1)]))], 3),
+        # Codes 0, 1, 2 and nobody, and codes 3 to 6: both move alike, and nobody is no person.
+        ((7,), lambda d: [count(d, *((1, [(code, code)]) for code in seen)) for seen in (*PAIRS, *QUADS)], 2),
     ],
 )
 @pytest.mark.parametrize(("neighbours", "total"), [("add-remove", True), ("replace", True), ("replace", False)])
@@ -196,6 +199,13 @@ def test_counts_beside_cuboids_are_one_more_way_to_part_people(facts, people):
         atoms = generic.atoms_of(known, SEX_AGE_SALARY)
         enumerated = generic._largest_move(*generic._kinds([atoms], 1, False, False))
         assert enumerated.people == people
+
+
+def test_a_count_that_follows_from_a_cuboid_makes_nothing_harder_to_work_out():
+    domain = small_domain(40, 40)
+    cuboids = [cuboid(domain, "a"), cuboid(domain, "b")]
+    young = count(domain, (1, [(0, 5), (0, 39)]))
+    assert sensitivity([*cuboids, young], domain) == sensitivity(cuboids, domain) == Induced(80, 3200)
 
 
 def test_counts_that_cancel_each_other_do_not_tell_how_many_people_there_are():

@@ -131,3 +131,10 @@ def test_beyond_the_stated_bounds_it_is_refused_with_the_reason(monkeypatch, bou
     monkeypatch.setattr(moves, bound, value)
     with pytest.raises(TooManyMoves, match=reason):
         moves_of(marginals((2, 2, 2), (0,), (1,), (2,)))
+
+
+def test_numbers_beyond_the_words_that_they_are_kept_in_are_refused():
+    matrix = [[1, 2**31]]
+    with pytest.raises(TooManyMoves, match=r"the numbers in them are beyond 2\^31"):
+        moves_of(matrix)
+    assert signless(moves_of([[1, 2**31 - 1]])) == {(2**31 - 1, -1)}

@@ -78,9 +78,9 @@ def test_a_fact_is_doubted_by_standard_deviations(fact, release, deviations):
         assert not found
     else:
         assert [doubt.deviations for doubt in found] == [pytest.approx(deviations, rel=0.01)]
-        assert f"release 7 makes this implausible: it is {found[0].deviations:.1f} standard deviations off" in str(
-            found[0]
-        )
+        said = abs(found[0].difference)
+        assert f"release 7 makes this implausible: it says {said:,.0f} " in str(found[0])
+        assert str(found[0]).endswith(f"which is {found[0].deviations:.1f} standard deviations off")
 
 
 def test_true_facts_are_doubted_in_less_than_one_of_a_hundred_cases():

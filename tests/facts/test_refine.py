@@ -207,6 +207,12 @@ def test_bad_input_is_refused_with_what_is_wrong(arguments, message):
         refine(*arguments)
 
 
+def test_a_covariance_that_is_symmetric_but_for_rounding_is_taken():
+    exact, rounded = [[2.0, 1.0], [1.0, 2.0]], [[2.0, 1.0], [1.0 + 1e-12, 2.0]]
+    known = ([1, 2], [[1, 1]], [4])
+    assert refine(*known, rounded).estimates == pytest.approx(refine(*known, exact).estimates, rel=1e-9)
+
+
 def test_variances_are_those_of_repeated_refinements():
     # Two-sided: within 4 standard errors of the stated variances, for Laplace noise of different scales.
     generator = np.random.default_rng(8)

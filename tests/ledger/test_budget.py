@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.errors import InvalidBudget, InvalidNoise
-from discreet.ledger.budget import ConcentratedBudget, PureBudget, budget_from_json
+from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
+from discreet.ledger.budget import ConcentratedBudget, Induced, PureBudget, budget_from_json
 from discreet.ledger.guarantee import guarantee_from_json
 from discreet.ledger.standing import Standing
-from discreet.noise.law import Exponential, Gaussian, Laplace
+from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace
 
 ONE = Fraction(1)
 
@@ -75,3 +75,39 @@ def test_budgets_and_guarantees_come_back_from_json(neighbours, rows, amount, de
 def test_a_delta_that_makes_no_sense_is_refused(delta):
     with pytest.raises(InvalidBudget, match="between 0 and 1"):
         ConcentratedBudget.of(ONE, delta, "replace")
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
+def test_the_farther_of_two_neighbourhoods_covers_both_in_each_measure(people, squares, other, others):
+    one, two = Induced(people, squares), Induced(other, others)
+    assert one.or_more(two) == two.or_more(one)
+    farther = one.or_more(two)
+    assert farther.people >= max(people, other)
+    assert farther.squares >= max(squares, others)
+    assert farther == farther.or_more(one) == farther.or_more(two)
+    assert one.or_more(Induced()) == one
+
+
+@pytest.mark.parametrize("budget", [PureBudget(Fraction(1), "replace"), ConcentratedBudget(Fraction(1), "replace")])
+def test_counts_over_subsets_have_no_price_but_in_queries(budget):
+    with pytest.raises(UnsupportedQuery, match="counts over subsets are answered by one with a budget of queries"):
+        budget.units_of_queries(1, Binomial(100))
+
+
+def test_amounts_are_said_as_a_part_of_the_budget():
+    pure, rho = PureBudget(Fraction(1), "replace"), ConcentratedBudget(Fraction("0.5"), "replace")
+    both = ConcentratedBudget.of(Fraction(2), Fraction("1e-6"), "replace")
+    assert pure.in_words(Fraction("0.0617")) == "ε 0.0617 of 1 · 6.2%"
+    assert rho.in_words(Fraction("0.25")) == "ρ 0.25 of 0.5 · 50%"
+    assert both.in_words(both.total / 50) == "2% of ε 2, δ 1e-06"
+
+
+def test_a_quota_is_in_the_vaults_own_currency_or_a_part_of_its_budget():
+    pure = PureBudget(Fraction(4), "replace")
+    both = ConcentratedBudget.of(Fraction(2), Fraction("1e-6"), "replace")
+    assert pure.quota("0.2") == Fraction(1, 5)
+    assert pure.quota("10%") == Fraction(2, 5)
+    assert both.quota("10%") == both.total / 10
+    assert (pure.currency, both.currency) == ("ε", "ε")
+    assert both.quota(2) == both.total  # all that is asked under it is (2, 1e-6)-private by itself
+    assert both.quota(1) < both.total / 2

@@ -96,3 +96,9 @@ def test_a_budget_promises_its_epsilon_and_survives_json() -> None:
     assert Standing.of(budget).guarantee() == PureDP(Fraction(1, 3), "replace", 2)
     assert Standing.of(budget).promise(UNITS // 12) == PureDP(Fraction(1, 3), "replace", 2)
     assert budget_from_json(budget.to_json()) == budget
+
+
+def test_a_guarantee_of_a_kind_that_is_not_known_is_refused() -> None:
+    told = PureDP(Fraction(1), "replace").to_json()
+    with pytest.raises(ValueError, match="a guarantee of kind 'perfect'; this version does not know it"):
+        guarantee_from_json({**told, "kind": "perfect"})

@@ -88,6 +88,16 @@ def test_only_charges_can_be_completed(ledger: Ledger, seq: int) -> None:
         ledger.record(seq, {})
 
 
+def test_charges_of_a_table_that_was_replaced_are_pending_and_wait_for_no_answer(ledger: Ledger) -> None:
+    old = ledger.charge(Cost(1), {})
+    assert ledger.pending() == [old]
+    assert ledger.unanswered() == [old.id]
+    ledger.note_refresh(SnapshotId(1, "f"))
+    new = ledger.charge(Cost(1), {}, snapshot=ledger.snapshot)
+    assert ledger.pending() == [old, new]
+    assert ledger.unanswered() == [new.id]
+
+
 def test_another_ledger_over_the_same_journal_sees_every_charge_and_answer(
     path: Path, domain: Domain, budget: PureBudget, ledger: Ledger
 ) -> None:

@@ -1,10 +1,13 @@
 import os
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from discreet.ledger.receipt import Receipt, keep_receipt, last_receipt, receipt_path
+from discreet.ledger import receipt
+from discreet.ledger.receipt import Receipt, keep_lost, keep_receipt, last_receipt, lost_receipts, receipt_path
+from discreet.private import private_file
 
 EARLY, LATE = Receipt(7, bytes(32)), Receipt(17, bytes(range(32)))
 
@@ -79,6 +82,35 @@ def test_a_receipt_of_the_right_form_with_another_hash_is_not_taken_for_whole() 
     path = receipt_path("vault-one")
     path.write_bytes(path.read_bytes().replace(b"0001", b"0002"))
     assert last_receipt("vault-one") is None
+
+
+def test_lost_branches_are_remembered_by_receipts_in_the_one_spelling(state_home: Path) -> None:
+    keep_lost("vault-one", [str(LATE)])
+    keep_lost("vault-one", [str(LATE), str(EARLY)])
+    assert lost_receipts("vault-one") == {str(EARLY), str(LATE)}
+    path = state_home / "discreet" / "receipts" / "vault-one.lost"
+    other_spellings = [f" {EARLY}", f"0{EARLY}", str(LATE).upper(), f"+{EARLY}"]
+    path.write_text("\n".join([*other_spellings, str(LATE)]))
+    assert lost_receipts("vault-one") == {str(LATE)}
+
+
+def test_no_file_of_receipts_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, closed, close = [], [], os.close
+
+    def opening(path: Path, flags: int) -> int:
+        opened.append(private_file(path, flags))
+        return opened[-1]
+
+    def closing(file: int) -> None:
+        closed.append(file)
+        close(file)
+
+    monkeypatch.setattr(receipt, "private_file", opening)
+    monkeypatch.setattr(os, "close", closing)
+    keep_receipt("vault-one", EARLY)
+    keep_lost("vault-one", [str(LATE)])
+    assert len(opened) >= 2
+    assert Counter(opened) - Counter(closed) == Counter()  # the same number may be given to one after the other
 
 
 def test_a_state_home_that_cannot_be_written_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

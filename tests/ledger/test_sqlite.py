@@ -18,6 +18,7 @@ from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import last_receipt
 from discreet.ledger.spend import UNITS, Cost
+from tests.power_cut import power_may_go
 
 TENTH = Cost(UNITS // 10)
 
@@ -33,6 +34,47 @@ def test_only_the_owner_can_read_the_journal(path: Path, ledger: Ledger) -> None
     ledger.charge(TENTH, {})
     files = [path, path.with_name("journal.db-wal"), path.with_name("journal.db-shm")]
     assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 3
+
+
+def test_a_new_journal_is_found_by_its_name_after_a_power_cut(tmp_path: Path) -> None:
+    with power_may_go(tmp_path) as disk:
+        sqlite.SQLiteJournal.create(tmp_path / "new.db")
+        assert disk.keeps_name(tmp_path / "new.db")
+
+
+def test_a_journal_whose_name_cannot_be_synced_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_directory: Path) -> None:
+        raise OSError("the disk failed")
+
+    monkeypatch.setattr(sqlite, "_sync_directory", fails)
+    with pytest.raises(OSError, match="the disk failed"):
+        sqlite.SQLiteJournal.create(tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_closed_journal_keeps_nothing_open_and_opens_again(path: Path) -> None:
+    journal = sqlite.SQLiteJournal(path)
+    connection = journal._connection
+    assert connection is not None
+    head = journal.receipt_at(1)
+    journal.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+    assert journal.receipt_at(1) == head
+    journal.close()
+    journal.close()
+
+
+def test_a_forked_process_opens_the_journal_for_itself_and_leaves_the_parent_s_connection_alone(path: Path) -> None:
+    journal = sqlite.SQLiteJournal(path)
+    of_the_parent = journal._connection
+    assert of_the_parent is not None
+    journal.after_fork()
+    assert journal._connection is None
+    journal.after_fork()
+    assert journal.receipt_at(1) is not None
+    assert journal._connection is not of_the_parent
+    assert of_the_parent.execute("SELECT 1").fetchone() == (1,)
 
 
 def test_every_commit_is_synced_in_full(path: Path) -> None:
@@ -140,6 +182,21 @@ def test_a_journal_that_went_another_way_after_a_backup_is_refused(
         other.close()
     with pytest.raises(JournalRolledBack, match="entry 2 as it was seen"):
         Ledger.open(Path(twin), domain, budget)
+
+
+def test_who_reads_what_others_wrote_remembers_how_far_the_journal_came(
+    path: Path, domain: Domain, budget: PureBudget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Ledger.open(path, domain, budget)
+    monkeypatch.setenv("XDG_STATE_HOME", str(path.parent / "the reader's"))
+    reader = Ledger.open(path, domain, budget)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(path.parent / "the writer's"))
+        for _ in range(2):
+            writer.charge(TENTH, {})
+    assert last_receipt("test-vault") != writer.head
+    assert reader.charges == 2
+    assert last_receipt("test-vault") == writer.head
 
 
 def test_of_two_journals_that_went_on_from_one_backup_only_the_first_is_answered_from(

@@ -252,6 +252,7 @@ class TestBranches:
         for _ in range(2):
             ledger.accept_lost(kept)
             assert ledger.guarantee.amount == 2
+            assert lost_receipts("test-vault") == {str(kept)}
         assert [entry.kind for entry in ledger.entries()] == ["init", "rollback-accepted", "rollback-accepted"]
 
     def test_an_answer_that_was_given_in_both_branches_is_paid_for_in_both(

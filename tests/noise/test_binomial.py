@@ -127,6 +127,12 @@ def test_the_halfwidth_is_the_least_that_holds_so_many_draws(trials, confidence)
     assert width == 0 or beyond[1] > allowed * (1 - 1e-9)
 
 
+@pytest.mark.parametrize(("trials", "confidence"), [(3, "1/2"), (0, "1/2"), (10, 1), (10, "-1/2"), (10, "3/2")])
+def test_a_halfwidth_of_noise_that_is_not_drawn_or_of_certainty_is_refused(trials, confidence):
+    with pytest.raises(InvalidNoise, match=r"must be (even|at least 0 and below 1)"):
+        binomial_halfwidth(trials, Fraction(confidence))
+
+
 def test_with_very_many_trials_the_halfwidth_is_that_of_the_bell():
     sigma = 10**6 / 2
     assert binomial_halfwidth(10**12, Fraction(95, 100)) == pytest.approx(1.959964 * sigma, abs=2)

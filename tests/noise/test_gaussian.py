@@ -19,6 +19,7 @@ from discreet.noise.gaussian import (
     _coins,
     _draw_gaussian,
     _measure_distances,
+    _tail,
     gaussian_halfwidth,
     gaussian_variance,
     sample_gaussian,
@@ -189,6 +190,15 @@ def test_the_halfwidth_by_integrals_is_that_by_sums(sigma, confidence):
     beyond = np.cumsum(2 * weights)[:-1][::-1]  # beyond[w] is the weight of |k| > w
     expected = int(np.argmax(beyond <= (1 - confidence) * (1 + beyond[0])))
     assert gaussian_halfwidth(sigma**2, confidence) == expected
+
+
+@pytest.mark.parametrize("sigma", [1000, 2500])
+@pytest.mark.parametrize("deviations", [0.1, 1, 3, 6])
+def test_the_tail_by_integrals_is_that_by_sums_to_the_stated_share(sigma, deviations):
+    width = round(deviations * sigma)
+    weights = np.exp(-(np.arange(20 * sigma, 0, -1.0) ** 2) / (2 * sigma**2))
+    beyond = math.fsum(weights[: 20 * sigma - width]) * 2 / (1 + 2 * math.fsum(weights))
+    assert _tail(width, sigma) == pytest.approx(beyond, rel=(deviations / sigma) ** 4 + 1e-13, abs=0)
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1, float("nan")])

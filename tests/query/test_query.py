@@ -10,8 +10,20 @@ from hypothesis import strategies as st
 from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.errors import UnsupportedQuery
-from discreet.query.query import Count, Quantile, Sum, answer_shape, grain_of, query_from_json, query_to_json
+from discreet.errors import DomainError, UnsupportedQuery
+from discreet.query import query as query_module
+from discreet.query.query import (
+    Count,
+    Quantile,
+    SubsetCount,
+    Sum,
+    answer_shape,
+    grain_of,
+    query_from_json,
+    query_to_json,
+    require_in_domain,
+)
+from discreet.query.subset import subset_of
 
 AGE = Integer(name="age", source="s", low=0, high=9, null=True)
 SEX = Category(name="sex", source="s", values=("F", "M"))
@@ -65,3 +77,51 @@ def test_an_answer_has_an_axis_for_each_group_in_the_order_asked():
 )
 def test_a_sum_counts_in_grains(attribute, grain):
     assert grain_of(attribute) == grain
+
+
+def test_an_open_bin_has_no_grain_whatever_unit_it_names():
+    pieces = Bins(name="income", source="s", edges=(Fraction(0), Fraction(1), None), grain=Fraction(1, 4))
+    with pytest.raises(UnsupportedQuery, match="income has an open bin, so a sum has no bound"):
+        grain_of(pieces)
+
+
+@given(st.lists(boxes(), max_size=3))
+def test_a_region_is_the_domain_s_own_where_each_of_its_codes_is(listed):
+    inside = all(high < size for box in listed for high, size in zip(box.high, DOMAIN.shape, strict=True))
+    query = Count(Region(tuple(listed)))
+    if inside:
+        require_in_domain(query, DOMAIN)
+    else:
+        with pytest.raises(UnsupportedQuery, match="a region reaches out of the domain people"):
+            require_in_domain(query, DOMAIN)
+
+
+@pytest.mark.parametrize("other", [Box((0, 0), (1, 1)), Box((-1, 0, 0), (1, 1, 0)), Box((0, 0, 0), (11, 1, 0))])
+def test_one_box_that_reaches_out_is_enough_for_a_refusal(other):
+    with pytest.raises(UnsupportedQuery, match="reaches out of the domain"):
+        require_in_domain(Count(Region((Box((0, 0, 0), (1, 1, 0)), other))), DOMAIN)
+
+
+def test_attributes_group_once_and_are_the_domain_s_own():
+    require_in_domain(Count(DOMAIN.everything, ("sex", "age")), DOMAIN)
+    with pytest.raises(UnsupportedQuery, match="an attribute groups an answer once"):
+        require_in_domain(Count(DOMAIN.everything, ("sex", "age", "sex")), DOMAIN)
+    for query in [
+        Count(DOMAIN.everything, ("height",)),
+        Sum("height", DOMAIN.everything),
+        Quantile("height", Fraction(1, 2), DOMAIN.everything),
+    ]:
+        with pytest.raises(DomainError, match="no attribute 'height'"):
+            require_in_domain(query, DOMAIN)
+
+
+def test_a_query_over_subsets_names_one_to_the_most_and_no_groups(monkeypatch):
+    everyone = subset_of("everyone")
+    monkeypatch.setattr(query_module, "MOST_SUBSETS", 3)
+    for number in (1, 3):
+        assert answer_shape(SubsetCount((everyone,) * number, DOMAIN.everything), DOMAIN) == (number,)
+    for number in (0, 4):
+        with pytest.raises(UnsupportedQuery, match=f"a query names 1 to 3 subsets, not {number}"):
+            SubsetCount((everyone,) * number, DOMAIN.everything)
+    with pytest.raises(UnsupportedQuery, match="a count over subsets has no groups"):
+        SubsetCount((everyone,), DOMAIN.everything, ("sex",))

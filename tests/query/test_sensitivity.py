@@ -1,5 +1,6 @@
 """The privacy proof in the form of a test: what one row changes, measured on real tables, is covered by its charge."""
 
+import itertools
 import math
 from collections import Counter
 from fractions import Fraction
@@ -14,12 +15,12 @@ from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import PureBudget
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.ledger.spend import UNITS
-from discreet.noise.law import Laplace
+from discreet.noise.law import Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Sum, grain_of
-from discreet.query.sensitivity import PIECES, largest_addend, spends
+from discreet.query.sensitivity import PIECES, is_one_signed, largest_addend, spends
 from tests.populations import points, population
 
 NEIGHBOURS = 12
@@ -180,6 +181,55 @@ def test_a_sum_of_bins_charges_the_larger_edge_rounded_to_the_grain():
     assert [spent.get((0, code), 0) for code in range(INCOME.size)] == [10, 10, 30, 0]
 
 
+SIGNS = [
+    *(
+        Integer(name="x", source="a test", low=low, high=high)
+        for low, high in [(-3, 2), (-1, 5), (0, 4), (-4, 0), (2, 3)]
+    ),
+    *(
+        Bins(name="x", source="a test", edges=tuple(map(Fraction, edges)), grain=Fraction(1))
+        for edges in [(-3, -1, 2), (-1, 0, 7), (0, 2, 5), (-6, -2, 0)]
+    ),
+]
+
+
+def values(attribute, code):
+    """The least and the greatest value of rows with a code."""
+    if isinstance(attribute, Integer):
+        return [attribute.low + code]
+    return attribute.edges[code : code + 2]
+
+
+@pytest.mark.parametrize("attribute", SIGNS, ids=str)
+@pytest.mark.parametrize(("law", "squared"), [(Gaussian(Fraction(9)), 9), (Laplace(Fraction(3)), 9)])
+def test_a_row_that_becomes_another_moves_a_sum_by_no_more_than_both_are_charged(attribute, law, squared):
+    domain = Domain("t", (attribute,))
+    budget = ConcentratedBudget(Fraction(1), "replace")
+    charged = dict.fromkeys(range(attribute.size), Fraction(0))
+    for box, units in spends(Sum("x", domain.everything), law, domain, budget):
+        charged |= dict.fromkeys(range(box.low[0], box.high[0] + 1), Fraction(units, UNITS))
+    for old, new in itertools.product(range(attribute.size), repeat=2):
+        move = max(abs(a - b) for a in values(attribute, old) for b in values(attribute, new))
+        assert Fraction(move**2, 2 * squared) <= charged[old] + charged[new]
+
+
+@pytest.mark.parametrize("attribute", SIGNS, ids=str)
+def test_gaussian_sums_are_charged_twice_only_where_rows_can_pull_both_ways(attribute):
+    domain, law = Domain("t", (attribute,)), Gaussian(Fraction(9))
+    of = {
+        neighbours: [
+            units
+            for _, units in spends(
+                Sum("x", domain.everything), law, domain, ConcentratedBudget(Fraction(1), neighbours)
+            )
+        ]
+        for neighbours in ("add-remove", "replace")
+    }
+    ends = [value for code in range(attribute.size) for value in values(attribute, code)]
+    times = 2 if min(ends) < 0 < max(ends) else 1
+    assert of["replace"] == pytest.approx([times * units for units in of["add-remove"]], abs=1)
+
+
 def test_an_amount_that_is_no_whole_number_of_units_is_rounded_up():
     [(_, units)] = spends(Count(SMALL.everything), Laplace(Fraction(17)), SMALL, BUDGET)
     assert Fraction(1, 17) <= Fraction(units, UNITS) < Fraction(1, 17) + Fraction(1, UNITS)
@@ -217,3 +267,7 @@ def test_what_has_no_bound_has_no_sum(attribute, words):
     domain = Domain("t", (attribute,))
     with pytest.raises(UnsupportedQuery, match=words):
         list(spends(Sum("x", domain.everything), Laplace(Fraction(1)), domain, BUDGET))
+
+
+def test_what_cannot_be_summed_is_not_taken_for_one_signed():
+    assert not is_one_signed(Category(name="x", source="s", values=("a",)))

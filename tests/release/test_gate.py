@@ -93,6 +93,23 @@ def test_every_release_has_a_key_of_its_own_that_is_drawn_after_its_charge_is_du
     assert [name for _, _, name in keys] == [entry.hash for entry in gate.ledger.entries() if entry.kind == "charge"]
 
 
+def test_every_number_of_a_release_has_noise_of_its_own(gate, domain):
+    nobody = domain.slab("age", 45, 49)
+    numbers, ages = Count(nobody, ("number",)), Count(nobody, ("age", "number"))
+    release = gate.measure(
+        Plan(
+            tuple(
+                Measurement(query, Laplace(Fraction(scale))) for query, scale in [(numbers, 5), (ages, 5), (numbers, 9)]
+            )
+        )
+    )
+    first, second, third = (noisy.units.reshape(-1, 10_000) for noisy in release.answers)
+    columns = np.concatenate([first, second, third]).astype(float)
+    assert columns.any(axis=1).sum() == len(columns)
+    alike = np.corrcoef(columns[columns.std(axis=1) > 0]) - np.eye(len(columns))
+    assert np.abs(alike).max() < 0.06  # six standard deviations of independent noise
+
+
 def test_a_residual_beyond_whole_numbers_is_refused_before_anything_is_charged(gate, domain, monkeypatch):
     monkeypatch.setattr("discreet.query.residual.MOST_SPREAD", 100)
     with pytest.raises(UnsupportedQuery, match="at most 100 numbers, and this one 102"):

@@ -1,11 +1,13 @@
 """A vault's snapshots: written whole or not at all, replaced by a refresh, and the only thing that is read."""
 
+import hashlib
 import os
 import signal
 import stat
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,11 +19,14 @@ from discreet.domain.read import parse_domain
 from discreet.errors import DiscreetError, DomainError, Refreshed, TableError, VaultError
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.snapshot import SNAPSHOTS, snapshot_folder
+from discreet.query.query import Count
 from discreet.release.taking import Taking
 from discreet.table import take as take_module
+from discreet.table.live import LiveTable
 from discreet.table.open import open_source
 from discreet.vault import Vault
 from tests.populations import KEY
+from tests.power_cut import power_may_go
 
 DOMAIN = """
 name = "people"
@@ -85,6 +90,22 @@ def test_a_refresh_takes_the_source_in_and_the_old_snapshot_is_gone(vault, home)
     assert (old[:7], new[:7]) == ("000001-", "000002-")
     assert near(vault, 5000)
     assert near(Vault.open(home / "vault"), 5000)
+
+
+def test_a_snapshot_that_is_journalled_survives_a_power_cut(vault, home, monkeypatch):
+    pq.write_table(people(shift=1), home / "people.parquet")
+    journalled = []
+
+    def watched(ledger, snapshot, live):
+        journalled.extend(map(disk.keeps, snapshot_folder(vault.path, snapshot).iterdir()))
+        return note_refresh(ledger, snapshot, live)
+
+    note_refresh = Ledger.note_refresh
+    monkeypatch.setattr(Ledger, "note_refresh", watched)
+    with power_may_go(vault.path) as disk:
+        vault.refresh()
+    assert journalled
+    assert all(journalled)
 
 
 def test_an_open_vault_follows_a_refresh_of_another_process(vault, home):
@@ -373,6 +394,37 @@ def test_a_number_salts_the_digest(home, tmp_path):
     assert {path.name for path in (tmp_path / SNAPSHOTS).iterdir()} == {
         f"00000{id.number}-{id.digest[:16]}" for id in (first, second)
     }
+
+
+class InMemory:
+    """A table that is read where it is: in this process."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def digest(self, names, key):
+        rows = repr(self.table.select(list(names)).to_pylist()).encode()
+        return hashlib.blake2b(rows, key=key).hexdigest()
+
+    def parts(self, count, names, key, digest):
+        assert self.digest(names, key) == digest
+        return (count(batch) for batch in self.table.to_batches())
+
+
+def test_a_live_table_is_known_by_what_it_holds_and_is_not_copied(tmp_path):
+    domain, table = parse_domain(DOMAIN), people(200)
+    live = InMemory(table)
+    source = replace(open_source(table), live=live)
+    id = Taking(domain, None, None, KEY, tmp_path).take(source, 4, live=True)
+    assert list(tmp_path.iterdir()) == []
+    assert id.number == 4
+    asked = [Count(domain.everything, ("sex",)), Count(domain.slab("age", 0, 9))]
+    read = LiveTable(id, domain, source, live, KEY)
+    read.require(asked)
+    assert [answer.tolist() for answer in read.evaluate(asked)] == [[100, 100], 20]
+    live.table = people(200, shift=1)
+    with pytest.raises(TableError, match="has changed since the vault was made"):
+        read.require(asked)
 
 
 def test_asking_imports_no_reader_of_sources(vault, home):

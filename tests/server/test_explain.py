@@ -1,5 +1,6 @@
 """Explaining, by whoever may look, over HTTP, MySQL and pages: it spends nothing, and is logged as asking is."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -15,10 +16,11 @@ HERE = {"origin": "http://testserver"}
 
 
 def exhaust(vault):
-    """Nothing is left at the ages 40 to 60, and what is public there can be patched at 30 to 39."""
+    """Nothing is left at the ages 40 to 60, and what is public there can be patched at 30 to 39, by the policy too."""
     vault.measure(vault.sum("income", age=(40, 60)), 2 * 100_000 * vault.ledger.budget.factor / Fraction(10))
     vault.measure(vault.count(age=(40, 60)), 2 * vault.ledger.budget.factor / Fraction(10))
     assert vault.ledger.left(vault.count(age=(40, 60)).where) == 0
+    vault.policy = replace(vault.policy, patches=True)
     return vault.ledger.head
 
 
@@ -62,6 +64,8 @@ def test_an_auditor_explains_over_mysql_and_it_is_logged(folder):
 
 def test_what_an_analyst_may_ask_would_have_bought_patches(people):
     before = exhaust(people)
+    without = replace(people, policy=replace(people.policy, patches=False))
+    assert without.ask(SQL, within=20_000).cost == 0
     answer = people.ask(SQL, within=20_000)
     assert answer.kind == "relaxed"
     assert people.ledger.head.seq > before.seq

@@ -66,10 +66,10 @@ def test_a_quota_is_refused_in_words_only_where_nothing_was_released(people, use
     assert people.ledger.charges == 0
 
 
-@pytest.mark.parametrize("quota", ["0", "-1", "x", "nan", "1e999"])
-def test_a_quota_that_is_no_amount_is_refused(tmp_path, quota):
+@pytest.mark.parametrize("quota", ["0", "-1", "x", "nan", "1e999", "0%", "x%", "%"])
+def test_a_quota_that_is_no_amount_is_refused(people, quota):
     with pytest.raises(InvalidBudget):
-        add_user(tmp_path, "ana", "analyst", quota=quota)
+        add_user(people.path, "ana", "analyst", quota=quota)
 
 
 @pytest.mark.parametrize("role", ["custodian", "auditor"])

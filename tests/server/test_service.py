@@ -187,6 +187,9 @@ def test_who_i_am_and_what_i_have_spent(users):
 
 def test_a_fact_is_added_by_a_custodian_and_listed_for_all(users):
     boss = users("boss", "custodian")
+    would = boss.post("facts", json={"cuboid": ["sex"], "values": [200, 200, 200], "dry_run": True})
+    assert (would.status_code, would.json()["stops"]) == (200, False)
+    assert not boss.get("facts").json()["facts"]
     added = boss.post("facts", json={"cuboid": ["sex"], "values": [200, 200, 200]})
     assert added.status_code == 201
     [fact] = users("ana").get("facts").json()["facts"]

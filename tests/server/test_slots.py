@@ -221,7 +221,7 @@ def test_what_is_free_or_refused_waits_for_nothing(apps, client, time, vault):
     assert ask(ana, FREE).json()["cost"] == "0"
     assert ask(ana, FREE).json()["cost"] == "0"
     assert ask(ana, {"sql": "nonsense"}).status_code == 400
-    assert ask(ana, {**FREE, "scale": "1/100"}).json()["kind"] == "relaxed"
+    assert ask(ana, {**FREE, "scale": "1/100"}).json()["kind"] == "derived"
     assert ask(client(apps[0], "aud")).status_code == 403
     assert (time.sleeping, vault.ledger.charges) == (0, 1)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from unittest.mock import ANY
 
 import pandas as pd
@@ -17,6 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from discreet.ledger.spend import UNITS
 from discreet.server.auth import add_user, allow_mysql, revoke_user
 from discreet.server.log import last_asked
 from discreet.server.wire import tls_context
@@ -60,12 +62,21 @@ def test_columns_come_in_the_order_they_were_asked_for_with_numbers_where_labels
 
 def test_intervals_and_accuracy_are_asked_for_by_variables_of_the_session(server, ada):
     rows(ada, "SET discreet_intervals = 1, SESSION discreet_within = 30, @@session.discreet_confidence = 0.9")
-    [(n, low, high, *more)], names = rows(ada, "SELECT COUNT(*) n FROM people")
+    [(n, low, high, shrunken, may_be_zero, kind, about)], names = rows(ada, "SELECT COUNT(*) n FROM people")
     assert names[:5] == ["n", "n_low", "n_high", "n_shrunken", "n_may_be_zero"]
-    assert more[:2] == [None, 0]
+    assert names[5:] == ["discreet_kind", "discreet_answered_for"]
+    assert (shrunken, may_be_zero, kind, about) == (None, 0, "measured", "")
     answer = server.vault.ask("SELECT COUNT(*) n FROM people", within=30, confidence="0.9")
     assert (n, low, high) == (answer.value, *answer.interval())
     assert high - low <= 60
+    young = server.vault.count(age=(0, 5))
+    server.vault.measure(young, scale=Fraction(UNITS, server.vault.ledger.left(young.where)))
+    rows(ada, "SET discreet_relax = on")
+    [(*_, kind, about)], _ = rows(ada, "SELECT COUNT(*) n FROM people WHERE age < 3")
+    assert (kind, bool(about)) == ("relaxed", True)
+    rows(ada, "SET discreet_relax = 0")
+    with pytest.raises(pymysql.err.MySQLError, match="BudgetExceeded"):
+        rows(ada, "SELECT COUNT(*) n FROM people WHERE age < 3")
     rows(ada, "SET discreet_intervals = DEFAULT, discreet_within = DEFAULT")
     assert rows(ada, "SELECT @@discreet_intervals, @@discreet_within")[0] == [(0, None)]
 

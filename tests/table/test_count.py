@@ -241,6 +241,20 @@ def test_large_sums_of_either_sign_that_cancel_are_exact(rows):
     assert count([Sum("x", WIDE.everything)], wide_rows(values))[0] == 7 - rows
 
 
+def test_what_several_cores_counted_is_added_up(monkeypatch):
+    values = np.full(1000, 2**52 - 1)
+    values[::3] = -(2**40)
+    queries = [Sum("x", WIDE.everything, ("g",)), Sum("x", WIDE.everything), Count(EVEN, ("g",)), Count(EVEN)]
+    monkeypatch.setattr(count_module, "BLOCK_ROWS", 64)
+    monkeypatch.setattr(count_module, "on_all_cores", lambda work, steps, _: [work(at, at + 1) for at in range(steps)])
+    sums, total, counts, number = count(queries, wide_rows(values))
+    groups = np.arange(1000) % 100
+    assert sums.tolist() == [int(values[groups == group].sum()) for group in range(100)]
+    assert total == sum(values.tolist())
+    assert counts.tolist() == [10, 0] * 50
+    assert number == 500
+
+
 def test_low_halves_that_are_all_ones_do_not_lose_a_carry():
     values = np.full(2**21 + 3, 2**32 - 1)
     [total] = count([Sum("x", WIDE.everything)], wide_rows(values))

@@ -22,7 +22,7 @@ from discreet.table.layout import PEOPLE, PERSON, PLACE
 from discreet.table.open import open_source
 from discreet.table.roster import key_of, read_roster
 from discreet.table.take import take_snapshot
-from discreet.table.unit import Unit, kept_rows, unit_of
+from discreet.table.unit import Unit, _mixed, kept_rows, unit_of
 from tests.populations import KEY, bag, points, population, snapshot_in
 
 DOMAIN = parse_domain("""
@@ -174,6 +174,13 @@ def test_the_rows_kept_are_those_whose_lot_is_smallest():
 def test_another_key_keeps_other_rows():
     table = visits(dict.fromkeys(range(5), 100))
     assert kept(table) != kept(table, key=bytes(32))
+
+
+def test_lots_are_mixed_by_splitmix64():
+    # The first two numbers of the generator with seed 1234567, whose state grows by the same step each time.
+    state = np.array([1234567, 1234567 + 0x9E3779B97F4A7C15], np.uint64)
+    assert _mixed(state).tolist() == [6457827717110365317, 3203168211198807973]
+    assert _mixed(np.zeros(1, np.uint64)).tolist() == [0xE220A8397B1DCDAF]
 
 
 def test_negative_amounts_are_content_too():

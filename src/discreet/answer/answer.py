@@ -12,9 +12,7 @@ from itertools import combinations
 
 from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
-from discreet.answer.draws import Laws
 from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing, released, worst
-from discreet.answer.index import Answers
 from discreet.answer.known import Known
 from discreet.answer.others import Others
 from discreet.answer.past import PastAnswer, groups_of
@@ -406,18 +404,18 @@ def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk
         terms = [answer for one in relaxed for answer in (*one.compound.plus, *one.compound.minus)]
         derived = derive(region, past, known=terms if len(relaxed) == 1 else ())
         if derived is not None:
-            return in_grains(released(derived.terms, "derived", region, past, desk.known.noise), desk.grain(query))
-    estimate = combined([(1, _compound_estimate(one, past, desk.known.noise)) for one in relaxed])
-    return in_grains(estimate, desk.grain(query))
+            estimate = released(derived.terms, "derived", region, past, desk.known.noise)
+            return in_grains(estimate, desk.grain(query))
+    return combined([(1, _compound_estimate(query, one, desk)) for one in relaxed])
 
 
-def _compound_estimate(relaxed: Relaxed, past: Answers, laws: Laws) -> Estimate:
-    compound = relaxed.compound
+def _compound_estimate(query: Count | Sum, relaxed: Relaxed, desk: Desk) -> Estimate:
+    past, compound = desk.known.of(query), relaxed.compound
     answered = Region((compound.difference,))
     # The compound is one unbiased combination; the best one has no more variance, and often much less.
     best = derive(answered, past, known=[*compound.plus, *compound.minus])
-    estimate = released(compound.terms if best is None else best.terms, "relaxed", answered, past, laws)
-    return replace(estimate, relaxation_error=relaxed.error, compound=compound)
+    estimate = released(compound.terms if best is None else best.terms, "relaxed", answered, past, desk.known.noise)
+    return in_grains(replace(estimate, relaxation_error=relaxed.error, compound=compound), desk.grain(query))
 
 
 def _bounding_box(region: Region) -> Box:

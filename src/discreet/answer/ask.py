@@ -88,6 +88,7 @@ def _answer(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> A
         rows=tuple(_with_offers(rows, question, wish, desk)),
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
+        budget=budget,
         # Where earlier answers are in it, it is as private as everything that was released so far.
         guarantee=desk.ledger.promise(peak if settled.is_fresh else desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
@@ -180,7 +181,7 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
         text=question.text,
         forecasts=tuple(_forecast(column, decision, wish, desk) for column in question.aggregates),
         confidence=wish.confidence,
-        symbol=budget.symbol,
+        budget=budget,
         cost=cost,
         is_exact=is_exact,
         left=left,

@@ -15,10 +15,10 @@ from discreet.release.purchase import NO_LIMITS, Limits
 
 DEFAULT_SHARE = 100
 """Where nothing is said, a question spends one in so many parts of the budget in its region."""
-SOLVING_STEPS = 12
-"""A sum's scale is solved for to one part in 2 to this power."""
 SWITCHES = ("relax", "patches")
 """Settings of the policy that are true or false."""
+SOLVING_STEPS = 12
+"""A sum's scale is solved for to one part in 2 to this power."""
 FINEST_STEP = 1 << 20
 """Solved scales are multiples of 1 over this: fine enough, and exact."""
 

@@ -59,6 +59,7 @@ def refine(question: Question, wish: Wish, desk: Desk, facts: Sequence[Fact]) ->
         rows=tuple(rows),
         confidence=wish.confidence,
         cost=desk.ledger.budget.amount_of(0),
+        budget=desk.ledger.budget,
         guarantee=desk.ledger.promise(desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,

@@ -14,10 +14,12 @@ from discreet.answer.estimate import Estimate, Kind, Ratio
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery, VaultError
-from discreet.exact import equals_text, number_text
+from discreet.exact import number_text
+from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
 from discreet.sql.word import where_text
 
+ANSWERED_FOR = "answered for"
 NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
 OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
 ROUNDING = 1e-9
@@ -82,6 +84,8 @@ class Answer:
     confidence: Fraction
     cost: Fraction
     """What the answer spent where it spent most, as ε or ρ; 0 for an answer made of what was public."""
+    budget: Budget
+    """What that is of."""
     guarantee: Guarantee
     notes: tuple[str, ...]
     domain: Domain
@@ -146,6 +150,7 @@ class Answer:
             "relaxation_error": self.relaxation_error,
             "compound": _compound_json(self.compound, self.domain) if single else None,
             "cost": number_text(self.cost),
+            "share": float(self.cost / self.budget.total),
             "guarantee": self.guarantee.to_json(),
             "notes": list(self.notes),
             "rows": [self._row_json(row) for row in self.rows],
@@ -191,7 +196,7 @@ class Answer:
         for row in self.rows:
             lines.setdefault(row.labels, []).append(row)
         near, offered = any(row.is_near for row in self.rows), any(row.affordable for row in self.rows)
-        headers += ["answered for"] * near + ["could be had"] * offered
+        headers += [ANSWERED_FOR] * near + ["could be had"] * offered
         return headers, [
             [
                 *_line(labels, rows, bounded, also),
@@ -245,7 +250,7 @@ class Answer:
 
     def footnotes(self) -> list[str]:
         """What a reader must know beside the numbers."""
-        spent = f"spent {self.guarantee.symbol} {equals_text(self.cost)}" if self.cost else "spent nothing"
+        spent = f"spent {self.budget.in_words(self.cost)}" if self.cost else "spent nothing"
         notes = [NEAR] if any(row.is_near for row in self.rows) else []
         if any(row.affordable for row in self.rows):
             notes.append(OFFER)
@@ -276,8 +281,8 @@ class Explanation:
     text: str
     forecasts: tuple[Forecast, ...]
     confidence: Fraction
-    symbol: str
-    """Of the currency in which cost and left are said: ε or ρ."""
+    budget: Budget
+    """What cost and left are of."""
     cost: Fraction
     is_exact: bool
     """Whether the answer spends just that; else, where a later step depends on a noisy one, at most that."""
@@ -291,6 +296,7 @@ class Explanation:
             "sql": self.text,
             "cost": number_text(self.cost),
             "cost_is": "exact" if self.is_exact else "at most",
+            "share": float(self.cost / self.budget.total),
             "left": number_text(self.left),
             "more": self.more,
             "confidence": float(self.confidence),

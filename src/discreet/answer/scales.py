@@ -207,7 +207,8 @@ def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: 
         draws = [Draws(times * float(grain), noise.times(largest / grain)) for times, grain in grains]
         return _rounded_up(halfwidth(draws, wish.confidence))
     grain = desk.grain(measure)
-    return _rounded_up(float(grain * noise.times(largest_value(measure, desk) / grain).halfwidth(wish.confidence)))
+    steps = noise.times(largest_value(measure, desk) / grain).halfwidth(wish.confidence)
+    return _rounded_up(float(grain * max(steps, 1)))
 
 
 def _rounded_up(value: float) -> float:

@@ -72,7 +72,7 @@ def _verdict(audit: "VaultAudit") -> str:
 
 def _facts(audit: "VaultAudit") -> str:
     share = float(audit.spent / audit.total) if audit.total else 0.0
-    spent = f"{audit.symbol} {equals_text(audit.spent)}, {share:.1%} of the budget, at the point where most is spent"
+    spent = f"{audit.spent_in_words}; {share:.1%} of the budget"
     life = f"{_clock(audit.first_at)} to {_clock(audit.last_at)}" if audit.first_at else "–"
     keep = "<br><span class=dim>keep it elsewhere, and give it to the next audit (<code>--receipt</code>)</span>"
     rows = [

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from math import floor, prod
 from typing import Any
@@ -21,6 +22,7 @@ Corner = tuple[int, ...]
 Piece = tuple[Corner, Corner, int]
 """Lowest codes, highest codes, units."""
 KINDS = ("count", "counts", "residual", "residuals", "sum", "quantile", "subset_count")
+ONE = Fraction(1)
 LAWS = ("laplace", "gaussian", "exponential", "binomial")
 
 
@@ -91,10 +93,15 @@ def _line(line: Mapping[str, Any], domain: Domain) -> Line:
         raise Unreadable("its plan is about an attribute that the domain does not have")
     if kind == "subset_count" and not isinstance(fields["subsets"], list):
         raise Unreadable("its plan counts over no subsets")
-    exact = parse_exact(parameter)
+    exact = _exact(parameter)
     if exact <= 0:
         raise Unreadable("its plan has noise of no size")
     return Line(kind, fields, tuple(read_box(box, domain) for box in fields["where"]), law, exact, groups)
+
+
+@lru_cache(maxsize=4096)
+def _exact(parameter: str) -> Fraction:
+    return parse_exact(parameter)
 
 
 def read_box(box: Sequence[Sequence[int]], domain: Domain) -> tuple[Corner, Corner]:
@@ -150,13 +157,13 @@ def mispriced(plan: Sequence[Line], cost: Cost, domain: Domain, terms: Terms) ->
 def _prices(line: Line, domain: Domain, terms: Terms) -> Counter[int]:
     """The units that each measurement of a line costs where it counts, and how many cost so much."""
     if line.kind not in ("residual", "residuals"):
-        return Counter({terms.units(line.law, line.parameter, Fraction(1), one_signed=True): line.times})
+        return Counter({terms.units(line.law, line.parameter, ONE, one_signed=True): line.times})
     if line.law != "gaussian":
         raise Unreadable(f"its plan has a residual with {line.law} noise")
     prices = Counter[int]()
     for sizes, times in Counter(tuple(sorted(domain[name].size for name in group)) for group in line.groups).items():
         alike = line.parameter / _squared_move(sizes, terms.neighbours)
-        prices[terms.units(line.law, alike, Fraction(1), one_signed=True)] += times
+        prices[terms.units(line.law, alike, ONE, one_signed=True)] += times
     return prices
 
 

@@ -18,15 +18,24 @@ from discreet.exact import equals_text, parse_exact
 
 def bound_of(read: Replay, spending: Spending) -> Fraction:
     """ε, ρ or the number of queries that bounds everything ever released. Requires that the header was understood."""
+    return _with_lost(read, spending, spending.most)
+
+
+def _certain(read: Replay, spending: Spending) -> Fraction:
+    """The same as far as it is certain: no bound below it holds."""
+    return _with_lost(read, spending, spending.least)
+
+
+def _with_lost(read: Replay, spending: Spending, spent: int) -> Fraction:
     assert read.own_terms is not None, "the header was read"
     terms, own = spending.terms, read.own_terms
-    here = terms.amount(spending.spent) if spending.overdrawn else terms.total
+    here = terms.amount(spent) if spent > terms.limit else terms.total
     return here + len(read.lost) * (own.total / own.factor) * terms.factor
 
 
 def understated(stated: Mapping[str, Any], read: Replay, spending: Spending) -> Iterator[str]:
     """Why a vault states less than what holds: nothing where it does not. `stated` is its guarantee, as JSON."""
-    terms, bound = spending.terms, bound_of(read, spending)
+    terms, bound = spending.terms, _certain(read, spending)
     branches = 1 + len(read.lost)
     of_lost = f", with {branches - 1} accepted rollback{'s' * (branches > 2)}" if read.lost else ""
     holds = f"and {terms.symbol} {equals_text(bound)} is what its journal can keep{of_lost}"

@@ -8,15 +8,15 @@ what they add up to is found by `spending.py`. It reads no rows, and changes not
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from discreet.audit.bodies import Bodies
-from discreet.audit.depth import Boxes, deepest
+from discreet.audit.depth import NOTHING, Depth, Load, deepest, load_of
 from discreet.audit.finding import Check, Findings, counted
-from discreet.audit.price import Cost, expected_answers, mispriced, read_cost, read_plan
+from discreet.audit.price import expected_answers, mispriced, read_cost, read_plan
 from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
@@ -24,18 +24,25 @@ from discreet.errors import DiscreetError, JournalError
 from discreet.ledger.journal import Entry, Journal
 
 RESTORE = "restore the journal from a backup that is not older than the last receipt, and find out who wrote to it"
+spelt = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+"""JSON as Discreet writes it."""
 NOTES = ("cube", "statistics", "rollback-accepted")
 
 
 @dataclass(frozen=True)
 class Charged:
-    """A charge: when, for whom, what it cost, and the most of that at any one point."""
+    """A charge: when, for whom, and what it cost: everywhere, and by region."""
 
     seq: int
     at: str
     by: str | None
-    cost: Cost
-    peak: int
+    everywhere: int
+    load: Load
+
+    @property
+    def peak(self) -> int:
+        """The most of it at any one point."""
+        return self.everywhere + self.load.peak
 
 
 @dataclass(frozen=True)
@@ -120,24 +127,27 @@ class Replay:
         """The receipt of the last entry."""
         return f"{self.last}:{self.hashes[self.last].hex()}" if self.hashes else ""
 
-    def spent_by(self) -> dict[str, int]:
-        """The most units that each user's charges spent at any point, or more where that cannot be told. With another
-        table everybody may be at another point: what was spent on each is added up."""
-        spent: Counter[str] = Counter()
-        charged: dict[str, list[Cost]] = {}
+    def spent_by(self, claimed: Mapping[str, int]) -> dict[str, Depth]:
+        """The most units that each user's charges spent at any point. With another table everybody may be at another
+        point: what was spent on each is added up. `claimed` is what the vault says of each."""
+        spent: dict[str, Depth] = {}
+        charged: dict[str, list[Charged]] = {}
         for event in (*self.events, Refreshed(0, "")):
             if isinstance(event, Charged) and event.by is not None:
-                charged.setdefault(event.by, []).append(event.cost)
+                charged.setdefault(event.by, []).append(event)
             elif isinstance(event, Refreshed):
-                for name, costs in charged.items():
-                    spent[name] += self._most(costs)
+                for name, charges in charged.items():
+                    before = spent.get(name, NOTHING)
+                    spent[name] = self._most(charges, before, claimed.get(name, 0), len(charged))
                 charged = {}
         return dict(sorted(spent.items()))
 
-    def _most(self, costs: list[Cost]) -> int:
+    def _most(self, charges: list[Charged], before: Depth, claimed: int, users: int) -> Depth:
         shape = () if self.domain is None else self.domain.shape
-        boxes = Boxes.of([piece for cost in costs for piece in cost.pieces], len(shape))
-        return sum(cost.everywhere for cost in costs) + deepest(boxes, shape)[0]
+        everywhere = sum(charge.everywhere for charge in charges)
+        least, most = before.least + everywhere, before.most + everywhere
+        found = deepest([charge.load for charge in charges], shape, max(claimed - most, 0), users)
+        return Depth(least + found.least, most + found.most)
 
     def take(self, entry: Entry) -> None:
         """Look at the next entry."""
@@ -179,7 +189,7 @@ class Replay:
         except (ValueError, TypeError, LookupError):
             self._chain.failed(f"entry {entry.seq} cannot be read", RESTORE, entry.seq)
             return None
-        if json.dumps(body, sort_keys=True, separators=(",", ":")) != entry.body:
+        if spelt(body) != entry.body:
             self._chain.failed(f"entry {entry.seq} is not spelt as Discreet writes", RESTORE, entry.seq)
         return dict(body)
 
@@ -225,8 +235,8 @@ class Replay:
         except Unreadable as unreadable:
             self._costs.failed(f"charge {entry.seq}: {unreadable}", RESTORE, entry.seq)
             return
-        peak, _ = deepest(Boxes.of(cost.pieces, len(domain.shape)), domain.shape)
-        self.events.append(Charged(entry.seq, str(body["at"]), body.get("by"), cost, cost.everywhere + peak))
+        load = load_of(cost.pieces, domain.shape)
+        self.events.append(Charged(entry.seq, str(body["at"]), body.get("by"), cost.everywhere, load))
         try:
             plan = read_plan(body["content"], domain)
             self.waiting[entry.seq] = list(expected_answers(plan, domain, self._people))

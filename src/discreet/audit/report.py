@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from typing import Any
 
 from discreet.audit.bodies import Bodies
 from discreet.audit.compared import check_facts, check_guarantees, check_map, ledger_of
+from discreet.audit.depth import Depth
 from discreet.audit.exposure import check_files, check_pending, check_promise, check_receipts, check_users
 from discreet.audit.finding import Check, Finding
 from discreet.audit.promised import bound_of
@@ -20,8 +21,10 @@ from discreet.audit.published import check_published
 from discreet.audit.replay import Replay, replay
 from discreet.audit.spending import Moment, Spending, spend_again
 from discreet.errors import VaultError
+from discreet.exact import equals_text
 from discreet.home import RELEASES, journal_of, read_settings, require_whole
 from discreet.ledger.journal import Journal
+from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import journal_at
 from discreet.ledger.receipt import Receipt
 from discreet.private import private_file
@@ -36,6 +39,10 @@ CANNOT_SEE = (
     "a journal that was rewritten, plans and costs and answers and all, where no receipt was kept elsewhere",
 )
 """What no audit of a journal can tell."""
+
+
+MOST_CODES = 1000
+"""What was spent is shown by attribute where it has so many codes at most."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,11 @@ class VaultAudit:
     bound: Fraction
     """What bounds everything that was ever released, by the audit's own arithmetic."""
     spent: Fraction
+    """What nobody's row has more than, by the audit's own arithmetic."""
+    spent_at_least: Fraction
+    """What somebody's row may have: some point of the domain has it. The same as `spent` where that was found."""
+    vault_spent: Fraction | None
+    """What `budget` says: exact where the vault's own map is, else a bound that the vault keeps to."""
     first_at: str
     last_at: str
     entries: int
@@ -80,6 +92,16 @@ class VaultAudit:
     @property
     def holds(self) -> bool:
         return all(check.outcome != "failed" for check in self.checks)
+
+    @property
+    def spent_in_words(self) -> str:
+        """The most spent point by the audit; and by the vault, where that says another number, as a bound may."""
+        least, most = self.spent_at_least, self.spent
+        amount = equals_text(most) if least == most else f"between {float(least):.4g} and {float(most):.4g}"
+        words = f"{self.symbol} {amount} where most is spent"
+        if self.vault_spent is None or self.vault_spent == most == least:
+            return words
+        return f"{words}; budget says {equals_text(self.vault_spent)}, a bound that the vault keeps to"
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -158,25 +180,25 @@ def _audited(
     read = replay(journal.entries(), Bodies(archive.folder), lambda seq: progress("reading the journal", seq / total))
     read.look_up(journal)
     checks = list(read.checks())
-    spending, promise = None, ""
+    spending, account, by_user = None, None, dict[str, Depth]()
     if read.domain is not None and read.terms is not None:
-        spending = spend_again(read, progress)
-        progress("comparing", 0.0)
         account = ledger_of(journal, read)
-        promise = "" if account is None else str(account.guarantee)
+        spending = spend_again(read, progress, None if account is None else account.spent_max)
+        by_user = read.spent_by({} if account is None else account.spent_by())
+        progress("comparing", 0.0)
         checks += [
             spending.check(),
-            check_map(account, spending, read),
+            check_map(account, spending, read, by_user),
             read.bodies.check(sorted(read.waiting)),
             check_guarantees(account, spending, read),
             check_facts(account, read, archive),
             check_pending(read),
             check_published(home, published, read, journal, account, archive),
             check_promise(read, spending),
-            check_users(home, _by_user(read, spending), spending.terms.symbol),
+            check_users(home, _amounts(spending, by_user, least=True), spending.terms.symbol),
         ]
     checks += [check_receipts(read, str(read.header.get("vault_id", "")), receipts), check_files(home)]
-    return _report(home, read, spending, promise, checks)
+    return _report(home, read, spending, account, by_user, checks)
 
 
 def _length(journal: Journal) -> int:
@@ -191,11 +213,19 @@ def _length(journal: Journal) -> int:
     return max(length, 1)
 
 
-def _by_user(read: Replay, spending: Spending) -> dict[str, Fraction]:
-    return {name: spending.terms.amount(units) for name, units in read.spent_by().items()}
+def _amounts(spending: Spending, by_user: Mapping[str, Depth], *, least: bool) -> dict[str, Fraction]:
+    """What each user spent, at least or at most, as one person's amount."""
+    return {name: spending.terms.amount(spent.least if least else spent.most) for name, spent in by_user.items()}
 
 
-def _report(home: Path, read: Replay, spending: Spending | None, promise: str, checks: Sequence[Check]) -> VaultAudit:
+def _report(
+    home: Path,
+    read: Replay,
+    spending: Spending | None,
+    account: Ledger | None,
+    by_user: Mapping[str, Depth],
+    checks: Sequence[Check],
+) -> VaultAudit:
     terms = spending.terms if spending else None
     return VaultAudit(
         vault=str(home),
@@ -203,16 +233,18 @@ def _report(home: Path, read: Replay, spending: Spending | None, promise: str, c
         vault_id=str(read.header.get("vault_id", "")),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         receipt=read.head,
-        promise=promise,
+        promise="" if account is None else str(account.guarantee),
         symbol=terms.symbol if terms else "ε",
         total=terms.total if terms else Fraction(),
         bound=bound_of(read, spending) if spending else Fraction(),
-        spent=terms.amount(spending.spent) if terms and spending else Fraction(),
+        spent=terms.amount(spending.most) if terms and spending else Fraction(),
+        spent_at_least=terms.amount(spending.least) if terms and spending else Fraction(),
+        vault_spent=terms.amount(account.spent_max) if terms and account else None,
         first_at=read.first_at,
         last_at=read.last_at,
         entries=len(read.hashes),
         charges=len(read.charges),
-        by_user=_by_user(read, spending) if spending else {},
+        by_user=_amounts(spending, by_user, least=False) if spending else {},
         checks=tuple(checks),
         moments=tuple(spending.moments) if spending else (),
         by_attribute=tuple(_by_attribute(spending)) if spending else (),
@@ -222,8 +254,8 @@ def _report(home: Path, read: Replay, spending: Spending | None, promise: str, c
 def _by_attribute(spending: Spending) -> Sequence[AttributeSpend]:
     found = []
     for axis, attribute in enumerate(spending.domain.attributes):
-        units = spending.by_code(axis)
-        if units is not None and attribute.size <= 1000:
+        units = spending.by_code(axis) if attribute.size <= MOST_CODES else None
+        if units is not None:
             amounts = {value: spending.terms.amount(value) for value in set(units.tolist())}
             found.append(AttributeSpend(attribute.name, attribute.labels, tuple(amounts[u] for u in units.tolist())))
     return found

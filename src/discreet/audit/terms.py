@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 from discreet.exact import parse_exact
@@ -72,13 +73,18 @@ class Terms:
         """
         if self.currency == "queries" or law == "binomial":
             raise Unreadable(f"noise of kind {law} has no price in {self.symbol}")
-        if self.currency == "epsilon":
-            if law == "gaussian":
-                raise Unreadable("Gaussian noise, which a budget of ε cannot pay for")
-            return math.ceil(UNITS * move / parameter)
-        rho = move**2 / (2 * parameter) if law == "gaussian" else (move / parameter) ** 2 / 2
+        if self.currency == "epsilon" and law == "gaussian":
+            raise Unreadable("Gaussian noise, which a budget of ε cannot pay for")
         apart = self.neighbours == "replace" and not (law == "gaussian" and one_signed)
-        return math.ceil(UNITS * (2 * rho if apart else rho))
+        return _units(self.currency, law, parameter, move, apart)
+
+
+@lru_cache(maxsize=4096)
+def _units(currency: str, law: str, parameter: Fraction, move: Fraction, apart: bool) -> int:
+    if currency == "epsilon":
+        return math.ceil(UNITS * move / parameter)
+    rho = move**2 / (2 * parameter) if law == "gaussian" else (move / parameter) ** 2 / 2
+    return math.ceil(UNITS * (2 * rho if apart else rho))
 
 
 def read_terms(budget: Mapping[str, Any]) -> Terms:

@@ -10,7 +10,15 @@ import typer
 
 from discreet import native
 
-VERBS = {"init": "vault", "describe": "vault", "ask": "ask", "budget": "vault", "refresh": "vault", "serve": "serve"}
+VERBS = {
+    "init": "vault",
+    "describe": "vault",
+    "ask": "ask",
+    "budget": "vault",
+    "refresh": "vault",
+    "serve": "serve",
+    "demo": "demo",
+}
 """Commands that are one word, each with the module that it is in."""
 NOUNS = ("audit", "buckets", "cube", "domain", "fact", "ledger", "mine", "release", "sulq", "user")
 """Commands that take another word; each is a module."""

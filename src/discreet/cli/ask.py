@@ -8,7 +8,6 @@ import typer
 
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table, waiting
 from discreet.errors import InvalidNoise
-from discreet.exact import equals_text
 
 if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation
@@ -79,8 +78,10 @@ def ask(
 
 def show_answer(answer: "Answer", shrunken: bool = False) -> None:
     """Print an answer as a table, with what a reader must know under it."""
+    from discreet.answer.reply import ANSWERED_FOR
+
     headers, lines = answer.table(shrunken)
-    table("", headers, lines, right=answer.columns, tight=headers)
+    table("", headers, lines, right=answer.columns, tight=[header for header in headers if header != ANSWERED_FOR])
     for note in answer.footnotes():
         out.print(note, style="dim", markup=False, soft_wrap=True)
 
@@ -103,9 +104,9 @@ def _show_explanation(explanation: "Explanation") -> None:
         [
             (
                 "cost",
-                f"{'' if explanation.is_exact else 'at most '}{explanation.symbol} {equals_text(explanation.cost)}",
+                f"{'' if explanation.is_exact else 'at most '}{explanation.budget.in_words(explanation.cost)}",
             ),
-            ("left", f"{explanation.symbol} {equals_text(explanation.left)} in its region"),
+            ("left", f"{explanation.budget.in_words(explanation.left)}, in its region"),
             ("such questions", more),
             *(("note", note) for note in explanation.notes),
         ],

@@ -60,7 +60,7 @@ def _show(audit: "VaultAudit", html: Path | None) -> None:
         f"audit of {audit.vault}",
         [
             ("promise", audit.promise or "not known"),
-            ("spent", f"{bar(float(share))} {audit.symbol} {equals_text(audit.spent)} where most is spent"),
+            ("spent", f"{bar(float(share))} {audit.spent_in_words}"),
             *((f"by {name}", f"{audit.symbol} {equals_text(spent)}") for name, spent in audit.by_user.items()),
         ],
     )

@@ -115,6 +115,9 @@ def publish(
     consistent: Annotated[bool, typer.Option(help="make every roll-up fit, which also lowers the noise")] = True,
     norm: Annotated[str, typer.Option(help="l2, least squares; or by a linear program, where small: l1, linf")] = "l2",
     counts: Annotated[str, typer.Option(help="real, nonnegative or whole: what cells may be")] = "real",
+    again: Annotated[
+        bool, typer.Option("--again", help="measure anew what was published before, and pay again")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Publish a cube: measured in one release, charged once, written to a folder that needs no vault."""
@@ -141,14 +144,19 @@ def publish(
             if charge is None
             else charge
         )
+        before = opened.ledger.head.seq
         with _resumable(opened, folder):
             shape: dict[str, Any] = {"norm": norm, "counts": counts}
-            cube = opened.publish_cube(what, consistent=consistent, progress=told, **shape)
+            cube = opened.publish_cube(what, consistent=consistent, again=again, progress=told, **shape)
             cube.save(folder, told)
+    repeated = cube.origin.charge <= before
     if as_json:
-        print_json({**cube.describe(), "folder": str(folder)})
+        print_json({**cube.describe(), "folder": str(folder), "repeated": repeated})
         return
     show_cube(cube)
+    if repeated:
+        words = f"It is what charge {cube.origin.charge} measured; nothing more was spent"
+        out.print(f"[dim]{words}[/]" if charge else f"[dim]{words}: --again measures anew[/]")
     out.print(f"[dim]Next:[/] discreet cube show {escape(f'{folder} {cube.names[0]}')}", soft_wrap=True)
 
 

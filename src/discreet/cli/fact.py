@@ -1,7 +1,7 @@
 """discreet fact add | list"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +10,10 @@ from discreet.errors import InvalidFact
 from discreet.exact import equals_text
 
 if TYPE_CHECKING:
-    from discreet.facts.account import AddedFact, FactLine
+    from collections.abc import Sequence
+
+    from discreet.facts.account import AddedFact, FactLine, FactPreview
+    from discreet.facts.plausible import Doubt
 
 app = typer.Typer(help="Facts: exact statistics that are public anyway, and what they do.", no_args_is_help=True)
 
@@ -25,24 +28,30 @@ def add_fact(
     cuboid: Annotated[
         str | None, typer.Option(help="a whole exact cuboid, as in sex,age; the CSV has these columns and the counts")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="show what it would do; add nothing")] = False,
+    accept: Annotated[bool, typer.Option("--accept", help="add it even if it stops the vault")] = False,
     as_json: Json = False,
 ) -> None:
     """Account for a statistic that is public anyway. It lowers the limit, and cannot be taken back."""
+    from discreet.facts.account import AddedFact
     from discreet.vault import Vault
 
     if (value is None) == (cuboid is None):
         raise InvalidFact("give SQL and the value it has, or --cuboid sex,age and a CSV file")
+    given: dict[str, Any] = {"sql": what, "value": _whole(value)} if cuboid is None else _cuboid(cuboid, what)
     with waiting("working out what it does", as_json):
         opened = Vault.open(vault)
-        added = (
-            opened.add_fact(what, _whole(value))
-            if cuboid is None
-            else opened.add_fact(cuboid=[name.strip() for name in cuboid.split(",") if name.strip()], values=Path(what))
-        )
+        done = opened.preview_fact(**given) if dry_run else opened.add_fact(**given, accept=accept)
     if as_json:
-        print_json(added)
-        return
-    _show_added(added)
+        print_json(done)
+    elif isinstance(done, AddedFact):
+        _show_added(done)
+    else:
+        _show_preview(done)
+
+
+def _cuboid(names: str, file: str) -> dict[str, Any]:
+    return {"cuboid": [name.strip() for name in names.split(",") if name.strip()], "values": Path(file)}
 
 
 def _whole(value: str | None) -> int:
@@ -63,8 +72,7 @@ def _show_added(added: "AddedFact") -> None:
             ("promise", added.guarantee),
         ],
     )
-    for doubt in added.doubts:
-        err.print(f"[bold yellow]warning[/]: {doubt}", soft_wrap=True)
+    _show_doubts(added.doubts)
     if added.exceeded:
         err.print(
             f"[bold yellow]warning[/]: {symbol} {equals_text(added.spent)} holds now for what was released, more than "
@@ -73,10 +81,39 @@ def _show_added(added: "AddedFact") -> None:
         )
 
 
+def _show_preview(would: "FactPreview") -> None:
+    symbol = would.guarantee.symbol
+    wider = "the same" if would.costs == 1 else f"{symbol} {float(would.costs):g} times as much as now"
+    pairs(
+        "what the fact would do; nothing was added",
+        [
+            ("what", would.fact.text),
+            ("about", would.about),
+            ("S_Q", f"{would.sensitivity}, now {would.sensitivity_before}"),
+            ("spent", f"{symbol} {equals_text(would.spent)}, now {equals_text(would.spent_before)}"),
+            ("left", f"{symbol} {equals_text(would.left)} where most is spent, now {equals_text(would.left_before)}"),
+            ("accuracy", f"the same noise would cost {wider}"),
+            ("promise", would.guarantee),
+        ],
+    )
+    _show_doubts(would.doubts)
+    if would.stops:
+        err.print(
+            "[bold yellow]warning[/]: this would stop the vault: nothing more would be measured; it is added with "
+            "--accept only",
+            soft_wrap=True,
+        )
+
+
+def _show_doubts(doubts: "Sequence[Doubt]") -> None:
+    for doubt in doubts:
+        err.print(f"[bold yellow]warning[/]: {doubt}", soft_wrap=True)
+
+
 @app.command("list")
 @command
 def list_facts(vault: VaultPath, as_json: Json = False) -> None:
-    """List the facts: whether each can differ between neighbours, the sensitivity it induces, ρ for the vault's ε."""
+    """List the facts: whether each can differ between neighbours, the sensitivity it induces, what it makes of ε."""
     from discreet.vault import Vault
 
     report = Vault.open(vault).list_facts()
@@ -86,9 +123,9 @@ def list_facts(vault: VaultPath, as_json: Json = False) -> None:
     symbol = report.guarantee.symbol
     rows = [_cells(line) for line in report.facts]
     if rows:
-        columns = ("fact", "what", "value", "can differ", "S_Q", f"ρ for {symbol}" if symbol == "ε" else "ρ")
+        columns = ("fact", "what", "value", "can differ", "S_Q", f"{symbol} if known")
         table("facts", columns, rows, right=("fact", "value", "S_Q", columns[-1]))
-        out.print("[dim]ρ: what noise for the vault's whole budget would promise to whoever knows that fact alone[/]")
+        out.print(f"[dim]{columns[-1]}: what noise for the vault's whole budget promises to whoever knows that fact[/]")
     pairs(
         "together" if rows else "no facts",
         [
@@ -112,5 +149,5 @@ def _cells(line: "FactLine") -> tuple[object, ...]:
         value or "1",
         "yes" if line.differs else "no",
         line.sensitivity,
-        equals_text(line.rho).removeprefix("= "),
+        equals_text(line.if_known).removeprefix("= "),
     )

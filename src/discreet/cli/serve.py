@@ -40,12 +40,14 @@ def serve(
 
     try:
         from discreet.server.auth import allow_mysql, list_users
-        from discreet.server.run import Pace
+        from discreet.server.run import Pace, require_mysql
         from discreet.server.run import serve as run
     except ModuleNotFoundError:
         raise VaultError("serving needs FastAPI and uvicorn: pip install 'discreet[server]'") from None
 
     pace = Pace(rate, slot / 1000)
+    if mysql_port is not None:
+        require_mysql()  # before the vault is made ready, which takes its time
     opened = Vault.open(vault)
     opened.gate.warm()
     if not list_users(vault):

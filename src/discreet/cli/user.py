@@ -6,7 +6,6 @@ import typer
 from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, command, out, print_json, table
-from discreet.exact import equals_text
 
 app = typer.Typer(help="Who may ask over HTTP, and with which token.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="the user's name", show_default=False)]
@@ -19,13 +18,14 @@ def add(
     name: Name,
     role: Annotated[str, typer.Option(help="analyst, custodian, or auditor, who may look but not ask")] = "analyst",
     quota: Annotated[
-        str | None, typer.Option(help="the most of the vault's budget that an analyst's questions may spend: 0.2")
+        str | None,
+        typer.Option(help="the most of the vault's budget that an analyst's questions may spend: 0.2, or 10%"),
     ] = None,
     expires: Annotated[str | None, typer.Option(help="how long the token is good for: 30d, 12h, 45m")] = None,
     as_json: Json = False,
 ) -> None:
     """Add a user, and print their token: once, it is not kept."""
-    from discreet.home import require_whole
+    from discreet.home import declared_budget, require_whole
     from discreet.server.auth import add_user, list_users
 
     require_whole(vault)
@@ -35,7 +35,7 @@ def add(
         print_json({**user.to_json(), "token": token})
         return
     bounds = [
-        *([] if user.quota is None else [f"within {equals_text(user.quota).removeprefix('= ')} of the budget"]),
+        *([] if user.quota is None else [f"within {declared_budget(vault).in_words(user.quota)}"]),
         *([] if user.expires is None else [f"until {_clock(user.expires)} UTC"]),
     ]
     what = "look" if role == "auditor" else "ask"
@@ -48,7 +48,7 @@ def add(
 @command
 def list_all(vault: VaultPath, as_json: Json = False) -> None:
     """List the users of a vault."""
-    from discreet.home import require_whole
+    from discreet.home import declared_budget, require_whole
     from discreet.server.auth import list_users
 
     require_whole(vault)
@@ -56,12 +56,13 @@ def list_all(vault: VaultPath, as_json: Json = False) -> None:
     if as_json:
         print_json({"users": users})
         return
+    budget = declared_budget(vault)
     rows = [
         (
             user.name,
             user.role,
             _clock(user.at),
-            "–" if user.quota is None else equals_text(user.quota).removeprefix("= "),
+            "–" if user.quota is None else budget.share(user.quota),
             "–" if user.expires is None else _clock(user.expires),
         )
         for user in users

@@ -8,7 +8,6 @@ from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, bar, command, out, pairs, print_json, table, waiting
 from discreet.errors import InvalidBudget
-from discreet.exact import equals_text
 from discreet.ledger.guarantee import DeltaT
 
 if TYPE_CHECKING:
@@ -158,20 +157,21 @@ def _queries_rows(report: "BudgetReport", share: float) -> list[tuple[str, objec
 def show_budget(vault: "Vault") -> None:
     """Print what is spent and what is left."""
     report = vault.budget()
-    symbol, total = report.guarantee.symbol, vault.ledger.budget.total
-    overdrawn, share = report.spent > total, float(report.spent / total)
-    left = equals_text(report.left)
+    budget = vault.ledger.budget
+    overdrawn, share = report.spent > budget.total, float(report.spent / budget.total)
+    more = f", up to {budget.share(report.elsewhere)} elsewhere" if report.elsewhere > report.left else ""
+    left = f"{budget.in_words(report.left)}{' there' if more else ''}{more}"
     rows: list[tuple[str, object]] = [
         ("promise", report.guarantee),
-        ("spent", f"{symbol} {equals_text(report.spent)} where most is spent"),
-        ("left", "nothing: facts have lowered the limit" if overdrawn else f"{symbol} {left} there, more elsewhere"),
+        ("spent", f"{budget.in_words(report.spent)}{' where most is spent' if more else ''}"),
+        ("left", "nothing: facts have lowered the limit" if overdrawn else left),
         ("", f"{bar(share)} {share:.1%}"),
         ("charges", f"{report.charges:,}"),
     ]
     if isinstance(report.guarantee, DeltaT):
         rows = _queries_rows(report, share)
     if report.by_user:
-        spent_by = ", ".join(f"{name} {equals_text(spent)}" for name, spent in report.by_user.items())
+        spent_by = ", ".join(f"{name} {budget.in_words(spent)}" for name, spent in report.by_user.items())
         rows.append(("by user", f"{spent_by}; where each of them spent most"))
     if report.pending:
         unfinished = ", ".join(map(str, report.pending))
@@ -187,6 +187,9 @@ def refresh(
         bool | None,
         typer.Option("--live/--snapshot", help="read rows live from now on, or from a snapshot; as before if not said"),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="take it even if it has the very rows that the vault is over; for jobs")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Take a new snapshot of the table as it is now, or of another one. All spending is kept."""
@@ -194,12 +197,22 @@ def refresh(
 
     opened = Vault.open(vault)
     with waiting(READING, as_json) as told:
-        receipt = opened.refresh(source, live=live, progress=told)
+        before = opened.ledger.snapshot
+        receipt = opened.refresh(source, live=live, unless_same=not again, progress=told)
     taken = opened.ledger.snapshot
     number = taken.number if taken else 0
     if as_json:
-        print_json({"receipt": str(receipt), "table": opened.location, "snapshot": number})
+        same = taken is not None and taken == before
+        print_json({"receipt": str(receipt), "table": opened.location, "snapshot": number, "same": same})
         return
     place = escape(opened.location)
+    if taken is not None and taken == before:
+        out.print(
+            f"{place} has the very rows of snapshot {number}: the vault stays over it, and what was released answers "
+            "on.",
+            soft_wrap=True,
+        )
+        out.print("[dim]--again takes it as a new one[/]")
+        return
     over = f"{place} as it is now" if opened.ledger.is_live else f"snapshot {number}, of {place}"
     out.print(f"The vault is now over {over}; all spending is kept. Receipt {receipt}", soft_wrap=True)

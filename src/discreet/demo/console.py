@@ -1,20 +1,14 @@
-"""`make console`: the demo's people behind the console, with a cube, buckets and some questions to look at."""
+"""The demo's people for the console: a vault with a cube, buckets, users and some questions to look at."""
 
-import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from discreet.cli.present import out, waiting
 from discreet.demo.census import census_domain_path, write_census
-from discreet.errors import DiscreetError
 from discreet.ledger.asker import Asker
 from discreet.private import private_folder
 from discreet.progress import Progress, silent
 from discreet.server.auth import add_user, list_users, revoke_user
-from discreet.server.run import serve
 from discreet.server.shelf import BUCKETS, CUBES
 from discreet.vault import Vault
 
@@ -26,23 +20,6 @@ QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 """The last spends nearly all that is left in its region, so that questions near it are relaxed."""
 USERS = {"demo": "custodian", "ana": "analyst", "otto": "auditor"}
-
-
-def main(folder: Path = Path("demo"), people: int = 1_000_000, port: int = 8080, browser: bool = True) -> None:
-    """Serve the demo's vault to a browser until interrupted. What is missing of it is made first."""
-    with waiting("making the vault") as told:
-        vault = prepare(folder, people, told)
-        vault.gate.warm()
-    token = new_tokens(vault)["demo"]
-
-    def ready(address: str) -> None:
-        door = f"{address}/login#token={token}"
-        out.print("[bold]The console is open.[/] This address signs you in as the custodian; Ctrl-C ends it:")
-        out.print(door, soft_wrap=True)
-        if browser:
-            webbrowser.open(door)
-
-    serve(vault, "127.0.0.1", port, ready=ready)
 
 
 def prepare(folder: Path, people: int, progress: Progress = silent) -> Vault:
@@ -84,10 +61,3 @@ def new_tokens(vault: Vault) -> dict[str, str]:
     for name in USERS.keys() & known:
         revoke_user(vault.path, name)
     return {name: add_user(vault.path, name, role, expires="12h") for name, role in USERS.items()}
-
-
-if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except DiscreetError as error:
-        raise SystemExit(str(error)) from None

@@ -7,6 +7,7 @@ from typing import Any
 
 from discreet.domain.domain import Domain
 from discreet.errors import ArchiveError, InvalidBudget, InvalidFact
+from discreet.exact import equals_text
 from discreet.facts.contradiction import name_of, require_possible
 from discreet.facts.facts import CuboidFact, Fact, fact_from_json, numbered
 from discreet.facts.generic import induced_by, sensitivity
@@ -47,15 +48,49 @@ class AddedFact:
 
 
 @dataclass(frozen=True)
+class FactPreview:
+    """What a fact would do, before it is final: nothing is journalled.
+
+    `spent` and `left` are where most is spent, as they would be to whoever knows the fact; `spent_before` and
+    `left_before` as they are. `costs`: how many times as much the same noise would cost from then on; for the same cost
+    noise is so many times as wide, or as large in variance where the budget is one of ρ. `stops`: more is spent than
+    would be left, and nothing more would be measured. `about`: the rows that the value must be the count of.
+    """
+
+    fact: Fact
+    sensitivity: int
+    sensitivity_before: int
+    guarantee: Guarantee
+    spent_before: Fraction
+    spent: Fraction
+    left_before: Fraction
+    left: Fraction
+    costs: Fraction
+    stops: bool
+    about: str
+    doubts: tuple[Doubt, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        told = {name: value for name, value in vars(self).items() if name != "doubts"}
+        return {
+            **told,
+            "fact": described(self.fact),
+            "guarantee": self.guarantee.to_json(),
+            "warnings": [str(doubt) for doubt in self.doubts],
+        }
+
+
+@dataclass(frozen=True)
 class FactLine:
-    """A fact with what it does by itself: whether its value can differ between the vault's own neighbours, S_Q, and ρ:
-    what noise for the vault's ε would really promise to whoever knows it. `current`: it is about the table as it is
-    now, not about one before a refresh."""
+    """A fact with what it does by itself: whether its value can differ between the vault's own neighbours, S_Q, and
+    `if_known`: what noise for the vault's whole budget would really promise to whoever knows it. (That is for any
+    release. Definition 5's ρ is of one refinement of one set of responses, and may be less: `discreet.rho`.) `current`:
+    it is about the table as it is now, not about one before a refresh."""
 
     fact: Fact
     differs: bool
     sensitivity: int
-    rho: Fraction
+    if_known: Fraction
     current: bool
 
     def to_json(self) -> dict[str, Any]:
@@ -63,7 +98,7 @@ class FactLine:
             **described(self.fact),
             "differs": self.differs,
             "sensitivity": self.sensitivity,
-            "rho": self.rho,
+            "if_known": self.if_known,
             "current": self.current,
         }
 
@@ -98,9 +133,60 @@ def facts_of(ledger: Books, domain: Domain, archive: Archive) -> tuple[Fact, ...
     return tuple(_recalled(note, domain, archive) for note in ledger.facts)
 
 
-def add_fact(fact: Fact, ledger: Ledger, domain: Domain, archive: Archive, releases: Iterable[Release]) -> AddedFact:
+@dataclass(frozen=True)
+class _Weighed:
+    """A fact that can be added, with what it induces together with all others and alone."""
+
+    fact: Fact
+    together: Induced
+    alone: Induced
+    known: int
+    """How many entries the journal had."""
+    doubts: tuple[Doubt, ...]
+
+    def content(self, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """What the journal keeps of it."""
+        return {
+            "fact": stored,
+            "induced": [self.together.people, self.together.squares],
+            "alone": [self.alone.people, self.alone.squares],
+        }
+
+
+def add_fact(
+    fact: Fact, ledger: Ledger, domain: Domain, archive: Archive, releases: Iterable[Release], *, accept: bool
+) -> AddedFact:
     """Account for a fact, durably. It is compared with the other facts and with `releases` of the same table, never
-    with the table. Raises InvalidFact where it contradicts others, or where what it does to privacy is not known."""
+    with the table. Raises InvalidFact where it contradicts others, or where what it does to privacy is not known; or
+    where it would stop the vault, unless that is to be accepted."""
+    weighed = _weigh(fact, ledger, domain, archive, releases)
+    would = _preview(weighed, ledger)
+    if would.stops and not accept:
+        raise InvalidFact(
+            f"{name_of(weighed.fact)} would stop the vault: {would.guarantee.symbol} {equals_text(would.spent)} would "
+            "be spent to whoever knows it, more than the vault was to promise, and nothing more would be measured; "
+            "look at it with --dry-run, and add it with --accept if it is public all the same"
+        )
+    note = ledger.note_fact(weighed.content(_stored(weighed.fact, archive)), weighed.known, stopping=accept)
+    spent = ledger.budget.amount_of(ledger.spent_max)
+    return AddedFact(
+        numbered(weighed.fact, note.number, note.table),
+        weighed.together.people,
+        ledger.guarantee,
+        spent,
+        spent > ledger.budget.total,
+        weighed.doubts,
+    )
+
+
+def preview_fact(
+    fact: Fact, ledger: Books, domain: Domain, archive: Archive, releases: Iterable[Release]
+) -> FactPreview:
+    """What adding a fact would do. Raises InvalidFact as that does, but where it would stop the vault."""
+    return _preview(_weigh(fact, ledger, domain, archive, releases), ledger)
+
+
+def _weigh(fact: Fact, ledger: Books, domain: Domain, archive: Archive, releases: Iterable[Release]) -> _Weighed:
     known = ledger.head.seq
     facts, new = facts_of(ledger, domain, archive), numbered(fact, 0, ledger.refreshed)
     for old in facts:
@@ -117,21 +203,40 @@ def add_fact(fact: Fact, ledger: Ledger, domain: Domain, archive: Archive, relea
         raise InvalidFact(
             f"{name_of(new)} would leave a budget of nothing: with it {together.people:,} people can change together"
         ) from None
-    unlikely = doubts(new, releases, domain)
-    content = {
-        "fact": _stored(new, archive),
-        "induced": [together.people, together.squares],
-        "alone": [alone.people, alone.squares],
-    }
-    note = ledger.note_fact(content, known)
-    spent = ledger.budget.amount_of(ledger.spent_max)
-    return AddedFact(
-        numbered(new, note.number, note.table),
-        together.people,
-        ledger.guarantee,
-        spent,
-        spent > ledger.budget.total,
-        unlikely,
+    return _Weighed(new, together, alone, known, doubts(new, releases, domain))
+
+
+def _preview(weighed: _Weighed, ledger: Books) -> FactPreview:
+    budget, units = ledger.budget, ledger.spent_max
+    text = weighed.fact.text or name_of(weighed.fact)
+    lowered, guarantee = ledger.with_fact(weighed.content({"text": text}))
+    before = budget.induced.people or sensitivity([], ledger.domain, budget.neighbours).people
+    return FactPreview(
+        fact=weighed.fact,
+        sensitivity=weighed.together.people,
+        sensitivity_before=before,
+        guarantee=guarantee,
+        spent_before=budget.amount_of(units),
+        spent=lowered.amount_of(units),
+        left_before=budget.amount_of(max(budget.limit - units, 0)),
+        left=lowered.amount_of(max(lowered.limit - units, 0)),
+        costs=Fraction(lowered.factor, budget.factor),
+        stops=units > lowered.limit,
+        about=rows_in_words(ledger),
+        doubts=weighed.doubts,
+    )
+
+
+def rows_in_words(ledger: Books) -> str:
+    """Which rows every count of the vault is about, and so the value of a fact."""
+    unit, total = ledger.header.get("unit"), all(attribute.total for attribute in ledger.domain.attributes)
+    coded = "" if total else " whose values all have a code in the domain"
+    if unit is None:
+        return f"the rows of the table{coded}"
+    kept = "the one row" if unit["max_rows"] == 1 else f"the at most {unit['max_rows']:,} rows"
+    return (
+        f"{kept} of each person ({unit['id']}) that the vault keeps, of those{coded or ' in the table'}: where "
+        "somebody has more, the count of the whole table is another number"
     )
 
 
@@ -142,8 +247,8 @@ def report_facts(ledger: Books, domain: Domain, archive: Archive) -> FactsReport
     lines = []
     for fact, note in zip(facts, ledger.facts, strict=True):
         alone = Induced(*note.content["alone"])
-        rho = budget.total * own.under(alone).factor / own.factor
-        lines.append(FactLine(fact, _differs(fact, ledger), alone.people, rho, fact.table == now))
+        if_known = budget.total * own.under(alone).factor / own.factor
+        lines.append(FactLine(fact, _differs(fact, ledger), alone.people, if_known, fact.table == now))
     spent = ledger.spent_max
     return FactsReport(
         tuple(lines),

@@ -1,6 +1,6 @@
 """Atoms: the points of a domain that no fact tells apart, taken together. However large the domain, there are few."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -52,19 +52,19 @@ class Atoms:
 
 def atoms_of(facts: Sequence[Fact], domain: Domain) -> Atoms:
     """Cut the domain at every edge that a fact has, and put together what all facts see alike. Raises InvalidFact."""
-    starts = [_starts(facts, domain, axis) for axis in range(len(domain.shape))]
-    shape = tuple(map(len, starts))
-    if prod(shape) > MOST_CELLS:
+    every = {axis: _starts(facts, domain, axis) for axis in range(len(domain.shape))}
+    starts = {axis: start for axis, start in every.items() if len(start) > 1}  # hundreds of others need no place
+    boxes = prod(map(len, starts.values()))
+    if boxes > MOST_CELLS:
         raise InvalidFact(
-            f"the facts cut the domain into {prod(shape):,} boxes, and at most {MOST_CELLS:,} are looked at; give "
+            f"the facts cut the domain into {boxes:,} boxes, and at most {MOST_CELLS:,} are looked at; give "
             "coarser facts, or fewer"
         )
     seen = np.stack([_seen_by(fact, domain, starts).reshape(-1) for fact in facts])
     labels, atom_of = unique_columns(seen)
-    extents = [np.diff([*start, size]) for start, size in zip(starts, domain.shape, strict=True)]
-    points = np.ones(1)
-    for extent in extents:
-        points = np.multiply.outer(points, extent).reshape(-1)
+    points = np.full(1, 1.0 + any(size > 1 for axis, size in enumerate(domain.shape) if axis not in starts))
+    for axis, start in starts.items():
+        points = np.multiply.outer(points, np.diff([*start, domain.shape[axis]])).reshape(-1)
     return Atoms(tuple(facts), labels, np.bincount(atom_of, weights=points) > 1)
 
 
@@ -81,18 +81,18 @@ def _starts(facts: Sequence[Fact], domain: Domain, axis: int) -> list[int]:
     return sorted(starts - {domain.shape[axis]})
 
 
-def _seen_by(fact: Fact, domain: Domain, starts: Sequence[Sequence[int]]) -> Ints:
+def _seen_by(fact: Fact, domain: Domain, starts: Mapping[int, Sequence[int]]) -> Ints:
     """A fact's label for every box of the cut domain."""
-    shape = tuple(map(len, starts))
+    shape = tuple(map(len, starts.values()))
     if isinstance(fact, CuboidFact):
         axes = fact.axes(domain)
-        cells = np.arange(fact.values.size).reshape([shape[axis] if axis in axes else 1 for axis in range(len(shape))])
+        cells = np.arange(fact.values.size).reshape([len(starts[axis]) if axis in axes else 1 for axis in starts])
         return np.broadcast_to(cells, shape).astype(np.int64)
     seen = np.zeros(shape, np.int64)
     for times, region in fact.terms:
         for box in region.boxes:
-            low = [np.searchsorted(start, edge) for start, edge in zip(starts, box.low, strict=True)]
-            high = [np.searchsorted(start, edge, "right") for start, edge in zip(starts, box.high, strict=True)]
+            low = [np.searchsorted(start, box.low[axis]) for axis, start in starts.items()]
+            high = [np.searchsorted(start, box.high[axis], "right") for axis, start in starts.items()]
             seen[tuple(slice(a, b) for a, b in zip(low, high, strict=True))] += times
     return seen
 

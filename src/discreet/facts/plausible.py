@@ -21,16 +21,20 @@ DOUBT = 100
 
 @dataclass(frozen=True)
 class Doubt:
-    """A release from which a fact is `deviations` standard deviations away, at the worst of the `cells` compared."""
+    """A release from which a fact is `deviations` standard deviations away, at the worst of the `cells` compared; there
+    the release says `difference` more."""
 
     charge: int
     deviations: float
     cells: int
+    difference: float
 
     def __str__(self) -> str:
         where = f" in the worst of {self.cells:,} cells" if self.cells > 1 else ""
+        more = "more" if self.difference > 0 else "less"
         return (
-            f"release {self.charge} makes this implausible: it is {self.deviations:.1f} standard deviations off{where}"
+            f"release {self.charge} makes this implausible: it says {abs(self.difference):,.0f} {more}{where}, which "
+            f"is {self.deviations:.1f} standard deviations off"
         )
 
 
@@ -43,7 +47,10 @@ def doubts(fact: Fact, releases: Iterable[Release], domain: Domain) -> tuple[Dou
                 away = np.abs(differences) / np.sqrt(variances)
                 # Of Laplace noise a share of exp(−√2·z) lies beyond z standard deviations; of Gaussian noise less.
                 if away.size and away.max() > math.log(DOUBT * away.size) / math.sqrt(2):
-                    found.append(Doubt(release.charge, float(away.max()), away.size))
+                    worst = int(away.argmax())
+                    found.append(
+                        Doubt(release.charge, float(away.max()), away.size, float(differences.reshape(-1)[worst]))
+                    )
     return tuple(found)
 
 

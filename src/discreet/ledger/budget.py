@@ -103,6 +103,27 @@ class Budget(ABC):
         """What so many units at a point cost one person."""
         return Fraction(units * self.factor, UNITS)
 
+    @property
+    def currency(self) -> str:
+        """What people give quotas in: the symbol, or ε where the vault promises ε and δ."""
+        return self.symbol
+
+    def in_words(self, amount: Fraction) -> str:
+        """An amount for people, with what it is of: "ε 0.0617 of 1 · 6%"."""
+        return f"{self.symbol} {float(amount):.4g} of {float(self.total):.4g} · {self.share(amount)}"
+
+    def share(self, amount: Fraction) -> str:
+        """An amount as a part of the whole budget."""
+        percent = float(100 * amount / self.total)
+        return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
+
+    def quota(self, asked: Number) -> Fraction:
+        """The amount that a quota means which is given in the vault's own currency, or as a part of the budget: 10%."""
+        text = str(asked).strip()
+        if text.endswith("%"):
+            return self.total * exact_amount(text[:-1], "a quota") / 100
+        return exact_amount(asked, "a quota")
+
     def under(self, induced: Induced) -> Self:  # noqa: ARG002
         """The same total where public facts induce neighbours so far apart. Raises where that is not accounted for."""
         raise UnsupportedQuery(
@@ -176,6 +197,21 @@ class ConcentratedBudget(Budget):
     @property
     def total(self) -> Fraction:
         return self.rho
+
+    @property
+    def currency(self) -> str:
+        return self.symbol if self.epsilon is None else "ε"
+
+    def in_words(self, amount: Fraction) -> str:
+        if self.epsilon is None or self.delta is None:
+            return super().in_words(amount)
+        return f"{self.share(amount)} of ε {float(self.epsilon):.4g}, δ {float(self.delta):.4g}"
+
+    def quota(self, asked: Number) -> Fraction:
+        """In a vault that promises (ε, δ), all that is asked under a quota of ε is (ε, δ)-private."""
+        if self.delta is None or str(asked).strip().endswith("%"):
+            return super().quota(asked)
+        return rho_for(exact_amount(asked, "a quota"), self.delta)
 
     @property
     def factor(self) -> int:

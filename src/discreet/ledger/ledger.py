@@ -252,16 +252,26 @@ class Ledger:
         with self._current():
             return self._charges
 
-    def note_fact(self, content: Mapping[str, Any], known: int) -> FactNote:
+    def with_fact(self, content: Mapping[str, Any]) -> tuple[Budget, Guarantee]:
+        """What would hold if a fact were noted now: the budget under it, and the guarantee. Nothing is noted."""
+        with self._current():
+            fact = FactNote(self._head.seq + 1, self._refreshed, content)
+            standing = self._standing.after_fact(fact)
+            return standing.budget, standing.guarantee(self._map.spent_max)
+
+    def note_fact(self, content: Mapping[str, Any], known: int, *, stopping: bool = True) -> FactNote:
         """A fact, durably. From now on its `induced` neighbours set the limit, for all that was spent and will be.
 
         `known` is how many entries the journal had when they were worked out: where a fact or another table came after
-        that, it is refused.
+        that, it is refused. So is one that leaves nothing to spend, unless it may be `stopping`.
         """
         text = _body(dict(content))
         with self._turn():
             if max((self._refreshed, *(fact.number for fact in self._facts))) > known:
                 raise JournalError("another fact or another table came in between; add the fact again")
+            fact = FactNote(self._head.seq + 1, self._refreshed, content)
+            if not stopping and self._map.spent_max > fact.lowered(self._own_budget, self.budget).limit:
+                raise JournalError("more was spent in between, and now the fact would stop the vault: look at it again")
             entry = self._append("fact", None, text)
         self._give(entry.receipt)
         return self.facts[-1]

@@ -14,6 +14,7 @@ from discreet.release.aside import folder_beside
 
 if TYPE_CHECKING:
     from discreet.table.roster import Roster
+    from discreet.table.snapshot import Snapshot
     from discreet.table.source import Source
     from discreet.table.unit import Unit
 
@@ -29,8 +30,9 @@ class Taking:
     home: Path
     progress: Progress = silent
 
-    def take(self, source: "Source", number: int, live: bool = False) -> SnapshotId:
-        """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are.
+    def take(self, source: "Source", number: int, live: bool = False, before: "Snapshot | None" = None) -> SnapshotId:
+        """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are. Where
+        `before` is given, and has the very same rows, nothing is written, and it is that one.
 
         Raises OSError where it cannot be written.
         """
@@ -44,6 +46,8 @@ class Taking:
         with folder_beside(snapshots / "taking") as beside:
             folder = beside / "snapshot"
             manifest = take_snapshot(source, self.domain, self.unit, self.roster, self.key, folder, self.progress)
+            if before is not None and before.has_rows_of(manifest):
+                return before.id
             id = SnapshotId(number, snapshot_digest(self.key, number, manifest))
             sync_folder(folder)
             _rename(folder, snapshot_folder(self.home, id))

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 from discreet.errors import AccessDenied, NotFound, VaultError
 from discreet.exact import Number, parse_exact
-from discreet.ledger.budget import exact_amount
+from discreet.home import declared_budget
 from discreet.private import private_file
 from discreet.release.archive import sync_folder
 
@@ -59,7 +59,8 @@ class User:
 def add_user(home: Path, name: str, role: str, *, quota: Number | None = None, expires: str | None = None) -> str:
     """Make a user and return their token. It is not kept, so it cannot be shown again.
 
-    `expires` is how long the token is good for, as in 30d, 12h or 45m.
+    `quota` is in the vault's own currency, or a part of its budget: 10%. `expires` is how long the token is good for,
+    as in 30d, 12h or 45m.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
         raise AccessDenied("a user's name has up to 64 letters, digits, dots and dashes, and begins with a letter")
@@ -67,7 +68,7 @@ def add_user(home: Path, name: str, role: str, *, quota: Number | None = None, e
         raise AccessDenied(f"a role is one of {', '.join(get_args(Role))}")
     if quota is not None and role != "analyst":
         raise AccessDenied(f"a quota is for analysts; this would be a{'n' * (role == 'auditor')} {role}")
-    most, now = None if quota is None else exact_amount(quota, "a quota"), datetime.now(UTC)
+    most, now = None if quota is None else declared_budget(home).quota(quota), datetime.now(UTC)
     until = None if expires is None else (now + _lifetime(expires)).isoformat(timespec="seconds")
     token = secrets.token_hex(TOKEN_BYTES)
     with _changing(home) as users:

@@ -127,14 +127,21 @@ def _addresses(text: str) -> list[str]:
     return found
 
 
+def require_mysql() -> None:
+    """Raise VaultError unless what speaks MySQL is installed."""
+    try:
+        import discreet.server.wire  # noqa: F401
+    except ModuleNotFoundError:
+        raise VaultError("the MySQL port needs mysql-mimic: pip install 'discreet[mysql]'") from None
+
+
 def _over_mysql(
     desk: FrontDesk, host: str, port: int, certfile: Path | None, keyfile: Path | None
 ) -> tuple[int, AbstractContextManager[None]]:
     """The MySQL port's number, and what keeps it open."""
-    try:
-        from discreet.server.wire import serving_mysql, tls_context
-    except ModuleNotFoundError:
-        raise VaultError("the MySQL port needs mysql-mimic: pip install 'discreet[mysql]'") from None
+    require_mysql()
+    from discreet.server.wire import serving_mysql, tls_context
+
     tls, listening = tls_context(certfile, keyfile), _listen(host, port, "--mysql-port")
     return listening.getsockname()[1], serving_mysql(desk, listening, tls)
 

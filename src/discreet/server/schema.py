@@ -64,6 +64,8 @@ class NewFact(Request):
     value: int | None = Field(None, ge=0, le=2**53)
     cuboid: list[Text] | None = Field(None, max_length=MOST_NAMES)
     values: list[Any] | None = None
+    dry_run: bool = Field(False, description="only say what it would do, and add nothing")
+    accept: bool = Field(False, description="add it even if it stops the vault")
 
 
 class CubeWish(Request):
@@ -88,6 +90,7 @@ class CubeWish(Request):
 class CubeOrder(CubeWish):
     consistent: bool = True
     charge: int | None = Field(None, ge=1, le=2**53, description="instead: the charge of a publish to go on from")
+    again: bool = Field(False, description="measure anew what was published before, and pay again")
 
 
 class BucketsOrder(Request):
@@ -127,7 +130,9 @@ class NewUser(Request):
     )
     name: Text
     role: Literal["custodian", "analyst", "auditor"] = "analyst"
-    quota: Number | None = Field(None, description="the most of the vault's budget that their questions may spend")
+    quota: Number | Text | None = Field(
+        None, description="the most of the vault's budget that their questions may spend: 0.2, or 10%"
+    )
     expires: Text | None = Field(None, description="30d, 12h, 45m; not given: until it is revoked")
 
 
@@ -167,6 +172,7 @@ class Answer(BaseModel):
     answered: str | None
     relaxation_error: float
     cost: str
+    share: float = Field(description="the cost, as a part of the whole budget")
     guarantee: dict[str, Any]
     notes: list[str]
     rows: list[Row]
@@ -183,6 +189,7 @@ class Explanation(BaseModel):
     sql: str
     cost: str
     cost_is: Literal["exact", "at most"]
+    share: float = Field(description="the cost, as a part of the whole budget")
     left: str
     more: int | None
     confidence: float

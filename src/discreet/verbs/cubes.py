@@ -81,39 +81,42 @@ class Cubes(Facts):
         consistent: bool = True,
         norm: "Norm" = "l2",
         counts: "Counts" = "real",
+        again: bool = False,
         progress: Progress = silent,
     ) -> "Cube":
         """Measure a plan's sources in one release, and compute its cuboids from them.
 
-        With the number of a charge, the cube of a publish that was interrupted, or lost since: nothing more is spent.
+        Where the very same was measured of the table as it is now, by this or anybody's publish, that is handed out and
+        nothing is spent; `again` buys new noise. With the number of a charge, the cube of a publish that was
+        interrupted, or lost since: nothing more is spent.
         Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit. `norm` and
         `counts` as in `Cube.reshaped`.
         """
         from discreet.cube.exact import known_tables
         from discreet.cube.journal import note_plan, noted_plan, require_plan_for
         from discreet.cube.memory import require_memory
-        from discreet.cube.publish import cube_of, publish_cube, require_consistent
+        from discreet.cube.publish import cube_of, measurements_of, publish_cube, require_consistent
         from discreet.cube.reshape import require_shape
 
-        if isinstance(plan, int):
-            charge = self._charge(plan)
-            planned = noted_plan(charge, self.domain, self.ledger)
-            require_memory(planned)
-            require_consistent(planned, consistent)
-            require_shape(planned, norm, counts, consistent)
+        charge = self._charge(plan) if isinstance(plan, int) else None
+        planned = plan if charge is None else noted_plan(charge, self.domain, self.ledger)
+        assert not isinstance(planned, int), "a number is that of a charge"
+        if charge is None:
+            require_plan_for(planned, self.domain, self.ledger)
+        require_memory(planned)
+        require_consistent(planned, consistent)
+        require_shape(planned, norm, counts, consistent)
+        known = known_tables(planned, self._all_facts())
+        if charge is None and not again:
+            charge = self._bought(measurements_of(planned, self.domain))
+        if charge is not None:
             record = self.ledger.recorded(charge.id)
             release = self.gate.complete(charge) if record is None else self.gate.recall(charge, record)
-            known = known_tables(planned, self._all_facts())
             cube = cube_of(planned, self.domain, release, consistent=consistent, known=known, progress=progress)
             return cube.reshaped(norm=norm, counts=counts)
-        require_plan_for(plan, self.domain, self.ledger)
-        require_memory(plan)
-        require_consistent(plan, consistent)
-        require_shape(plan, norm, counts, consistent)
-        known = known_tables(plan, self._all_facts())
-        note_plan(plan, self.domain, self.ledger)
+        note_plan(planned, self.domain, self.ledger)
         measure = self._measure_alone
-        cube = publish_cube(plan, self.domain, measure, consistent=consistent, known=known, progress=progress)
+        cube = publish_cube(planned, self.domain, measure, consistent=consistent, known=known, progress=progress)
         return cube.reshaped(norm=norm, counts=counts)
 
 

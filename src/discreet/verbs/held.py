@@ -9,6 +9,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery, VaultError
 from discreet.ledger.asker import Asker
 from discreet.ledger.budget import SUBSETS_ONLY, QueryBudget
+from discreet.ledger.journal import canonical
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.query.plan import Plan
 from discreet.release.archive import Archive
@@ -34,6 +35,17 @@ class Held:
         if found is None:
             raise VaultError(f"there is no charge {number}; see `discreet ledger show {self.path}`")
         return found
+
+    def _bought(self, plan: Plan) -> Charge | None:
+        """The first charge that bought these very measurements of the table as it is now, answered or cut off."""
+        now, since, _ = self.ledger.reach
+        wanted = canonical({"content": plan.condensed()})[1:-1]
+        for entry in self.ledger.entries(since):
+            if entry.kind == "charge" and wanted in entry.body and entry.seq > since:
+                charge = self._charge(entry.seq)
+                if charge.snapshot == now and canonical({"content": charge.plan})[1:-1] == wanted:
+                    return charge
+        return None
 
     @property
     def _asker(self) -> Asker | None:

@@ -4,7 +4,7 @@ Such a verb takes itself as `Public`: a vault without its gate and its table, an
 written. The type checker refuses one that reaches for more.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -49,6 +49,7 @@ class PublicFacts(Public, Protocol):
 
     def facts(self) -> "tuple[Fact, ...]": ...
     def _all_facts(self) -> "tuple[Fact, ...]": ...
+    def _released_now(self) -> Iterator[Release]: ...
 
 
 class PublicDesk(PublicFacts, Protocol):

@@ -51,6 +51,20 @@ def test_a_form_of_another_site_does_nothing(people, enter, path, headers):
     assert people.ledger.head.seq == 1
 
 
+def test_a_fact_is_shown_with_what_it_would_do_before_it_is_final(people, enter):
+    page = enter("custodian")
+    shown = page.post("/facts", data={**DEEDS["/facts"], "look": "1"}, headers=HERE).text
+    assert "What it would do" in shown
+    assert people.ledger.head.seq == 1
+    people.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 200)
+    people.measure(people.count(), scale=people.ledger.budget.factor / people.ledger.budget.total)
+    stopping = {"sql": "SELECT COUNT(*) FROM people WHERE age < 50", "value": "300", "sure": "1"}
+    assert "This would stop the vault" in page.post("/facts", data={**stopping, "look": "1"}, headers=HERE).text
+    assert "would stop the vault" in page.post("/facts", data=stopping, headers=HERE).text
+    assert len(people.ledger.facts) == 1
+    assert "is accounted for" in page.post("/facts", data={**stopping, "accept": "1"}, headers=HERE).text
+
+
 @pytest.mark.parametrize("path", ["/facts", "/buckets/publish"])
 def test_what_cannot_be_taken_back_takes_a_tick(people, enter, path):
     unsure = {key: value for key, value in DEEDS[path].items() if key != "sure"}

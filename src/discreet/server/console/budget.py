@@ -34,6 +34,7 @@ def show(visit: Visit) -> Response:
     shown: dict[str, Any] = {
         "report": report,
         "symbol": budget.symbol,
+        "budget": budget,
         "total": budget.total,
         "share": float(report.spent / budget.total) if budget.total else 1.0,
         "users": _users(visit.vault, report.by_user),

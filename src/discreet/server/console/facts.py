@@ -8,7 +8,6 @@ from starlette.concurrency import run_in_threadpool
 from discreet.errors import DiscreetError, InvalidFact
 from discreet.server.auth import require_custodian
 from discreet.server.console.visit import Visit
-from discreet.vault import Vault
 
 MOST_LINES = 300
 
@@ -18,20 +17,26 @@ def show(visit: Visit) -> Response:
 
 
 async def add(visit: Visit) -> Response:
-    """Account for a fact, in a custodian's name, who said that they know that it stays."""
+    """Show what a fact would do; or account for it, in a custodian's name, who said that they know that it stays."""
     require_custodian(visit.user, "add facts")
     sql, given = visit.first("sql"), visit.first("value")
+    form: dict[str, Any] = {"sql": sql, "value": given}
     try:
         value = _whole(given)
+        what = {"sql": sql, "value": value}
+        if visit.first("look"):
+            would = await visit.desk.answer(
+                visit.user, "fact preview", what, lambda vault: vault.preview_fact(sql, value)
+            )
+            return await run_in_threadpool(_page, visit, {**form, "would": would})
         if not visit.first("sure"):
             raise InvalidFact("a fact cannot be taken back: tick that you know it")
-
-        def work(vault: Vault) -> Any:
-            return vault.add_fact(sql, value)
-
-        added = await visit.desk.answer(visit.user, "fact add", {"sql": sql, "value": value}, work)
+        accept = bool(visit.first("accept"))
+        added = await visit.desk.answer(
+            visit.user, "fact add", what, lambda vault: vault.add_fact(sql, value, accept=accept)
+        )
     except DiscreetError as error:
-        return await run_in_threadpool(_page, visit, {"mistake": visit.public(error), "sql": sql, "value": given})
+        return await run_in_threadpool(_page, visit, {**form, "mistake": visit.public(error)})
     return await run_in_threadpool(_page, visit, {"added": added})
 
 
@@ -54,5 +59,6 @@ def _page(visit: Visit, done: dict[str, Any]) -> Response:
         "value": "",
         "mistake": None,
         "added": None,
+        "would": None,
     }
     return visit.page("facts.html", **{**shown, **done})

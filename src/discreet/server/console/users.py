@@ -57,7 +57,7 @@ def _page(visit: Visit, done: dict[str, Any]) -> Response:
         "users": [(user, spent.get(user.name, Fraction())) for user in users],
         "gone": {name: amount for name, amount in spent.items() if name not in names},
         "revoking": next((name for name in names if name == visit.first("revoke") != visit.user.name), None),
-        "symbol": visit.vault.ledger.budget.symbol,
+        "budget": visit.vault.ledger.budget,
         "is_custodian": visit.user.role == "custodian",
         "roles": ROLES,
         "lifetimes": LIFETIMES,

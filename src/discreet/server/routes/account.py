@@ -126,17 +126,22 @@ def _facts(router: APIRouter, desk: FrontDesk) -> None:
         """Every fact, with what it does to privacy by itself, and all together."""
         return Told(desk.vault.list_facts())
 
-    @router.post("/facts", status_code=201)
+    @router.post("/facts", status_code=201, responses={200: {"description": "With `dry_run`: what it would do"}})
     async def add_fact(fact: schema.NewFact, user: Caller) -> Told:
-        """Account for a statistic that is public anyway. It lowers the limit, and cannot be taken back."""
+        """Account for a statistic that is public anyway. It lowers the limit, and cannot be taken back. With `dry_run`
+        only what it would do is told, and the status is 200."""
         require_custodian(user, "add facts")
         values = None if fact.values is None else _whole_numbers(fact.values)
 
         def work(vault: Vault) -> Told:
-            return Told(vault.add_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values), 201)
+            if fact.dry_run:
+                return Told(vault.preview_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
+            return Told(
+                vault.add_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values, accept=fact.accept), 201
+            )
 
         what = {"sql": fact.sql, "value": fact.value, "cuboid": fact.cuboid}
-        return await desk.answer(user, "fact add", what, work)
+        return await desk.answer(user, "fact preview" if fact.dry_run else "fact add", what, work)
 
 
 def _whole_numbers(values: list[object]) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":

@@ -236,7 +236,7 @@ def _publishing(vault: Vault, order: schema.CubeOrder, folder: File) -> Callable
             private_folder(folder.parent)
         except OSError:
             raise ArchiveError("the cube's folder cannot be made; is there space on the vault's disk?") from None
-        vault.publish_cube(what, consistent=order.consistent, progress=tell).save(folder, tell)
+        vault.publish_cube(what, consistent=order.consistent, again=order.again, progress=tell).save(folder, tell)
 
     return work
 

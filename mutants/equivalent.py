@@ -1,0 +1,107 @@
+"""Mutants that change nothing that a test could notice, each with the reason. They are not tried, and not counted."""
+
+EQUIVALENT = {
+    (
+        "answer/combine.py",
+        """\
+- if len(targets) * rows > MOST_LABELS or (connected and rows * len(atoms) > DENSE_ENTRIES):
++ if (len(targets) * rows >= MOST_LABELS) or (connected and rows * len(atoms) > DENSE_ENTRIES):""",
+    ): "one label more or less at a bound on work: targets are solved one by one then, to the same estimates",
+    (
+        "answer/combine.py",
+        """\
+- cut = {axis for axis, intervals in enumerate(grid.shape) if intervals > 1}
++ cut = {axis for axis, intervals in enumerate(grid.shape) if (intervals >= 1)}""",
+    ): "a residual over an axis that is not cut adds up to 0, and tells nothing",
+    (
+        "cube/given.py",
+        """\
+- left -= (-1) ** (size + 1) * variances(common) / spread**2
++ left -= (-1) ** ((size - 1)) * variances(common) / spread**2""",
+    ): "one more and one less are odd or even alike",
+    (
+        "facts/atoms.py",
+        """\
+- _, which = np.unique(which * (seen.max(initial=0) + 1) + seen, return_inverse=True)
++ _, which = np.unique((which * (seen.max(initial=0) + 1) - seen), return_inverse=True)""",
+    ): "different for different columns as before: the same columns in another order",
+    (
+        "facts/factored.py",
+        """\
+- return float(np.sum(np.diff(self._spread.indptr).astype(np.float64) ** 2))
++ return float(np.sum((np.diff(self._spread.indptr).astype(np.float64) * 2)))""",
+    ): "which of two solvers is used; both solve the same equations",
+    (
+        "cube/parquet.py",
+        """\
+- noisy = is_wide_file(cube.plan) and kind.kind == "f"
++ noisy = (is_wide_file(cube.plan) or kind.kind == 'f')""",
+    ): "which columns are compressed; what is read is the same",
+    (
+        "cube/export.py",
+        """\
+- packed = {name: {"zlib": True, "complevel": 1} for name in data.data_vars if data[name].ndim}
++ packed = {name: {'zlib': True, 'complevel': 1} for name in data.data_vars}""",
+    ): "a single number is not compressed, whatever is asked for",
+    (
+        "cube/interval.py",
+        """\
+- length = 1 << math.ceil(math.log2(max(64 * math.sqrt(draws * variance), 64)))
++ length = 1 << math.floor(math.log2(max(64 * math.sqrt(draws * variance), 64)))""",
+    ): "beyond 16 standard deviations of two draws lies less than any confidence that is accepted leaves",
+    (
+        "table/coding.py",
+        """\
+- return not isinstance(attribute, Category) and (is_text(kind) or pa.types.is_decimal(kind))
++ return (isinstance(attribute, Category)) and (is_text(kind) or pa.types.is_decimal(kind))""",
+    ): "how often a spelling is read; what is read is the same",
+    (
+        "table/take.py",
+        """\
+- keys = np.append(person_keys(known, self.key), np.uint64(0))[places]
++ keys = np.append(person_keys(known, self.key), np.uint64(1))[places]""",
+    ): "the key of whoever has no id is replaced by a random one",
+    (
+        "table/tally.py",
+        """\
+- largest_first = sorted(together.items(), key=lambda stem: -len(stem[1]))
++ largest_first = sorted(together.items(), key=lambda stem: (len(stem[1])))""",
+    ): "how the work is dealt to cores; what is counted is the same",
+    (
+        "noise/laplace.py",
+        """\
+- words_per_lane_word = WORDS_PER_FLIP * planes + 1
++ words_per_lane_word = (WORDS_PER_FLIP + planes) + 1""",
+    ): "how many words are fetched at a time; further ones come when they are needed, and no draw changes",
+    (
+        "noise/binomial.py",
+        """\
+- reach = min(trials // 2, math.ceil(39 * math.sqrt(trials) / 2) + 2)
++ reach = min(trials // 2, math.floor(39 * math.sqrt(trials) / 2) + 2)""",
+    ): "beyond 39 standard deviations nothing is left in floats",
+    (
+        "noise/exponential.py",
+        """\
+- slack = _limbs(candidates * error, 3)
++ slack = _limbs(candidates * error, 4)""",
+    ): "the same number, with one more limb of 0",
+    (
+        "facts/moves.py",
+        """\
+- if vectors[j, column] > 0 and (alike & active) == 0 and (size < total - size or i > j):
++ if vectors[j, column] > 0 and (alike & active) == 0 and (size < total - size or (i >= j)):""",
+    ): "a member has its own signs: with itself the condition before fails",
+    (
+        "ledger/grid.py",
+        """\
+- if points < 1 << ending:
++ if (points <= 1 << ending):""",
+    ): "where points and corners are as many, either way counts the same",
+    (
+        "ledger/standing.py",
+        """\
+- return points if versions == 1 else max(points, min(points ** min(versions, 50), MANY))
++ return points if versions == 1 else max(points, min(points ** min(versions, 51), MANY))""",
+    ): "2 to the power of 50 is above MANY already",
+}
+"""By a file of the package, and what `mutants` prints of a survivor in it: the reason. Lines may move."""
