@@ -195,8 +195,8 @@ class Rows:
             codes = candidate_codes(replace(query, where=place.asked), self.desk.domain)
             first, last = codes[0], codes[-1]
             self.notes.append(
-                f"{place.column}: no released counts by {query.of} say which values that allows; "
-                f"its interval is narrower after COUNT(*) … GROUP BY {query.of}"
+                f"no released counts by {query.of} say which values that allows: intervals are narrower after "
+                f"COUNT(*) … GROUP BY {query.of}"
             )
         else:
             first, last = codes_within(query.level, histogram, self.confidence)
