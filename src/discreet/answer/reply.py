@@ -58,6 +58,13 @@ class Row:
     at once that it was chosen from."""
 
     @property
+    def is_too_noisy(self) -> bool:
+        """Whether its interval is as wide as the number itself: too noisy to read."""
+        if self.value is None or self.low is None or self.high is None or self.low == self.high:
+            return False
+        return self.source is not None and (self.high - self.low) / 2 >= abs(self.value)
+
+    @property
     def is_near(self) -> bool:
         """Whether it is about another region than the one asked about."""
         return self.value is not None and self.answered != self.asked
@@ -171,6 +178,7 @@ class Answer:
             "high": row.high,
             "kind": row.kind,
             "may_be_zero": row.may_be_zero,
+            "too_noisy": row.is_too_noisy,
         }
         if row.shrunken is not None:
             found["shrunken"] = row.shrunken
@@ -298,6 +306,8 @@ class Forecast:
     kinds: dict[str, int]
     halfwidth: float | None
     scale: float
+    relative: float | None = None
+    """The halfwidth as a part of the number, where what was released allows a guess at it; of several, the median."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -343,6 +353,7 @@ class Explanation(Shown):
                     "kinds": f.kinds,
                     "halfwidth": f.halfwidth,
                     "scale": f.scale,
+                    "relative": f.relative,
                 }
                 for f in self.forecasts
             ],
@@ -369,7 +380,7 @@ def _interval_text(row: Row) -> str:
         return next((f"{sign} {number(end)}" for sign, end in ends if end is not None), "–")
     if row.is_even:
         return f"± {number((row.high - row.low) / 2)}{', may be 0' * row.may_be_zero}"
-    return f"{number(row.low)} … {number(row.high)}"
+    return f"{number(row.low)} … {number(row.high)}{', too noisy' * row.is_too_noisy}"
 
 
 def _offers(rows: Sequence[Row]) -> str:
