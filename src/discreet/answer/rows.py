@@ -197,7 +197,7 @@ class Rows:
         return Row(
             place.labels,
             place.column,
-            _value_of(attribute, found.code),
+            _between(low, _value_of(attribute, found.code), high),
             low,
             high,
             found.kind,
@@ -221,6 +221,14 @@ class Rows:
             first, last = codes_within(query.level, histogram, self.confidence)
         low, high = values_of(attribute, first, last)
         return None if low is None else _whole(low), None if high is None else _whole(high)
+
+
+def _between(low: float | None, value: float | None, high: float | None) -> float | None:
+    """A value, or the end of its interval that is nearer: what released counts rule out is not handed out."""
+    if value is None:
+        return None
+    value = value if low is None else max(low, value)
+    return value if high is None else min(value, high)
 
 
 def _asked(column: AggregateColumn, group: Region, question: Question) -> Region:
