@@ -12,7 +12,16 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
-OUTSIDE = [*(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")), *ROOT.glob("src/**/*.md")]
+PROOFS = sorted(ROOT.glob("src/**/*.md"))
+OUTSIDE = [*(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")), *PROOFS]
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Name the proofs in the menu, where it leaves a place for them."""
+    pages = [item for section in config.nav or () for item in next(iter(section.values()))]
+    place = next(item["Proofs"] for item in pages if isinstance(item, dict) and "Proofs" in item)
+    place.extend(proof.relative_to(ROOT).as_posix() for proof in PROOFS)
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

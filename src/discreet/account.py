@@ -18,12 +18,16 @@ from discreet.ledger.budget import QueryBudget
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.journal import Entry
 from discreet.noise.law import law_text
+from discreet.notebook import Pairs, Shown
 from discreet.query.plan import Plan
 from discreet.sql.describe import query_text
 
+MOST_CODES = 1 << 20
+"""What is left is looked at by the values of an attribute that has so many at most."""
 
-@dataclass(frozen=True)
-class BudgetReport:
+
+@dataclass(frozen=True, repr=False)
+class BudgetReport(Shown):
     """What a vault may spend, the most that anyone's row has spent, and what is left where most is spent."""
 
     guarantee: Guarantee
@@ -35,6 +39,18 @@ class BudgetReport:
     pending: tuple[int, ...]
     by_user: dict[str, Fraction]
     """The most that each user's questions spent at any point; of those that were asked through a server."""
+
+    def _shown(self) -> tuple[str, Pairs]:
+        symbol = self.guarantee.symbol
+        pending = [("unfinished", ", ".join(map(str, self.pending)))] if self.pending else []
+        return "Budget of a vault", [
+            ("promise", self.guarantee),
+            ("spent", f"{symbol} {equals_text(self.spent)} where most is spent"),
+            ("left", f"{symbol} {equals_text(self.left)} there, {equals_text(self.elsewhere)} where least is spent"),
+            ("charges", f"{self.charges:,}"),
+            *((f"by {name}", f"{symbol} {equals_text(spent)}") for name, spent in list(self.by_user.items())[:10]),
+            *pending,
+        ]
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "guarantee": self.guarantee.to_json(), "pending": list(self.pending)}
@@ -57,7 +73,8 @@ def _most_left(ledger: Books) -> int:
     """The most units that are left for all with some value of an attribute."""
     if isinstance(ledger.budget, QueryBudget):
         return 0  # everybody spends alike
-    return max(int(ledger.left_by([axis]).max()) for axis in range(len(ledger.domain.attributes)))
+    few = [axis for axis, size in enumerate(ledger.domain.shape) if size <= MOST_CODES]
+    return max((int(ledger.left_by([axis]).max()) for axis in few), default=0)
 
 
 def budget_map(ledger: Books, rows: str, columns: str) -> NDArray[np.float64]:

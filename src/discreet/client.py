@@ -31,8 +31,11 @@ class RemoteRow:
     high: float | None
     kind: str
     may_be_zero: bool = False
+    too_noisy: bool = False
     shrunken: float | None = None
     chosen: bool = False
+    answered: str | None = None
+    affordable: float | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,7 @@ class RemoteForecast:
     kinds: Mapping[str, int]
     halfwidth: float | None
     scale: float
+    relative: float | None
 
 
 @dataclass(frozen=True)

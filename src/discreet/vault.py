@@ -60,6 +60,7 @@ from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits
+from discreet.notebook import Pairs, Shown
 from discreet.progress import Progress, silent
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Quantile, Query, Sum
@@ -84,12 +85,13 @@ if TYPE_CHECKING:
     from discreet.table.snapshot import Snapshot
 
 KEY_WORDS = 4  # 256 bits
+MOST_NAMED = 12
 QUESTIONS = 256
 """So many texts of SQL are remembered as they were read."""
 
 
-@dataclass
-class Vault(Cubes, Facts, Buckets, Subsets):
+@dataclass(repr=False)
+class Vault(Shown, Cubes, Facts, Buckets, Subsets):
     """A private statistical database in one directory. Make one with `Vault.init`, come back with `Vault.open`."""
 
     @classmethod
@@ -199,6 +201,20 @@ class Vault(Cubes, Facts, Buckets, Subsets):
         )
         gate = Gate(domain, own.current, account, Archive(home / RELEASES), Bits())
         return cls(home, domain, account, gate, own, settings.table, settings.policy)
+
+    def _shown(self) -> tuple[str, Pairs]:
+        attributes = [f"{attribute.name} {attribute.size:,}" for attribute in self.domain.attributes]
+        more = [f"and {len(attributes) - MOST_NAMED} more"] if len(attributes) > MOST_NAMED else []
+        told: Pairs = [
+            ("path", self.path),
+            ("table", self.location),
+            ("attributes", " ".join([" × ".join(attributes[:MOST_NAMED]), *more])),
+        ]
+        with suppress(DiscreetError):  # a vault whose journal cannot be read is still shown
+            ledger = self.ledger
+            spent = ledger.budget.in_words(ledger.budget.amount_of(ledger.spent_max))
+            told = [*told, ("promise", ledger.guarantee), ("spent", f"{spent} where most is spent")]
+        return f"Vault over {self.domain.name}", told
 
     def count(self, *, by: str | Sequence[str] = (), **conditions: object) -> Count:
         """The query for how many rows meet the conditions: `vault.count(age=(20, 50), sex="F")`. Free to make."""

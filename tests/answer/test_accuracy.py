@@ -121,3 +121,23 @@ def test_what_is_public_but_too_wide_is_said_to_be_so_where_nothing_sharper_can_
     answer = vault.ask(OLD, within=20)
     assert (answer.kind, answer.cost, answer.answered) == ("derived", 0, "age BETWEEN 2 AND 5")
     assert any("no budget is left for ± 20" in note for note in answer.notes)
+
+
+def test_a_number_as_wide_as_its_interval_is_said_to_be_too_noisy_to_read(vault):
+    answer = vault.ask("SELECT age, AVG(income) FROM people GROUP BY age", scale=5000)
+    assert any(row.is_too_noisy for row in answer.rows)
+    assert all(row.is_too_noisy == ((row.high - row.low) / 2 >= row.value) for row in answer.rows if row.value)
+    assert any("too noisy to read" in note for note in answer.notes)
+    assert "too noisy" in str(answer)
+    sharp = vault.ask("SELECT AVG(income) FROM people", scale=5)
+    assert not sharp.only.is_too_noisy
+    assert not any("too noisy" in note for note in sharp.notes)
+
+
+def test_the_error_beside_a_guess_at_the_number_is_said_before_it_is_bought(vault):
+    sql = "SELECT COUNT(*) FROM people WHERE age < 5"
+    assert vault.explain(sql, scale=5).forecasts[0].relative is None  # nothing is known yet
+    vault.measure(vault.count(by="age"), scale=50)
+    [forecast] = vault.explain(sql, scale=5).forecasts
+    assert forecast.relative == pytest.approx(forecast.halfwidth / 3000, rel=0.3)
+    assert vault.explain(sql, scale=5).to_json()["aggregates"][0]["relative"] == forecast.relative

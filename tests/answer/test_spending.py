@@ -93,6 +93,7 @@ FREE: dict[str, Callable[[Vault, Path], object]] = {
     "plan_cube": lambda vault, _: vault.plan_cube(**{"epsilon" if vault.ledger.budget.symbol == "ε" else "rho": 1}),
     "plan_text": lambda vault, _: [vault.plan_text(release.plan) for release in vault.releases()],
     "plot_budget": lambda vault, folder: vault.plot_budget("age", "sex", path=folder / "map.png"),
+    "preview_fact": lambda vault, _: told(vault.preview_fact, sql_of("COUNT(*)"), {"value": 6_000}),
     "release": lambda vault, _: [vault.release(charge.id) for charge, _ in vault.ledger.answered()],
     "releases": lambda vault, _: list(vault.releases()),
     # These make a noun, and `refine` is what `ask` does with its own word.

@@ -199,18 +199,3 @@ def test_the_fraction_that_a_discrete_draw_lacks_is_subgaussian_with_proxy_a_six
         if abs(s - rate) > 1e-3:
             moment = (1 - (math.sinh(s / 2) / math.sinh(rate / 2)) ** 2) / (1 - (s / rate) ** 2)
             assert moment <= math.exp(s**2 / 12) * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("scale", [1, 5, 50, 500])
-@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
-def test_the_safe_halfwidth_is_what_the_proof_allows_for_some_kappa(scale, confidence):
-    """spread.md: σ·(√(2λ²/σ²)·c + κ/√(6σ²)), c for 1 − α·(1 − exp(−κ²/2)), holds for every κ."""
-    least = laplace_variance(Fraction(scale))
-
-    def allowed(kappa):
-        certain = mixture_deviations(1 - (1 - confidence) * (1 - math.exp(-(kappa**2) / 2)))
-        return math.sqrt(2 * scale**2 / least) * certain + kappa / math.sqrt(6 * least)
-
-    best = min(map(allowed, np.linspace(0.5, 6, 111)))
-    width = any_halfwidth(100.0, Fraction(scale), confidence) / 10
-    assert best - 1e-4 <= width <= 1.03 * best

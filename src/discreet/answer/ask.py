@@ -3,9 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import sqrt
+from statistics import median
 from time import monotonic, sleep
 
 from discreet.answer.answer import Decision, Desk, Settled, decide, settle
+from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
@@ -16,7 +19,7 @@ from discreet.exact import number_text
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law
 from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Quantile, Query
+from discreet.query.query import Combination, Count, Quantile, Query, Sum
 from discreet.release.purchase import Purchase
 from discreet.sql.question import AggregateColumn, Measure, Question
 from discreet.sql.word import where_text
@@ -25,6 +28,8 @@ PATIENCE = 1.0
 """Seconds to wait for answers that others are getting, where there is nothing else to answer from, and nobody on this
 machine is getting them."""
 
+MOST_GUESSED = 100
+"""At most so many groups are looked at to guess how large their numbers are."""
 AS_NEAR = "answered as near as that and what was released allow"
 UNANSWERED = "no budget is left for some numbers (–), and nothing that was released comes near them"
 NOT_RELAXED = "no budget is left for some numbers (–); with relax they are answered for a region nearby"
@@ -208,7 +213,19 @@ def _forecast(column: AggregateColumn, decision: Decision, wish: Wish, desk: Des
     within = _halfwidth(column.query, parts, decision.laws, wish, desk) if bounded else None
     if len(parts) == 1 and bounded and not kinds["measured"] and not kinds["relaxed"]:
         within = max((one.halfwidth(wish.confidence) for one in free if isinstance(one, Estimate)), default=0.0)
-    return Forecast(column.name, dict(kinds), within, float(decision.laws[first].scale))
+    relative = None if within is None or more else _relative(first, within, decision, desk)
+    return Forecast(column.name, dict(kinds), within, float(decision.laws[first].scale), relative)
+
+
+def _relative(query: Query, within: float, decision: Decision, desk: Desk) -> float | None:
+    """How far off numbers that are to be bought may be, as a part of themselves, where public answers let one guess."""
+    regions = [region for (of, _), region in decision.buy.items() if of == query][:MOST_GUESSED]
+    if not isinstance(query, Count | Sum) or not regions:
+        return None
+    past, grain = desk.known.of(query), float(desk.grain(query))
+    guesses = [guess for region in regions if (guess := derive(region, past)) is not None]
+    sizes = [grain * guess.value for guess in guesses if guess.value > sqrt(guess.variance)]
+    return within / median(sizes) if sizes else None
 
 
 def _halfwidth(measure: Measure, parts: list[Query], laws: dict[Query, Law], wish: Wish, desk: Desk) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.answer.compound import Compound
 from discreet.answer.estimate import Estimate, Kind, Ratio
@@ -17,6 +17,7 @@ from discreet.errors import UnsupportedQuery, VaultError
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
+from discreet.notebook import Pairs, Shown
 from discreet.sql.word import where_text
 
 ANSWERED_FOR = "answered for"
@@ -24,6 +25,11 @@ NEAR = "relaxed: too little budget is left, so a number and its interval are for
 OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
 ROUNDING = 1e-9
 """Interval ends this close to each other, relatively, may be equal."""
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,13 @@ class Row:
     alone: tuple[float | None, float | None] | None = None
     """Of a line that was chosen by its noise: the interval that it would have had unchosen. Its own holds for all lines
     at once that it was chosen from."""
+
+    @property
+    def is_too_noisy(self) -> bool:
+        """Whether its interval is as wide as the number itself: too noisy to read."""
+        if self.value is None or self.low is None or self.high is None or self.low == self.high:
+            return False
+        return self.source is not None and (self.high - self.low) / 2 >= abs(self.value)
 
     @property
     def is_near(self) -> bool:
@@ -165,6 +178,7 @@ class Answer:
             "high": row.high,
             "kind": row.kind,
             "may_be_zero": row.may_be_zero,
+            "too_noisy": row.is_too_noisy,
         }
         if row.shrunken is not None:
             found["shrunken"] = row.shrunken
@@ -234,6 +248,26 @@ class Answer:
             writer.writerow([*labels, *numbers, *self.origins(rows)])
         return out.getvalue()
 
+    def to_arrow(self) -> "pa.Table":
+        """The same as an Arrow table; what is not known is null."""
+        from discreet.answer.frame import arrow_of
+
+        return arrow_of(self)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The same as a data frame."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def plot(self, column: str | None = None) -> "Figure":
+        """A picture of an aggregate, the first where none is named, by group and with its intervals."""
+        from discreet.answer.frame import picture_of
+
+        return picture_of(self, column)
+
+    def __repr__(self) -> str:
+        return str(self)
+
     def save_csv(self, path: Path, shrunken: bool = False) -> None:
         try:
             path.write_text(self.to_csv(shrunken), encoding="utf-8")
@@ -272,10 +306,12 @@ class Forecast:
     kinds: dict[str, int]
     halfwidth: float | None
     scale: float
+    relative: float | None = None
+    """The halfwidth as a part of the number, where what was released allows a guess at it; of several, the median."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Shown):
     """What an answer would cost and be worth. Made of public things; spends nothing."""
 
     text: str
@@ -290,6 +326,17 @@ class Explanation:
     more: int | None
     """How many such questions the region allows at this accuracy; None where they are free."""
     notes: tuple[str, ...]
+
+    def _shown(self) -> tuple[str, Pairs]:
+        most = "" if self.is_exact else "at most "
+        costs = f"{most}{self.budget.in_words(self.cost)}" if self.cost else "nothing"
+        off = [(each.column, _off_by(each)) for each in self.forecasts]
+        return "What an answer would cost", [
+            ("sql", self.text),
+            *off,
+            ("costs", costs),
+            ("left", self.budget.in_words(self.left)),
+        ]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -306,11 +353,17 @@ class Explanation:
                     "kinds": f.kinds,
                     "halfwidth": f.halfwidth,
                     "scale": f.scale,
+                    "relative": f.relative,
                 }
                 for f in self.forecasts
             ],
             "notes": list(self.notes),
         }
+
+
+def _off_by(forecast: Forecast) -> str:
+    made_of = ", ".join(forecast.kinds)
+    return made_of if forecast.halfwidth is None else f"± {number(forecast.halfwidth)}, {made_of}"
 
 
 def number(value: float | None) -> str:
@@ -327,7 +380,7 @@ def _interval_text(row: Row) -> str:
         return next((f"{sign} {number(end)}" for sign, end in ends if end is not None), "–")
     if row.is_even:
         return f"± {number((row.high - row.low) / 2)}{', may be 0' * row.may_be_zero}"
-    return f"{number(row.low)} … {number(row.high)}"
+    return f"{number(row.low)} … {number(row.high)}{', too noisy' * row.is_too_noisy}"
 
 
 def _offers(rows: Sequence[Row]) -> str:

@@ -17,6 +17,8 @@ from discreet.query.query import Combination, Count, Mean, Quantile, Query
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
+AS_WIDE = "their intervals are as wide as the numbers; ask for more accuracy, or for larger groups"
+
 
 @dataclass(frozen=True)
 class _Place:
@@ -77,8 +79,11 @@ class Rows:
         for column in dict.fromkeys(row.column for row in rows):
             own = [row for row in rows if row.column == column]
             doubtful = sum(row.may_be_zero for row in own)
+            noisy = sum(row.is_too_noisy and not row.may_be_zero for row in own)
             if doubtful and len(own) > 1:
                 self.notes.append(f"{column}: {doubtful:,} of {len(own):,} lines cannot be told from 0")
+            if noisy:
+                self.notes.append(f"{column}: {noisy:,} of {len(own):,} numbers are too noisy to read: {AS_WIDE}")
             if any(row.shrunken is not None for row in own):
                 self.notes.append(f"{column}: {SHRUNKEN}")
 
@@ -195,8 +200,8 @@ class Rows:
             codes = candidate_codes(replace(query, where=place.asked), self.desk.domain)
             first, last = codes[0], codes[-1]
             self.notes.append(
-                f"{place.column}: no released counts by {query.of} say which values that allows; "
-                f"its interval is narrower after COUNT(*) … GROUP BY {query.of}"
+                f"no released counts by {query.of} say which values that allows: intervals are narrower after "
+                f"COUNT(*) … GROUP BY {query.of}"
             )
         else:
             first, last = codes_within(query.level, histogram, self.confidence)

@@ -10,7 +10,7 @@ from discreet.cli.present import Json, VaultPath, command, out, pairs, print_jso
 from discreet.errors import InvalidNoise
 
 if TYPE_CHECKING:
-    from discreet.answer.reply import Answer, Explanation
+    from discreet.answer.reply import Answer, Explanation, Forecast
 
 
 class Relax(StrEnum):
@@ -86,12 +86,19 @@ def show_answer(answer: "Answer", shrunken: bool = False) -> None:
         out.print(note, style="dim", markup=False, soft_wrap=True)
 
 
+def _error_text(forecast: "Forecast") -> str:
+    if forecast.halfwidth is None:
+        return "–"
+    relative = "" if forecast.relative is None else f" (about {forecast.relative:.0%} of it)"
+    return f"± {forecast.halfwidth:,.6g}{relative}"
+
+
 def _show_explanation(explanation: "Explanation") -> None:
     rows = [
         (
             forecast.column,
             ", ".join(f"{kind} × {count}" if count > 1 else kind for kind, count in forecast.kinds.items()),
-            "–" if forecast.halfwidth is None else f"± {forecast.halfwidth:,.6g}",
+            _error_text(forecast),
             f"{forecast.scale:,.6g}",
         )
         for forecast in explanation.forecasts

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from discreet.cube.cube import Cube
+from discreet.cube.interval import difference_halfwidth
 from discreet.errors import UnsupportedQuery
+from discreet.noise.fieller import bounds, table
 from discreet.query.lattice import Label
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class Averages:
     """`averages["sex"]` is the mean of the summed attribute, by sex: noisy sum / noisy count.
 
     A ratio of noisy numbers is biased where the count is small, so look at the interval: it holds the true average of
-    a cell that is not empty with at least its confidence, for sum and count each keep half of what may go wrong.
+    a cell that is not empty with at least its confidence.
     """
 
     sums: Cube
@@ -44,13 +44,16 @@ class Averages:
         return averages
 
     def interval(self, *names: Label, confidence: float = 0.95) -> "tuple[xr.DataArray, xr.DataArray]":
-        """Bounds for the true average of each cell that is not empty, never beyond ± the largest declared |value|."""
-        each = (1 + confidence) / 2
-        low_sum, high_sum = self.sums.interval(*names, confidence=each)
-        low_count, high_count = self.counts.interval(*names, confidence=each)
+        """Bounds for the true average of each cell that is not empty, never beyond ± the largest declared |value|; all
+        of it where the cell may be empty. See `noise/fieller.py`."""
+        total, count = self.sums.least_squares[names], self.counts.least_squares[names]
+        own, other = self.sums.error(*names), self.counts.error(*names)
         largest = float(self.sums.plan.noise.measure.move)
-        least = np.maximum(low_count, 1)  # an average is of somebody
-        most = np.maximum(high_count, 1)
-        low = np.where(low_sum >= 0, low_sum / most, low_sum / least)
-        high = np.where(high_sum >= 0, high_sum / least, high_sum / most)
-        return low_sum.copy(data=np.clip(low, -largest, largest)), low_sum.copy(data=np.clip(high, -largest, largest))
+
+        def width(average: float) -> float:
+            return difference_halfwidth(own, other, average, confidence)
+
+        nodes, widths = table(-largest, largest, width, float(own.grain))
+        surely = count.values - self.counts.halfwidth(*names, confidence=confidence)
+        low, high = bounds(total.values, count.values, surely, nodes, widths)
+        return total.copy(data=low), total.copy(data=high)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.interval import halfwidth
+from discreet.cube.interval import CellError, cell_error, halfwidth
 from discreet.cube.plan import CubePlan
 from discreet.domain.attribute import Attribute
 from discreet.errors import ArchiveError, UnsupportedQuery
@@ -137,6 +137,10 @@ class Cube:
         """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability: after
         least squares. The cells of another shape have no such width; see `interval`."""
         return halfwidth(self.plan, self._mask(names), self.consistent, require_confidence(confidence))
+
+    def error(self, *names: Label) -> CellError:
+        """What is known of the noise in each cell of a cuboid, after least squares."""
+        return cell_error(self.plan, self._mask(names), self.consistent)
 
     def interval(self, *names: Label, confidence: float = 0.95) -> "tuple[xr.DataArray, xr.DataArray]":
         """Bounds that hold the true cuboid with at least this probability, cell by cell: those of least squares, which

@@ -5,13 +5,14 @@ combination of very many draws; its half-width holds for every combination with 
 """
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
 from discreet.cube.noise_model import LaplaceNoise
 from discreet.cube.plan import CubePlan
 from discreet.noise.law import Laplace
-from discreet.noise.spread import Draws, any_halfwidth, require_confidence
+from discreet.noise.spread import Draws, Spread, any_halfwidth, require_confidence
 from discreet.noise.spread import halfwidth as spread_halfwidth
 
 
@@ -29,6 +30,43 @@ def halfwidth(plan: CubePlan, mask: int, consistent: bool, confidence: float) ->
         scale = noise.scale(plan.share_of(source)) / grain
         return float(grain) * sum_halfwidth(scale, plan.lattice.magnification(mask, source), confidence)
     return float(grain) * any_halfwidth(variance, noise.scale(plan.largest_share) / grain, confidence)
+
+
+@dataclass(frozen=True)
+class CellError:
+    """What is known of the noise in a cell: its variance, the least scale of a Laplace draw in it, in grains, its
+    grain, and the draws themselves where they are of one kind."""
+
+    variance: float
+    least_scale: Fraction | None
+    grain: Fraction
+    draws: Spread | None
+
+
+def cell_error(plan: CubePlan, mask: int, consistent: bool) -> CellError:
+    noise, grain = plan.noise, plan.noise.measure.grain
+    if consistent and any(not mask & ~known for known, _ in plan.known):
+        return CellError(0.0, None, grain, ())
+    variance = plan.variance(*plan.lattice.names_of(mask), consistent=consistent)
+    least = noise.scale(plan.largest_share) / grain if isinstance(noise, LaplaceNoise) else None
+    if consistent and (len(plan.shares) > 1 or plan.known):
+        return CellError(variance, least, grain, None)
+    source = plan.best_source(mask)
+    law = noise.law_in_grains(plan.share_of(source))
+    return CellError(variance, least, grain, (Draws(float(grain), law, plan.lattice.magnification(mask, source)),))
+
+
+def difference_halfwidth(total: CellError, count: CellError, times: float, confidence: float) -> float:
+    """How far off a cell less `times` an independent one may be, of a cube with the same kind of noise."""
+    if total.draws is not None and count.draws is not None:
+        draws = (*total.draws, *(draw.times(times) for draw in count.draws))
+        return spread_halfwidth(draws, Fraction(str(confidence)))
+    variance = total.variance + times**2 * count.variance
+    scales = [scale for scale in (total.least_scale, count.least_scale) if scale is not None]
+    if scales:
+        return any_halfwidth(variance, min(scales), confidence)
+    steps = float(total.grain) + abs(times) * float(count.grain)
+    return normal_halfwidth(variance, confidence) - 0.5 + steps / 2
 
 
 def normal_halfwidth(variance: float, confidence: float) -> float:

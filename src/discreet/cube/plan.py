@@ -13,6 +13,7 @@ from discreet.cube.exactness import Exactness, OverResiduals, exactness_of
 from discreet.cube.given import variances_given
 from discreet.cube.noise_model import NoiseModel
 from discreet.errors import UnsupportedQuery
+from discreet.notebook import Pairs, Shown
 from discreet.query.lattice import Label, Lattice
 from discreet.query.residual import squared_move
 
@@ -26,8 +27,11 @@ Basis = Literal["cuboids", "residuals"]
 """What is measured of a source: its counts, or their residual, which tells nothing of coarser cuboids."""
 
 
-@dataclass(frozen=True)
-class CubePlan:
+MOST_NAMED = 12
+
+
+@dataclass(frozen=True, repr=False)
+class CubePlan(Shown):
     """The sources and their shares of one budget; public, and made before anything is spent.
 
     Variances are per cell and exact: those of the noise that will be drawn, not an estimate.
@@ -60,6 +64,16 @@ class CubePlan:
         missing = np.flatnonzero(np.isinf(self.variances(consistent=False)))
         if len(missing):
             raise self._unreachable(self.published[missing[0]])
+
+    def _shown(self) -> tuple[str, Pairs]:
+        sizes = [f"{name} {size}" for name, size in zip(self.lattice.names, self.lattice.sizes, strict=True)]
+        more = [f"and {len(sizes) - MOST_NAMED} more"] if len(sizes) > MOST_NAMED else []
+        return f"Plan of a cube, by {self.planner}", [
+            ("dimensions", " ".join([" × ".join(sizes[:MOST_NAMED]), *more])),
+            ("measures", f"{len(self.source_masks):,} cuboids"),
+            ("publishes", f"{len(self.published):,} cuboids"),
+            ("worst cell", f"σ = {self.max_variance_consistent**0.5:,.4g}"),
+        ]
 
     @property
     def sources(self) -> tuple[tuple[Label, ...], ...]:

@@ -143,7 +143,7 @@ def written_out(together: Spread, allowed: float = 1e-3) -> WrittenOut:
     period = _reach(together, SMOOTHED) + far
     cell, angles = period / NODES, np.arange(NODES // 2 + 1, dtype=np.float64) * (2 * math.pi / period)
     # A normal number is added whose transform ends where the angles do; and a cell is averaged over.
-    width = TAILS / angles[-1]
+    width = TAILS / float(angles[-1])
     window = np.exp(-((width * angles) ** 2) / 2) * np.sinc(angles * cell / (2 * np.pi))
     masses = np.fft.irfft(_transform(together, angles, window), NODES)[: NODES // 2]
     return WrittenOut(cell, np.maximum(masses, 0.0), False, TAILS * width)

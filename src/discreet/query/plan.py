@@ -10,7 +10,8 @@ from discreet.errors import InvalidNoise
 from discreet.exact import Number, parse_exact
 from discreet.ledger.budget import Budget
 from discreet.ledger.spend import Cost
-from discreet.noise.law import Exponential, Law, law_from_json, law_to_json
+from discreet.noise.law import Exponential, Law, law_from_json, law_text, law_to_json
+from discreet.notebook import Pairs, Shown
 from discreet.query.query import Count, Json, Quantile, Query, Residual, query_from_json, query_to_json
 from discreet.query.sensitivity import spends
 
@@ -27,11 +28,22 @@ class Measurement:
             raise InvalidNoise("a quantile is drawn by the exponential mechanism, and nothing else is")
 
 
-@dataclass(frozen=True)
-class Plan:
+MOST_SHOWN = 6
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """Measurements that are charged, read and recorded together."""
 
     measurements: tuple[Measurement, ...]
+
+    def _shown(self) -> tuple[str, Pairs]:
+        first = [(type(m.query).__name__.lower(), _told(m)) for m in self.measurements[:MOST_SHOWN]]
+        more = len(self.measurements) - MOST_SHOWN
+        return f"Plan of {len(self.measurements):,} measurement{'s' * (len(self.measurements) != 1)}", [
+            *first,
+            *([("…", f"{more:,} more")] if more > 0 else []),
+        ]
 
     def cost(self, domain: Domain, budget: Budget) -> Cost:
         """What the plan spends: one number for all that covers the domain, and boxes for the rest."""
@@ -65,6 +77,13 @@ class Plan:
     def from_json(cls, body: Sequence[Json]) -> "Plan":
         """The inverse of both."""
         return cls(tuple(measurement for line in body for measurement in _measurements(line)))
+
+
+def _told(measurement: Measurement) -> str:
+    query = measurement.query
+    boxes, by = len(query.where.boxes), getattr(query, "by", ())
+    groups = f" by {', '.join(by)}" if by else ""
+    return f"over {boxes:,} box{'es' * (boxes != 1)}{groups}, {law_text(measurement.law)}"
 
 
 def _likeness(placed: tuple[int, Measurement]) -> tuple[object, ...]:

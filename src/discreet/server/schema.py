@@ -158,6 +158,7 @@ class Row(BaseModel):
     relaxation_error: float | None = None
     affordable: float | None = Field(None, description="within how much of the truth it could be measured instead")
     may_be_zero: bool = Field(description="whether it cannot be told from 0")
+    too_noisy: bool = Field(description="whether its interval is as wide as the number")
     shrunken: float | None = Field(None, description="a count in a long GROUP BY, estimated from all lines: biased")
     chosen: bool = Field(False, description="whether its interval holds for all lines that it was chosen from at once")
 
@@ -183,6 +184,7 @@ class Aggregate(BaseModel):
     kinds: dict[str, int]
     halfwidth: float | None
     scale: float
+    relative: float | None = Field(None, description="the halfwidth as a part of the number, where that can be guessed")
 
 
 class Explanation(BaseModel):

@@ -130,6 +130,7 @@ def _line(row: Row, found: Answer) -> Line:
         about=about,
         affordable=row.affordable,
         may_be_zero=row.may_be_zero,
+        too_noisy=row.is_too_noisy,
         shrunken=row.shrunken,
     )
 

@@ -24,6 +24,7 @@ class Line:
     affordable: float | None = None
     """Within how much of the truth what was asked could be had instead."""
     may_be_zero: bool = False
+    too_noisy: bool = False
     shrunken: float | None = None
 
     @property

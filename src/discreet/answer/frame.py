@@ -1,0 +1,49 @@
+"""An answer as a table for other libraries, and as a picture."""
+
+from typing import TYPE_CHECKING
+
+from discreet.errors import PictureError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+    from discreet.answer.reply import Answer, Row
+
+
+def arrow_of(answer: "Answer") -> "pa.Table":
+    """A line for each group: its labels, each aggregate with its low and high, and the kind, as `to_csv` has them."""
+    import pyarrow as pa  # takes long to import, and asking needs it not
+
+    lines: dict[tuple[str, ...], list[Row]] = {}
+    for row in answer.rows:
+        lines.setdefault(row.labels, []).append(row)
+    columns: dict[str, pa.Array] = {
+        name: pa.array([labels[place] for labels in lines], pa.string()) for place, name in enumerate(answer.by)
+    }
+    for place, name in enumerate(answer.columns):
+        mine = [rows[place] for rows in lines.values()]
+        for end, numbers in (
+            ("", [row.value for row in mine]),
+            ("_low", [row.low for row in mine]),
+            ("_high", [row.high for row in mine]),
+        ):
+            columns[f"{name}{end}"] = pa.array(numbers, pa.float64())
+    kinds = ["/".join(dict.fromkeys(row.kind for row in rows)) for rows in lines.values()]
+    return pa.table([*columns.values(), pa.array(kinds, pa.string())], names=[*columns, "kind"])
+
+
+def picture_of(answer: "Answer", column: str | None = None) -> "Figure":
+    """Lying bars of one aggregate, a group each, with its interval; a line where bars would be too many."""
+    from discreet.picture.intervals import interval_picture  # matplotlib takes longer to import than all the rest
+
+    name = answer.columns[0] if column is None else column
+    if name not in answer.columns:
+        raise PictureError(f"this answer has no column {name}; it has {', '.join(answer.columns)}")
+    rows = [row for row in answer.rows if row.column == name and row.value is not None]
+    if not rows:
+        raise PictureError(f"no group of this answer has a number for {name}")
+    ends = [(row.low, row.value, row.high) for row in rows]
+    labels = [", ".join(row.labels) or name for row in rows]
+    note = f"{float(answer.confidence):.0%} intervals; {answer.kind}"
+    return interval_picture(labels, ends, ", ".join(answer.by), name, answer.text, note)

@@ -1,0 +1,121 @@
+"""What notebooks show: a few lines of a vault, a plan, a budget, an answer; frames and pictures of answers; and nothing
+of libraries when the kernel ends."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.errors import JournalError, PictureError
+from discreet.ledger.ledger import Ledger
+from discreet.notebook import Shown
+from discreet.vault import Vault
+
+DOMAIN = """\
+name = "people"
+[attributes.sex]
+kind = "category"
+values = ["F", "M"]
+source = "form"
+[attributes.age]
+kind = "integer"
+low = 0
+high = 99
+source = "form"
+"""
+
+
+@pytest.fixture
+def vault(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "people.toml").write_text(DOMAIN)
+    pq.write_table(pa.table({"sex": ["F", "M"] * 500, "age": np.arange(1000) % 100}), "people.parquet")
+    return Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=1, neighbours="add-remove")
+
+
+def test_everything_is_shown_in_a_few_short_lines_and_as_html(vault):
+    plan = vault.plan_cube(epsilon="1/2")
+    release = vault.measure(vault.count(by="sex"), scale=20)
+    explained = vault.explain("SELECT sex, COUNT(*) FROM people GROUP BY sex", scale=50)
+    for thing in (vault, plan, release.plan, vault.budget(), explained):
+        lines = repr(thing).splitlines()
+        assert 1 < len(lines) <= 12
+        assert max(map(len, lines)) < 200
+        assert thing._repr_html_().startswith("<b>")
+    assert "sex 2 × age 100" in repr(vault)
+    assert "0.05" in repr(vault)
+    assert "count  over 1 box by sex, scale 20" in repr(release.plan)
+    assert "cuboids" in repr(plan)
+
+
+def test_html_quotes_what_it_shows():
+    class Odd(Shown):
+        def _shown(self):
+            return "<title>", [("<name>", "<script>")]
+
+    assert "<script>" not in Odd()._repr_html_()
+    assert "<name>" not in Odd()._repr_html_()
+
+
+def test_a_vault_whose_journal_cannot_be_read_is_shown_all_the_same(vault, monkeypatch):
+    def broken(_ledger):
+        raise JournalError("it is gone")
+
+    monkeypatch.setattr(Ledger, "spent_max", property(broken))
+    assert repr(vault).startswith("<Vault over people>")
+
+
+def test_an_answer_becomes_a_frame_a_table_and_a_picture(vault, tmp_path):
+    answer = vault.ask("SELECT sex, COUNT(*), AVG(age) FROM people GROUP BY sex", scale=20)
+    table = answer.to_arrow()
+    first, second = answer.columns
+    assert table.column_names == [
+        "sex",
+        first,
+        f"{first}_low",
+        f"{first}_high",
+        second,
+        f"{second}_low",
+        f"{second}_high",
+        "kind",
+    ]
+    assert table["sex"].to_pylist() == ["F", "M"]
+    numbers = [row.value for row in answer.rows if row.column == first]
+    assert table[first].to_pylist() == numbers
+    frame = answer.to_pandas()
+    assert frame[first].tolist() == numbers
+    assert (frame[f"{first}_low"] <= frame[first]).all()
+    for column in (None, second):
+        answer.plot(column).savefig(tmp_path / "answer.png")
+    vault.ask("SELECT age, COUNT(*) FROM people GROUP BY age", scale=200).plot().savefig(tmp_path / "long.png")
+    vault.ask("SELECT COUNT(*) FROM people", scale=200).plot().savefig(tmp_path / "one.png")
+    with pytest.raises(PictureError, match="no column"):
+        answer.plot("nothing")
+
+
+SESSION = """
+import duckdb, ibis, sys
+from discreet.vault import Vault
+for name in ("one.duckdb", "two.duckdb"):
+    with duckdb.connect(name) as made:
+        made.execute("CREATE TABLE people AS SELECT 'F' AS sex, i % 100 AS age FROM range(5000) t(i)")
+kept = []
+for place, table in (("a", "one.duckdb"), ("b", ibis.duckdb.connect("two.duckdb").table("people"))):
+    vault = Vault.init(place, table=table, domain="people.toml", epsilon=1, neighbours="add-remove")
+    kept += [vault, vault.ask("SELECT COUNT(*) FROM people", scale=10), vault.refresh(table)]
+    try:
+        Vault.init("c", table=table, domain="people.toml", epsilon=1, neighbours="add-remove", id="nobody", max_rows=1)
+    except Exception as error:
+        kept.append(error)
+sys.modules["kept"] = kept
+"""
+
+
+@pytest.mark.alarm(0)
+def test_a_session_that_keeps_everything_ends_without_a_word(vault):  # noqa: ARG001 -- it makes the domain's file
+    done = subprocess.run([sys.executable, "-c", SESSION], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
