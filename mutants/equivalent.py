@@ -14,6 +14,12 @@ EQUIVALENT = {
 + cut = {axis for axis, intervals in enumerate(grid.shape) if (intervals >= 1)}""",
     ): "a residual over an axis that is not cut adds up to 0, and tells nothing",
     (
+        "cube/norms.py",
+        """\
+- noisy = np.concatenate([np.asarray(table, np.float64).reshape(-1) for _, table in sources])
++ noisy = np.concatenate([np.asarray(table, np.float64).reshape(-2) for _, table in sources])""",
+    ): "NumPy takes any length below 0 for whatever is left",
+    (
         "cube/given.py",
         """\
 - left -= (-1) ** (size + 1) * variances(common) / spread**2

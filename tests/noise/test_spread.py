@@ -146,6 +146,21 @@ def test_no_draw_at_all_is_exact():
     assert halfwidth([Draws(0.0, Laplace(Fraction(5)))], SURE) == 0
 
 
+@pytest.mark.parametrize("scale", [1, 5, 50, 500])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
+def test_the_safe_halfwidth_is_what_the_proof_allows_for_some_kappa(scale, confidence):
+    """spread.md: σ·(√(2λ²/σ²)·c + κ/√(6σ²)), c for 1 − α·(1 − exp(−κ²/2)), holds for every κ."""
+    least = laplace_variance(Fraction(scale))
+
+    def allowed(kappa):
+        certain = mixture_deviations(1 - (1 - confidence) * (1 - math.exp(-(kappa**2) / 2)))
+        return math.sqrt(2 * scale**2 / least) * certain + kappa / math.sqrt(6 * least)
+
+    best = min(map(allowed, np.linspace(0.5, 6, 111)))
+    width = any_halfwidth(100.0, Fraction(scale), confidence) / 10
+    assert best - 1e-4 <= width <= 1.03 * best
+
+
 @pytest.mark.parametrize("confidence", [Fraction(0), Fraction(1), Fraction(2)])
 def test_a_confidence_lies_between_0_and_1(confidence):
     with pytest.raises(InvalidNoise):
