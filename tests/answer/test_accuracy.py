@@ -68,6 +68,14 @@ def test_a_free_number_is_as_sharp_as_was_asked(tmp_path_factory, people, within
     vault.ledger.close()
 
 
+def test_a_combination_with_a_part_of_nobody_is_bought_or_relaxed_as_any(make_vault):
+    sql = "SELECT COUNT(*) FILTER (WHERE sex = 'F') - COUNT(*) FILTER (WHERE sex = 'M') FROM people WHERE sex = 'F'"
+    vault = make_vault(epsilon=10)
+    assert vault.ask(sql, within=20).kind == "measured"
+    spent = nearly_spent(vault, "0.01", sex="F")
+    assert spent.explain(sql, within=5).cost == spent.ask(sql, within=5).cost == 0
+
+
 def test_a_relaxed_line_says_what_it_is_about_and_what_could_be_had(make_vault):
     vault = nearly_spent(make_vault(epsilon=10), "0.02", sex="M")
     answer = vault.ask("SELECT age, COUNT(*) FROM people WHERE sex = 'M' GROUP BY age", scale=1)

@@ -155,7 +155,7 @@ def decide(
     for query, law in laws.items():
         wanted = _in_grains(query, law, desk)
         for codes, region in groups_of(query.by, query.where, desk.domain):
-            found = None if (query, codes) in afresh else _free(query, region, wanted, desk)
+            found = None if region and (query, codes) in afresh else _free(query, region, wanted, desk)
             if found is None:
                 needed[query, codes] = region
             else:
