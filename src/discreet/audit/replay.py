@@ -55,14 +55,14 @@ class Lowered:
 
 
 @dataclass(frozen=True)
-class Refreshed:
+class TableRefresh:
     """Another table: from this entry on, every point counts as spent what the most spent one was."""
 
     seq: int
     at: str
 
 
-Event = Charged | Lowered | Refreshed
+Event = Charged | Lowered | TableRefresh
 Named = tuple[int, str]
 """A snapshot by its number and digest."""
 
@@ -132,10 +132,10 @@ class Replay:
         point: what was spent on each is added up. `claimed` is what the vault says of each."""
         spent: dict[str, Depth] = {}
         charged: dict[str, list[Charged]] = {}
-        for event in (*self.events, Refreshed(0, "")):
+        for event in (*self.events, TableRefresh(0, "")):
             if isinstance(event, Charged) and event.by is not None:
                 charged.setdefault(event.by, []).append(event)
-            elif isinstance(event, Refreshed):
+            elif isinstance(event, TableRefresh):
                 for name, charges in charged.items():
                     before = spent.get(name, NOTHING)
                     spent[name] = self._most(charges, before, claimed.get(name, 0), len(charged))
@@ -298,7 +298,7 @@ class Replay:
     def _note(self, entry: Entry, at: str, content: Any, terms: Terms) -> None:
         match entry.kind:
             case "refresh":
-                self.events.append(Refreshed(entry.seq, at))
+                self.events.append(TableRefresh(entry.seq, at))
                 self._refreshed = entry.seq
                 self._go_over(entry.seq, content)
                 self.live |= isinstance(content, dict) and bool(content.get("live"))

@@ -41,12 +41,12 @@ class Buckets(Held):
         refused in words that speak of the table's counts.
         """
         from discreet.microdata.limits import Limits  # settings bring compiled code that asking does not need
-        from discreet.microdata.publish import Request, publish_buckets
+        from discreet.microdata.publish import BucketsRequest, publish_buckets
         from discreet.release.rows import RowGate
 
         unit = self.ledger.header.get("unit")
         self._require_amounts()
-        request = Request(
+        request = BucketsRequest(
             sensitive=sensitive,
             columns=tuple(columns or ()),
             limits=Limits.parse(limits) if isinstance(limits, str) else limits,

@@ -90,7 +90,7 @@ def publish_as(desk: FrontDesk, shelf: Shelf, custodian: User, name: str, order:
 def sensible(order: schema.BucketsOrder, vault: Vault) -> dict[str, Any]:
     """An order as `Vault.publish_buckets` takes it. Raises where no rows could make sense of it."""
     from discreet.microdata.limits import Limits
-    from discreet.microdata.publish import Request
+    from discreet.microdata.publish import BucketsRequest
 
     if isinstance(vault.ledger.budget, QueryBudget):
         raise UnsupportedQuery(SUBSETS_ONLY)
@@ -99,6 +99,6 @@ def sensible(order: schema.BucketsOrder, vault: Vault) -> dict[str, Any]:
         limits = limits.with_value(value, limit)
     wish = {**order.model_dump(exclude={"limits", "own"}), "limits": limits, "columns": tuple(order.columns or ())}
     unit = vault.ledger.header.get("unit")
-    request = Request(**wish).of(vault.domain, unit and unit["id"])
+    request = BucketsRequest(**wish).of(vault.domain, unit and unit["id"])
     require_possible(limits, vault.domain[request.sensitive].labels)
     return wish
