@@ -60,7 +60,7 @@ from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits
-from discreet.notebook import Pairs, Shown
+from discreet.notebook import NotebookView, Pairs
 from discreet.progress import Progress, silent
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Quantile, Query, Sum
@@ -91,7 +91,7 @@ QUESTIONS = 256
 
 
 @dataclass(repr=False)
-class Vault(Shown, Cubes, Facts, Buckets, Subsets):
+class Vault(NotebookView, Cubes, Facts, Buckets, Subsets):
     """A private statistical database in one directory. Make one with `Vault.init`, come back with `Vault.open`."""
 
     @classmethod

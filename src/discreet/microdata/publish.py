@@ -32,7 +32,7 @@ from discreet.microdata.settings import Setting, one_size_setting, two_size_sett
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 from discreet.release.package import file_hash, require_new_folder, written_aside
-from discreet.release.rows import Rows
+from discreet.release.rows import PublisherRows
 
 Sizes = Literal["multi", "two", "one"]
 Nulls = Literal["value", "refuse"]
@@ -90,7 +90,9 @@ def publish_buckets(
     request: BucketsRequest,
     domain: Domain,
     domain_text: str,
-    publish: Callable[[dict[str, Any], Sequence[str], Callable[[Rows, Receipt], dict[str, Any]], bool], Receipt],
+    publish: Callable[
+        [dict[str, Any], Sequence[str], Callable[[PublisherRows, Receipt], dict[str, Any]], bool], Receipt
+    ],
     promised: Callable[[Receipt], FPrivacy | None],
     path: Path,
     progress: Progress = silent,
@@ -99,7 +101,7 @@ def publish_buckets(
     publication that was begun."""
     require_new_folder(path, "the buckets")
 
-    def write(rows: Rows, begun: Receipt) -> dict[str, Any]:
+    def write(rows: PublisherRows, begun: Receipt) -> dict[str, Any]:
         with written_aside(path, "the buckets") as aside:
             about = _arrange(request, domain, rows, aside, progress)
             about |= {"domain": domain_text, "receipt": str(begun), **_promise(promised(begun))}
@@ -112,7 +114,9 @@ def publish_buckets(
     return Buckets.load(path)
 
 
-def _arrange(request: BucketsRequest, domain: Domain, rows: Rows, aside: Path, progress: Progress) -> dict[str, Any]:
+def _arrange(
+    request: BucketsRequest, domain: Domain, rows: PublisherRows, aside: Path, progress: Progress
+) -> dict[str, Any]:
     """Decide, have the rows dealt and written, list the values; what the package says of it."""
     sensitive = request.sensitive
     progress("counting", 0.1)
@@ -186,7 +190,7 @@ def _check_nulls(request: BucketsRequest, domain: Domain, counts: Integers) -> N
         )
 
 
-def _check_ids(request: BucketsRequest, domain: Domain, rows: Rows, total: int) -> None:
+def _check_ids(request: BucketsRequest, domain: Domain, rows: PublisherRows, total: int) -> None:
     for name in () if request.force_id else request.columns:
         # With fewer codes than rows, some rows have the same.
         if 1 < total <= domain[name].size and rows.distinct(name) == total:
@@ -268,7 +272,7 @@ def _write_st(domain: Domain, sensitive: str, number: str, bucket: Integers, val
 
 
 def _learnt(
-    request: BucketsRequest, domain: Domain, rows: Rows, sweep: Sequence[str], setting: Setting
+    request: BucketsRequest, domain: Domain, rows: PublisherRows, sweep: Sequence[str], setting: Setting
 ) -> dict[str, Any] | None:
     """What an order other than chance gives away, measured on a sample; None for chance, which gives nothing."""
     if not request.similar:

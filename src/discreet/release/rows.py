@@ -26,7 +26,7 @@ Array = NDArray[np.int64]
 Json = dict[str, Any]
 
 
-class Rows(Protocol):
+class PublisherRows(Protocol):
     """What a publisher may do with rows: count them, have them ordered, numbered and written. See `HeldRows`."""
 
     @property
@@ -58,7 +58,7 @@ class RowGate:
     bits: Bits
 
     def publish(
-        self, request: Json, names: Sequence[str], write: Callable[[Rows, Receipt], Json], again: bool = False
+        self, request: Json, names: Sequence[str], write: Callable[[PublisherRows, Receipt], Json], again: bool = False
     ) -> Receipt:
         """Journal the request, read, write, record. `write` makes the folder, or raises and leaves nothing behind; what
         it returns is recorded. A second publication is refused unless it is wanted `again`: limits do not compose."""
