@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.progress import Progress, silent
-from discreet.verbs.held import Held
+from discreet.verbs.parts import VaultParts
 
 if TYPE_CHECKING:
-    from discreet.microdata.buckets import Buckets as Published
+    from discreet.microdata.buckets import Buckets
     from discreet.microdata.limits import Limits
     from discreet.microdata.publish import Nulls, Sizes
 
 
-class Buckets(Held):
+class BucketVerbs(VaultParts):
     """Published through the second reader, `release/rows.py`."""
 
     def publish_buckets(
@@ -32,7 +32,7 @@ class Buckets(Held):
         force_id: bool = False,
         again: bool = False,
         progress: Progress = silent,
-    ) -> "Published":
+    ) -> "Buckets":
         """Publish the rows themselves in buckets, in a new folder: F'-privacy, which is not differential privacy.
 
         The quasi-identifiers (`columns`, all but the sensitive attribute where none are named) and the sensitive values

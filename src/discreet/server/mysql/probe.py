@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from mysql_mimic import ResultColumn
 
 from discreet.errors import UnsupportedQuery
-from discreet.server.mysql.columns import Shown, number_column, text_column, whole_column
+from discreet.server.mysql.columns import ClientRows, number_column, text_column, whole_column
 from discreet.server.mysql.text import Statement, Token, quoted, standard
 from discreet.sql.tokens import shown
 
@@ -34,7 +34,9 @@ CALLED = ("current_user", "current_date", "current_time", "current_timestamp", "
 """Functions that MySQL calls without parentheses as well."""
 
 
-def evaluate(statement: Statement, variable: Callable[[str], Any], about: Mapping[str, Any], tables: Tables) -> Shown:
+def evaluate(
+    statement: Statement, variable: Callable[[str], Any], about: Mapping[str, Any], tables: Tables
+) -> ClientRows:
     """The rows of a SELECT over the catalogue, or over nothing. `about` is what functions such as VERSION() say."""
     names: dict[str, str] = {}
     text = "".join(_written(token, variable, names) for token in _called(statement.written))
@@ -53,7 +55,7 @@ def evaluate(statement: Statement, variable: Callable[[str], Any], about: Mappin
     if len(rows) > MOST_ROWS:
         raise UnsupportedQuery(f"this has more than {MOST_ROWS} rows; ask for fewer with LIMIT")
     columns = tuple(_column(names.get(title, title), [row[i] for row in rows]) for i, title in enumerate(titles))
-    return Shown(columns, tuple(tuple(_cell(value) for value in row) for row in rows))
+    return ClientRows(columns, tuple(tuple(_cell(value) for value in row) for row in rows))
 
 
 def _called(tokens: Sequence[Token]) -> list[Token]:
