@@ -35,6 +35,14 @@ class ClaimedCost:
 
 
 @dataclass(frozen=True)
+class Mispriced:
+    """How a cost differs from what its plan needs. One that is `overpaid` harms nobody."""
+
+    what: str
+    overpaid: bool = False
+
+
+@dataclass(frozen=True)
 class ExpectedAnswer:
     """What the answer of one measurement must look like: so many whole numbers, within bounds where there are any."""
 
@@ -129,8 +137,8 @@ def expected_answers(plan: Sequence[PlanLine], domain: Domain, people: int | Non
             yield ExpectedAnswer(group, cells, None if top is None else 0, top)
 
 
-def mispriced(plan: Sequence[PlanLine], cost: ClaimedCost, domain: Domain, terms: Terms) -> str:
-    """Why a cost is less than its plan needs, or more; nothing where it is exactly what it has to be."""
+def mispriced(plan: Sequence[PlanLine], cost: ClaimedCost, domain: Domain, terms: Terms) -> Mispriced | None:
+    """Why a cost is less than its plan needs, or more; None where it is exactly what it has to be."""
     everywhere, left = 0, Counter(cost.pieces)
     sums = [line for line in plan if line.kind == "sum"]
     for line in plan:
@@ -141,19 +149,19 @@ def mispriced(plan: Sequence[PlanLine], cost: ClaimedCost, domain: Domain, terms
                 if _is_whole(box, domain):
                     everywhere += times * units
                 elif not _take(left, (*box, units), times):
-                    return _short(units, box, cost)
+                    return Mispriced(_short(units, box, cost))
     # A sum's pieces may be cut in several ways; the noisiest takes the cheapest, which leaves enough for the others.
     for line in sorted(sums, key=lambda line: -line.parameter):
         for box in line.boxes:
             problem, whole = _take_sum(left, line, box, domain, terms)
             if problem:
-                return problem
+                return Mispriced(problem)
             everywhere += whole
     if cost.everywhere < everywhere:
-        return f"it costs {cost.everywhere:,} units everywhere, and its plan needs {everywhere:,}"
+        return Mispriced(f"it costs {cost.everywhere:,} units everywhere, and its plan needs {everywhere:,}")
     if cost.everywhere > everywhere or left.total():
-        return "it costs more than its plan needs"
-    return ""
+        return Mispriced("it costs more than its plan needs", overpaid=True)
+    return None
 
 
 def _prices(line: PlanLine, domain: Domain, terms: Terms) -> Counter[int]:

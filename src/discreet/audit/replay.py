@@ -16,7 +16,7 @@ from typing import Any
 from discreet.audit.bodies import Bodies
 from discreet.audit.depth import NOTHING, Depth, Load, deepest, load_of
 from discreet.audit.finding import Check, Findings, counted
-from discreet.audit.price import expected_answers, mispriced, read_cost, read_plan
+from discreet.audit.price import Mispriced, expected_answers, mispriced, read_cost, read_plan
 from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
@@ -242,14 +242,16 @@ class Replay:
             self.waiting[entry.seq] = list(expected_answers(plan, domain, self._people))
             problem = mispriced(plan, cost, domain, terms)
         except Unreadable as unreadable:
-            problem = str(unreadable)
-        if problem.endswith("more than its plan needs"):
+            problem = Mispriced(str(unreadable))
+        if problem is None:
+            return
+        if problem.overpaid:
             self._costs.warning(
-                f"charge {entry.seq}: {problem}", "it harms nobody; find out which version wrote it", entry.seq
+                f"charge {entry.seq}: {problem.what}", "it harms nobody; find out which version wrote it", entry.seq
             )
-        elif problem:
+        else:
             self._costs.failed(
-                f"charge {entry.seq}: {problem}",
+                f"charge {entry.seq}: {problem.what}",
                 f"somebody rewrote the journal, or a version of Discreet was wrong: answer nothing more, and {RESTORE}",
                 entry.seq,
             )

@@ -177,7 +177,7 @@ def _about(request: BucketsRequest, domain: Domain, demand: Demand, setting: Set
 
 def _promise(promised: FPrivacy | None) -> dict[str, Any]:
     if promised is None:
-        raise JournalRolledBack("the journal no longer says that this publication was begun; nothing was published")
+        raise JournalRolledBack("the journal no longer says that this publication was begun", "nothing was published")
     return {"guarantee": str(promised), "remarks": list(promised.remarks)}
 
 

@@ -87,9 +87,8 @@ class RowGate:
         try:
             return self.ledger.note(NOTE, {"state": "published", "begun": begun.seq, **written})
         except JournalError as error:
-            why = str(error).partition(";")[0]
             there = "the folder is there and whole, and every guarantee has said so since it was begun"
-            raise type(error)(f"{why}; but {there}") from None
+            raise type(error)(error.what, f"but {there}") from None
 
     def _withdraw(self, begun: Receipt) -> None:
         """Note that nothing came of it."""

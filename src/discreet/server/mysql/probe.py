@@ -48,7 +48,7 @@ def evaluate(
             titles = [str(column[0]) for column in found.description or ()]
             rows = found.fetchmany(MOST_ROWS + 1)
         except sqlite3.Error as error:
-            if str(error) == "interrupted":
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                 raise UnsupportedQuery("this takes too long for a look at the catalogue; ask for less") from None
             # Its words quote the analyst's text and the catalogue, which are all there is in the database.
             raise UnsupportedQuery(f"the server's own SQL did not understand it: {shown(str(error))}") from None
