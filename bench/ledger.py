@@ -14,10 +14,10 @@ from pathlib import Path
 from bench.figure import Figure
 from discreet.demo.relaxation import relaxation_domain_path
 from discreet.domain.read import read_domain
-from discreet.ledger.buckets import Buckets
+from discreet.ledger.buckets import BucketedSpend
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.capacity import capacity_at_volume
-from discreet.ledger.grid import Grid
+from discreet.ledger.grid import GridSpend
 from discreet.ledger.journal import canonical, chained
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import Cost, SpendMap, units_up
@@ -33,7 +33,7 @@ ENTRIES = 100_000
 
 def figures() -> Iterator[Figure]:
     costs = [Cost(0, ((box, UNIT),)) for box in workload("uniform", float(VOLUME))]
-    for warm in (Grid(CENSUS, 3 * UNIT), Buckets(CENSUS, 3 * UNIT)):  # compiles, or loads what was compiled
+    for warm in (GridSpend(CENSUS, 3 * UNIT), BucketedSpend(CENSUS, 3 * UNIT)):  # compiles, or loads what was compiled
         decide(warm, costs[:100])
     yield from decision_figures(costs)
     with tempfile.TemporaryDirectory() as folder, state_home(folder):
@@ -53,9 +53,9 @@ def decide(spend: SpendMap, costs: list[Cost]) -> list[float]:
 
 
 def decision_figures(costs: list[Cost]) -> Iterator[Figure]:
-    grid = decide(Grid(CENSUS, BUDGET.limit), costs)
-    histogram = decide(Buckets(CENSUS, BUDGET.limit), costs)
-    paper = decide(Buckets(CENSUS, BUDGET.limit, cut_by="sum"), costs)
+    grid = decide(GridSpend(CENSUS, BUDGET.limit), costs)
+    histogram = decide(BucketedSpend(CENSUS, BUDGET.limit), costs)
+    paper = decide(BucketedSpend(CENSUS, BUDGET.limit, cut_by="sum"), costs)
     bound = float(capacity_at_volume(EPSILON, SCALE, VOLUME))
     yield Figure(
         "capacity, histogram (θ = 10^5) to grid",

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 
 from bench.figure import Figure
-from discreet.mining.accuracy import Terms
+from discreet.mining.accuracy import AccuracyTerms
 from discreet.mining.heavy import Search
 from discreet.mining.learn import learn
-from discreet.mining.statistics import Attribute, StatisticsPlan
+from discreet.mining.statistics import BooleanAttribute, StatisticsPlan
 from discreet.mining.sulq import exact_trials, paper_trials
 from experiments.sulq.simulated import Population, publish, sample_joint
 
@@ -33,7 +33,7 @@ def _error(people: int, bar: float, trials: int) -> Figure:
     population = Population.of_two(people, 0.5, 0.5, GAP)
     gaps = [sample_joint(population, QUERIES, trials, np.random.default_rng(seed)).gap for seed in range(RUNS)]
     error = float(np.quantile([abs(gap.value - GAP) for gap in gaps], 0.95))
-    paper = Terms(people, *[paper_trials(QUERIES, DELTA, people) / 4] * 2).error_of_gap(QUERIES, 0.95)
+    paper = AccuracyTerms(people, *[paper_trials(QUERIES, DELTA, people) / 4] * 2).error_of_gap(QUERIES, 0.95)
     note = f"σ² = {trials / 4:,.0f}; with the paper's calibration ±{paper:,.0f}, that is: nothing"
     return Figure(f"|Δ̂ − Δ| at 95%, {people:,} people, {QUERIES:,} queries each", error, bar, "lower", "", note)
 
@@ -49,7 +49,7 @@ def _coverage(trials: int) -> Iterator[Figure]:
 
 def _ratios(trials: int) -> Iterator[Figure]:
     """Queries that the seed's search takes, over those of regression, for Δ within ±0.05 at 95%."""
-    terms = Terms(1_000_000, trials / 4, trials / 4)
+    terms = AccuracyTerms(1_000_000, trials / 4, trials / 4)
     regression, paper = terms.queries_for_gap(0.05, 0.95), Search(terms, (0.5, 0.5), 0.05, 0.95)
     for party, queries in (("α", paper.queries_alpha), ("β", paper.queries_beta)):
         note = f"{queries:,} against {regression:,}, for ±0.05 at 95%, a million people"
@@ -64,7 +64,7 @@ def _learnt() -> Figure:
     place = np.arange(64)
     cells = generator.multinomial(people, generator.dirichlet(np.full(64, 0.5)))
     held = {name: (place >> bit & 1).astype(bool) for bit, name in enumerate(names)}
-    plan = StatisticsPlan(tuple(Attribute(name, name) for name in names), 3, subsets, people, trials, 0.95)
+    plan = StatisticsPlan(tuple(BooleanAttribute(name, name) for name in names), 3, subsets, people, trials, 0.95)
     function = "a0 AND a1 AND NOT a2 AND a3 AND (a4 OR a5)"
     met = held["a0"] & held["a1"] & ~held["a2"] & held["a3"] & (held["a4"] | held["a5"])
     errors = []

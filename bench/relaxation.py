@@ -15,7 +15,7 @@ from discreet.answer.relax import relax
 from discreet.demo.relaxation import relaxation_domain_path
 from discreet.domain.read import read_domain
 from discreet.domain.region import Box, Region
-from discreet.ledger.grid import Grid
+from discreet.ledger.grid import GridSpend
 from experiments.relaxation.database import Database, Outcome, run
 from experiments.relaxation.workload import SHAPE, workload
 
@@ -28,7 +28,7 @@ ASKED = 400
 
 
 def figures() -> Iterator[Figure]:
-    database = Database(Grid(read_domain(relaxation_domain_path()), LIMIT))
+    database = Database(GridSpend(read_domain(relaxation_domain_path()), LIMIT))
     outcomes = run(database, workload("uniform", VOLUME), MOST_ANSWERS)
     relaxed = [one for one in outcomes if one.relaxed is not None]
     yield from _quality(relaxed, len(outcomes) - len(relaxed))

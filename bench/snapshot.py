@@ -17,7 +17,7 @@ from discreet.domain.read import read_domain
 from discreet.domain.region import Box, Region
 from discreet.ledger.snapshot import SNAPSHOTS
 from discreet.query.query import Count
-from discreet.table.count import Rows, count
+from discreet.table.count import CodedRows, count
 
 ROWS, MANY_ROWS = 10**7, 10**8
 MEGABYTE = 10**6
@@ -86,7 +86,7 @@ def count_figure() -> Figure:
     low[domain.axis("age")], high[domain.axis("age")] = 2, 5
     high[domain.axis("sex")] = 0
     query = Count(Region((Box(tuple(low), tuple(high)),)))
-    rows = Rows(domain, MANY_ROWS, columns.__getitem__, columns.__getitem__)
+    rows = CodedRows(domain, MANY_ROWS, columns.__getitem__, columns.__getitem__)
     ours, theirs = race(lambda: count([query], rows), lambda: [column.max() for column in columns.values()], repeats=5)
     note = f"{MANY_ROWS:,} rows, a range and a value: {1e3 * ours:.0f} ms; reading both columns {1e3 * theirs:.0f} ms"
     return Figure("a count / reading its columns from memory", ours / theirs, 2, "lower", "×", note)

@@ -38,12 +38,12 @@ from discreet import native
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
-from discreet.ledger.grid import Grid
+from discreet.ledger.grid import GridSpend
 from discreet.ledger.spend import Cost
 from discreet.noise.bits import Bits
 from discreet.noise.laplace import sample_laplace
 axes = tuple(Integer(name=name, source="bench", low=0, high=99) for name in "abc")
-grid, box, bits = Grid(Domain("t", axes), 2**60), Box((0, 20, 0), (59, 69, 89)), Bits()
+grid, box, bits = GridSpend(Domain("t", axes), 2**60), Box((0, 20, 0), (59, 69, 89)), Bits()
 native.expect_little()
 grid.add(Cost(0, ((box, 1),)))
 native._python.left = {steps}

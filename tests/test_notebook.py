@@ -11,7 +11,7 @@ import pytest
 
 from discreet.errors import JournalError, PictureError
 from discreet.ledger.ledger import Ledger
-from discreet.notebook import Shown
+from discreet.notebook import NotebookView
 from discreet.vault import Vault
 
 DOMAIN = """\
@@ -53,7 +53,7 @@ def test_everything_is_shown_in_a_few_short_lines_and_as_html(vault):
 
 
 def test_html_quotes_what_it_shows():
-    class Odd(Shown):
+    class Odd(NotebookView):
         def _shown(self):
             return "<title>", [("<name>", "<script>")]
 

@@ -274,7 +274,7 @@ class TestCompletion:
 
     def test_a_full_disk_spends_nothing_that_was_not_journalled(self, vault, monkeypatch):
         def full(self, entry):  # noqa: ARG001
-            raise JournalError("the journal failed: the disk is full; nothing was written: free some space")
+            raise JournalError("the journal failed: the disk is full", "nothing was written: free some space")
 
         with monkeypatch.context() as broken:
             broken.setattr("discreet.ledger.sqlite.SQLiteJournal.append", full)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.microdata.demand import Demand
-from discreet.microdata.measure import Learnt, measure_guesses
+from discreet.microdata.measure import GuessedShares, measure_guesses
 from discreet.microdata.multisize import multi_size_setting
 from discreet.microdata.settings import Setting, two_size_setting
 from experiments.buckets.people import People, census_people
@@ -15,7 +15,7 @@ from experiments.buckets.setting import DEFAULT_THETA, MAX_SIZE, limits
 SAMPLE = 50_000
 
 
-def guesses(people: People, dealt: Dealt) -> Learnt:
+def guesses(people: People, dealt: Dealt) -> GuessedShares:
     """What learners guess of the people in some of the buckets, chosen by lot."""
     number = np.random.default_rng(2).permutation(len(dealt.starts) - 1)[dealt.bucket]
     order = np.argsort(number, kind="stable")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.ledger.buckets import Buckets
+from discreet.ledger.buckets import BucketedSpend
 from discreet.ledger.capacity import capacity_at_volume
-from discreet.ledger.grid import Grid
+from discreet.ledger.grid import GridSpend
 from discreet.ledger.spend import SpendMap
 from experiments.relaxation.database import accepted
 from experiments.relaxation.plot import label, panels, save, write_rows
@@ -23,15 +23,15 @@ EVERY = 200
 
 
 def _histogram(most_buckets: int, limit: int) -> SpendMap:
-    return Buckets(domain(), limit, most_buckets, cut_by="sum")
+    return BucketedSpend(domain(), limit, most_buckets, cut_by="sum")
 
 
 MAPS: dict[str, Callable[[int], SpendMap]] = {
     # Disjoint answers a query if and only if it overlaps none before it: every point may be in one count.
-    "Disjoint": lambda _: Grid(domain(), 1),
+    "Disjoint": lambda _: GridSpend(domain(), 1),
     **{f"Histogram, θ = {most:,}": partial(_histogram, most) for most in BUCKETS},
-    "Histogram, θ = 100,000, our cuts": lambda limit: Buckets(domain(), limit, 10**5),
-    "Grid (exact)": lambda limit: Grid(domain(), limit),
+    "Histogram, θ = 100,000, our cuts": lambda limit: BucketedSpend(domain(), limit, 10**5),
+    "Grid (exact)": lambda limit: GridSpend(domain(), limit),
 }
 
 LOOKS: dict[str, dict[str, Any]] = {

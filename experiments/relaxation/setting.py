@@ -17,8 +17,8 @@ from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.domain.read import read_domain
 from discreet.domain.region import Box
-from discreet.ledger.buckets import Buckets
-from discreet.ledger.grid import Grid
+from discreet.ledger.buckets import BucketedSpend
+from discreet.ledger.grid import GridSpend
 from discreet.ledger.spend import SpendMap
 from experiments.relaxation.database import Database, run
 from experiments.relaxation.workload import NOISE_SCALE, Distribution, workload
@@ -65,8 +65,8 @@ class Setting:
 
     def spend_map(self) -> SpendMap:
         if self.most_buckets is None:
-            return Grid(domain(), self.limit)
-        return Buckets(domain(), self.limit, self.most_buckets, cut_by="sum")
+            return GridSpend(domain(), self.limit)
+        return BucketedSpend(domain(), self.limit, self.most_buckets, cut_by="sum")
 
 
 @dataclass(frozen=True)

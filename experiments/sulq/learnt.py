@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.mining.joint import spread_of
 from discreet.mining.learn import learn
-from discreet.mining.statistics import Attribute, Statistics, StatisticsPlan, conjunctions
+from discreet.mining.statistics import BooleanAttribute, Statistics, StatisticsPlan, conjunctions
 from discreet.mining.sulq import exact_trials
 from discreet.sql.formula import Formula
 from experiments.sulq.plot import COLOURS, label, panels, save, write_rows
@@ -79,7 +79,7 @@ def mean_errors(times: int, arity: int) -> Mapping[tuple[str, str], float]:
 
 def _published(times: int, arity: int, trials: int, seed: int) -> Statistics:
     population = Population(adult_cells() * times, predicates(), np.random.default_rng(seed))
-    attributes = tuple(Attribute(name, name) for name in YES)
+    attributes = tuple(BooleanAttribute(name, name) for name in YES)
     return publish(population, StatisticsPlan(attributes, arity, SUBSETS, population.people, trials, 0.95))
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.mining.accuracy import Terms
+from discreet.mining.accuracy import AccuracyTerms
 from discreet.mining.heavy import Search
 from discreet.mining.sulq import exact_trials, paper_trials
 from experiments.sulq.plot import COLOURS, label, panels, save, write_rows
@@ -26,9 +26,9 @@ def draw() -> None:
         line = [(people, _error(people, queries, trials)) for people in PEOPLE]
         panel.loglog(*zip(*line, strict=True), marker="o", color=colour, label=f"regression, T = {queries:,}")
         for people, error in line:
-            terms = Terms(people, trials / 4, trials / 4)
+            terms = AccuracyTerms(people, trials / 4, trials / 4)
             paper = paper_trials(queries, DELTA, people) / 4
-            by_paper = Terms(people, paper, paper).error_of_gap(queries, 0.95)
+            by_paper = AccuracyTerms(people, paper, paper).error_of_gap(queries, 0.95)
             rows.append((people, queries, f"{trials / 4:.0f}", f"{error:.4g}", f"{by_paper:.4g}", _of_search(terms)))
     best = [(people, _least(people)) for people in PEOPLE]
     panel.loglog(*zip(*best, strict=True), ls=":", color=COLOURS[-1], label="the best T for so many people")
@@ -50,10 +50,10 @@ def _least(people: int) -> float:
     """The planned error at the T where noise and sampling are alike: σ² = n/16."""
     each = exact_trials(2000, DELTA, FAILURE) / 4 / 2000
     queries = max(16, round(people / 16 / each))
-    return Terms(people, people / 16, people / 16).error_of_gap(queries, 0.95)
+    return AccuracyTerms(people, people / 16, people / 16).error_of_gap(queries, 0.95)
 
 
-def _of_search(terms: Terms) -> str:
+def _of_search(terms: AccuracyTerms) -> str:
     """α's queries for Δ within ±0.05 by the seed's search, with the same noise."""
     queries = Search(terms, (0.5, 0.5), 0.05, 0.95).queries_alpha
     return f"{queries:,}" if math.isfinite(queries) else ""

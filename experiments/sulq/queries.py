@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.mining.accuracy import Terms
+from discreet.mining.accuracy import AccuracyTerms
 from discreet.mining.implication import implication
 from experiments.sulq.plot import COLOURS, label, panels, save, write_rows
 from experiments.sulq.simulated import Population, sample_joint
@@ -24,7 +24,7 @@ def draw() -> None:
         for (name, line), colour in zip(lines.items(), COLOURS, strict=False):
             panel.loglog(*zip(*line, strict=True), marker="o", color=colour, label=name)
             rows += [(name, trials / 4, *point) for point in line]
-        terms = Terms(PEOPLE, trials / 4, trials / 4)
+        terms = AccuracyTerms(PEOPLE, trials / 4, trials / 4)
         planned = [(count, terms.error_of_gap(count, 0.95)) for count in QUERIES]
         panel.loglog(*zip(*planned, strict=True), ls=":", color=COLOURS[-1], label="regression, planned")
         label(panel, title, "queries to α's party", "error of Δ̂ that 95% of runs stay under")

@@ -18,7 +18,7 @@ from discreet.ledger.budget import QueryBudget
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.journal import Entry
 from discreet.noise.law import law_text
-from discreet.notebook import Pairs, Shown
+from discreet.notebook import NotebookView, Pairs
 from discreet.query.plan import Plan
 from discreet.sql.describe import query_text
 
@@ -27,7 +27,7 @@ MOST_CODES = 1 << 20
 
 
 @dataclass(frozen=True, repr=False)
-class BudgetReport(Shown):
+class BudgetReport(NotebookView):
     """What a vault may spend, the most that anyone's row has spent, and what is left where most is spent."""
 
     guarantee: Guarantee

@@ -38,7 +38,11 @@ class QuotaExceeded(DiscreetError):
 
 
 class JournalError(DiscreetError):
-    """The journal cannot be written or read."""
+    """The journal cannot be written or read: `what` went wrong, and in the message after it, what to do about it."""
+
+    def __init__(self, what: str, advice: str = "") -> None:
+        super().__init__(f"{what}; {advice}" if advice else what)
+        self.what = what
 
 
 class JournalCorrupt(JournalError):

@@ -180,7 +180,7 @@ def _held(read: Callable[[], Declared]) -> Declared:
     try:
         return read()
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup") from None
+        raise JournalCorrupt("the journal's first entry cannot be read", "restore it from a backup") from None
 
 
 def _read_toml(home: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from html import escape
 Pairs = Sequence[tuple[str, object]]
 
 
-class Shown:
+class NotebookView:
     """Something that is shown by what it says of itself, in a few lines."""
 
     def _shown(self) -> tuple[str, Pairs]:

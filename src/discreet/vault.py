@@ -60,7 +60,7 @@ from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits
-from discreet.notebook import Pairs, Shown
+from discreet.notebook import NotebookView, Pairs
 from discreet.progress import Progress, silent
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Quantile, Query, Sum
@@ -73,11 +73,11 @@ from discreet.release.slots import Slots
 from discreet.release.taking import Taking
 from discreet.sql.parse import parse
 from discreet.sql.question import Question
-from discreet.verbs.buckets import Buckets
-from discreet.verbs.cubes import Cubes
-from discreet.verbs.facts import Facts
+from discreet.verbs.buckets import BucketVerbs
+from discreet.verbs.cubes import CubeVerbs
+from discreet.verbs.facts import FactVerbs
 from discreet.verbs.public import Public, PublicDesk
-from discreet.verbs.subsets import Subsets
+from discreet.verbs.subsets import SubsetVerbs
 
 if TYPE_CHECKING:
     from discreet.mining.sulq import Calibration
@@ -91,7 +91,7 @@ QUESTIONS = 256
 
 
 @dataclass(repr=False)
-class Vault(Shown, Cubes, Facts, Buckets, Subsets):
+class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
     """A private statistical database in one directory. Make one with `Vault.init`, come back with `Vault.open`."""
 
     @classmethod

@@ -9,7 +9,7 @@ import pytest
 from discreet.answer.derive import derive
 from discreet.answer.index import Answers
 from discreet.answer.past import PastAnswer
-from discreet.answer.residuals import Table, Together
+from discreet.answer.residuals import ReleasedResidual, ResidualRelease
 from discreet.domain.region import Box, Region
 from discreet.noise.law import Gaussian
 from discreet.query.plan import Measurement, Plan
@@ -36,8 +36,8 @@ def together(seed=1, subsets=SUBSETS):
     for place, axes in enumerate(subsets):
         exact = (matrix_of(axes) @ points).reshape([SIZES[axis] for axis in axes])
         noisy = np.rint(exact + rng.normal(0, 9, exact.shape)).astype(np.int64)
-        tables[axes] = Table(noisy, VARIANCES[axes], (seed, place))
-    return Together(SIZES, tables)
+        tables[axes] = ReleasedResidual(noisy, VARIANCES[axes], (seed, place))
+    return ResidualRelease(SIZES, tables)
 
 
 def least_squares(released, region):

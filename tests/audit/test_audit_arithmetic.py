@@ -113,14 +113,17 @@ class TestArithmetic:
         plan = Plan(tuple(data.draw(st.lists(measurements(domain, "rho" in budget), min_size=1, max_size=4))))
         cost = plan.cost(domain, budget_from_json(budget)).to_json()
         lines = read_plan(plan.condensed(), domain)
-        assert mispriced(lines, read_cost(cost, domain), domain, terms) == ""
+        assert mispriced(lines, read_cost(cost, domain), domain, terms) is None
         if cost["everywhere"]:
             cost["everywhere"] -= 1
         elif cost["regional"]:
             data.draw(st.sampled_from(cost["regional"]))[2] -= 1
         else:
             return
-        assert "needs" in (found := mispriced(lines, read_cost(cost, domain), domain, terms)) or "not paid" in found
+        found = mispriced(lines, read_cost(cost, domain), domain, terms)
+        assert found is not None
+        assert not found.overpaid
+        assert "needs" in found.what or "not paid" in found.what
 
     @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
     @pytest.mark.parametrize("induced", [(0, 0), (2, 2), (6, 20)])

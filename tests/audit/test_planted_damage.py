@@ -354,9 +354,9 @@ class TestPlantedDamage:
 
     @pytest.mark.usefixtures("vault")
     def test_a_spend_map_of_the_vault_that_counts_too_little(self, monkeypatch):
-        from discreet.ledger.grid import Grid
+        from discreet.ledger.grid import GridSpend
 
-        monkeypatch.setattr(Grid, "replay", lambda *_: None)
+        monkeypatch.setattr(GridSpend, "replay", lambda *_: None)
         assert failures(audit_vault("vault")) == {"map"}
 
     def test_a_cube_that_was_changed_and_sealed_again(self):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.ledger.grid import Grid
+from discreet.ledger.grid import GridSpend
 from experiments.relaxation import sweep
 from experiments.relaxation.database import Database, accepted, run
 from experiments.relaxation.setting import EPSILONS, Quality, Setting, domain
@@ -28,14 +28,14 @@ def test_data_queries_are_around_people():
 
 def test_disjoint_answers_what_overlaps_nothing_before_it():
     queries, answered = workload("uniform", 0.04, count=300), []
-    for asked, fits in zip(queries, accepted(Grid(domain(), 1), queries), strict=True):
+    for asked, fits in zip(queries, accepted(GridSpend(domain(), 1), queries), strict=True):
         assert fits == all(asked.intersect(other) is None for other in answered)
         if fits:
             answered.append(asked)
 
 
 def test_every_query_is_accepted_or_relaxed():
-    outcomes = run(Database(Grid(domain(), 3)), workload("uniform", 0.04, count=300), most_answers=3)
+    outcomes = run(Database(GridSpend(domain(), 3)), workload("uniform", 0.04, count=300), most_answers=3)
     assert [one.answered_before for one in outcomes[:3]] == [0, 1, 2]
     relaxed = [one.relaxed for one in outcomes if one.relaxed is not None]
     assert 0 < len(relaxed) < 300

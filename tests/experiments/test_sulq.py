@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.mining.learn import learn
-from discreet.mining.statistics import Attribute, StatisticsPlan
+from discreet.mining.statistics import BooleanAttribute, StatisticsPlan
 from discreet.query.subset import Seeded
 from experiments.sulq.learnt import KINDS, YES, some_function, sum_of_rows
 from experiments.sulq.simulated import Population, publish, sample_joint
@@ -40,7 +40,7 @@ def test_the_seeds_sum_of_rows_finds_what_learning_finds(kind):
     combination = np.arange(1 << len(YES))
     held = {name: (combination >> place & 1).astype(bool) for place, name in enumerate(YES)}
     cells = generator.multinomial(10_000_000, generator.dirichlet(np.ones(combination.size)))
-    plan = StatisticsPlan(tuple(Attribute(name, name) for name in YES), 2, 400, 10_000_000, 2, 0.95)
+    plan = StatisticsPlan(tuple(BooleanAttribute(name, name) for name in YES), 2, 400, 10_000_000, 2, 0.95)
     published = publish(Population(cells, held, generator), plan)
     formula = some_function(kind, 4, generator)
     index = sum(held[name].astype(int) << place for place, name in enumerate(formula.names))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.ledger import buckets as module
-from discreet.ledger.buckets import Buckets, CutRule
-from discreet.ledger.grid import Grid
+from discreet.ledger.buckets import BucketedSpend, CutRule
+from discreet.ledger.grid import GridSpend
 from discreet.ledger.spend import MAX_UNITS, Cost
 
 LIMIT = 20
@@ -39,7 +39,7 @@ def test_two_queries_that_part_a_tuple_are_two_sensitive_and_one_popular(domain_
         sum(abs((a in region) - (b in region)) for region in (rich, poor))
         for a, b in combinations_with_replacement(points, 2)
     )
-    histogram = Buckets(domain_of(2, 10), 1)
+    histogram = BucketedSpend(domain_of(2, 10), 1)
     for region in (rich, poor):
         assert histogram.refusal(one(region)) is None
         histogram.add(one(region))
@@ -49,7 +49,7 @@ def test_two_queries_that_part_a_tuple_are_two_sensitive_and_one_popular(domain_
 def test_popularity_counts_the_regions_over_a_point(domain_of: Callable[..., Domain]) -> None:
     """relaxation, Example 3, with q1 as it is drawn, from below 40k: as printed, r1 and r2 would be disjoint."""
     r1 = people((20, 50), (20, 70))
-    maps = Buckets(domain_of(50, 100), 2), Grid(domain_of(50, 100), 2)
+    maps = BucketedSpend(domain_of(50, 100), 2), GridSpend(domain_of(50, 100), 2)
     for popularity in maps:
         popularity.add(one(r1))
         popularity.add(one(R2))
@@ -73,7 +73,7 @@ def test_the_papers_example_bucket_by_bucket(
     domain_of: Callable[..., Domain], cut_by: CutRule, lowest_income: int, below: int
 ) -> None:
     """relaxation, Example 4: ελ/2 = 3; B1; then B2, B3; then B2, B4, B5, B6, B7."""
-    histogram = Buckets(domain_of(50, 100), 3, cut_by=cut_by)
+    histogram = BucketedSpend(domain_of(50, 100), 3, cut_by=cut_by)
     everybody = people((20, 69), (0, 99))
     histogram.add(one(people((20, 50), (lowest_income, 70))))
     assert dict(histogram.buckets) == {everybody: 1}
@@ -118,7 +118,7 @@ def test_the_histogram_never_undercounts_and_refuses_what_does_not_fit(
     domain_of: Callable[..., Domain], story: tuple[Sizes, list[Cost]], theta: int, cut_by: CutRule
 ) -> None:
     sizes, costs = story
-    histogram = Buckets(domain_of(*sizes), LIMIT, theta, cut_by)
+    histogram = BucketedSpend(domain_of(*sizes), LIMIT, theta, cut_by)
     spent = dict.fromkeys(product(*map(range, sizes)), 0)
     for cost in costs:
         refusal = histogram.refusal(cost)
@@ -151,7 +151,7 @@ def test_with_buckets_enough_equal_charges_are_decided_as_by_the_grid(
     domain_of: Callable[..., Domain], story: tuple[Sizes, list[Box]], limit: int, cut_by: CutRule
 ) -> None:
     sizes, asked = story
-    histogram, grid = Buckets(domain_of(*sizes), limit, cut_by=cut_by), Grid(domain_of(*sizes), limit)
+    histogram, grid = BucketedSpend(domain_of(*sizes), limit, cut_by=cut_by), GridSpend(domain_of(*sizes), limit)
     for box in asked:
         refusal = grid.refusal(one(box))
         assert (histogram.refusal(one(box)) is None) == (refusal is None)
@@ -167,7 +167,7 @@ def test_equal_stories_make_equal_histograms(
     domain_of: Callable[..., Domain], story: tuple[Sizes, list[Cost]], theta: int
 ) -> None:
     sizes, costs = story
-    first, second = (Buckets(domain_of(*sizes), LIMIT, theta) for _ in range(2))
+    first, second = (BucketedSpend(domain_of(*sizes), LIMIT, theta) for _ in range(2))
     for cost in costs:
         first.refusal(cost)
         first.add(cost)
@@ -178,7 +178,7 @@ def test_equal_stories_make_equal_histograms(
 def test_long_axes_are_cut_at_the_borders_too(domain_of: Callable[..., Domain]) -> None:
     """A million codes are too many to have a place each when a cut is chosen."""
     domain = domain_of(1_000_000, 3)
-    histogram, grid = Buckets(domain, 4), Grid(domain, 4)
+    histogram, grid = BucketedSpend(domain, 4), GridSpend(domain, 4)
     random = np.random.default_rng(7)
     for code in range(300):
         low, width = (int(x) for x in random.integers(1, [900_000, 99_999]))
@@ -193,7 +193,7 @@ def test_long_axes_are_cut_at_the_borders_too(domain_of: Callable[..., Domain]) 
 
 def test_groups_cost_as_much_as_one_of_them(domain_of: Callable[..., Domain]) -> None:
     groups = Cost(0, tuple((Box((i, j, 0), (i, j, 9)), 3) for i in range(40) for j in range(25)))
-    histogram = Buckets(domain_of(50, 50, 10), 9)
+    histogram = BucketedSpend(domain_of(50, 50, 10), 9)
     for _ in range(3):
         assert histogram.refusal(groups) is None
         histogram.add(groups)
@@ -205,13 +205,13 @@ def test_groups_cost_as_much_as_one_of_them(domain_of: Callable[..., Domain]) ->
 def test_a_bucket_that_is_no_longer_split_counts_disjoint_boxes_of_one_charge_once(
     domain_of: Callable[..., Domain],
 ) -> None:
-    histogram = Buckets(domain_of(10), LIMIT, most_buckets=1)
+    histogram = BucketedSpend(domain_of(10), LIMIT, most_buckets=1)
     histogram.add(Cost(0, tuple((Box((code,), (code,)), units) for code, units in [(1, 2), (5, 7), (8, 3)])))
     assert histogram.spent_max == 7
 
 
 def test_charges_everywhere_are_one_number_on_a_domain_of_any_size(domain_of: Callable[..., Domain]) -> None:
-    histogram = Buckets(domain_of(*[7] * 50), LIMIT)
+    histogram = BucketedSpend(domain_of(*[7] * 50), LIMIT)
     histogram.add(Cost(LIMIT - 1))
     assert histogram.refusal(Cost(1)) is None
     assert histogram.refusal(Cost(2)) is not None
@@ -226,7 +226,7 @@ def test_charges_everywhere_are_one_number_on_a_domain_of_any_size(domain_of: Ca
 def test_a_charge_above_the_whole_limit_is_refused_whatever_its_size(
     domain_of: Callable[..., Domain], units: int
 ) -> None:
-    histogram = Buckets(domain_of(3, 3), LIMIT)
+    histogram = BucketedSpend(domain_of(3, 3), LIMIT)
     histogram.add(one(Box((0, 0), (1, 1)), 5))
     for cost in (Cost(units), one(Box((1, 1), (2, 2)), units)):
         refusal = histogram.refusal(cost)
@@ -235,7 +235,7 @@ def test_a_charge_above_the_whole_limit_is_refused_whatever_its_size(
 
 
 def test_more_than_any_limit_is_not_counted_but_raised(domain_of: Callable[..., Domain]) -> None:
-    histogram = Buckets(domain_of(3), MAX_UNITS)
+    histogram = BucketedSpend(domain_of(3), MAX_UNITS)
     histogram.add(one(Box((0,), (1,)), MAX_UNITS))
     histogram.add(one(Box((0,), (1,)), MAX_UNITS))
     with pytest.raises(OverflowError):
@@ -244,7 +244,7 @@ def test_more_than_any_limit_is_not_counted_but_raised(domain_of: Callable[..., 
 
 @pytest.mark.parametrize("box", [Box((0, 0), (3, 1)), Box((-1, 0), (0, 0)), Box((0,), (1,))])
 def test_a_box_that_reaches_out_of_the_domain_is_refused(domain_of: Callable[..., Domain], box: Box) -> None:
-    histogram = Buckets(domain_of(3, 3), LIMIT)
+    histogram = BucketedSpend(domain_of(3, 3), LIMIT)
     for use in (histogram.refusal, histogram.add):
         with pytest.raises(ValueError, match=r"domain|reshape"):
             use(one(box))
@@ -255,7 +255,7 @@ def test_when_notes_would_fill_the_memory_splitting_ends_and_nothing_is_undercou
 ) -> None:
     monkeypatch.setattr(module, "MOST_PAGES", 64)
     random = np.random.default_rng(3)
-    histogram, grid = Buckets(domain_of(60, 60), 30), Grid(domain_of(60, 60), 30)
+    histogram, grid = BucketedSpend(domain_of(60, 60), 30), GridSpend(domain_of(60, 60), 30)
     for _ in range(2000):
         low, width = random.integers(0, 40, 2), random.integers(1, 20, 2)
         cost = one(Box(tuple(low.tolist()), tuple((low + width).tolist())))

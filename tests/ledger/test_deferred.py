@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
-from discreet.ledger.buckets import Buckets
+from discreet.ledger.buckets import BucketedSpend
 from discreet.ledger.deferred import MOST_WAITING, Deferred
-from discreet.ledger.grid import Grid
+from discreet.ledger.grid import GridSpend
 from discreet.ledger.spend import MAX_UNITS, Cost, SpendMap
 
 SIZES = (4, 3)
@@ -30,7 +30,7 @@ costs = st.builds(
 steps = st.lists(st.tuples(costs, st.sampled_from(["add", "replay", "look", "lower"])), max_size=30)
 
 
-@given(steps, st.sampled_from([Grid, Buckets]))
+@given(steps, st.sampled_from([GridSpend, BucketedSpend]))
 def test_it_decides_and_counts_as_the_map_that_it_defers(
     domain_of: Callable[..., Domain], story: list[tuple[Cost, str]], kind: Callable[[Domain, int], SpendMap]
 ) -> None:
@@ -65,7 +65,7 @@ class Counted:
 
 def test_charges_that_fit_by_far_are_counted_when_somebody_looks(domain_of: Callable[..., Domain]) -> None:
     domain = domain_of(*SIZES)
-    counted = Counted(Grid(domain, 1000))
+    counted = Counted(GridSpend(domain, 1000))
     deferred = Deferred(counted, domain)  # type: ignore[arg-type]
     one = Cost(0, ((Box((0, 0), (1, 1)), 2),))
     for _ in range(20):
@@ -79,7 +79,7 @@ def test_charges_that_fit_by_far_are_counted_when_somebody_looks(domain_of: Call
 
 def test_charges_do_not_wait_without_end(domain_of: Callable[..., Domain]) -> None:
     domain = domain_of(*SIZES)
-    counted = Counted(Grid(domain, 10**9))
+    counted = Counted(GridSpend(domain, 10**9))
     deferred = Deferred(counted, domain)  # type: ignore[arg-type]
     for _ in range(3 * MOST_WAITING):
         deferred.add(Cost(0, ((Box((0, 0), (1, 1)), 1),)))
@@ -88,7 +88,7 @@ def test_charges_do_not_wait_without_end(domain_of: Callable[..., Domain]) -> No
 
 def test_what_cannot_be_is_raised_where_it_is_added(domain_of: Callable[..., Domain]) -> None:
     domain = domain_of(*SIZES)
-    deferred = Deferred(Grid(domain, LIMIT), domain)
+    deferred = Deferred(GridSpend(domain, LIMIT), domain)
     outside = Cost(0, ((Box((0, 0), (4, 1)), 1),))
     for use in (deferred.refusal, deferred.add, lambda cost: deferred.replay([cost])):
         with pytest.raises(ValueError, match="domain"):

@@ -6,9 +6,9 @@ import pytest
 
 from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded, InvalidBudget, JournalCorrupt, JournalError, UnsupportedQuery
-from discreet.ledger.buckets import Buckets
+from discreet.ledger.buckets import BucketedSpend
 from discreet.ledger.budget import ConcentratedBudget, Induced, PureBudget, QueryBudget
-from discreet.ledger.grid import Grid
+from discreet.ledger.grid import GridSpend
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import UNITS, Cost
@@ -23,7 +23,7 @@ def fact(people, squares=None):
 
 @pytest.fixture(params=["grid", "buckets"])
 def ledger_of_either(request, monkeypatch, domain_of, tmp_path):
-    maps = {"grid": Grid, "buckets": lambda domain, limit: Buckets(domain, limit, most_buckets=8)}
+    maps = {"grid": GridSpend, "buckets": lambda domain, limit: BucketedSpend(domain, limit, most_buckets=8)}
     monkeypatch.setattr("discreet.ledger.ledger.spend_map", maps[request.param])
     Ledger.create(tmp_path / "j.sqlite", {"vault_id": "0123456789"})
 

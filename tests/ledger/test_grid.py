@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.ledger.grid import MAX_POINTS, Grid
+from discreet.ledger.grid import MAX_POINTS, GridSpend
 from discreet.ledger.spend import MAX_UNITS, Cost
 
 LIMIT = 20
@@ -38,7 +38,7 @@ def test_the_grid_decides_as_the_account_by_points_does(
     domain_of: Callable[..., Domain], story: tuple[tuple[int, ...], list[Cost]]
 ) -> None:
     sizes, costs = story
-    grid = Grid(domain_of(*sizes), LIMIT)
+    grid = GridSpend(domain_of(*sizes), LIMIT)
     spent = dict.fromkeys(product(*map(range, sizes)), 0)
     for cost in costs:
         refusal = grid.refusal(cost)
@@ -60,7 +60,7 @@ def test_what_is_left_in_a_region_is_the_least_of_its_points(
     domain_of: Callable[..., Domain], story: tuple[tuple[int, ...], list[Cost]], data: st.DataObject
 ) -> None:
     sizes, costs = story
-    grid = Grid(domain_of(*sizes), 200)
+    grid = GridSpend(domain_of(*sizes), 200)
     for cost in costs:
         grid.add(cost)
     region = Region.of(data.draw(st.lists(boxes(sizes), max_size=3)))
@@ -76,7 +76,7 @@ def test_a_replay_in_bulk_equals_adding_one_by_one(
     sizes, costs = story
     everywhere = Box((0,) * len(sizes), tuple(size - 1 for size in sizes))
     many = [*costs, *[Cost(0, ((everywhere, 1),))] * (len(sizes) + 3)]  # more to pass over box by box than in bulk
-    one_by_one, bulk = Grid(domain_of(*sizes), 1000), Grid(domain_of(*sizes), 1000)
+    one_by_one, bulk = GridSpend(domain_of(*sizes), 1000), GridSpend(domain_of(*sizes), 1000)
     for cost in many:
         one_by_one.add(cost)
     bulk.replay(many[:before])
@@ -87,7 +87,7 @@ def test_a_replay_in_bulk_equals_adding_one_by_one(
 
 
 def test_projections_keep_the_order_of_the_axes_asked_for(domain_of: Callable[..., Domain]) -> None:
-    grid = Grid(domain_of(3, 4, 5), 10)
+    grid = GridSpend(domain_of(3, 4, 5), 10)
     grid.add(Cost(1, ((Box((1, 2, 3), (1, 2, 4)), 6),)))
     expected = np.full((5, 3), 9)
     expected[3:5, 1] = 3
@@ -97,7 +97,7 @@ def test_projections_keep_the_order_of_the_axes_asked_for(domain_of: Callable[..
 
 
 def test_sums_beyond_64_bits_are_counted_exactly_in_a_replay(domain_of: Callable[..., Domain]) -> None:
-    grid = Grid(domain_of(200), MAX_UNITS)
+    grid = GridSpend(domain_of(200), MAX_UNITS)
     grid.replay(Cost(0, ((Box((i,), (i,)), MAX_UNITS - i),)) for i in range(100))
     assert grid.left_by((0,))[:100].tolist() == list(range(100))
     assert grid.refusal(Cost(0, ((Box((5,), (5,)), 5),))) is None
@@ -108,7 +108,7 @@ def test_sums_beyond_64_bits_are_counted_exactly_in_a_replay(domain_of: Callable
 def test_a_charge_above_the_whole_limit_is_refused_whatever_its_size(
     domain_of: Callable[..., Domain], units: int
 ) -> None:
-    grid = Grid(domain_of(3, 3), LIMIT)
+    grid = GridSpend(domain_of(3, 3), LIMIT)
     grid.add(Cost(0, ((Box((0, 0), (1, 1)), 5),)))
     for cost in (Cost(units), Cost(0, ((Box((1, 1), (2, 2)), units),))):
         refusal = grid.refusal(cost)
@@ -117,7 +117,7 @@ def test_a_charge_above_the_whole_limit_is_refused_whatever_its_size(
 
 
 def test_a_lowered_limit_leaves_nothing_where_more_was_spent(domain_of: Callable[..., Domain]) -> None:
-    grid = Grid(domain_of(2), LIMIT)
+    grid = GridSpend(domain_of(2), LIMIT)
     grid.add(Cost(0, ((Box((0,), (0,)), 15),)))
     grid.limit = 10
     assert grid.left_by((0,)).tolist() == [0, 10]
@@ -129,7 +129,7 @@ def test_a_lowered_limit_leaves_nothing_where_more_was_spent(domain_of: Callable
 def test_a_box_that_reaches_out_of_the_domain_is_refused_before_it_is_written(
     domain_of: Callable[..., Domain], box: Box
 ) -> None:
-    grid = Grid(domain_of(3, 3), LIMIT)
+    grid = GridSpend(domain_of(3, 3), LIMIT)
     for use in (grid.refusal, grid.add):
         with pytest.raises(ValueError, match=r"domain|reshape"):
             use(Cost(0, ((box, 1),)))
@@ -137,7 +137,7 @@ def test_a_box_that_reaches_out_of_the_domain_is_refused_before_it_is_written(
 
 def test_a_domain_with_too_many_points_has_no_grid(domain_of: Callable[..., Domain]) -> None:
     with pytest.raises(ValueError, match="dense"):
-        Grid(domain_of(MAX_POINTS, 2), LIMIT)
+        GridSpend(domain_of(MAX_POINTS, 2), LIMIT)
 
 
 def test_a_replay_on_many_small_axes_equals_adding_one_by_one(domain_of: Callable[..., Domain]) -> None:
@@ -147,7 +147,7 @@ def test_a_replay_on_many_small_axes_equals_adding_one_by_one(domain_of: Callabl
     for _ in range(1000):
         ends = np.sort(random.integers(0, 2, (2, 12)), axis=0)
         costs.append(Cost(0, ((Box(tuple(ends[0].tolist()), tuple(ends[1].tolist())), int(random.integers(1, 9))),)))
-    one_by_one, bulk = Grid(domain_of(*[2] * 12), 100_000), Grid(domain_of(*[2] * 12), 100_000)
+    one_by_one, bulk = GridSpend(domain_of(*[2] * 12), 100_000), GridSpend(domain_of(*[2] * 12), 100_000)
     for cost in costs:
         one_by_one.add(cost)
     bulk.replay(costs)

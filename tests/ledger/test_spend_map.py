@@ -9,9 +9,9 @@ from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded
-from discreet.ledger.buckets import Buckets
+from discreet.ledger.buckets import BucketedSpend
 from discreet.ledger.budget import PureBudget
-from discreet.ledger.grid import MAX_POINTS, Grid
+from discreet.ledger.grid import MAX_POINTS, GridSpend
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import UNITS, Cost
 from discreet.ledger.spend_map import spend_map
@@ -19,7 +19,12 @@ from discreet.ledger.spend_map import spend_map
 
 @pytest.mark.parametrize(
     ("sizes", "kind"),
-    [((79, 14, 23, 100), Grid), ((MAX_POINTS,), Grid), ((MAX_POINTS, 2), Buckets), ((7,) * 50, Buckets)],
+    [
+        ((79, 14, 23, 100), GridSpend),
+        ((MAX_POINTS,), GridSpend),
+        ((MAX_POINTS, 2), BucketedSpend),
+        ((7,) * 50, BucketedSpend),
+    ],
 )
 def test_the_size_of_the_domain_decides(domain_of: Callable[..., Domain], sizes: tuple[int, ...], kind: type) -> None:
     assert isinstance(spend_map(domain_of(*sizes), 1).exact(), kind)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.microdata.corruption import Listed, corruption
+from discreet.microdata.corruption import ListedValues, corruption
 
 
 def listed_of(buckets, fakes, people=None):
@@ -17,7 +17,7 @@ def listed_of(buckets, fakes, people=None):
     bucket = np.repeat(np.arange(len(buckets)), [len(values) for values in buckets])
     value = np.array([value for values in buckets for value in sorted(values)])
     sizes = np.array([len(values) - fakes for values in buckets]) if people is None else people
-    return Listed.of(bucket, value, sizes, np.zeros(int(value.max()) + 1, np.int64), fakes)
+    return ListedValues.of(bucket, value, sizes, np.zeros(int(value.max()) + 1, np.int64), fakes)
 
 
 def believed(values, fakes, known, target):
@@ -76,7 +76,7 @@ def test_fakes_dilute_nothing_that_is_listed_twice():
 
 def test_who_knows_frequencies_knows_which_listings_are_mostly_real():
     listed = listed_of([[0, 1, 2], [0, 1, 2], [0, 1, 3]], 1)
-    known = Listed(listed.bucket, listed.value, listed.times, listed.people, np.array([3, 2, 1, 0]), 1)
+    known = ListedValues(listed.bucket, listed.value, listed.times, listed.people, np.array([3, 2, 1, 0]), 1)
     assert known.real_share.tolist() == pytest.approx([1, 2 / 3, 1 / 2, 0])
     assert known.belief(0)[0] == pytest.approx(1 / 2)
     assert np.bincount(known.bucket, weights=known.expected) == pytest.approx([2, 2, 2])

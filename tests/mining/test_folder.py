@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import ArchiveError
 from discreet.mining.folder import COUNTS, read_statistics, write_statistics
 from discreet.mining.learn import learn
-from discreet.mining.statistics import Attribute, Statistics, StatisticsPlan
+from discreet.mining.statistics import BooleanAttribute, Statistics, StatisticsPlan
 from discreet.release.package import PACKAGE, write_package
 from experiments.sulq.simulated import Population, publish
 
@@ -20,7 +20,7 @@ def statistics() -> Statistics:
     place = np.arange(8)
     held = {name: (place >> bit & 1).astype(bool) for bit, name in enumerate("abc")}
     everyone = Population(generator.multinomial(10_000, np.full(8, 1 / 8)), held, generator)
-    plan = StatisticsPlan(tuple(Attribute(name, f"{name} > 1") for name in "abc"), 2, 20, 10_000, 200, 0.95)
+    plan = StatisticsPlan(tuple(BooleanAttribute(name, f"{name} > 1") for name in "abc"), 2, 20, 10_000, 200, 0.95)
     return publish(everyone, plan)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import PartyError
-from discreet.mining.accuracy import Terms
+from discreet.mining.accuracy import AccuracyTerms
 from discreet.mining.heavy import HEAVY, Search
 from discreet.mining.implication import implication, queries_needed
 from discreet.mining.party import party_of, require_same_roster
@@ -59,7 +59,7 @@ def test_the_plan_follows_the_shares(shares, gap):
 
 def test_a_plan_on_paper():
     # The issue: n = 10^6, σ² = 55,000, T = 2,000: (n/16 + σ²)/√T ÷ n/8 is 0.021, and 1.96 times that 0.0412.
-    terms = Terms(1_000_000, 55_000, 55_000)
+    terms = AccuracyTerms(1_000_000, 55_000, 55_000)
     assert terms.error_of_gap(2001, 0.95) == pytest.approx(0.0412, abs=1e-4)
     assert terms.queries_for_gap(0.0412, 0.95) == pytest.approx(2001, rel=0.002)
 
@@ -153,14 +153,14 @@ def test_the_papers_search_takes_far_more_queries():
 
 def test_the_tests_advantage_is_the_seeds_without_noise():
     # SuLQ, proof of Theorem 2: Φ(−ε·σ_α/(1 − p_α)/√Var_β) = 1/2 − γ, here with sets of half the roster.
-    plan = Search(Terms(1_000_000, 0, 0), (0.5, 0.5), 0.05, 0.95)
+    plan = Search(AccuracyTerms(1_000_000, 0, 0), (0.5, 0.5), 0.05, 0.95)
     assert plan.kept == 1
     assert plan.shift == pytest.approx(plan.resolution / 0.5)
     assert plan.advantage == pytest.approx(0.0596, abs=1e-4)
 
 
 def test_a_search_narrows_to_the_error():
-    plan = Search(Terms(1_000_000, 50_000, 50_000), (0.3, 0.6), 0.05, 0.95)
+    plan = Search(AccuracyTerms(1_000_000, 50_000, 50_000), (0.3, 0.6), 0.05, 0.95)
     low, high = plan.range
     assert (low, high) == pytest.approx((0 - 0.6, 1 - 0.6))
     width = high - low

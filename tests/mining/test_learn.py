@@ -10,7 +10,7 @@ from discreet.errors import PartyError, UnsupportedQuery
 from discreet.mining.joint import spread_of
 from discreet.mining.learn import learn
 from discreet.mining.statistics import (
-    Attribute,
+    BooleanAttribute,
     Statistics,
     StatisticsPlan,
     conjunctions,
@@ -22,7 +22,7 @@ from discreet.sql.formula import read_formula
 from experiments.sulq.simulated import Population, publish
 
 NAMES = tuple(f"a{place}" for place in range(6))
-ATTRIBUTES = tuple(Attribute(name, name) for name in NAMES)
+ATTRIBUTES = tuple(BooleanAttribute(name, name) for name in NAMES)
 PARITY = "((a0 <> a1) <> (a2 <> a3)) <> (a4 <> a5)"
 
 
@@ -156,7 +156,7 @@ def test_a_plan_says_what_it_takes_and_what_all_longer_conjunctions_would():
     assert plan.queries == 400 * 20 * 8
     assert plan.queries_naive == 64
     # Only many attributes make it worth the while: 400 subsets of C(100,3)·2^3 against C(100,6)·2^6.
-    wide = StatisticsPlan(tuple(Attribute(f"b{i}", "TRUE") for i in range(100)), 3, 400, 10**8, 2, 0.95)
+    wide = StatisticsPlan(tuple(BooleanAttribute(f"b{i}", "TRUE") for i in range(100)), 3, 400, 10**8, 2, 0.95)
     assert wide.queries_naive / wide.queries == pytest.approx(147, rel=0.01)
 
 

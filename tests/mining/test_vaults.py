@@ -14,7 +14,7 @@ from discreet.mining.functions import functions
 from discreet.mining.implication import implication
 from discreet.mining.learn import learn
 from discreet.mining.sampling import fresh_subsets
-from discreet.mining.statistics import Attribute, Statistics
+from discreet.mining.statistics import BooleanAttribute, Statistics
 from discreet.noise.bits import SeededBits
 from discreet.vault import Vault
 
@@ -159,7 +159,7 @@ def test_statistics_are_written_again_from_their_charge(vaults):
 def test_attributes_are_columns_with_two_values_or_conditions(vaults):
     vault = vaults[0]
     plan = vault.plan_statistics(arity=1, subsets=16)
-    assert plan.attributes == (Attribute("smoker", "smoker"), Attribute("ward", "ward = 'closed'"))
+    assert plan.attributes == (BooleanAttribute("smoker", "smoker"), BooleanAttribute("ward", "ward = 'closed'"))
     for attributes, why in (
         (["age"], "age has 72 values"),
         (["smoker", "SMOKER: age > 3"], "two attributes are called"),

@@ -251,7 +251,7 @@ def test_an_answer_that_could_not_be_recorded_is_completed_and_not_asked_again(g
             return getattr(gate.ledger, name)
 
         def record(self, *_):
-            raise JournalError("the disk is full; nothing was written: free some space and ask again")
+            raise JournalError("the disk is full", "nothing was written: free some space and ask again")
 
     with pytest.raises(JournalError) as raised:
         replace(gate, ledger=Full()).measure(plan_of(Count(domain.everything)))

@@ -18,7 +18,7 @@ from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, SubsetCount, Sum
 from discreet.query.subset import subset_of
-from discreet.release.purchase import NO_LIMITS, Limits, Purchase
+from discreet.release.purchase import NO_LIMITS, Purchase, QuestionLimits
 
 SMALL = parse_domain(
     """
@@ -90,10 +90,10 @@ def test_a_plan_is_let_through_exactly_where_no_point_passes_the_limit(budget, l
     for plan in (plan_of(one, budget) for one in listed):
         cost = plan.cost(SMALL, budget)
         together, total = budget.amount_of(reached([*bought, cost])), sum(bought, Cost())
-        Limits(max_per_query=together).require(plan, SMALL, budget, total)
+        QuestionLimits(max_per_query=together).require(plan, SMALL, budget, total)
         if together > budget.amount_of(reached([*bought, Cost()])):
             with pytest.raises(BudgetExceeded, match="a question may spend"):
-                Limits(max_per_query=together - budget.amount_of(1)).require(plan, SMALL, budget, total)
+                QuestionLimits(max_per_query=together - budget.amount_of(1)).require(plan, SMALL, budget, total)
         bought.append(cost)
 
 
@@ -110,22 +110,22 @@ NOISES = [
 
 @pytest.mark.parametrize(("query", "law", "scale"), NOISES)
 def test_noise_of_the_least_scale_is_let_through_and_less_is_not(query, law, scale):
-    Limits(min_scale=Fraction(scale)).require_noise(query, law, SMALL)
+    QuestionLimits(min_scale=Fraction(scale)).require_noise(query, law, SMALL)
     with pytest.raises(InvalidNoise, match="at least; ask for less accuracy"):
-        Limits(min_scale=Fraction(scale) + Fraction(1, 10**10)).require_noise(query, law, SMALL)
+        QuestionLimits(min_scale=Fraction(scale) + Fraction(1, 10**10)).require_noise(query, law, SMALL)
 
 
 def test_queries_are_limited_by_their_number():
     budget = QueryBudget(100, Fraction(1), 400, "exact", Fraction(1, 10**6), Fraction(1, 10**6), 30)
     asked = SubsetCount(tuple(subset_of((seed, 0.5)) for seed in range(6)), SMALL.everything)
     plan = Plan((Measurement(asked, budget.law),))
-    Limits(max_per_query=Fraction(6)).require(plan, SMALL, budget)
+    QuestionLimits(max_per_query=Fraction(6)).require(plan, SMALL, budget)
     with pytest.raises(BudgetExceeded, match=r"may spend T = 5 here, and this one needs T = 6; .* for less at once"):
-        Limits(max_per_query=Fraction(5)).require(plan, SMALL, budget)
+        QuestionLimits(max_per_query=Fraction(5)).require(plan, SMALL, budget)
 
 
 def test_what_is_bought_in_steps_adds_up_point_by_point(gate, domain):
-    purchase = Purchase(gate, Limits(max_per_query=Fraction(1, 4)))
+    purchase = Purchase(gate, QuestionLimits(max_per_query=Fraction(1, 4)))
     assert buys(purchase, counted(ages(domain, 0, 9)))
     assert buys(purchase, counted(ages(domain, 5, 14)))
     assert not buys(purchase, counted(ages(domain, 9, 12)))
@@ -137,7 +137,7 @@ def test_what_is_bought_in_steps_adds_up_point_by_point(gate, domain):
 
 
 def test_what_is_refused_by_the_limits_leaves_the_journal_as_it_was(gate, domain):
-    purchase = Purchase(gate, Limits(Fraction(20), Fraction(1, 25)))
+    purchase = Purchase(gate, QuestionLimits(Fraction(20), Fraction(1, 25)))
     head = gate.ledger.head
     for plan, error in [
         (counted(domain.everything, 19), InvalidNoise),
@@ -161,7 +161,7 @@ def test_what_the_vault_or_a_quota_refuses_does_not_count(gate, domain):
 
 
 def test_a_charge_that_stands_without_an_answer_counts(gate, domain, monkeypatch):
-    purchase, plan = Purchase(gate, Limits(max_per_query=Fraction(1, 10))), counted(domain.everything)
+    purchase, plan = Purchase(gate, QuestionLimits(max_per_query=Fraction(1, 10))), counted(domain.everything)
     with monkeypatch.context() as broken:
         broken.setattr(Laplace, "sample", lambda *_: 1 / 0)
         with pytest.raises(EngineError, match="charge 2 stands"):

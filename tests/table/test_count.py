@@ -13,7 +13,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.query.query import Count, Sum
 from discreet.table import count as count_module
-from discreet.table.count import SATURATION, Rows, attributes_read, count, in_region
+from discreet.table.count import SATURATION, CodedRows, attributes_read, count, in_region
 from tests.populations import points, population
 
 YOUNG = Region((Box((0, 0, 0), (4, 2, 4)),))
@@ -123,7 +123,7 @@ def domain_of(sizes):
 def rows_of(domain, codes, units):
     """Rows with these codes; what a row adds to a sum of bins is any whole number, as the coder would have it."""
     columns = {name: column.astype(np.min_scalar_type(domain[name].size - 1)) for name, column in codes.items()}
-    return Rows(domain, next(iter(codes.values())).size, columns.__getitem__, units.__getitem__)
+    return CodedRows(domain, next(iter(codes.values())).size, columns.__getitem__, units.__getitem__)
 
 
 @st.composite
@@ -265,7 +265,7 @@ def test_only_columns_that_a_query_restricts_groups_by_or_sums_are_read(people, 
     rows = population(make.arrow_frame(people, tmp_path), domain).rows
     for query in EVERY_PLAN:
         read = set()
-        watched = Rows(domain, rows.size, lambda n, read=read: read.add(n) or rows.codes(n), rows.units)
+        watched = CodedRows(domain, rows.size, lambda n, read=read: read.add(n) or rows.codes(n), rows.units)
         count([query], watched)
         assert read <= set(attributes_read(query, domain)), query
     assert attributes_read(Count(domain.everything), domain) == []

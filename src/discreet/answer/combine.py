@@ -15,11 +15,11 @@ from scipy import sparse
 from discreet.answer.grid import Grid, Ints, Terms
 from discreet.answer.index import Answered, Answers, corners
 from discreet.answer.past import Block, Source
-from discreet.answer.residuals import Axes, Table
+from discreet.answer.residuals import Axes, ReleasedResidual
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.facts.facts import CuboidFact, Fact
-from discreet.facts.linear import DENSE_ENTRIES, Estimate, best_estimates, separate
+from discreet.facts.linear import DENSE_ENTRIES, LinearEstimate, best_estimates, separate
 
 MOST_REGIONS = 512
 """Of more answered regions than this, those nearest to what is asked are combined."""
@@ -163,7 +163,7 @@ def _by_block(block: Block, grid: Grid) -> _Told:
     return _Told(labels, True, sums.astype(np.float64), variances, counts, ((block.source, 1.0),))
 
 
-def _by_residual(axes: Axes, table: Table, grid: Grid, domain: Domain) -> _Told:
+def _by_residual(axes: Axes, table: ReleasedResidual, grid: Grid, domain: Domain) -> _Told:
     """The sums of a residual's numbers over the grid's intervals: each tells of all sums of counts over these."""
     labels, sums, counts = grid.groups(domain.everything.boxes[0], axes, table.units)
     mixing: NDArray[np.float64] = np.ones((1, 1))
@@ -218,7 +218,7 @@ def one_of_each(rows: Sequence[Ints]) -> NDArray[np.intp]:
     return np.unique(np.vstack(rows), axis=1, return_index=True)[1]
 
 
-def _combined(estimate: Estimate, told: Sequence[_Told]) -> Combined:
+def _combined(estimate: LinearEstimate, told: Sequence[_Told]) -> Combined:
     ends = np.cumsum([0, *(len(one.values) for one in told)])
     shares = [(told[at], estimate.coefficients[ends[at] : ends[at + 1]]) for at in _taking_part(estimate, ends)]
     value = sum(float(share @ one.values) for one, share in shares)
@@ -234,7 +234,7 @@ def _combined(estimate: Estimate, told: Sequence[_Told]) -> Combined:
     )
 
 
-def _taking_part(estimate: Estimate, ends: Ints) -> NDArray[np.intp]:
+def _taking_part(estimate: LinearEstimate, ends: Ints) -> NDArray[np.intp]:
     """Which of all that is told has a share, of those that end where `ends` say: of very much, mostly little."""
     return np.unique(np.searchsorted(ends, np.flatnonzero(estimate.coefficients), "right") - 1)
 

@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _BlockColumns:
     """Row n is block n; only the first `count` rows are filled."""
 
     low: Ints
@@ -27,7 +27,7 @@ class _Columns:
         return self.low[: self.count], self.high[: self.count], self.grouped[: self.count]
 
     @classmethod
-    def empty(cls, capacity: int, axes: int) -> "_Columns":
+    def empty(cls, capacity: int, axes: int) -> "_BlockColumns":
         shape = (capacity, axes)
         return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.bool_), 0)
 
@@ -37,12 +37,12 @@ class Groups:
 
     def __init__(self, axes: int) -> None:
         self._blocks: list[Block] = []
-        self._columns = _Columns.empty(16, axes)
+        self._columns = _BlockColumns.empty(16, axes)
 
     def add(self, block: Block) -> None:
         old = self._columns
         if old.count == len(old.low):
-            columns = _Columns.empty(2 * old.count, old.low.shape[1])
+            columns = _BlockColumns.empty(2 * old.count, old.low.shape[1])
             columns.low[: old.count], columns.high[: old.count] = old.low, old.high
             columns.grouped[: old.count] = old.grouped
         else:
@@ -50,7 +50,7 @@ class Groups:
         columns.low[old.count], columns.high[old.count] = block.where.low, block.where.high
         columns.grouped[old.count, list(block.by)] = True
         self._blocks.append(block)
-        self._columns = _Columns(columns.low, columns.high, columns.grouped, old.count + 1)
+        self._columns = _BlockColumns(columns.low, columns.high, columns.grouped, old.count + 1)
 
     @property
     def blocks(self) -> list[Block]:

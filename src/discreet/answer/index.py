@@ -9,7 +9,7 @@ from discreet.answer.groups import Groups
 from discreet.answer.links import Links
 from discreet.answer.nearest import NearestBoxes
 from discreet.answer.past import Block, PastAnswer
-from discreet.answer.residuals import Together
+from discreet.answer.residuals import ResidualRelease
 from discreet.domain.region import Box, Region
 
 Corner = int
@@ -65,7 +65,7 @@ class Answers:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
         self.groups = Groups(len(shape))
-        self.residuals: list[Together] = []
+        self.residuals: list[ResidualRelease] = []
         self._writing = Lock()
         self._answered: dict[Region, Answered] = {}
         self._boxes: list[Box] = []
@@ -76,10 +76,10 @@ class Answers:
         self._precision: dict[Corner, float] = defaultdict(float)
         self._nearest: dict[tuple[float, ...], NearestBoxes] = {}
 
-    def add(self, released: PastAnswer | Block | Together) -> None:
+    def add(self, released: PastAnswer | Block | ResidualRelease) -> None:
         """Requires an answer that was released: from here on it may be shown to anybody."""
         with self._writing:
-            if isinstance(released, Together):
+            if isinstance(released, ResidualRelease):
                 self.residuals.append(released)
             elif isinstance(released, Block):
                 self.groups.add(released)

@@ -7,7 +7,7 @@ from threading import Lock
 
 from discreet.answer.index import Answers
 from discreet.answer.past import PastAnswer, Source, groups_of, past_answers
-from discreet.answer.residuals import Table, Together
+from discreet.answer.residuals import ReleasedResidual, ResidualRelease
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.ledger.books import Books
@@ -85,7 +85,7 @@ class Known:
         return min(found, key=lambda answer: answer.variance, default=None)
 
     def _add(self, release: Release) -> None:
-        together = Together(self.domain.shape)
+        together = ResidualRelease(self.domain.shape)
         for place, noisy in enumerate(release.answers):
             query, law = noisy.measurement.query, noisy.measurement.law
             if isinstance(query, Quantile):
@@ -112,11 +112,11 @@ def _axes(query: Residual, domain: Domain) -> tuple[int, ...]:
     return tuple(sorted(domain.axis(name) for name in query.by))
 
 
-def _table(query: Residual, noisy: Noisy, source: Source, domain: Domain) -> Table:
+def _table(query: Residual, noisy: Noisy, source: Source, domain: Domain) -> ReleasedResidual:
     """A residual with its axes in the domain's order."""
     axes = [domain.axis(name) for name in query.by]
     units = noisy.units.transpose([axes.index(axis) for axis in sorted(axes)])
-    return Table(units, noisy.noise.variance, source)
+    return ReleasedResidual(units, noisy.noise.variance, source)
 
 
 def _single_quantiles(query: Quantile, codes: list[int], domain: Domain) -> Iterator[tuple[Quantile, int]]:

@@ -20,7 +20,7 @@ STARTED, SEEN = 2, 1
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _LinkColumns:
     """Regions, corners and the places where they meet are numbered as they come; only the first rows are filled.
 
     A region's meetings lie side by side, from `begins` on to those of the next one. A corner's are a chain: its `first`
@@ -37,7 +37,7 @@ class _Columns:
     """How many regions have a corner."""
 
     @classmethod
-    def empty(cls) -> "_Columns":
+    def empty(cls) -> "_LinkColumns":
         return cls(*(np.zeros(16, np.int64) for _ in range(7)))
 
 
@@ -53,7 +53,7 @@ class Links:
         self._lock = Lock()
         self._numbers: dict[int, int] = {}
         self._regions = self._meetings = 0
-        self._columns = _Columns.empty()
+        self._columns = _LinkColumns.empty()
 
     def add(self, corners: Iterable[int]) -> None:
         """The next region, with the places of its corners."""
@@ -63,7 +63,7 @@ class Links:
     def _add(self, corners: Iterable[int]) -> None:
         numbers = [self._numbers.setdefault(corner, len(self._numbers)) for corner in corners]
         old, begin, end, known = self._columns, self._meetings, self._meetings + len(numbers), len(self._numbers)
-        columns = _Columns(
+        columns = _LinkColumns(
             _grown(old.begins, self._regions + 2),
             *(_grown(column, end) for column in (old.corner, old.region, old.following)),
             *(_grown(column, known) for column in (old.first, old.last, old.crowd)),

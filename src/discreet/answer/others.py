@@ -18,7 +18,7 @@ Axes = frozenset[int]
 
 
 @dataclass(frozen=True)
-class Expected:
+class UnansweredCharge:
     """A charge without an answer."""
 
     charge: Charge
@@ -55,19 +55,19 @@ class Others:
 
     domain: Domain
     ledger: Books
-    _read: dict[int, Expected] = field(default_factory=dict)
+    _read: dict[int, UnansweredCharge] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
-    def __iter__(self) -> Iterator[Expected]:
+    def __iter__(self) -> Iterator[UnansweredCharge]:
         unanswered = self.ledger.unanswered()
         with self._lock:
             self._read = {number: self._read.get(number) or self._expected(number) for number in unanswered}
             return iter(list(self._read.values()))
 
-    def _expected(self, number: int) -> Expected:
+    def _expected(self, number: int) -> UnansweredCharge:
         charge = self.ledger.charge_at(number)
         assert charge is not None  # the ledger has it among its charges
-        return Expected(charge, Plan.from_json(charge.plan), self.domain)
+        return UnansweredCharge(charge, Plan.from_json(charge.plan), self.domain)
 
 
 def _quantity(query: Query) -> Quantity:

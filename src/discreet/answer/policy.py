@@ -11,7 +11,7 @@ from discreet.errors import InvalidNoise, VaultError
 from discreet.ledger.budget import Budget, PureBudget
 from discreet.noise.law import Exponential, Gaussian, Laplace, Noise
 from discreet.query.plan import exact_scale
-from discreet.release.purchase import NO_LIMITS, Limits
+from discreet.release.purchase import NO_LIMITS, QuestionLimits
 
 DEFAULT_SHARE = 100
 """Where nothing is said, a question spends one in so many parts of the budget in its region."""
@@ -39,9 +39,9 @@ class Policy:
     """Whether a relaxed answer may buy counts of other regions, to come nearer to the one that was asked about."""
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> QuestionLimits:
         """What it never lets a question do."""
-        return Limits(self.min_scale, self.max_per_query)
+        return QuestionLimits(self.min_scale, self.max_per_query)
 
     @classmethod
     def parse(cls, settings: dict[str, Any]) -> "Policy":
@@ -84,7 +84,7 @@ class Wish:
         return cls(within=policy.default_within, confidence=wanted)
 
 
-def noise_affordable(left: Fraction, shares: int, budget: Budget, limits: Limits) -> Noise | None:
+def noise_affordable(left: Fraction, shares: int, budget: Budget, limits: QuestionLimits) -> Noise | None:
     """The least noise of so many counts, each, that what is left in their region, and the limits, let a question buy;
     None for none."""
     most = left if limits.max_per_query is None else min(left, limits.max_per_query)
@@ -94,13 +94,13 @@ def noise_affordable(left: Fraction, shares: int, budget: Budget, limits: Limits
     return sharpest if limits.min_scale is None else _noisier(sharpest, noise_of_scale(limits.min_scale, budget))
 
 
-def usual_noise(budget: Budget, limits: Limits = NO_LIMITS) -> Noise:
+def usual_noise(budget: Budget, limits: QuestionLimits = NO_LIMITS) -> Noise:
     """The noise of a count that spends its default share of the budget in its region; never below the least allowed."""
     usual = _noise_costing(budget.total / DEFAULT_SHARE, budget)
     return usual if limits.min_scale is None else _noisier(usual, noise_of_scale(limits.min_scale, budget))
 
 
-def first_noise(budget: Budget, limits: Limits, averages: int) -> Noise:
+def first_noise(budget: Budget, limits: QuestionLimits, averages: int) -> Noise:
     """The noise of the count that each of some averages may need before its own noise can be solved for: the usual one,
     or more, so that all these counts leave half of what a question may spend for the averages themselves."""
     usual = usual_noise(budget, limits)

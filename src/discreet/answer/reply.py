@@ -17,7 +17,7 @@ from discreet.errors import UnsupportedQuery, VaultError
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
-from discreet.notebook import Pairs, Shown
+from discreet.notebook import NotebookView, Pairs
 from discreet.sql.word import where_text
 
 ANSWERED_FOR = "answered for"
@@ -311,7 +311,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Shown):
+class Explanation(NotebookView):
     """What an answer would cost and be worth. Made of public things; spends nothing."""
 
     text: str

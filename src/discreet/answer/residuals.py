@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ReleasedResidual:
     """A residual of everything, its axes ascending, with noise of this variance on each number."""
 
     units: NDArray[np.int64]
@@ -31,11 +31,11 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class ResidualRelease:
     """The residuals of one release by their axes, over a domain of these sizes."""
 
     sizes: tuple[int, ...]
-    tables: dict[Axes, Table] = field(default_factory=dict)
+    tables: dict[Axes, ReleasedResidual] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:
@@ -98,7 +98,7 @@ class Together:
         high = (asked.high[axis] if axis in best else size - 1 for axis, size in enumerate(self.sizes))
         return self.total(Region((Box(tuple(low), tuple(high)),)))
 
-    def within(self, axes: set[int]) -> list[tuple[Axes, Table]]:
+    def within(self, axes: set[int]) -> list[tuple[Axes, ReleasedResidual]]:
         """Those over some of these axes."""
         return [(own, table) for own, table in self.tables.items() if axes.issuperset(own)]
 

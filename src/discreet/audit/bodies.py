@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.finding import Check, Findings, counted
-from discreet.audit.price import Expected
+from discreet.audit.price import ExpectedAnswer
 
 TYPES = ("<i2", "<i4", "<i8")
 MOST = 2**63
@@ -36,7 +36,7 @@ class Bodies:
     _answers: int = 0
     _found: Findings = field(default_factory=Findings)
 
-    def look(self, seq: int, charge: int, body: Any, expected: Sequence[Expected] | None) -> None:
+    def look(self, seq: int, charge: int, body: Any, expected: Sequence[ExpectedAnswer] | None) -> None:
         """Look at the answer that entry `seq` gives to a charge."""
         self._answers += 1
         if expected is None:
@@ -50,7 +50,7 @@ class Bodies:
         except Wrong as wrong:
             self._found.failed(f"the answer of charge {charge}, entry {seq}, {wrong}", wrong.next, seq)
 
-    def _filed(self, charge: int, body: Any, expected: Sequence[Expected]) -> None:
+    def _filed(self, charge: int, body: Any, expected: Sequence[ExpectedAnswer]) -> None:
         try:
             name, digest, types = str(body["file"]), str(body["sha256"]), [str(kind) for kind in body["types"]]
         except (LookupError, TypeError):
@@ -105,7 +105,7 @@ class Bodies:
         return self._found.check("releases", "Answers are as released", detail)
 
 
-def _listed(values: Any, expected: Sequence[Expected]) -> None:
+def _listed(values: Any, expected: Sequence[ExpectedAnswer]) -> None:
     if not isinstance(values, list) or len(values) != len(expected):
         raise Wrong("has another number of answers than its plan has questions")
     for numbers, answer in zip(values, expected, strict=True):
@@ -116,7 +116,7 @@ def _listed(values: Any, expected: Sequence[Expected]) -> None:
         _within(np.array(numbers, np.int64), answer)
 
 
-def _within(numbers: Any, answer: Expected) -> None:
+def _within(numbers: Any, answer: ExpectedAnswer) -> None:
     """Codes of a quantile are the domain's; binomial noise reaches R/2 at most."""
     low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
     if (answer.low is not None and low < answer.low) or (answer.high is not None and high > answer.high):

@@ -36,7 +36,7 @@ DIFFERENCE, TRACKER = "everybody less all but one", "by a tracker"
 
 
 @dataclass(frozen=True)
-class Formula:
+class SumOfCounts:
     """A person's count as a sum of large counts: a sign and the cells of a block for each."""
 
     name: str
@@ -82,7 +82,7 @@ def attack_by_differencing(
 class _Play:
     """One formula, asked about everybody: from a table that is not protected, and from the vault."""
 
-    def __init__(self, formula: Formula, rehearsal: Rehearsal) -> None:
+    def __init__(self, formula: SumOfCounts, rehearsal: Rehearsal) -> None:
         stage, target = rehearsal.stage, targets(rehearsal.stage)
         scale, _ = sharpest(rehearsal.vault, formula.most)
         truths, exact, asked = [], [], []
@@ -110,15 +110,15 @@ def targets(stage: Stage) -> list[int]:
     return [0, 1] if stage.width >= 4 else [0]
 
 
-def formulas(stage: Stage) -> list[Formula]:
+def formulas(stage: Stage) -> list[SumOfCounts]:
     """The difference; and the general tracker, where a block has room for one."""
     everybody, target = set(range(stage.width)), set(targets(stage))
-    found = [Formula(DIFFERENCE, ((1, sorted(everybody)), (-1, sorted(everybody - target))))]
+    found = [SumOfCounts(DIFFERENCE, ((1, sorted(everybody)), (-1, sorted(everybody - target))))]
     if len(target) == 2:
         tracker = set(range(1, stage.width // 2 + 1))
         sides = tracker, everybody - tracker
         terms = [(1, sorted(target | side)) for side in sides] + [(-1, sorted(side)) for side in sides]
-        found.append(Formula(TRACKER, tuple(terms)))
+        found.append(SumOfCounts(TRACKER, tuple(terms)))
     return found
 
 

@@ -63,7 +63,7 @@ def ratio_interval(
 
 
 @dataclass(frozen=True)
-class Answered:
+class ReleasedCount:
     """A released count of a box."""
 
     box: Box
@@ -172,8 +172,8 @@ def attack_by_inference(
     if not (0 < threshold <= 1 and LEAST_CONFIDENCE <= confidence < 1):
         raise UnsupportedQuery("a threshold lies between 0 and 1, and so does a confidence, as in 0.95")
     axes = [domain.axis(sensitive)] if sensitive is not None else list(range(len(domain.attributes)))
-    known: dict[Box, Answered] = {}
-    sums: dict[Box, Answered] = {}
+    known: dict[Box, ReleasedCount] = {}
+    sums: dict[Box, ReleasedCount] = {}
     cells = 0
     for release in releases:
         for place, noisy in enumerate(release.answers):
@@ -196,13 +196,13 @@ def attack_by_inference(
     return InferenceAttack(tuple(rules), threshold, confidence, domain, cells)
 
 
-def _keep(known: dict[Box, Answered], answered: Answered) -> None:
+def _keep(known: dict[Box, ReleasedCount], answered: ReleasedCount) -> None:
     """Of several answers for one box, the most exact."""
     if answered.box not in known or answered.variance < known[answered.box].variance:
         known[answered.box] = answered
 
 
-def _answers(noisy: Noisy, draw: tuple[int, int], domain: Domain) -> Iterator[Answered]:
+def _answers(noisy: Noisy, draw: tuple[int, int], domain: Domain) -> Iterator[ReleasedCount]:
     """Each released number as the count of a box; regions of several boxes are no rules."""
     query = noisy.measurement.query
     if len(query.where.boxes) != 1:
@@ -215,10 +215,10 @@ def _answers(noisy: Noisy, draw: tuple[int, int], domain: Domain) -> Iterator[An
         if all(low[axis] <= code <= high[axis] for axis, code in zip(axes, cell, strict=True)):
             for axis, code in zip(axes, cell, strict=True):
                 low[axis] = high[axis] = code
-            yield Answered(Box(tuple(low), tuple(high)), float(values[cell]), variance, draw)
+            yield ReleasedCount(Box(tuple(low), tuple(high)), float(values[cell]), variance, draw)
 
 
-def _sums(noisy: Noisy, draw: tuple[int, int], domain: Domain, axes: list[int]) -> Iterator[Answered]:
+def _sums(noisy: Noisy, draw: tuple[int, int], domain: Domain, axes: list[int]) -> Iterator[ReleasedCount]:
     """The counts that come of adding up a GROUP BY along one of the attributes."""
     query = noisy.measurement.query
     for axis in axes:
@@ -236,10 +236,10 @@ def _sums(noisy: Noisy, draw: tuple[int, int], domain: Domain, axes: list[int]) 
 
 
 def _rules(
-    answered: Answered,
+    answered: ReleasedCount,
     axis: int,
-    known: dict[Box, Answered],
-    sums: dict[Box, Answered],
+    known: dict[Box, ReleasedCount],
+    sums: dict[Box, ReleasedCount],
     domain: Domain,
     confidence: Fraction,
 ) -> Iterator[Rule]:

@@ -27,7 +27,7 @@ LAWS = ("laplace", "gaussian", "exponential", "binomial")
 
 
 @dataclass(frozen=True)
-class Cost:
+class ClaimedCost:
     """What the journal says a charge cost."""
 
     everywhere: int
@@ -35,7 +35,15 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Expected:
+class Mispriced:
+    """How a cost differs from what its plan needs. One that is `overpaid` harms nobody."""
+
+    what: str
+    overpaid: bool = False
+
+
+@dataclass(frozen=True)
+class ExpectedAnswer:
     """What the answer of one measurement must look like: so many whole numbers, within bounds where there are any."""
 
     by: tuple[str, ...]
@@ -45,7 +53,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Line:
+class PlanLine:
     """A line of a plan, read: `times` measurements of one region with the same noise."""
 
     kind: str
@@ -60,7 +68,7 @@ class Line:
         return len(self.groups)
 
 
-def read_cost(cost: object, domain: Domain) -> Cost:
+def read_cost(cost: object, domain: Domain) -> ClaimedCost:
     """The cost of a charge. Raises Unreadable where it is none of this domain."""
     try:
         everywhere, regional = cost["everywhere"], cost["regional"]  # type: ignore[index]
@@ -69,10 +77,10 @@ def read_cost(cost: object, domain: Domain) -> Cost:
         raise Unreadable("its cost cannot be read") from None
     if any(type(units) is not int or units < 0 for units in (everywhere, *(units for _, _, units in pieces))):
         raise Unreadable("its cost is not in whole units above 0")
-    return Cost(everywhere, pieces)
+    return ClaimedCost(everywhere, pieces)
 
 
-def read_plan(plan: object, domain: Domain) -> list[Line]:
+def read_plan(plan: object, domain: Domain) -> list[PlanLine]:
     """The lines of a plan. Raises Unreadable where one has no meaning in this domain."""
     try:
         return [_line(line, domain) for line in plan]  # type: ignore[attr-defined]
@@ -80,7 +88,7 @@ def read_plan(plan: object, domain: Domain) -> list[Line]:
         raise Unreadable("its plan cannot be read") from None
 
 
-def _line(line: Mapping[str, Any], domain: Domain) -> Line:
+def _line(line: Mapping[str, Any], domain: Domain) -> PlanLine:
     [(kind, fields)], [(law, parameter)] = line["query"].items(), line["noise"].items()
     if kind not in KINDS or law not in LAWS or (kind == "quantile") != (law == "exponential"):
         raise Unreadable(f"its plan has a {kind} with {law} noise")
@@ -96,7 +104,7 @@ def _line(line: Mapping[str, Any], domain: Domain) -> Line:
     exact = _exact(parameter)
     if exact <= 0:
         raise Unreadable("its plan has noise of no size")
-    return Line(kind, fields, tuple(read_box(box, domain) for box in fields["where"]), law, exact, groups)
+    return PlanLine(kind, fields, tuple(read_box(box, domain) for box in fields["where"]), law, exact, groups)
 
 
 @lru_cache(maxsize=4096)
@@ -114,21 +122,23 @@ def read_box(box: Sequence[Sequence[int]], domain: Domain) -> tuple[Corner, Corn
     return low, high
 
 
-def expected_answers(plan: Sequence[Line], domain: Domain, people: int | None) -> Iterator[Expected]:
+def expected_answers(plan: Sequence[PlanLine], domain: Domain, people: int | None) -> Iterator[ExpectedAnswer]:
     """The shape and the support of each answer. `people` are those on the roster, where the vault has one."""
     for line in plan:
         for group in line.groups:
             if line.kind == "subset_count":
                 reach = floor(line.parameter / 2)
-                yield Expected((), len(line.fields["subsets"]), -reach, None if people is None else people + reach)
+                yield ExpectedAnswer(
+                    (), len(line.fields["subsets"]), -reach, None if people is None else people + reach
+                )
                 continue
             cells = prod(domain[name].size for name in group)
             top = domain[line.fields["of"]].size - 1 if line.kind == "quantile" else None
-            yield Expected(group, cells, None if top is None else 0, top)
+            yield ExpectedAnswer(group, cells, None if top is None else 0, top)
 
 
-def mispriced(plan: Sequence[Line], cost: Cost, domain: Domain, terms: Terms) -> str:
-    """Why a cost is less than its plan needs, or more; nothing where it is exactly what it has to be."""
+def mispriced(plan: Sequence[PlanLine], cost: ClaimedCost, domain: Domain, terms: Terms) -> Mispriced | None:
+    """Why a cost is less than its plan needs, or more; None where it is exactly what it has to be."""
     everywhere, left = 0, Counter(cost.pieces)
     sums = [line for line in plan if line.kind == "sum"]
     for line in plan:
@@ -139,22 +149,22 @@ def mispriced(plan: Sequence[Line], cost: Cost, domain: Domain, terms: Terms) ->
                 if _is_whole(box, domain):
                     everywhere += times * units
                 elif not _take(left, (*box, units), times):
-                    return _short(units, box, cost)
+                    return Mispriced(_short(units, box, cost))
     # A sum's pieces may be cut in several ways; the noisiest takes the cheapest, which leaves enough for the others.
     for line in sorted(sums, key=lambda line: -line.parameter):
         for box in line.boxes:
             problem, whole = _take_sum(left, line, box, domain, terms)
             if problem:
-                return problem
+                return Mispriced(problem)
             everywhere += whole
     if cost.everywhere < everywhere:
-        return f"it costs {cost.everywhere:,} units everywhere, and its plan needs {everywhere:,}"
+        return Mispriced(f"it costs {cost.everywhere:,} units everywhere, and its plan needs {everywhere:,}")
     if cost.everywhere > everywhere or left.total():
-        return "it costs more than its plan needs"
-    return ""
+        return Mispriced("it costs more than its plan needs", overpaid=True)
+    return None
 
 
-def _prices(line: Line, domain: Domain, terms: Terms) -> Counter[int]:
+def _prices(line: PlanLine, domain: Domain, terms: Terms) -> Counter[int]:
     """The units that each measurement of a line costs where it counts, and how many cost so much."""
     if line.kind not in ("residual", "residuals"):
         return Counter({terms.units(line.law, line.parameter, ONE, one_signed=True): line.times})
@@ -184,7 +194,7 @@ def _squared_move(sizes: Sequence[int], neighbours: str) -> Fraction:
     return Fraction(max(square, square - least) if neighbours == "replace" else square)
 
 
-def _queries(line: Line, terms: Terms) -> int:
+def _queries(line: PlanLine, terms: Terms) -> int:
     if terms.currency != "queries" or line.law != "binomial" or line.parameter != terms.trials:
         raise Unreadable("its plan counts over subsets with noise that this vault does not promise")
     return len(line.fields["subsets"])
@@ -197,13 +207,13 @@ def _take(left: Counter[Piece], piece: Piece, times: int) -> bool:
     return True
 
 
-def _short(units: int, box: tuple[Corner, Corner], cost: Cost) -> str:
+def _short(units: int, box: tuple[Corner, Corner], cost: ClaimedCost) -> str:
     paid = max((paid for low, high, paid in cost.pieces if (low, high) == box), default=0)
     return f"it costs {paid:,} units in a region, and its plan needs {units:,} there"
 
 
 def _take_sum(
-    left: Counter[Piece], line: Line, box: tuple[Corner, Corner], domain: Domain, terms: Terms
+    left: Counter[Piece], line: PlanLine, box: tuple[Corner, Corner], domain: Domain, terms: Terms
 ) -> tuple[str, int]:
     """Take the pieces that pay for a sum over one box: a problem, or what has to be paid everywhere instead."""
     attribute, axis = domain[line.fields["of"]], domain.axis(line.fields["of"])

@@ -16,7 +16,7 @@ from typing import Any
 from discreet.audit.bodies import Bodies
 from discreet.audit.depth import NOTHING, Depth, Load, deepest, load_of
 from discreet.audit.finding import Check, Findings, counted
-from discreet.audit.price import expected_answers, mispriced, read_cost, read_plan
+from discreet.audit.price import Mispriced, expected_answers, mispriced, read_cost, read_plan
 from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
@@ -55,14 +55,14 @@ class Lowered:
 
 
 @dataclass(frozen=True)
-class Refreshed:
+class TableRefresh:
     """Another table: from this entry on, every point counts as spent what the most spent one was."""
 
     seq: int
     at: str
 
 
-Event = Charged | Lowered | Refreshed
+Event = Charged | Lowered | TableRefresh
 Named = tuple[int, str]
 """A snapshot by its number and digest."""
 
@@ -132,10 +132,10 @@ class Replay:
         point: what was spent on each is added up. `claimed` is what the vault says of each."""
         spent: dict[str, Depth] = {}
         charged: dict[str, list[Charged]] = {}
-        for event in (*self.events, Refreshed(0, "")):
+        for event in (*self.events, TableRefresh(0, "")):
             if isinstance(event, Charged) and event.by is not None:
                 charged.setdefault(event.by, []).append(event)
-            elif isinstance(event, Refreshed):
+            elif isinstance(event, TableRefresh):
                 for name, charges in charged.items():
                     before = spent.get(name, NOTHING)
                     spent[name] = self._most(charges, before, claimed.get(name, 0), len(charged))
@@ -242,14 +242,16 @@ class Replay:
             self.waiting[entry.seq] = list(expected_answers(plan, domain, self._people))
             problem = mispriced(plan, cost, domain, terms)
         except Unreadable as unreadable:
-            problem = str(unreadable)
-        if problem.endswith("more than its plan needs"):
+            problem = Mispriced(str(unreadable))
+        if problem is None:
+            return
+        if problem.overpaid:
             self._costs.warning(
-                f"charge {entry.seq}: {problem}", "it harms nobody; find out which version wrote it", entry.seq
+                f"charge {entry.seq}: {problem.what}", "it harms nobody; find out which version wrote it", entry.seq
             )
-        elif problem:
+        else:
             self._costs.failed(
-                f"charge {entry.seq}: {problem}",
+                f"charge {entry.seq}: {problem.what}",
                 f"somebody rewrote the journal, or a version of Discreet was wrong: answer nothing more, and {RESTORE}",
                 entry.seq,
             )
@@ -298,7 +300,7 @@ class Replay:
     def _note(self, entry: Entry, at: str, content: Any, terms: Terms) -> None:
         match entry.kind:
             case "refresh":
-                self.events.append(Refreshed(entry.seq, at))
+                self.events.append(TableRefresh(entry.seq, at))
                 self._refreshed = entry.seq
                 self._go_over(entry.seq, content)
                 self.live |= isinstance(content, dict) and bool(content.get("live"))

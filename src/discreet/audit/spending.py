@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from discreet.audit.depth import NOTHING, Depth, Field, Ints, Load, TooFine, deepest
 from discreet.audit.finding import Check, Findings
-from discreet.audit.replay import Charged, Lowered, Refreshed, Replay
+from discreet.audit.replay import Charged, Lowered, Replay, TableRefresh
 from discreet.audit.terms import MOST_UNITS, Terms
 from discreet.domain.domain import Domain
 from discreet.progress import Progress
@@ -201,7 +201,7 @@ def spend_again(read: Replay, progress: Progress, claimed: int | None = None) ->
 
     current: list[Charged | Lowered] = []
     for event in read.events:
-        if isinstance(event, Refreshed):
+        if isinstance(event, TableRefresh):
             spending.period(current, told, last=False)
             spending.refresh(event.seq, event.at)
             current = []

@@ -11,7 +11,7 @@ from discreet.cli.present import Json, command, out, pairs, print_json, table, w
 from discreet.errors import PartyError
 
 if TYPE_CHECKING:
-    from discreet.mining.estimate import Estimate
+    from discreet.mining.estimate import IntervalEstimate
     from discreet.mining.functions import Functions
     from discreet.mining.implication import Implication, Needed
     from discreet.mining.learn import Learnt
@@ -152,7 +152,7 @@ def _vault_at(path: str) -> "Party":
     return Vault.open(path).party()
 
 
-def _row(name: str, estimate: "Estimate", *more: object) -> tuple[object, ...]:
+def _row(name: str, estimate: "IntervalEstimate", *more: object) -> tuple[object, ...]:
     return name, *more, f"{estimate.value:.4f}", f"{estimate.low:.4f} … {estimate.high:.4f}"
 
 

@@ -10,7 +10,7 @@ from discreet.exact import equals_text
 
 if TYPE_CHECKING:
     from discreet.domain.domain import Domain
-    from discreet.release.release import Noisy, Release, Row
+    from discreet.release.release import Noisy, Release, ReleasedCell
 
 COLUMNS = ("value", "95% low", "95% high")
 MOST_ROWS = 200
@@ -72,7 +72,7 @@ def _first_of(texts: list[str], most: int = 4) -> str:
     return "\n".join(shown)
 
 
-def _cells(row: "Row", noisy: "Noisy", domain: "Domain") -> tuple[str, ...]:
+def _cells(row: "ReleasedCell", noisy: "Noisy", domain: "Domain") -> tuple[str, ...]:
     """A quantile is recorded as a code: people read its label."""
     from discreet.answer.reply import number
     from discreet.query.query import Quantile

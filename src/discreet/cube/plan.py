@@ -13,7 +13,7 @@ from discreet.cube.exactness import Exactness, OverResiduals, exactness_of
 from discreet.cube.given import variances_given
 from discreet.cube.noise_model import NoiseModel
 from discreet.errors import UnsupportedQuery
-from discreet.notebook import Pairs, Shown
+from discreet.notebook import NotebookView, Pairs
 from discreet.query.lattice import Label, Lattice
 from discreet.query.residual import squared_move
 
@@ -31,7 +31,7 @@ MOST_NAMED = 12
 
 
 @dataclass(frozen=True, repr=False)
-class CubePlan(Shown):
+class CubePlan(NotebookView):
     """The sources and their shares of one budget; public, and made before anything is spent.
 
     Variances are per cell and exact: those of the noise that will be drawn, not an estimate.

@@ -31,14 +31,14 @@ EXACT = 1e-10
 
 
 @dataclass(frozen=True)
-class Estimate:
+class LinearEstimate:
     """What to multiply each measurement with, and the variance of the sum."""
 
     coefficients: Floats
     variance: float
 
 
-def best_estimate(measurements: sparse.csr_array, variances: Floats, target: Floats) -> Estimate | None:
+def best_estimate(measurements: sparse.csr_array, variances: Floats, target: Floats) -> LinearEstimate | None:
     """The unbiased combination of measurements (rows, over atoms) with the least variance; None where there is none.
 
     A variance of 0 says that a measurement is exact: a fact. Whatever the solver did, the result's bias is checked
@@ -47,7 +47,7 @@ def best_estimate(measurements: sparse.csr_array, variances: Floats, target: Flo
     return best_estimates(measurements, variances, target[None, :])[0]
 
 
-def best_estimates(measurements: sparse.csr_array, variances: Floats, targets: Floats) -> list[Estimate | None]:
+def best_estimates(measurements: sparse.csr_array, variances: Floats, targets: Floats) -> list[LinearEstimate | None]:
     """The same for many targets, a row each. What has no atom in common is solved apart: it has no say in the other."""
     noisy = variances > 0
     least = float(variances[noisy].min()) if noisy.any() else 1.0
@@ -64,7 +64,7 @@ def best_estimates(measurements: sparse.csr_array, variances: Floats, targets: F
     spread = found**2 @ variances
     # What exact measurements make up by themselves leaves a share of EXACT to the noisy ones.
     spread[spread < EXACT * least] = 0.0
-    return [None if biased[i] else Estimate(found[i], float(spread[i])) for i in range(len(targets))]
+    return [None if biased[i] else LinearEstimate(found[i], float(spread[i])) for i in range(len(targets))]
 
 
 def separate(measurements: sparse.csr_array, targets: Floats) -> Iterator[tuple[Places, Places]]:

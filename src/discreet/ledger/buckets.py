@@ -31,7 +31,7 @@ Whole = TypeVar("Whole", np.int32, np.int64)
 CutRule = Literal["larger", "sum"]
 
 
-class Buckets:
+class BucketedSpend:
     """A SpendMap that never undercounts, in bounded memory. `cut_by="sum"` chooses cuts as the paper does."""
 
     def __init__(

@@ -31,5 +31,5 @@ class FactNote:
             people, squares = self.content["induced"]
             induced = Induced(int(people), int(squares))
         except (LookupError, TypeError, ValueError):
-            raise JournalCorrupt(f"entry {self.number} of the journal is no fact; restore it from a backup") from None
+            raise JournalCorrupt(f"entry {self.number} of the journal is no fact", "restore it from a backup") from None
         return own.under(induced.or_more(before.induced))

@@ -23,7 +23,7 @@ STEPS_EACH = 32
 """What Python does around each box that it hands to NumPy, in steps."""
 
 
-class Grid:
+class GridSpend:
     """A SpendMap that knows the exact spend of every point. Requires a domain of at most MAX_POINTS points."""
 
     def __init__(self, domain: Domain, limit: int) -> None:

@@ -39,13 +39,13 @@ class Entry:
         except (ValueError, TypeError, KeyError, RecursionError):
             raise self._unreadable() from None
         if version != VERSION:
-            raise JournalError(f"entry {self.seq} of the journal has format {version!r}; upgrade Discreet to read it")
+            raise JournalError(f"entry {self.seq} of the journal has format {version!r}", "upgrade Discreet to read it")
         if not is_whole:
             raise self._unreadable()
         return dict(body)
 
     def _unreadable(self) -> JournalCorrupt:
-        return JournalCorrupt(f"entry {self.seq} of the journal cannot be read; restore it from a backup")
+        return JournalCorrupt(f"entry {self.seq} of the journal cannot be read", "restore it from a backup")
 
 
 def chained(before: Receipt, kind: str, charge: int | None, body: str) -> Entry:
@@ -67,8 +67,8 @@ def verified(entries: Iterable[Entry], before: Receipt) -> Iterator[Entry]:
         digest = _digest(digest, seq, entry.kind, entry.charge, entry.body)
         if entry.seq != seq or entry.hash != digest:
             raise JournalCorrupt(
-                f"the journal is damaged or was edited at entry {seq}; nothing was spent: restore it from a backup "
-                "that is not older than the last receipt"
+                f"the journal is damaged or was edited at entry {seq}",
+                "nothing was spent: restore it from a backup that is not older than the last receipt",
             )
         yield entry
 

@@ -96,7 +96,7 @@ class Ledger:
         self._forget()
         with self._current():
             if "vault_id" not in self.header:
-                raise JournalCorrupt("the journal has no first entry: its vault was never finished; make it again")
+                raise JournalCorrupt("the journal has no first entry: its vault was never finished", "make it again")
         _ledgers.add(self)
 
     @staticmethod
@@ -186,7 +186,7 @@ class Ledger:
             pending = charge_id in self._pending
             stored = self._append("record", charge_id, text) if pending else self._journal.record_of(charge_id)
             if stored is None:
-                raise JournalError(f"entry {charge_id} is not a charge; nothing was recorded")
+                raise JournalError(f"entry {charge_id} is not a charge", "nothing was recorded")
         self._give(stored.receipt)
         return _record(charge_id, stored)
 
@@ -268,7 +268,7 @@ class Ledger:
         text = _body(dict(content))
         with self._turn():
             if max((self._refreshed, *(fact.number for fact in self._facts))) > known:
-                raise JournalError("another fact or another table came in between; add the fact again")
+                raise JournalError("another fact or another table came in between", "add the fact again")
             fact = FactNote(self._head.seq + 1, self._refreshed, content)
             if not stopping and self._map.spent_max > fact.lowered(self._own_budget, self.budget).limit:
                 raise JournalError("more was spent in between, and now the fact would stop the vault: look at it again")
@@ -331,7 +331,7 @@ class Ledger:
             elif entry.kind == "record" and entry.charge is not None:
                 charge = waiting.pop(entry.charge, None) or self._journal.entry(entry.charge)
                 if charge is None:
-                    raise JournalCorrupt(f"entry {entry.seq} records a charge that is not there; restore a backup")
+                    raise JournalCorrupt(f"entry {entry.seq} records a charge that is not there", "restore a backup")
                 yield _charge(charge), _record(entry.charge, entry)
 
     def latest(self, kind: str) -> Any:
@@ -590,7 +590,7 @@ class Ledger:
                     self._map = self._levelled()
                 self._map.replay([cost for cost, _ in span.charges])
         except (ValueError, OverflowError):
-            raise JournalCorrupt("the journal has charges that its domain cannot have; restore a backup") from None
+            raise JournalCorrupt("the journal has charges that its domain cannot have", "restore a backup") from None
         self._head, self._facts, self._standing = last.receipt, facts, standing
         self._charges += sum(len(span.charges) for span in spans)
         for span in spans:
@@ -643,7 +643,7 @@ def _snapshot_in(content: Any) -> SnapshotId | None:
     try:
         return SnapshotId.from_json(content["snapshot"]) if "snapshot" in content else None
     except (LookupError, TypeError, ValueError):
-        raise JournalCorrupt("the journal names a snapshot that cannot be read; restore it from a backup") from None
+        raise JournalCorrupt("the journal names a snapshot that cannot be read", "restore it from a backup") from None
 
 
 def _charge(entry: Entry) -> Charge:
@@ -652,7 +652,7 @@ def _charge(entry: Entry) -> Charge:
         cost, snapshot = Cost.from_json(body["cost"]), _snapshot_in(body)
         return Charge(entry.seq, entry.receipt, cost, body["content"], snapshot, body.get("by"))
     except (LookupError, TypeError, ValueError):
-        raise JournalCorrupt(f"entry {entry.seq} of the journal is no charge; restore it from a backup") from None
+        raise JournalCorrupt(f"entry {entry.seq} of the journal is no charge", "restore it from a backup") from None
 
 
 def _seq(receipt: Receipt) -> int:
@@ -661,7 +661,7 @@ def _seq(receipt: Receipt) -> int:
 
 def _record(charge_id: int, entry: Entry | None) -> Record:
     if entry is None or entry.charge != charge_id:  # it was found by an index, which no hash covers
-        raise JournalCorrupt(f"the journal cannot find the record of charge {charge_id}; restore it from a backup")
+        raise JournalCorrupt(f"the journal cannot find the record of charge {charge_id}", "restore it from a backup")
     if entry.kind == "close":
         raise Refreshed(
             f"charge {charge_id} paid for a table that the vault is no longer over: it was closed unanswered"

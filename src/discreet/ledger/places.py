@@ -33,8 +33,8 @@ def header_of(location: Path | str) -> dict[str, Any]:
     with closing(journal_at(location)) as journal:
         first = journal.entry(1)
     if first is None or first.kind != "init":
-        raise JournalCorrupt("the journal has no first entry: its vault was never finished; make it again")
+        raise JournalCorrupt("the journal has no first entry: its vault was never finished", "make it again")
     header = next(verified([first], ORIGIN)).parsed()["content"]
     if not isinstance(header, dict):
-        raise JournalCorrupt("the journal's first entry cannot be read; restore it from a backup")
+        raise JournalCorrupt("the journal's first entry cannot be read", "restore it from a backup")
     return header

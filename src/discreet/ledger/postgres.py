@@ -94,7 +94,7 @@ class PostgresJournal:
         journal = cls(location)
         if journal.receipt_at(1) is not None:
             journal.close()
-            raise JournalError(f"there is a journal of this vault already at {place.where}; open it, or make another")
+            raise JournalError(f"there is a journal of this vault already at {place.where}", "open it, or make another")
         return journal
 
     @contextmanager
@@ -113,7 +113,7 @@ class PostgresJournal:
 
     def append(self, entry: Entry) -> None:
         if not self._in_turn:
-            raise JournalError("an entry is written within a turn only; nothing was written")
+            raise JournalError("an entry is written within a turn only", "nothing was written")
         self._run(
             f"INSERT INTO discreet_entries (vault_id, {COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s)",
             (self.place.vault_id, entry.seq, entry.kind, entry.charge, entry.body, entry.hash),
@@ -170,10 +170,11 @@ class PostgresJournal:
             self._drop()
             raise JournalError(
                 f"the connection to the journal at {self.place.where} failed during a commit: whether it was written "
-                "is not known; nothing was released; `discreet ledger complete` finishes it if it was"
+                "is not known",
+                "nothing was released; `discreet ledger complete` finishes it if it was",
             ) from None
         if ended != "COMMIT":
-            raise JournalError(f"the journal at {self.place.where} undid a turn after an error; nothing was written")
+            raise JournalError(f"the journal at {self.place.where} undid a turn after an error", "nothing was written")
 
     def _roll_back(self) -> None:
         import psycopg
@@ -251,38 +252,42 @@ def _connect(place: JournalPlace) -> "psycopg.Connection":
 def _forgetful(place: JournalPlace, why: str, way_out: str) -> JournalError:
     """A server that may lose what it has committed is refused: an answer would be out, and its charge gone."""
     return JournalError(
-        f"the journal at {place.where} would not survive a crash, and what it forgets could be spent again: {why}; "
-        f"nothing was written: {way_out}"
+        f"the journal at {place.where} would not survive a crash, and what it forgets could be spent again: {why}",
+        f"nothing was written: {way_out}",
     )
 
 
 def _unreachable(where: str, connection: Any) -> JournalError:
     """What may be wrong, as far as it can be told without the server's own words."""
     if connection is not None and connection.needs_password:
-        return JournalError(f"the journal at {where} asks for a password; set PGPASSWORD, or write it to ~/.pgpass")
+        return JournalError(f"the journal at {where} asks for a password", "set PGPASSWORD, or write it to ~/.pgpass")
     if connection is not None and connection.used_password:
         return JournalError(
             f"the journal at {where} cannot be opened: the server refuses this user with this password, has no such "
-            "database, or takes no more connections; nothing was written"
+            "database, or takes no more connections",
+            "nothing was written",
         )
     return JournalError(
-        f"the journal at {where} cannot be reached; nothing was written: is the server running, and are host, "
-        "database and user right?"
+        f"the journal at {where} cannot be reached",
+        "nothing was written: is the server running, and are host, database and user right?",
     )
 
 
 def _lost(place: JournalPlace) -> JournalError:
-    return JournalError(f"the connection to the journal at {place.where} was lost; nothing was written: ask again")
+    return JournalError(f"the connection to the journal at {place.where} was lost", "nothing was written: ask again")
 
 
 WORDS = {
-    "25006": "it is read-only; nothing was written: use the primary server, or a user who may write",
-    "53100": "the server's disk is full; nothing was written: free some space and ask again",
-    "55P03": f"another process has kept it busy for {PATIENCE} seconds; nothing was written: ask again",
-    "42501": "this user may not use it; nothing was written: make tables in the user's schema possible for `discreet "
-    "init`, or GRANT SELECT, INSERT ON discreet_entries",
-    "42P01": "it is not there; check the location in vault.toml, or restore it from a backup",
-    "23505": "somebody wrote to it out of turn; nothing was written: ask again",
+    "25006": ("it is read-only", "nothing was written: use the primary server, or a user who may write"),
+    "53100": ("the server's disk is full", "nothing was written: free some space and ask again"),
+    "55P03": (f"another process has kept it busy for {PATIENCE} seconds", "nothing was written: ask again"),
+    "42501": (
+        "this user may not use it",
+        "nothing was written: make tables in the user's schema possible for `discreet "
+        "init`, or GRANT SELECT, INSERT ON discreet_entries",
+    ),
+    "42P01": ("it is not there", "check the location in vault.toml, or restore it from a backup"),
+    "23505": ("somebody wrote to it out of turn", "nothing was written: ask again"),
 }
 DAMAGED = ("22", "42703", "42804", "42883", "XX001", "XX002")
 """Statements and their values are fixed, so that a column is another, or a page is broken."""
@@ -298,6 +303,8 @@ def _in_words(place: JournalPlace) -> Iterator[None]:
     except psycopg.Error as error:
         state = error.sqlstate or ("22" if isinstance(error, psycopg.DataError) else "")
         if state.startswith(DAMAGED):
-            raise JournalCorrupt(f"the journal at {place.where} is damaged; restore it from a backup") from None
-        words = WORDS.get(state, "Postgres refused; nothing was written: ask again, or look into the server's log")
-        raise JournalError(f"the journal at {place.where} failed: {words}") from None
+            raise JournalCorrupt(f"the journal at {place.where} is damaged", "restore it from a backup") from None
+        what, advice = WORDS.get(
+            state, ("Postgres refused", "nothing was written: ask again, or look into the server's log")
+        )
+        raise JournalError(f"the journal at {place.where} failed: {what}", advice) from None

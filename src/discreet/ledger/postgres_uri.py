@@ -77,7 +77,7 @@ def parse_place(uri: str) -> JournalPlace:
     try:
         database, options = read_uri(uri, ("vault",))
     except UriError as problem:
-        raise JournalError(f"a ledger in Postgres is {FORM}; {problem}") from None
+        raise JournalError(f"a ledger in Postgres is {FORM}", str(problem)) from None
     return JournalPlace(database.parameters, database.location, options.get("vault", ""))
 
 
@@ -85,7 +85,7 @@ def of_vault(uri: str, vault_id: str) -> str:
     """The same URI, password and all, for the journal of one vault. Refuses one that names another vault."""
     named = parse_place(uri).vault_id
     if named not in ("", vault_id):
-        raise JournalError("this ledger is another vault's; leave out ?vault=, or open the vault that it belongs to")
+        raise JournalError("this ledger is another vault's", "leave out ?vault=, or open the vault that it belongs to")
     return uri if named else f"{uri}{'&' if urlsplit(uri).query else '?'}vault={quote(vault_id)}"
 
 

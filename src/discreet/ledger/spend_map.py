@@ -2,7 +2,7 @@
 
 from discreet.domain.domain import Domain
 from discreet.ledger.deferred import Deferred
-from discreet.ledger.grid import MAX_POINTS, Grid
+from discreet.ledger.grid import MAX_POINTS, GridSpend
 
 
 def spend_map(domain: Domain, limit: int) -> Deferred:
@@ -12,7 +12,7 @@ def spend_map(domain: Domain, limit: int) -> Deferred:
     The choice depends on the domain alone, so that every process that opens a journal decides alike.
     """
     if domain.points <= MAX_POINTS:
-        return Deferred(Grid(domain, limit), domain)
-    from discreet.ledger.buckets import Buckets
+        return Deferred(GridSpend(domain, limit), domain)
+    from discreet.ledger.buckets import BucketedSpend
 
-    return Deferred(Buckets(domain, limit), domain)
+    return Deferred(BucketedSpend(domain, limit), domain)

@@ -57,7 +57,7 @@ class SQLiteJournal:
         try:
             os.close(private_file(path, os.O_RDWR | os.O_EXCL))  # SQLite gives its log the mode of the journal
         except FileExistsError:
-            raise JournalError(f"there is a journal already at {path}; open it, or choose another place") from None
+            raise JournalError(f"there is a journal already at {path}", "open it, or choose another place") from None
         except OSError as error:
             raise JournalError(f"no journal can be made at {path}: {os.strerror(error.errno or 0)}") from None
         try:
@@ -151,8 +151,8 @@ class SQLiteJournal:
             same = False
         if not same:
             raise JournalRolledBack(
-                f"the journal at {self.path} was replaced or removed while it was open; nothing was written: put it "
-                "back, and open the vault again"
+                f"the journal at {self.path} was replaced or removed while it was open",
+                "nothing was written: put it back, and open the vault again",
             )
 
 
@@ -171,7 +171,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _opened(path: Path) -> sqlite3.Connection:
     if not path.is_file():
-        raise JournalError(f"there is no journal at {path}; check the path, or make a vault with `discreet init`")
+        raise JournalError(f"there is no journal at {path}", "check the path, or make a vault with `discreet init`")
     connection = _connect(path)
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -181,7 +181,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         raise
     if application != APPLICATION or mode != "wal":
         connection.close()
-        raise JournalCorrupt(f"{path} is not a journal of Discreet, or was truncated; restore it from a backup")
+        raise JournalCorrupt(f"{path} is not a journal of Discreet, or was truncated", "restore it from a backup")
     return connection
 
 
@@ -195,15 +195,25 @@ def _sync_directory(directory: Path) -> None:
 
 
 WORDS = {
-    sqlite3.SQLITE_FULL: "the disk is full; nothing was written: free some space and ask again",
-    sqlite3.SQLITE_READONLY: "it is read-only; nothing was written: make the vault's directory writable",
-    sqlite3.SQLITE_PERM: "it may not be written; nothing was written: check the permissions of the vault's directory",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: check the permissions of the vault's directory, and that its disk "
-    "is not read-only",
-    sqlite3.SQLITE_BUSY: f"another process has kept it busy for {PATIENCE} seconds; nothing was written: ask again",
-    sqlite3.SQLITE_LOCKED: f"another process has kept it busy for {PATIENCE} seconds; nothing was written: ask again",
-    sqlite3.SQLITE_IOERR: "the disk is full or failed, or a limit on file sizes was met; nothing was released: look "
-    "after the disk, then open the vault again to see what was written",
+    sqlite3.SQLITE_FULL: ("the disk is full", "nothing was written: free some space and ask again"),
+    sqlite3.SQLITE_READONLY: ("it is read-only", "nothing was written: make the vault's directory writable"),
+    sqlite3.SQLITE_PERM: (
+        "it may not be written",
+        "nothing was written: check the permissions of the vault's directory",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "it cannot be opened: check the permissions of the vault's directory, and that its disk is not read-only",
+        "",
+    ),
+    sqlite3.SQLITE_BUSY: (f"another process has kept it busy for {PATIENCE} seconds", "nothing was written: ask again"),
+    sqlite3.SQLITE_LOCKED: (
+        f"another process has kept it busy for {PATIENCE} seconds",
+        "nothing was written: ask again",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "the disk is full or failed, or a limit on file sizes was met",
+        "nothing was released: look after the disk, then open the vault again to see what was written",
+    ),
 }
 DAMAGED = {
     sqlite3.SQLITE_NOTADB,
@@ -225,9 +235,11 @@ def _in_words(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", UNDECODABLE) & 0xFF
         if code in DAMAGED and not isinstance(error, sqlite3.ProgrammingError):
             raise _damaged(path) from None
-        words = WORDS.get(code, "SQLite refused; nothing was released: open the vault again, or restore a backup")
-        raise JournalError(f"the journal at {path} failed: {words}") from None
+        what, advice = WORDS.get(
+            code, ("SQLite refused", "nothing was released: open the vault again, or restore a backup")
+        )
+        raise JournalError(f"the journal at {path} failed: {what}", advice) from None
 
 
 def _damaged(path: Path) -> JournalCorrupt:
-    return JournalCorrupt(f"the journal at {path} is damaged; restore it from a backup")
+    return JournalCorrupt(f"the journal at {path} is damaged", "restore it from a backup")

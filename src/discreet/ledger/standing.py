@@ -71,7 +71,7 @@ class Standing:
                 case "buckets":
                     return self._publication(number, content)
         except (LookupError, TypeError, ValueError, AttributeError):
-            raise JournalCorrupt(f"entry {number} of the journal is no {kind}; restore it from a backup") from None
+            raise JournalCorrupt(f"entry {number} of the journal is no {kind}", "restore it from a backup") from None
         return self
 
     def after_fact(self, fact: FactNote) -> "Standing":

@@ -21,7 +21,7 @@ from discreet.domain.read import parse_domain
 from discreet.errors import ArchiveError, DiscreetError
 from discreet.exact import parse_exact
 from discreet.ledger.guarantee import FPrivacy
-from discreet.microdata.corruption import Listed
+from discreet.microdata.corruption import ListedValues
 from discreet.microdata.folder import FORMAT, QIT, ST
 from discreet.microdata.settings import Setting
 from discreet.release.package import read_package
@@ -137,8 +137,8 @@ class Buckets:
         )
 
     @cached_property
-    def listed(self) -> Listed:
-        return Listed.of(*self.listing, self.size_of, self.counts, self.fakes)
+    def listed(self) -> ListedValues:
+        return ListedValues.of(*self.listing, self.size_of, self.counts, self.fakes)
 
     @cached_property
     def _codes(self) -> Any:

@@ -29,7 +29,7 @@ Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Finding:
+class FolderFinding:
     """One thing that was looked at."""
 
     what: str
@@ -38,10 +38,10 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FolderVerdict:
     """All findings about a folder."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[FolderFinding, ...]
 
     @property
     def holds(self) -> bool:
@@ -51,20 +51,20 @@ class Verdict:
         return {"holds": self.holds, "findings": [vars(finding) for finding in self.findings]}
 
 
-def check_buckets(path: str | Path) -> Verdict:
+def check_buckets(path: str | Path) -> FolderVerdict:
     """Look at everything that a folder of buckets promises. Raises ArchiveError where there is no such folder."""
     folder = Path(path)
     if not (folder / "datapackage.json").is_file():
         raise ArchiveError(f"{folder} is not a folder of buckets: it has no datapackage.json")
-    findings: list[Finding] = []
+    findings: list[FolderFinding] = []
     try:
         package = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
         findings.append(_finding("files", _sealed, folder, package))
         tables = _Tables.read(folder, package["buckets"])
-        findings.append(Finding("columns", True, "the tables share the bucket's number only"))
+        findings.append(FolderFinding("columns", True, "the tables share the bucket's number only"))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, DiscreetError, pa.ArrowException) as error:
         words = str(error) if isinstance(error, _Wrong) else "the folder cannot be read as two tables and a description"
-        return Verdict((*findings, Finding("columns", False, words)))
+        return FolderVerdict((*findings, FolderFinding("columns", False, words)))
     looks: dict[str, Callable[[_Tables], str]] = {
         "numbers": _numbers,
         "totals": _totals,
@@ -78,20 +78,20 @@ def check_buckets(path: str | Path) -> Verdict:
         findings.append(_finding(what, look, tables))
         if what == "numbers" and not findings[-1].holds:
             break  # the rest counts by number
-    return Verdict(tuple(findings))
+    return FolderVerdict(tuple(findings))
 
 
 class _Wrong(ValueError):
     """What was found wrong, in words."""
 
 
-def _finding(what: str, look: Callable[..., str], *about: Any) -> Finding:
+def _finding(what: str, look: Callable[..., str], *about: Any) -> FolderFinding:
     try:
-        return Finding(what, True, look(*about))
+        return FolderFinding(what, True, look(*about))
     except _Wrong as wrong:
-        return Finding(what, False, str(wrong))
+        return FolderFinding(what, False, str(wrong))
     except (ValueError, LookupError, TypeError, ArithmeticError):
-        return Finding(what, False, "what the description says of it cannot be read")
+        return FolderFinding(what, False, "what the description says of it cannot be read")
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class ListedValues:
     """The values listed for buckets, a line for each pair of a bucket and a value in it."""
 
     bucket: Integers
@@ -40,7 +40,9 @@ class Listed:
     fakes: int = 0
 
     @classmethod
-    def of(cls, bucket: Integers, value: Integers, people: Integers, counts: Integers, fakes: int = 0) -> "Listed":
+    def of(
+        cls, bucket: Integers, value: Integers, people: Integers, counts: Integers, fakes: int = 0
+    ) -> "ListedValues":
         """From the lines of ST, by bucket and then by value, as they are in the file; both are numbered from 0."""
         new = np.concatenate(([True], (np.diff(bucket) != 0) | (np.diff(value) != 0)))
         first = np.flatnonzero(new)
@@ -92,7 +94,7 @@ class Corruption:
     """… of so many."""
 
 
-def corruption(listed: Listed, limits: tuple[Fraction, ...], known: int) -> Corruption:
+def corruption(listed: ListedValues, limits: tuple[Fraction, ...], known: int) -> Corruption:
     """What somebody gains who knows the values of `known` people in a bucket."""
     belief = listed.belief(known)
     allowed = np.array([float(limit) for limit in limits])[listed.value]

@@ -22,7 +22,7 @@ PARTS = 8
 
 
 @dataclass(frozen=True)
-class Learnt:
+class GuessedShares:
     """Shares of people whose value is guessed right."""
 
     people: int
@@ -31,7 +31,7 @@ class Learnt:
     definetti: float
 
 
-def measure_guesses(bucket: Integers, codes: Integers, sizes: Sequence[int], values: int) -> Learnt:
+def measure_guesses(bucket: Integers, codes: Integers, sizes: Sequence[int], values: int) -> GuessedShares:
     """Let the learners guess. `codes` has the people's codes in the order of the sweep's attributes, and in its last
     column the values; people come in the order of their buckets."""
     truth, people = codes[:, -1], codes[:, :-1]
@@ -53,7 +53,7 @@ def measure_guesses(bucket: Integers, codes: Integers, sizes: Sequence[int], val
         listing,
         limits,
     )
-    return Learnt(
+    return GuessedShares(
         people=len(truth),
         blind=float(listed.max(axis=1).sum() / len(truth)),
         order=float((by_order.value == truth).mean()),

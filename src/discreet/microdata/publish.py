@@ -22,7 +22,7 @@ from discreet.ledger.guarantee import FPrivacy
 from discreet.ledger.receipt import Receipt
 from discreet.microdata.assign import assign
 from discreet.microdata.buckets import Buckets
-from discreet.microdata.corruption import Listed, corruption
+from discreet.microdata.corruption import ListedValues, corruption
 from discreet.microdata.demand import Demand, Integers
 from discreet.microdata.folder import QIT, ST, describe_buckets
 from discreet.microdata.limits import Limits, limit_words
@@ -32,7 +32,7 @@ from discreet.microdata.settings import Setting, one_size_setting, two_size_sett
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 from discreet.release.package import file_hash, require_new_folder, written_aside
-from discreet.release.rows import Rows
+from discreet.release.rows import PublisherRows
 
 Sizes = Literal["multi", "two", "one"]
 Nulls = Literal["value", "refuse"]
@@ -48,7 +48,7 @@ KNOWN = range(4)
 
 
 @dataclass(frozen=True)
-class Request:
+class BucketsRequest:
     """What a custodian asks for. Raises DomainError or InvalidLimits where it makes no sense for the domain."""
 
     sensitive: str
@@ -64,7 +64,7 @@ class Request:
     force_id: bool = False
     again: bool = False
 
-    def of(self, domain: Domain, id_column: str | None) -> "Request":
+    def of(self, domain: Domain, id_column: str | None) -> "BucketsRequest":
         """The request in the domain's terms: its columns are all others where none are named."""
         sensitive = domain[self.sensitive].name
         columns = tuple(domain[name].name for name in self.columns) or tuple(n for n in domain.names if n != sensitive)
@@ -87,10 +87,12 @@ class Request:
 
 
 def publish_buckets(
-    request: Request,
+    request: BucketsRequest,
     domain: Domain,
     domain_text: str,
-    publish: Callable[[dict[str, Any], Sequence[str], Callable[[Rows, Receipt], dict[str, Any]], bool], Receipt],
+    publish: Callable[
+        [dict[str, Any], Sequence[str], Callable[[PublisherRows, Receipt], dict[str, Any]], bool], Receipt
+    ],
     promised: Callable[[Receipt], FPrivacy | None],
     path: Path,
     progress: Progress = silent,
@@ -99,7 +101,7 @@ def publish_buckets(
     publication that was begun."""
     require_new_folder(path, "the buckets")
 
-    def write(rows: Rows, begun: Receipt) -> dict[str, Any]:
+    def write(rows: PublisherRows, begun: Receipt) -> dict[str, Any]:
         with written_aside(path, "the buckets") as aside:
             about = _arrange(request, domain, rows, aside, progress)
             about |= {"domain": domain_text, "receipt": str(begun), **_promise(promised(begun))}
@@ -112,7 +114,9 @@ def publish_buckets(
     return Buckets.load(path)
 
 
-def _arrange(request: Request, domain: Domain, rows: Rows, aside: Path, progress: Progress) -> dict[str, Any]:
+def _arrange(
+    request: BucketsRequest, domain: Domain, rows: PublisherRows, aside: Path, progress: Progress
+) -> dict[str, Any]:
     """Decide, have the rows dealt and written, list the values; what the package says of it."""
     sensitive = request.sensitive
     progress("counting", 0.1)
@@ -140,7 +144,7 @@ def _arrange(request: Request, domain: Domain, rows: Rows, aside: Path, progress
         listed, residue = _listed(request, domain, setting, demand, bucket, values, aside / QIT, rows.bits)
         _write_st(domain, sensitive, number, listed[0], listed[1], aside / ST)
         people = np.bincount(bucket, minlength=setting.buckets)
-        listing = Listed.of(*listed, people, counts, request.fakes)
+        listing = ListedValues.of(*listed, people, counts, request.fakes)
         stronger = [asdict(corruption(listing, demand.limits, known)) for known in KNOWN]
         written.result()
     return {
@@ -152,7 +156,7 @@ def _arrange(request: Request, domain: Domain, rows: Rows, aside: Path, progress
     }
 
 
-def _about(request: Request, domain: Domain, demand: Demand, setting: Setting, number: str) -> dict[str, Any]:
+def _about(request: BucketsRequest, domain: Domain, demand: Demand, setting: Setting, number: str) -> dict[str, Any]:
     by_value = {value: limit_words(limit) for value, limit in zip(demand.values, demand.limits, strict=True)}
     return {
         "table": domain.name,
@@ -173,11 +177,11 @@ def _about(request: Request, domain: Domain, demand: Demand, setting: Setting, n
 
 def _promise(promised: FPrivacy | None) -> dict[str, Any]:
     if promised is None:
-        raise JournalRolledBack("the journal no longer says that this publication was begun; nothing was published")
+        raise JournalRolledBack("the journal no longer says that this publication was begun", "nothing was published")
     return {"guarantee": str(promised), "remarks": list(promised.remarks)}
 
 
-def _check_nulls(request: Request, domain: Domain, counts: Integers) -> None:
+def _check_nulls(request: BucketsRequest, domain: Domain, counts: Integers) -> None:
     missing = domain[request.sensitive].null_code
     if missing is not None and counts[missing] and request.nulls == "refuse":
         raise InvalidLimits(
@@ -186,14 +190,14 @@ def _check_nulls(request: Request, domain: Domain, counts: Integers) -> None:
         )
 
 
-def _check_ids(request: Request, domain: Domain, rows: Rows, total: int) -> None:
+def _check_ids(request: BucketsRequest, domain: Domain, rows: PublisherRows, total: int) -> None:
     for name in () if request.force_id else request.columns:
         # With fewer codes than rows, some rows have the same.
         if 1 < total <= domain[name].size and rows.distinct(name) == total:
             raise DomainError(f"{name} tells every row apart, as an id does; leave it out, or force it (force_id)")
 
 
-def _setting(request: Request, demand: Demand) -> Setting:
+def _setting(request: BucketsRequest, demand: Demand) -> Setting:
     if request.fakes and request.sizes is None and request.min_size is None:
         roomy = _with_room(request, demand)
         if roomy is not None:
@@ -211,7 +215,7 @@ def _setting(request: Request, demand: Demand) -> Setting:
     return choose(demand.counts, demand.limits, least, request.max_size, values=demand.values)
 
 
-def _with_room(request: Request, demand: Demand) -> Setting | None:
+def _with_room(request: BucketsRequest, demand: Demand) -> Setting | None:
     """The setting of the smallest sizes whose buckets cannot hold all values of their size: there is room for fakes."""
     for least in range(demand.smallest_size, request.max_size + 1):
         try:
@@ -224,7 +228,7 @@ def _with_room(request: Request, demand: Demand) -> Setting | None:
     return None
 
 
-def _dealt(request: Request, setting: Setting, demand: Demand, values: Integers) -> NDArray[np.int32]:
+def _dealt(request: BucketsRequest, setting: Setting, demand: Demand, values: Integers) -> NDArray[np.int32]:
     if not request.similar and not request.fakes:
         return assign(setting).all_buckets()
     # Round-robin makes as few kinds of buckets as there are values, and anybody can work them out: a fake would show in
@@ -235,7 +239,7 @@ def _dealt(request: Request, setting: Setting, demand: Demand, values: Integers)
 
 
 def _listed(
-    request: Request,
+    request: BucketsRequest,
     domain: Domain,
     setting: Setting,
     demand: Demand,
@@ -268,7 +272,7 @@ def _write_st(domain: Domain, sensitive: str, number: str, bucket: Integers, val
 
 
 def _learnt(
-    request: Request, domain: Domain, rows: Rows, sweep: Sequence[str], setting: Setting
+    request: BucketsRequest, domain: Domain, rows: PublisherRows, sweep: Sequence[str], setting: Setting
 ) -> dict[str, Any] | None:
     """What an order other than chance gives away, measured on a sample; None for chance, which gives nothing."""
     if not request.similar:
@@ -278,7 +282,7 @@ def _learnt(
     return asdict(measure_guesses(bucket, codes, [domain[name].size for name in sweep], len(setting.counts)))
 
 
-def _what_is_public(request: Request, domain: Domain, total: int) -> list[str]:
+def _what_is_public(request: BucketsRequest, domain: Domain, total: int) -> list[str]:
     sensitive, columns = request.sensitive, ", ".join(request.columns)
     fakes = f" In ST {request.fakes} values of each bucket are fakes." if request.fakes else ""
     return [

@@ -17,7 +17,7 @@ EVEN: Shares = (0.5, 0.5)
 
 
 @dataclass(frozen=True)
-class Terms:
+class AccuracyTerms:
     """What the accuracy of two parties depends on; all of it public."""
 
     people: int
@@ -25,7 +25,7 @@ class Terms:
     noise_beta: float
 
     @classmethod
-    def of(cls, alpha: Party, beta: Party) -> "Terms":
+    def of(cls, alpha: Party, beta: Party) -> "AccuracyTerms":
         return cls(require_same_roster(alpha, beta), noise_variance(alpha), noise_variance(beta))
 
     @property
@@ -62,7 +62,7 @@ class Terms:
         return self.error_of_both(queries, confidence, shares) / require_share(shares[0])
 
 
-def worst_of(pairs: Sequence[Terms], queries: int, confidence: float) -> float:
+def worst_of(pairs: Sequence[AccuracyTerms], queries: int, confidence: float) -> float:
     """Within what Pr[αβ] is known for every pair of several parties after so many subsets."""
     return max(terms.error_of_both(queries, confidence) for terms in pairs)
 

@@ -8,7 +8,7 @@ from discreet.errors import InvalidNoise
 
 
 @dataclass(frozen=True)
-class Estimate:
+class IntervalEstimate:
     """A number and bounds that hold the true one with the confidence that was asked for."""
 
     value: float
@@ -20,9 +20,9 @@ class Estimate:
         """The larger of the two distances to a bound."""
         return max(self.value - self.low, self.high - self.value)
 
-    def clipped(self, least: float, most: float) -> "Estimate":
+    def clipped(self, least: float, most: float) -> "IntervalEstimate":
         """The same for a quantity that cannot leave [least, most]."""
-        return Estimate(*(min(max(number, least), most) for number in (self.value, self.low, self.high)))
+        return IntervalEstimate(*(min(max(number, least), most) for number in (self.value, self.low, self.high)))
 
     def to_json(self) -> dict[str, Any]:
         return {"value": self.value, "low": self.low, "high": self.high}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.errors import ArchiveError
-from discreet.mining.statistics import Attribute, Statistics
+from discreet.mining.statistics import BooleanAttribute, Statistics
 from discreet.release.package import file_hash, read_package, write_package, written_aside
 
 FORMAT = 1
@@ -34,7 +34,7 @@ def read_statistics(folder: Path) -> Statistics:
     damaged = ArchiveError(f"the statistics in {folder} are damaged; restore them from a copy: they are public")
     try:
         about = read_package(folder, "statistics", FORMAT, "a folder of statistics")
-        attributes = tuple(Attribute(str(one["name"]), str(one["condition"])) for one in about["attributes"])
+        attributes = tuple(BooleanAttribute(str(one["name"]), str(one["condition"])) for one in about["attributes"])
         if about["arity"] not in range(1, len(attributes) + 1):
             raise damaged
         shape = comb(len(attributes), about["arity"]), 1 << about["arity"], about["subsets"]

@@ -12,11 +12,11 @@ from itertools import combinations
 from typing import Any
 
 from discreet.errors import PartyError
-from discreet.mining.accuracy import Terms, worst_of
-from discreet.mining.estimate import Estimate
+from discreet.mining.accuracy import AccuracyTerms, worst_of
+from discreet.mining.estimate import IntervalEstimate
 from discreet.mining.joint import Joint, joint_of
 from discreet.mining.party import HasParty, Party, require_same_roster
-from discreet.mining.sampling import PILOT, Asked, asked_of, require_queries, sample_together
+from discreet.mining.sampling import PILOT, PartyPredicate, asked_of, require_queries, sample_together
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 
@@ -54,8 +54,8 @@ class Functions:
     queries: int
     """Asked of each party."""
     confidence: float
-    probabilities: dict[str, Estimate]
-    conditional: Estimate
+    probabilities: dict[str, IntervalEstimate]
+    conditional: IntervalEstimate
     """Pr[β|α]."""
     guarantees: tuple[str, str]
     notes: tuple[str, ...] = ()
@@ -111,13 +111,13 @@ def functions(
     return tuple(tables)
 
 
-def queries_for_functions(asked: Sequence[Asked], error: float, confidence: float) -> int:
+def queries_for_functions(asked: Sequence[PartyPredicate], error: float, confidence: float) -> int:
     """How many queries to each party give every function of every pair within ±error, whatever the shares."""
     pairs = [terms.queries_for_both(error / LARGEST_SLOPE, confidence) for terms in _pairs(asked)]
     return max(PILOT, *pairs)
 
 
-def probabilities_of(joint: Joint) -> dict[str, Estimate]:
+def probabilities_of(joint: Joint) -> dict[str, IntervalEstimate]:
     """The 16 probabilities, each as a linear function of 1, Pr[α], Pr[β] and Pr[α ∧ β]."""
     return {
         name: joint.share(neither, alone - neither, other - neither, both - alone - other + neither)
@@ -125,11 +125,11 @@ def probabilities_of(joint: Joint) -> dict[str, Estimate]:
     }
 
 
-def _pairs(asked: Sequence[Asked]) -> list[Terms]:
-    return [Terms.of(first.party, second.party) for first, second in combinations(asked, 2)]
+def _pairs(asked: Sequence[PartyPredicate]) -> list[AccuracyTerms]:
+    return [AccuracyTerms.of(first.party, second.party) for first, second in combinations(asked, 2)]
 
 
-def _require_enough(asked: Sequence[Asked], count: int, confidence: float) -> None:
+def _require_enough(asked: Sequence[PartyPredicate], count: int, confidence: float) -> None:
     fits = min(one.party.queries_left // sum(other.party == one.party for other in asked) for one in asked)
     within = LARGEST_SLOPE * worst_of(_pairs(asked), int(min(fits, 2**53)), confidence) if fits >= PILOT else 1.0
     advice = f"{fits:,} for each predicate would give ±{within:.2g}" if within < 1 else "that is too few"

@@ -15,11 +15,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from discreet.mining.accuracy import Shares, Terms, require_share
-from discreet.mining.estimate import Estimate
+from discreet.mining.accuracy import AccuracyTerms, Shares, require_share
+from discreet.mining.estimate import IntervalEstimate
 from discreet.mining.joint import Numbers
 from discreet.mining.party import Counts
-from discreet.mining.sampling import BATCH, PILOT, Asked, fresh_subsets
+from discreet.mining.sampling import BATCH, PILOT, PartyPredicate, fresh_subsets
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 
@@ -34,7 +34,7 @@ RESOLUTION = 1.5
 class Search:
     """The binary search that finds Δ within ±error with this confidence, worked out beforehand. [SuLQ, Theorem 3]"""
 
-    terms: Terms
+    terms: AccuracyTerms
     shares: Shares
     error: float
     confidence: float
@@ -99,7 +99,9 @@ class Search:
         return self.pilot + math.ceil(self.steps * self.tests / HEAVY)
 
 
-def search(plan: Search, alpha: Asked, beta: Asked, bits: Bits, progress: Progress = silent) -> tuple[Estimate, int]:
+def search(
+    plan: Search, alpha: PartyPredicate, beta: PartyPredicate, bits: Bits, progress: Progress = silent
+) -> tuple[IntervalEstimate, int]:
     """Δ by binary search on Δ₁, and how many queries α's party answered for it."""
     low, high = plan.range
     spent = 0
@@ -113,10 +115,10 @@ def search(plan: Search, alpha: Asked, beta: Asked, bits: Bits, progress: Progre
         else:
             high = tried
     progress("searching", 1.0)
-    return Estimate((low + high) / 2, low, high), spent
+    return IntervalEstimate((low + high) / 2, low, high), spent
 
 
-def _count_ones(plan: Search, tried: float, alpha: Asked, beta: Asked, bits: Bits) -> tuple[int, int]:
+def _count_ones(plan: Search, tried: float, alpha: PartyPredicate, beta: PartyPredicate, bits: Bits) -> tuple[int, int]:
     """How often 𝒯 says 1 for Δ₁ = tried, over fresh heavy sets, and how many sets were looked at for them."""
     found, ones, spent = 0, 0, 0
     while found < plan.tests:

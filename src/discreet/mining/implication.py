@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from discreet.errors import PartyError
-from discreet.mining.accuracy import EVEN, Shares, Terms, require_error
-from discreet.mining.estimate import Estimate, deviations
+from discreet.mining.accuracy import EVEN, AccuracyTerms, Shares, require_error
+from discreet.mining.estimate import IntervalEstimate, deviations
 from discreet.mining.heavy import Search, search
 from discreet.mining.joint import Joint, joint_of
 from discreet.mining.party import HasParty, Party
-from discreet.mining.sampling import PILOT, Asked, Sampled, asked_of, require_queries, sample_together
+from discreet.mining.sampling import PILOT, PartyPredicate, Sampled, asked_of, require_queries, sample_together
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 
@@ -44,11 +44,11 @@ class Implication:
     people: int
     method: Method
     confidence: float
-    share_alpha: Estimate
-    share_beta: Estimate
-    gap: Estimate
+    share_alpha: IntervalEstimate
+    share_beta: IntervalEstimate
+    gap: IntervalEstimate
     """Δ = Pr[β|α] − Pr[β]."""
-    conditional: Estimate
+    conditional: IntervalEstimate
     """Pr[β|α]."""
     queries_alpha: int
     queries_beta: int
@@ -76,7 +76,7 @@ def queries_needed(
     shares: Shares = EVEN,
 ) -> Needed:
     """How many queries Δ within ±error takes, if these are the shares of α and β. Spends nothing."""
-    terms = Terms.of(alpha, beta)
+    terms = AccuracyTerms.of(alpha, beta)
     deviations(confidence)
     require_error(error)
     if method == "paper":
@@ -128,7 +128,7 @@ def _require_sample(queries: int, method: Method) -> None:
         raise PartyError(f"nothing can be told from fewer than {PILOT} queries to each party")
 
 
-def _queries_by(known: Joint, alpha: Asked, beta: Asked, error: float) -> int:
+def _queries_by(known: Joint, alpha: PartyPredicate, beta: PartyPredicate, error: float) -> int:
     """How many queries the error takes, now that the shares are known; refused where a party has too few."""
     plan = queries_needed(alpha.party, beta.party, error=error, confidence=known.confidence, shares=_shares(known))
     rest = plan.queries_alpha - PILOT
@@ -136,19 +136,19 @@ def _queries_by(known: Joint, alpha: Asked, beta: Asked, error: float) -> int:
     return plan.queries_alpha
 
 
-def _require_enough(plan: Needed, alpha: Asked, beta: Asked) -> None:
+def _require_enough(plan: Needed, alpha: PartyPredicate, beta: PartyPredicate) -> None:
     fits = min(alpha.party.queries_left, beta.party.queries_left) // (2 if alpha.party == beta.party else 1)
-    terms = Terms.of(alpha.party, beta.party)
+    terms = AccuracyTerms.of(alpha.party, beta.party)
     within = terms.error_of_gap(fits, plan.confidence, plan.shares) if fits >= PILOT else 1.0
     advice = f"by regression, {fits:,} would give ±{within:.2g}" if within < 1 else "that is too few to learn anything"
     require_queries([alpha, beta], [plan.queries_alpha, plan.queries_beta], advice)
 
 
 def _by_search(
-    first_sets: Sampled, alpha: Asked, beta: Asked, wanted: Needed, bits: Bits, progress: Progress
+    first_sets: Sampled, alpha: PartyPredicate, beta: PartyPredicate, wanted: Needed, bits: Bits, progress: Progress
 ) -> Implication:
     """The seed's search, once a longer pilot has told the shares well enough for it."""
-    terms, error, confidence = Terms.of(alpha.party, beta.party), wanted.error, wanted.confidence
+    terms, error, confidence = AccuracyTerms.of(alpha.party, beta.party), wanted.error, wanted.confidence
     plan = Search(terms, _shares(_joint(first_sets, alpha, beta, confidence)), error, confidence)
     _require_enough(
         Needed("paper", plan.queries_alpha - PILOT, plan.queries_beta - PILOT, error, confidence, plan.shares),
@@ -164,7 +164,7 @@ def _by_search(
         told,
         method="paper",
         gap=gap,
-        conditional=Estimate(share + gap.value, share + gap.low, share + gap.high).clipped(0, 1),
+        conditional=IntervalEstimate(share + gap.value, share + gap.low, share + gap.high).clipped(0, 1),
         queries_alpha=told.queries_alpha + heavy_queries,
         queries_beta=told.queries_beta + plan.steps * plan.tests,
     )
@@ -174,11 +174,11 @@ def _shares(known: Joint) -> Shares:
     return min(max(known.alpha, 0.0), 1.0), min(max(known.beta, 0.0), 1.0)
 
 
-def _joint(sampled: Sampled, alpha: Asked, beta: Asked, confidence: float) -> Joint:
+def _joint(sampled: Sampled, alpha: PartyPredicate, beta: PartyPredicate, confidence: float) -> Joint:
     return joint_of(sampled.sample(0, alpha), sampled.sample(1, beta), sampled.sizes, alpha.party.people, confidence)
 
 
-def _told(sampled: Sampled, alpha: Asked, beta: Asked, confidence: float) -> Implication:
+def _told(sampled: Sampled, alpha: PartyPredicate, beta: PartyPredicate, confidence: float) -> Implication:
     known = _joint(sampled, alpha, beta, confidence)
     return Implication(
         alpha=alpha.predicate,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mining.estimate import Estimate, deviations
+from discreet.mining.estimate import IntervalEstimate, deviations
 from discreet.mining.party import Counts
 
 Numbers = NDArray[np.float64]
@@ -31,33 +31,33 @@ class Joint:
 
     alpha: float
     beta: float
-    excess: Estimate
+    excess: IntervalEstimate
     variance_alpha: float
     variance_beta: float
     covariance: float
     """Of the two shares' estimates; the excess is independent of both."""
     confidence: float
 
-    def share(self, constant: float, of_alpha: float, of_beta: float, of_both: float) -> Estimate:
+    def share(self, constant: float, of_alpha: float, of_beta: float, of_both: float) -> IntervalEstimate:
         """A probability that is linear in 1, Pr[α], Pr[β] and Pr[αβ], clipped to probabilities."""
         slopes = of_alpha + of_both * self.beta, of_beta + of_both * self.alpha
         value = constant + of_alpha * self.alpha + of_beta * self.beta + of_both * self._both
         return self._around(value, slopes, of_both).clipped(0, 1)
 
     @property
-    def gap(self) -> Estimate:
+    def gap(self) -> IntervalEstimate:
         """Δ = Pr[β|α] − Pr[β]. [SuLQ, Equation 1]"""
         if not self._alpha_is_there:
-            return Estimate(0.0, -1.0, 1.0)
+            return IntervalEstimate(0.0, -1.0, 1.0)
         slopes = -self.excess.value / self.alpha**2, 0.0
         beta = self.share(0, 0, 1, 0)
         return self._around(self.excess.value / self.alpha, slopes, 1 / self.alpha).clipped(-beta.high, 1 - beta.low)
 
     @property
-    def conditional(self) -> Estimate:
+    def conditional(self) -> IntervalEstimate:
         """Pr[β|α]; anything is possible where nobody may have α."""
         if not self._alpha_is_there:
-            return Estimate(self.beta, 0.0, 1.0).clipped(0, 1)
+            return IntervalEstimate(self.beta, 0.0, 1.0).clipped(0, 1)
         slopes = -self.excess.value / self.alpha**2, 1.0
         return self._around(self.beta + self.excess.value / self.alpha, slopes, 1 / self.alpha).clipped(0, 1)
 
@@ -69,7 +69,7 @@ class Joint:
     def _alpha_is_there(self) -> bool:
         return self.alpha > deviations(self.confidence) * math.sqrt(self.variance_alpha)
 
-    def _around(self, value: float, slopes: tuple[float, float], of_excess: float) -> Estimate:
+    def _around(self, value: float, slopes: tuple[float, float], of_excess: float) -> IntervalEstimate:
         """Independent distances to a bound add up as squares; the excess has a distance for each side."""
         by_alpha, by_beta = slopes
         of_shares = deviations(self.confidence) ** 2 * (
@@ -81,7 +81,7 @@ class Joint:
         up = of_excess * (self.excess.high - self.excess.value)
         if of_excess < 0:
             down, up = -up, -down
-        return Estimate(value, value - math.sqrt(of_shares + down**2), value + math.sqrt(of_shares + up**2))
+        return IntervalEstimate(value, value - math.sqrt(of_shares + down**2), value + math.sqrt(of_shares + up**2))
 
 
 def joint_of(alpha: Sample, beta: Sample, sizes: Counts, people: int, confidence: float) -> Joint:
@@ -104,7 +104,7 @@ def joint_of(alpha: Sample, beta: Sample, sizes: Counts, people: int, confidence
     found = Joint(
         alpha=first.share,
         beta=second.share,
-        excess=Estimate(*(scale * bound for bound in (correlation.value, correlation.low, correlation.high))),
+        excess=IntervalEstimate(*(scale * bound for bound in (correlation.value, correlation.low, correlation.high))),
         variance_alpha=first.variance / squares,
         variance_beta=second.variance / squares,
         covariance=spread * scale * correlation.value / squares,
@@ -113,7 +113,7 @@ def joint_of(alpha: Sample, beta: Sample, sizes: Counts, people: int, confidence
     return replace(found, excess=_possible(found))
 
 
-def _possible(found: Joint) -> Estimate:
+def _possible(found: Joint) -> IntervalEstimate:
     """The excess within what the shares allow: as many have both as have the rarer one, at most. [Fréchet's bounds]
 
     Bounds stay as far outside as the shares may be off, so that they hold the truth as often as before.
@@ -123,7 +123,7 @@ def _possible(found: Joint) -> Estimate:
     slack = deviations(found.confidence) * (math.sqrt(found.variance_alpha) + math.sqrt(found.variance_beta))
     value = min(max(excess.value, least), most)
     near = excess.clipped(least - slack, most + slack)
-    return Estimate(value, min(near.low, value), max(near.high, value))
+    return IntervalEstimate(value, min(near.low, value), max(near.high, value))
 
 
 def spread_of(sizes: Counts, people: int) -> float:
@@ -133,7 +133,7 @@ def spread_of(sizes: Counts, people: int) -> float:
 
 
 @dataclass(frozen=True)
-class _Centred:
+class _CentredSample:
     share: float
     variance: float
     """Of a count, given the subset's size: by who was drawn, and by noise."""
@@ -141,16 +141,16 @@ class _Centred:
     """The counts less what the sizes let expect, in standard deviations."""
 
 
-def _centred(sample: Sample, sizes: Counts, spread: float, people: int) -> _Centred:
+def _centred(sample: Sample, sizes: Counts, spread: float, people: int) -> _CentredSample:
     exact = sizes.astype(np.float64)
     share = float(exact @ sample.counts) / float(exact @ exact)
     possible = min(max(share, 0.0), 1.0)
     # A roster with nobody of α, and no noise at all, would divide by zero.
     variance = max(spread * possible * (1 - possible) + sample.noise, 1 / people)
-    return _Centred(share, variance, (sample.counts - share * exact) / math.sqrt(variance))
+    return _CentredSample(share, variance, (sample.counts - share * exact) / math.sqrt(variance))
 
 
-def _correlation(xx: float, yy: float, xy: float, allowed: float) -> Estimate:
+def _correlation(xx: float, yy: float, xy: float, allowed: float) -> IntervalEstimate:
     """The correlation of normal pairs with unit variances, from their mean squares and products.
 
     The estimate maximises the likelihood; the interval holds every ρ with score² ≤ allowed · information, which is its
@@ -161,7 +161,7 @@ def _correlation(xx: float, yy: float, xy: float, allowed: float) -> Estimate:
     value = max(candidates, key=lambda rho: _likelihood(rho, xx, yy, xy))
     information = np.array([1.0, 0, -1, 0, -1, 0, 1])  # (1 − ρ²)²(1 + ρ²)
     bounds = _real(np.roots(np.polysub(np.polymul(score, score), allowed * information)))
-    return Estimate(value, min(*bounds, value), max(*bounds, value))
+    return IntervalEstimate(value, min(*bounds, value), max(*bounds, value))
 
 
 def _real(roots: NDArray[Any]) -> list[float]:

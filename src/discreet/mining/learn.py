@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from discreet.errors import UnsupportedQuery
-from discreet.mining.estimate import Estimate, deviations
+from discreet.mining.estimate import IntervalEstimate, deviations
 from discreet.mining.joint import spread_of
 from discreet.mining.statistics import Statistics
 from discreet.sql.formula import Formula, read_formula
@@ -31,7 +31,7 @@ class Learnt:
 
     function: str
     attributes: tuple[str, ...]
-    probability: Estimate
+    probability: IntervalEstimate
     confidence: float
     people: int
     subsets: int
@@ -61,7 +61,7 @@ def learn(statistics: Statistics, function: str | Formula, *, confidence: float 
     )
 
 
-def _probability(statistics: Statistics, formula: Formula, confidence: float) -> Estimate:
+def _probability(statistics: Statistics, formula: Formula, confidence: float) -> IntervalEstimate:
     """Σ f̂(U)·E[χ_U]: measured where |U| ≤ ℓ, from products of measured halves where not.
 
     `influence` is what each subset adds to the estimate; subsets are independent, so its spread tells the error.
@@ -82,7 +82,7 @@ def _probability(statistics: Statistics, formula: Formula, confidence: float) ->
             value += share * (first.mean * second.mean + both.mean())
             influence += share * (both + second.mean * first.pull * first.rest + first.mean * second.pull * second.rest)
     distance = float(stdtrit(subsets - 1, 0.5 + confidence / 2)) * float(influence.std(ddof=1)) / subsets**0.5
-    return Estimate(float(value), float(value - distance), float(value + distance)).clipped(0, 1)
+    return IntervalEstimate(float(value), float(value - distance), float(value + distance)).clipped(0, 1)
 
 
 def _coefficients(formula: Formula, names: tuple[str, ...]) -> Iterator[tuple[Places, float]]:
@@ -107,7 +107,7 @@ def _halves(chosen: Places, arity: int) -> Iterator[tuple[Places, Places]]:
 
 
 @dataclass(frozen=True)
-class _Centred:
+class _CentredWalsh:
     """Σ of χ_V over a subset's people: its mean for one person, and the rest, subset by subset."""
 
     mean: float
@@ -123,15 +123,15 @@ class _Walsh:
         self.statistics = statistics
         self.spread = spread_of(statistics.sizes, statistics.people)
         self._tables = list(combinations(range(len(statistics.attributes)), statistics.arity))
-        self._found: dict[Places, _Centred] = {}
+        self._found: dict[Places, _CentredWalsh] = {}
 
-    def centred(self, chosen: Places) -> _Centred:
+    def centred(self, chosen: Places) -> _CentredWalsh:
         if chosen not in self._found:
             sizes = self.statistics.sizes.astype(np.float64)
             sums = self._sums(chosen)
             mean = float(sizes @ sums) / float(sizes @ sizes)
             pull = sizes * len(sizes) / float(sizes @ sizes)
-            self._found[chosen] = _Centred(mean, sums - mean * sizes, pull)
+            self._found[chosen] = _CentredWalsh(mean, sums - mean * sizes, pull)
         return self._found[chosen]
 
     def _sums(self, chosen: Places) -> Numbers:

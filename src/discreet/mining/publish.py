@@ -11,13 +11,13 @@ from itertools import combinations
 
 import numpy as np
 
-from discreet.domain.attribute import Attribute as Column
+from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery, VaultError
 from discreet.ledger.ledger import Charge, Ledger
 from discreet.mining.party import Counts, Party
-from discreet.mining.statistics import Attribute, Statistics, StatisticsPlan, subsets_of
+from discreet.mining.statistics import BooleanAttribute, Statistics, StatisticsPlan, subsets_of
 from discreet.noise.law import Binomial
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import SubsetCount
@@ -29,30 +29,30 @@ from discreet.sql.word import codes_text, identifier, where_text
 NOTE = "statistics"
 
 
-def boolean_attributes(domain: Domain) -> tuple[Attribute, ...]:
+def boolean_attributes(domain: Domain) -> tuple[BooleanAttribute, ...]:
     """The columns with two values, each as the attribute of having the second one; who has neither lacks it."""
     return tuple(_column_attribute(column, domain) for column in domain.attributes if column.cells == 2)
 
 
-def parse_attributes(texts: Sequence[str], domain: Domain) -> tuple[Attribute, ...]:
+def parse_attributes(texts: Sequence[str], domain: Domain) -> tuple[BooleanAttribute, ...]:
     """Attributes as people write them: the name of a two-valued column, or a name and a condition: `old: age > 50`.
 
     A condition that the domain's bins cannot tell becomes the one that is counted in its place.
     """
-    found: dict[str, Attribute] = {}
+    found: dict[str, BooleanAttribute] = {}
     for text in texts:
         name, colon, condition = (part.strip() for part in text.partition(":"))
         if not name.isidentifier():
             raise UnsupportedQuery("an attribute is a two-valued column, or a name and a condition: 'old: age > 50'")
         if name.lower() in found:
             raise UnsupportedQuery(f"two attributes are called {name}")
-        attribute = Attribute(name, condition) if colon else _column_attribute(domain[name], domain)
+        attribute = BooleanAttribute(name, condition) if colon else _column_attribute(domain[name], domain)
         region, notes = parse_predicate(attribute.condition, domain)
         found[name.lower()] = replace(attribute, condition=where_text(region, domain)) if notes else attribute
     return tuple(found.values())
 
 
-def _column_attribute(column: Column, domain: Domain) -> Attribute:
+def _column_attribute(column: Attribute, domain: Domain) -> BooleanAttribute:
     """A column by itself, where that is a condition; else its second value."""
     if column.cells != 2:
         raise UnsupportedQuery(
@@ -61,8 +61,8 @@ def _column_attribute(column: Column, domain: Domain) -> Attribute:
     try:
         parse_predicate(identifier(column.name), domain)
     except UnsupportedQuery:
-        return Attribute(column.name, codes_text(column, ((1, 1),)))
-    return Attribute(column.name, identifier(column.name))
+        return BooleanAttribute(column.name, codes_text(column, ((1, 1),)))
+    return BooleanAttribute(column.name, identifier(column.name))
 
 
 def measurements_of(plan: StatisticsPlan, domain: Domain) -> Plan:

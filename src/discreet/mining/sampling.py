@@ -22,16 +22,16 @@ SEED_BITS = 48  # whole in every reader of JSON
 
 
 @dataclass(frozen=True)
-class Asked:
+class PartyPredicate:
     """A predicate at the party that holds its columns."""
 
     party: Party
     predicate: str
 
 
-def asked_of(attribute: "tuple[Party | HasParty | str, str]") -> Asked:
+def asked_of(attribute: "tuple[Party | HasParty | str, str]") -> PartyPredicate:
     place, predicate = attribute
-    return Asked(party_of(place), predicate)
+    return PartyPredicate(party_of(place), predicate)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Sampled:
         sizes = np.concatenate([self.sizes, more.sizes])
         return Sampled(tuple(np.concatenate(pair) for pair in together), sizes, more.notes)
 
-    def sample(self, place: int, asked: Asked) -> Sample:
+    def sample(self, place: int, asked: PartyPredicate) -> Sample:
         return Sample(self.counts[place], noise_variance(asked.party))
 
 
@@ -59,7 +59,7 @@ def fresh_subsets(count: int, bits: Bits) -> list[Seeded]:
 
 
 def sample_together(
-    asked: Sequence[Asked], count: int, bits: Bits, progress: Progress = silent, what: str = "asking"
+    asked: Sequence[PartyPredicate], count: int, bits: Bits, progress: Progress = silent, what: str = "asking"
 ) -> Sampled:
     """Ask every predicate over the same fresh subsets, a batch after the other: `count` queries of each.
 
@@ -80,7 +80,7 @@ def sample_together(
     return found
 
 
-def require_queries(asked: Sequence[Asked], needed: Sequence[int], advice: str) -> None:
+def require_queries(asked: Sequence[PartyPredicate], needed: Sequence[int], advice: str) -> None:
     """Raise PartyError unless every party has that many queries left for its predicates, before any is spent."""
     for one in dict.fromkeys(other.party for other in asked):
         wanted = sum(count for other, count in zip(asked, needed, strict=True) if other.party == one)

@@ -27,7 +27,7 @@ MOST_CELLS = 1 << 28
 
 
 @dataclass(frozen=True)
-class Attribute:
+class BooleanAttribute:
     """A Boolean attribute: its name in functions, and the condition on the table's columns that it stands for.
 
     Who does not meet the condition lacks the attribute, also where SQL would say unknown.
@@ -41,7 +41,7 @@ class Attribute:
 class StatisticsPlan:
     """What to publish, and how well functions can be learnt from it, whatever the data. Spends nothing."""
 
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[BooleanAttribute, ...]
     arity: int
     """ℓ: literals a published conjunction has."""
     subsets: int
@@ -73,7 +73,7 @@ class StatisticsPlan:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "StatisticsPlan":
-        defined = tuple(Attribute(**attribute) for attribute in body["attributes"])
+        defined = tuple(BooleanAttribute(**attribute) for attribute in body["attributes"])
         numbers = {key: body[key] for key in ("arity", "subsets", "people", "trials", "confidence")}
         return cls(defined, **numbers)
 
@@ -108,7 +108,7 @@ def subsets_of(plan: StatisticsPlan) -> tuple[Seeded, ...]:
 
 
 def plan_statistics(
-    attributes: Sequence[Attribute],
+    attributes: Sequence[BooleanAttribute],
     party: Party,
     *,
     arity: int | None = None,
@@ -163,7 +163,7 @@ def _what_would_fit(plan: StatisticsPlan, left: int) -> str:
 class Statistics:
     """Published counts, and what their readers need to know."""
 
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[BooleanAttribute, ...]
     arity: int
     seeds: tuple[int, ...]
     sizes: Counts

@@ -16,7 +16,7 @@ from discreet.noise.bits import Bits, Words
 from discreet.noise.blocks import FINISHED, fill_by_blocks
 from discreet.noise.enclosure import Enclosure, enclose_exp
 from discreet.noise.lanes import SQUARE, scatter_lanes
-from discreet.noise.laplace import Block, draw_block, laplace_coins, make_block
+from discreet.noise.laplace import LaneBlock, draw_block, laplace_coins, make_block
 
 MAX_SIGMA_SQUARED = 2**100  # the proposal's scale is then 2**50, or hardly more
 ACCEPTED = 0.75  # of the proposals, about; it sizes buffers only
@@ -135,7 +135,7 @@ def _measure_distances(values: NDArray[np.int64], twice_centre: int, distances: 
 
 @kernel
 def _accept(
-    words: Words, position: int, coins: Coins, distances: Words, digits: int, block: Block, survivors: Words
+    words: Words, position: int, coins: Coins, distances: Words, digits: int, block: LaneBlock, survivors: Words
 ) -> int:
     """A lane survives if coin i is heads for every set digit i of its distance. Returns as `flip` does."""
     heads = block.planes[0]

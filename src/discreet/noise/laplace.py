@@ -65,7 +65,7 @@ def laplace_coins(scale: Fraction, further_words: int) -> Coins:
     return expand(biases, further_words)
 
 
-class Block(NamedTuple):
+class LaneBlock(NamedTuple):
     """What one block of lanes needs while it is drawn. `values` holds the draws at the end, 64 for a lane word."""
 
     planes: Words
@@ -75,9 +75,9 @@ class Block(NamedTuple):
 
 
 @kernel
-def make_block(coins: Coins, lane_words: int) -> Block:
+def make_block(coins: Coins, lane_words: int) -> LaneBlock:
     digits = coins.shared.shape[0] - 2
-    return Block(
+    return LaneBlock(
         np.empty((FIRST_DIGIT + digits, lane_words), np.uint64),
         np.empty((SQUARE, lane_words), np.uint64),
         np.empty(lane_words, np.uint64),
@@ -86,7 +86,7 @@ def make_block(coins: Coins, lane_words: int) -> Block:
 
 
 @kernel
-def draw_block(words: Words, position: int, coins: Coins, block: Block) -> int:
+def draw_block(words: Words, position: int, coins: Coins, block: LaneBlock) -> int:
     """Draw the Laplace numbers of one block into its values. Returns as `flip` does."""
     planes, values = block.planes, block.values
     tail_coin, nonzero_coin = coins.shared.shape[0] - 2, coins.shared.shape[0] - 1

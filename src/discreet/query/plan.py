@@ -11,7 +11,7 @@ from discreet.exact import Number, parse_exact
 from discreet.ledger.budget import Budget
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law, law_from_json, law_text, law_to_json
-from discreet.notebook import Pairs, Shown
+from discreet.notebook import NotebookView, Pairs
 from discreet.query.query import Count, Json, Quantile, Query, Residual, query_from_json, query_to_json
 from discreet.query.sensitivity import spends
 
@@ -32,7 +32,7 @@ MOST_SHOWN = 6
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Shown):
+class Plan(NotebookView):
     """Measurements that are charged, read and recorded together."""
 
     measurements: tuple[Measurement, ...]

@@ -129,7 +129,7 @@ class Gate:
             units = self.archive.load(record.body, [answer_shape(m.query, self.domain) for m in plan.measurements])
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
             raise JournalCorrupt(
-                f"the journal's release of charge {charge.id} cannot be read; restore it from a backup"
+                f"the journal's release of charge {charge.id} cannot be read", "restore it from a backup"
             ) from None
         return self._released(charge, plan, units, record)
 
@@ -150,8 +150,8 @@ class Gate:
             self.archive.discard(charge.id)  # somebody has closed the charge: the vault is over another table by now
             raise
         except JournalError as error:
-            why = str(error).partition(";")[0]  # what follows is advice for what was not charged
-            raise type(error)(f"{why}; the answer was not recorded: {_stands(charge)}") from None
+            # Its advice is for what was not charged.
+            raise type(error)(error.what, f"the answer was not recorded: {_stands(charge)}") from None
         self.archive.settle(charge.id, record.body)
         # Somebody else may have completed the same charge first: that answer is the only one.
         return self._released(charge, plan, units, record) if record.body == mine else self.recall(charge, record)

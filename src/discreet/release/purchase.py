@@ -24,7 +24,7 @@ from discreet.release.release import Release
 
 
 @dataclass(frozen=True)
-class Limits:
+class QuestionLimits:
     """What one question may do, whoever asks it: with how little noise, and how much it may spend at any point."""
 
     min_scale: Fraction | None = None
@@ -56,7 +56,7 @@ class Limits:
             )
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = QuestionLimits()
 
 
 def _peak_with(bought: Cost, more: Cost) -> int:
@@ -76,7 +76,7 @@ class Purchase:
     """
 
     _gate: Gate = field(repr=False)
-    limits: Limits
+    limits: QuestionLimits
     bought: Cost = field(default_factory=Cost)
     """What was charged so far. A charge whose answer failed counts: it stands."""
     snapshot: SnapshotId | None = None

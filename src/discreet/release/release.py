@@ -62,7 +62,7 @@ class Noisy:
         low, high = self.values - width, self.values + width
         return (low.item(), high.item()) if low.ndim == 0 else (low, high)
 
-    def rows(self, domain: Domain, confidence: float = 0.95) -> Iterator["Row"]:
+    def rows(self, domain: Domain, confidence: float = 0.95) -> Iterator["ReleasedCell"]:
         """One row for each cell: the labels of its group, the value, and an interval where there is one."""
         query = self.measurement.query
         attributes = [domain[name] for name in query.by]
@@ -74,7 +74,9 @@ class Noisy:
             else:
                 labels = tuple(attribute.label(code) for attribute, code in zip(attributes, cell, strict=True))
             value = values[cell].item()
-            yield Row(labels, value, None if half is None else value - half, None if half is None else value + half)
+            yield ReleasedCell(
+                labels, value, None if half is None else value - half, None if half is None else value + half
+            )
 
 
 def label_names(query: Query) -> tuple[str, ...]:
@@ -82,7 +84,7 @@ def label_names(query: Query) -> tuple[str, ...]:
     return ("subset",) if isinstance(query, SubsetCount) else query.by
 
 
-class Row(NamedTuple):
+class ReleasedCell(NamedTuple):
     """A cell as people read it."""
 
     labels: tuple[str, ...]

@@ -26,7 +26,7 @@ Array = NDArray[np.int64]
 Json = dict[str, Any]
 
 
-class Rows(Protocol):
+class PublisherRows(Protocol):
     """What a publisher may do with rows: count them, have them ordered, numbered and written. See `HeldRows`."""
 
     @property
@@ -58,7 +58,7 @@ class RowGate:
     bits: Bits
 
     def publish(
-        self, request: Json, names: Sequence[str], write: Callable[[Rows, Receipt], Json], again: bool = False
+        self, request: Json, names: Sequence[str], write: Callable[[PublisherRows, Receipt], Json], again: bool = False
     ) -> Receipt:
         """Journal the request, read, write, record. `write` makes the folder, or raises and leaves nothing behind; what
         it returns is recorded. A second publication is refused unless it is wanted `again`: limits do not compose."""
@@ -87,9 +87,8 @@ class RowGate:
         try:
             return self.ledger.note(NOTE, {"state": "published", "begun": begun.seq, **written})
         except JournalError as error:
-            why = str(error).partition(";")[0]
             there = "the folder is there and whole, and every guarantee has said so since it was begun"
-            raise type(error)(f"{why}; but {there}") from None
+            raise type(error)(error.what, f"but {there}") from None
 
     def _withdraw(self, begun: Receipt) -> None:
         """Note that nothing came of it."""

@@ -12,7 +12,7 @@ from discreet.release.slots import Slots
 from discreet.server import schema
 from discreet.server.console.mount import add_console
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
-from discreet.server.door import HEALTH, Door, Told, answer_refusals
+from discreet.server.door import HEALTH, Door, JsonReply, answer_refusals
 from discreet.server.jobs import wait_for_jobs
 from discreet.server.pace import Bucket
 from discreet.server.routes import account, ask, buckets, cubes, users
@@ -62,9 +62,9 @@ def create_app(
     answer_refusals(app, str(vault.path))
 
     @app.get(HEALTH, response_model=schema.Health, tags=["health"])
-    def health() -> Told:
+    def health() -> JsonReply:
         """Whether the server is up. The one route that takes no token."""
-        return Told({"status": "ok"})
+        return JsonReply({"status": "ok"})
 
     for routes in (
         ask.routes(desk),

@@ -54,7 +54,7 @@ STATUS: dict[type[DiscreetError], int] = {
 """Everything else is no fault of who asks: 503."""
 
 
-class Told(Response):
+class JsonReply(Response):
     """A result as JSON: what `--json` prints, in one line."""
 
     media_type = "application/json"
@@ -159,7 +159,7 @@ async def _whole(receive: Receive) -> bytes | None:
 
 
 def _error(status: int, error: DiscreetError, headers: dict[str, str] | None = None) -> Response:
-    return Told({"error": {"kind": type(error).__name__, "message": str(error)}}, status, headers)
+    return JsonReply({"error": {"kind": type(error).__name__, "message": str(error)}}, status, headers)
 
 
 def _refusal(error: DiscreetError) -> Response:

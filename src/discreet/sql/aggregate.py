@@ -27,7 +27,7 @@ PERCENTILE = "PERCENTILE_CONT(level) WITHIN GROUP (ORDER BY column)"
 
 
 @dataclass(frozen=True)
-class Groups:
+class Grouping:
     """What every aggregate of a statement shares: its WHERE, that WHERE's region, and its GROUP BY."""
 
     scope: Scope
@@ -88,7 +88,7 @@ def _whole(number: exp.Literal) -> int:
     return int(value)
 
 
-def read_aggregate(terms: list[Term], groups: Groups) -> Aggregate:
+def read_aggregate(terms: list[Term], groups: Grouping) -> Aggregate:
     """The query of a sum of aggregate calls."""
     read = [(term.factor, _read_call(term.call, groups)) for term in terms]
     if len(read) == 1 and read[0][0] == 1:
@@ -111,7 +111,7 @@ def read_aggregate(terms: list[Term], groups: Groups) -> Aggregate:
     return Aggregate(Combination(combined), "total", notes)
 
 
-def _read_call(node: exp.Expression, groups: Groups) -> Aggregate:
+def _read_call(node: exp.Expression, groups: Grouping) -> Aggregate:
     filters: tuple[Condition, ...] = ()
     if isinstance(node, exp.Filter):
         filters = (read_condition(node.expression.this, groups.scope),)
@@ -121,7 +121,7 @@ def _read_call(node: exp.Expression, groups: Groups) -> Aggregate:
     return replace(aggregate, notes=notes + aggregate.notes)
 
 
-def _read_function(node: exp.Expression, groups: Groups, filters: tuple[Condition, ...]) -> Aggregate:
+def _read_function(node: exp.Expression, groups: Grouping, filters: tuple[Condition, ...]) -> Aggregate:
     match node:
         case exp.Count():
             return _count(node, groups, filters)
@@ -145,7 +145,7 @@ def _read_function(node: exp.Expression, groups: Groups, filters: tuple[Conditio
     raise refused(node, AGGREGATES)
 
 
-def _count(node: exp.Count, groups: Groups, filters: tuple[Condition, ...]) -> Aggregate:
+def _count(node: exp.Count, groups: Grouping, filters: tuple[Condition, ...]) -> Aggregate:
     only(node, ("this", "big_int"), "COUNT(*) and COUNT(column)")
     counted = node.this.unnest() if node.this is not None else None
     if isinstance(counted, exp.Star | exp.Literal):
@@ -187,7 +187,7 @@ def _level(node: exp.Expression) -> Fraction:
 
 
 def _numbers(
-    node: exp.Expression, column: exp.Expression | None, groups: Groups, filters: tuple[Condition, ...]
+    node: exp.Expression, column: exp.Expression | None, groups: Grouping, filters: tuple[Condition, ...]
 ) -> tuple[Attribute, Region, tuple[str, ...]]:
     """A numeric attribute and the region in which it has a declared value: what SQL's aggregates look at, but for
     values outside the declared ones, which no sum can hold."""
@@ -205,7 +205,7 @@ def _numbers(
     return attribute, _region(groups, (*filters, declared)), (note,) if attribute.outside == "other" else ()
 
 
-def _region(groups: Groups, further: tuple[Condition, ...]) -> Region:
+def _region(groups: Grouping, further: tuple[Condition, ...]) -> Region:
     if not further:
         return groups.region
     return region_of(AllOf((groups.where, *further)), groups.scope.domain, groups.most_cells)

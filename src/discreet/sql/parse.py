@@ -13,7 +13,7 @@ from sqlglot import exp
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
-from discreet.sql.aggregate import AGGREGATES, Groups, Term, read_aggregate, read_terms
+from discreet.sql.aggregate import AGGREGATES, Grouping, Term, read_aggregate, read_terms
 from discreet.sql.condition import MOST_CELLS, AllOf, Condition, atoms, region_of
 from discreet.sql.question import AggregateColumn, Column, GroupColumn, OrderKey, Question
 from discreet.sql.scope import Scope
@@ -44,7 +44,7 @@ def parse(text: str, domain: Domain) -> Question:
     clause = select.args.get("where")
     where: Condition = AllOf(()) if clause is None else read_condition(clause.this, scope)
     most_cells = MOST_CELLS // max(calls, 1)
-    groups = Groups(scope, where, region_of(where, domain, most_cells), by, most_cells)
+    groups = Grouping(scope, where, region_of(where, domain, most_cells), by, most_cells)
     columns, column_notes = _columns(outputs, groups)
     notes = [note for atom in atoms(where) for note in atom.notes] + column_notes
     if not groups.region:
@@ -100,7 +100,7 @@ def _group_by(select: exp.Select, scope: Scope) -> tuple[str, ...]:
 
 
 def _columns(
-    outputs: Sequence[tuple[exp.Expression, list[Term]]], groups: Groups
+    outputs: Sequence[tuple[exp.Expression, list[Term]]], groups: Grouping
 ) -> tuple[tuple[Column, ...], list[str]]:
     columns: list[Column] = []
     notes: list[str] = []
@@ -121,7 +121,7 @@ def _columns(
     return tuple(columns), notes
 
 
-def _grouped(column: exp.Column, groups: Groups) -> str:
+def _grouped(column: exp.Column, groups: Grouping) -> str:
     if isinstance(column.this, exp.Star):
         raise refused(column.this, AGGREGATES)
     attribute = groups.scope.attribute(column).name
@@ -140,7 +140,7 @@ def _free_name(name: str, taken: Counter[str]) -> str:
     return free
 
 
-def _order_by(select: exp.Select, columns: Sequence[Column], groups: Groups) -> tuple[OrderKey, ...]:
+def _order_by(select: exp.Select, columns: Sequence[Column], groups: Grouping) -> tuple[OrderKey, ...]:
     clause = select.args.get("order")
     if clause is None:
         return ()
@@ -152,7 +152,7 @@ def _order_by(select: exp.Select, columns: Sequence[Column], groups: Groups) -> 
     return tuple(keys)
 
 
-def _ordered_column(node: exp.Expression, columns: Sequence[Column], groups: Groups) -> int:
+def _ordered_column(node: exp.Expression, columns: Sequence[Column], groups: Grouping) -> int:
     """The output column that ORDER BY means: by its place, its name, or the same expression again."""
     if isinstance(node, exp.Literal):
         return _place(node, len(columns))

@@ -15,7 +15,7 @@ from discreet.domain.columns import column_of
 from discreet.domain.domain import Domain
 from discreet.errors import EngineError, TableError
 from discreet.noise.bits import Bits
-from discreet.table.count import Rows
+from discreet.table.count import CodedRows
 
 Array = NDArray[np.int64]
 
@@ -23,7 +23,7 @@ LARGEST_KEY = 2**63
 """What sorts by one whole number has fewer combinations than this."""
 
 
-def held_rows(rows: Rows, names: Sequence[str], bits: Bits) -> "HeldRows":
+def held_rows(rows: CodedRows, names: Sequence[str], bits: Bits) -> "HeldRows":
     """The codes of some attributes of every row. No row can make it fail."""
     if not rows.size:
         raise TableError("the table has no rows that its domain describes; there is nothing to arrange")

@@ -48,7 +48,7 @@ MANY = 64
 
 
 @dataclass(frozen=True)
-class Rows:
+class CodedRows:
     """Coded rows: an array of codes for each attribute, and of whole grains for those that are summed in grains."""
 
     domain: Domain
@@ -80,7 +80,7 @@ class Total:
         return np.where(high >= ceiling, SATURATION, np.where(high < -ceiling, -SATURATION, whole))
 
 
-def count(queries: Sequence[Measured], rows: Rows) -> list[Array]:
+def count(queries: Sequence[Measured], rows: CodedRows) -> list[Array]:
     """The exact answer of every query; groups outside its region are there, as zeros."""
     read = [_finer(query, rows.domain) for query in queries]
     totals = _read(read, rows)
@@ -90,7 +90,7 @@ def count(queries: Sequence[Measured], rows: Rows) -> list[Array]:
     ]
 
 
-def _read(queries: Sequence[Measured], rows: Rows) -> list[Total]:
+def _read(queries: Sequence[Measured], rows: CodedRows) -> list[Total]:
     domain = rows.domain
     marginals = list(dict.fromkeys(query.by for query in queries if _is_marginal(query, domain)))
     counted: dict[tuple[str, ...], Array] = {}
@@ -115,7 +115,9 @@ def _cells(by: Sequence[str], domain: Domain) -> int:
     return prod(domain[name].size for name in by)
 
 
-def _shared(marginals: Sequence[tuple[str, ...]], shared: tuple[str, ...], rows: Rows) -> dict[tuple[str, ...], Array]:
+def _shared(
+    marginals: Sequence[tuple[str, ...]], shared: tuple[str, ...], rows: CodedRows
+) -> dict[tuple[str, ...], Array]:
     """Marginals rolled up from the finest one, each from the smallest that is already there."""
     made = {shared: _tally(Count(rows.domain.everything, shared), rows).low}
     for by in sorted(marginals, key=len, reverse=True):
@@ -129,7 +131,7 @@ def _shared(marginals: Sequence[tuple[str, ...]], shared: tuple[str, ...], rows:
 
 
 def _by_kernel(
-    marginals: Sequence[tuple[str, ...]], shared: tuple[str, ...], rows: Rows
+    marginals: Sequence[tuple[str, ...]], shared: tuple[str, ...], rows: CodedRows
 ) -> dict[tuple[str, ...], Array]:
     from discreet.table.tally import count_marginals  # compiled code that few questions need
 
@@ -176,7 +178,7 @@ def _rolled_up(query: Measured, finer: Measured, total: Total, domain: Domain) -
     return Total(rolled_up(total.low), None if total.high is None else rolled_up(total.high))
 
 
-def _tally(query: Measured, rows: Rows) -> Total:
+def _tally(query: Measured, rows: CodedRows) -> Total:
     """One pass over the rows, on all cores, each with totals of its own where those are not large."""
     shape = answer_shape(query, rows.domain)
     cells = prod(shape)
@@ -201,7 +203,7 @@ def _tally(query: Measured, rows: Rows) -> Total:
     return first.reshaped(shape)
 
 
-def _add(query: Measured, rows: Rows, block: slice, total: Total) -> None:
+def _add(query: Measured, rows: CodedRows, block: slice, total: Total) -> None:
     low, cells = total.low, total.low.size
     if isinstance(query, Count) and not query.by:
         inside = _inside(query.where, rows, block)
@@ -217,7 +219,7 @@ def _add(query: Measured, rows: Rows, block: slice, total: Total) -> None:
         half += np.bincount(keys, summed, minlength=cells + 1)[:cells].astype(np.int64)
 
 
-def cell_of_rows(query: Measured, rows: Rows, block: slice) -> Array:
+def cell_of_rows(query: Measured, rows: CodedRows, block: slice) -> Array:
     """The cell of the answer that each row of a block belongs to; behind the last for rows outside the region."""
     keys = np.zeros(block.stop - block.start, np.int64)
     for name in query.by:
@@ -227,7 +229,7 @@ def cell_of_rows(query: Measured, rows: Rows, block: slice) -> Array:
     return keys if inside is None else np.where(inside, keys, _cells(query.by, rows.domain))
 
 
-def amounts(query: Measured, rows: Rows, block: slice) -> Array:
+def amounts(query: Measured, rows: CodedRows, block: slice) -> Array:
     """What each row of a block adds: 1 to a count, whole grains to a sum."""
     if isinstance(query, Count):
         return np.ones(block.stop - block.start, np.int64)
@@ -238,13 +240,13 @@ def amounts(query: Measured, rows: Rows, block: slice) -> Array:
     return np.where(codes < attribute.cells, codes + attribute.low, 0)
 
 
-def in_region(where: Region, rows: Rows) -> Flags:
+def in_region(where: Region, rows: CodedRows) -> Flags:
     """Which rows lie in a region."""
     inside = _inside(where, rows, slice(0, rows.size))
     return np.ones(rows.size, np.bool_) if inside is None else inside
 
 
-def _inside(where: Region, rows: Rows, block: slice) -> Flags | None:
+def _inside(where: Region, rows: CodedRows, block: slice) -> Flags | None:
     """Which rows of a block lie in a region; None where every row does, whatever its codes."""
     whole = rows.domain.everything.boxes[0]
     if any(box == whole for box in where.boxes):
@@ -258,7 +260,7 @@ def _inside(where: Region, rows: Rows, block: slice) -> Flags | None:
     return inside
 
 
-def _in_box(box: Box, rows: Rows, block: slice) -> Flags:
+def _in_box(box: Box, rows: CodedRows, block: slice) -> Flags:
     """Axes that a box covers whole are not read."""
     inside = np.ones(block.stop - block.start, np.bool_)
     for attribute, low, high in zip(rows.domain.attributes, box.low, box.high, strict=True):

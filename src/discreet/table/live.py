@@ -21,7 +21,7 @@ from discreet.ledger.snapshot import SnapshotId
 from discreet.progress import Progress, silent
 from discreet.query.query import Count, SubsetCount, Sum, answer_shape
 from discreet.table.coding import coders
-from discreet.table.count import HALF, LOW_HALF, Measured, Rows, Total, amounts, attributes_read, cell_of_rows
+from discreet.table.count import HALF, LOW_HALF, CodedRows, Measured, Total, amounts, attributes_read, cell_of_rows
 from discreet.table.layout import code_type
 from discreet.table.source import Source
 
@@ -123,11 +123,11 @@ class Counter:
         kept = np.logical_and.reduce([everyone, *(column.codes >= 0 for column in coded.values())])
         codes = {name: column.codes[kept].astype(code_type(self.domain[name])) for name, column in coded.items()}
         units = {name: column.units[kept] for name, column in coded.items() if column.units is not None}
-        rows = Rows(self.domain, int(np.count_nonzero(kept)), codes.__getitem__, units.__getitem__)
+        rows = CodedRows(self.domain, int(np.count_nonzero(kept)), codes.__getitem__, units.__getitem__)
         weights = np.ones(rows.size, np.int64) if copies is None else copies[kept]
         return [self._part(query, rows, weights) for query in self.queries]
 
-    def _part(self, query: Measured, rows: Rows, copies: Array) -> Parts:
+    def _part(self, query: Measured, rows: CodedRows, copies: Array) -> Parts:
         everyone = slice(0, rows.size)
         cells, places = np.unique(cell_of_rows(query, rows, everyone), return_inverse=True)
         high, low = _times(amounts(query, rows, everyone), copies)

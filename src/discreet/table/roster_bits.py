@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.domain.region import Region
 from discreet.query.query import SubsetCount
-from discreet.table.count import Rows, in_region
+from discreet.table.count import CodedRows, in_region
 from discreet.table.roster import BITS, Roster, Words
 
 Array = NDArray[np.int64]
@@ -26,7 +26,7 @@ class RosterBits:
     """A roster's people, and the rows of a snapshot by their places on it: at most one row a person."""
 
     roster: Roster
-    rows: Rows
+    rows: CodedRows
     places: Array
     _vectors: dict[Region, Words] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)

@@ -24,7 +24,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import EngineError, TableError
 from discreet.ledger.snapshot import SnapshotId
 from discreet.query.query import Count, SubsetCount, Sum
-from discreet.table.count import Rows, attributes_read, count
+from discreet.table.count import CodedRows, attributes_read, count
 from discreet.table.layout import MANIFEST, PLACE, codes_file, has_units, units_file
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Snapshot:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> CodedRows:
         axis = self.domain.axis
-        return Rows(
+        return CodedRows(
             self.domain,
             self.manifest["rows"],
             lambda name: self.column(codes_file(axis(name))),

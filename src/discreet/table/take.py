@@ -84,11 +84,11 @@ class _Taking:
         types = {codes_file(axis): code_type(a) for axis, a in enumerate(self.domain.attributes)}
         types |= {units_file(axis): unit_type(a) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
         if self.unit is None:
-            with _Columns(self.folder, types, self.key) as written:
+            with _ColumnFiles(self.folder, types, self.key) as written:
                 for batch in self._coded():
                     written.add(batch)
                 return written.about()
-        with _Columns(self.folder, {f"{name}.all": kind for name, kind in types.items()}, self.key) as everyone:
+        with _ColumnFiles(self.folder, {f"{name}.all": kind for name, kind in types.items()}, self.key) as everyone:
             for batch in self._coded():
                 everyone.add({f"{name}.all": array for name, array in batch.items()})
         return self._bounded(self.unit, types)
@@ -158,7 +158,7 @@ class _Taking:
             arrays[PLACE] = np.concatenate([np.empty(0, np.int64), *self._places])[kept]
             types[PLACE] = np.dtype(np.int64)
         self.rows = numbers.size
-        with _Columns(self.folder, types, self.key) as written:
+        with _ColumnFiles(self.folder, types, self.key) as written:
             written.add(arrays)
             about = written.about()
         for name in whole:
@@ -174,7 +174,7 @@ def _read_ahead(batches: Iterator[pa.RecordBatch], pool: ThreadPoolExecutor) -> 
         yield batch
 
 
-class _Columns:
+class _ColumnFiles:
     """Files that columns are appended to, hashed as they grow."""
 
     def __init__(self, folder: Path, types: dict[str, np.dtype[Any]], key: bytes) -> None:
@@ -182,7 +182,7 @@ class _Columns:
         self._files = {name: _new_file(folder / name) for name in types}
         self._digests = {name: column_digest(key) for name in types}
 
-    def __enter__(self) -> "_Columns":
+    def __enter__(self) -> "_ColumnFiles":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.progress import Progress, silent
-from discreet.verbs.held import Held
+from discreet.verbs.parts import VaultParts
 
 if TYPE_CHECKING:
-    from discreet.microdata.buckets import Buckets as Published
+    from discreet.microdata.buckets import Buckets
     from discreet.microdata.limits import Limits
     from discreet.microdata.publish import Nulls, Sizes
 
 
-class Buckets(Held):
+class BucketVerbs(VaultParts):
     """Published through the second reader, `release/rows.py`."""
 
     def publish_buckets(
@@ -32,7 +32,7 @@ class Buckets(Held):
         force_id: bool = False,
         again: bool = False,
         progress: Progress = silent,
-    ) -> "Published":
+    ) -> "Buckets":
         """Publish the rows themselves in buckets, in a new folder: F'-privacy, which is not differential privacy.
 
         The quasi-identifiers (`columns`, all but the sensitive attribute where none are named) and the sensitive values
@@ -41,12 +41,12 @@ class Buckets(Held):
         refused in words that speak of the table's counts.
         """
         from discreet.microdata.limits import Limits  # settings bring compiled code that asking does not need
-        from discreet.microdata.publish import Request, publish_buckets
+        from discreet.microdata.publish import BucketsRequest, publish_buckets
         from discreet.release.rows import RowGate
 
         unit = self.ledger.header.get("unit")
         self._require_amounts()
-        request = Request(
+        request = BucketsRequest(
             sensitive=sensitive,
             columns=tuple(columns or ()),
             limits=Limits.parse(limits) if isinstance(limits, str) else limits,

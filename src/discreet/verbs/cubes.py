@@ -9,7 +9,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.exact import Number
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Cuboids, Label, Lattice
-from discreet.verbs.facts import Facts
+from discreet.verbs.facts import FactVerbs
 from discreet.verbs.public import PublicFacts
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.cube.plan import CubePlan, Objective
 
 
-class Cubes(Facts):
+class CubeVerbs(FactVerbs):
     """A cube may agree with what is public anyway."""
 
     def plan_cube(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.verbs.held import Held
+from discreet.verbs.parts import VaultParts
 from discreet.verbs.public import Public, PublicFacts
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from discreet.release.release import Release
 
 
-class Facts(Held):
+class FactVerbs(VaultParts):
     """Facts are journalled; they lower the limit and refine answers."""
 
     def add_fact(

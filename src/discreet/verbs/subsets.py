@@ -7,7 +7,7 @@ from discreet.errors import PartyError
 from discreet.ledger.budget import QueryBudget, no_subsets
 from discreet.query.subset import subset_of
 from discreet.release.purchase import Purchase
-from discreet.verbs.held import Held
+from discreet.verbs.parts import VaultParts
 
 if TYPE_CHECKING:
     from discreet.answer.subsets import SubsetAnswer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from discreet.mining.statistics import Statistics, StatisticsPlan
 
 
-class Subsets(Held):
+class SubsetVerbs(VaultParts):
     """Each count over a subset is one of T."""
 
     def ask_subset(self, subset: object, predicate: str) -> "SubsetAnswer":

@@ -23,7 +23,7 @@ MOST_OPEN = 2
 
 
 @dataclass(frozen=True)
-class Bound:
+class ValueBound:
     """A sensitive value: how frequent it is, how sure nobody can be of it, and how sure somebody can."""
 
     label: str
@@ -55,7 +55,7 @@ def show(visit: Visit) -> Response:
 
 
 @lru_cache(MOST_OPEN)
-def bounds_of(buckets: "Buckets") -> tuple[Bound, ...]:
+def bounds_of(buckets: "Buckets") -> tuple[ValueBound, ...]:
     """Each value with its limit, and the largest share of a bucket that it has."""
     bucket, value = buckets.listing
     values = len(buckets.limits)
@@ -64,7 +64,7 @@ def bounds_of(buckets: "Buckets") -> tuple[Bound, ...]:
     total = int(buckets.counts.sum())
     labels = buckets.domain[buckets.sensitive].labels
     return tuple(
-        Bound(label, int(people), people / total, float(limit), float(most))
+        ValueBound(label, int(people), people / total, float(limit), float(most))
         for label, people, limit, most in zip(labels, buckets.counts, buckets.limits, reached, strict=True)
         if people
     )

@@ -27,7 +27,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Node:
+class DrawnCuboid:
     """A cuboid in the drawing: where it is, how exact, and its share of the budget where it was measured."""
 
     mask: int
@@ -58,7 +58,7 @@ class Node:
 class Drawing:
     """The lattice from the total down. `joins` lead from a cuboid to those with one dimension more."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[DrawnCuboid, ...]
     joins: tuple[tuple[float, float, float, float], ...]
     levels: tuple[tuple[float, str], ...]
     height: float
@@ -106,7 +106,7 @@ def draw_lattice(plan: "CubePlan", consistent: bool = True) -> Drawing:
         for position, mask in enumerate(level)
     }
     nodes = tuple(
-        Node(
+        DrawnCuboid(
             mask,
             tuple(map(str, plan.lattice.names_of(mask))),
             plan.lattice.cells(mask),

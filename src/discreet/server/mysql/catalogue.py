@@ -9,7 +9,7 @@ from mysql_mimic.constants import INFO_SCHEMA
 from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError, UnsupportedQuery
-from discreet.server.mysql.columns import Shown, comment, text_column, type_name
+from discreet.server.mysql.columns import ClientRows, comment, text_column, type_name
 from discreet.server.mysql.probe import Tables, evaluate, is_like
 from discreet.server.mysql.text import Statement, Token, read_statement, standard
 from discreet.sql.tokens import shown
@@ -103,7 +103,7 @@ class Catalogue:
             "generation_expression": "",
         }
 
-    def show(self, statement: Statement, variables: Sequence[tuple[str, Any]], notes: Sequence[str]) -> Shown:
+    def show(self, statement: Statement, variables: Sequence[tuple[str, Any]], notes: Sequence[str]) -> ClientRows:
         """Do a SHOW; its LIKE is of the first column, its WHERE of any."""
         tokens = [token for token in statement.tokens[1:] if not token.is_word(*BESIDE)]
         full = any(token.is_word("full") for token in statement.tokens[:3])
@@ -170,7 +170,7 @@ class Catalogue:
             for line, c in zip(lines, found, strict=True)
         ]
 
-    def describe(self, tokens: Sequence[Token]) -> Shown:
+    def describe(self, tokens: Sequence[Token]) -> ClientRows:
         """DESCRIBE table [column]."""
         named, rest = _from([Token("word", "FROM", "from"), *tokens])
         titles, lines = self._columns(named, False)
@@ -178,7 +178,7 @@ class Catalogue:
             lines = [line for line in lines if line[0].lower() == rest[0].value]
         return _picked(titles, lines, [])
 
-    def _create(self, tokens: Sequence[Token]) -> Shown:
+    def _create(self, tokens: Sequence[Token]) -> ClientRows:
         named, _ = _from([Token("word", "FROM", "from"), *tokens])
         self.require_table(named[0])
         lines = [
@@ -217,21 +217,21 @@ def _from(tokens: Sequence[Token]) -> tuple[list[str], Sequence[Token]]:
     return named, tokens[place:]
 
 
-def _picked(titles: Sequence[str], lines: Sequence[Line], rest: Sequence[Token]) -> Shown:
+def _picked(titles: Sequence[str], lines: Sequence[Line], rest: Sequence[Token]) -> ClientRows:
     """The lines that LIKE or WHERE let through."""
     columns = tuple(text_column(title) for title in titles)
     match rest:
         case []:
-            return Shown(columns, tuple(tuple(line) for line in lines))
+            return ClientRows(columns, tuple(tuple(line) for line in lines))
         case [like, pattern] if like.is_word("like") and pattern.kind == "string":
-            return Shown(columns, tuple(tuple(line) for line in lines if is_like(str(line[0]), pattern.value)))
+            return ClientRows(columns, tuple(tuple(line) for line in lines if is_like(str(line[0]), pattern.value)))
         case [where, *condition] if where.is_word("where") and condition:
             text = " ".join(standard(token) for token in condition)
             asked = read_statement(f"SELECT * FROM told.lines WHERE {text}", ansi_quotes=True)
             found = evaluate(asked, _no_variable, {}, {"told.lines": (titles, lines)})
-            return Shown(columns, found.rows)
+            return ClientRows(columns, found.rows)
         case [limit, *_] if limit.is_word("limit"):
-            return Shown(columns, tuple(tuple(line) for line in lines))
+            return ClientRows(columns, tuple(tuple(line) for line in lines))
     raise UnsupportedQuery(f"SHOW takes LIKE '…' or WHERE …; {shown(rest[0].text)} is not supported here")
 
 

@@ -11,7 +11,7 @@ Cell = str | int | float | None
 
 
 @dataclass(frozen=True)
-class Shown:
+class ClientRows:
     """Rows for a client. `notes` is what SHOW WARNINGS tells of them."""
 
     columns: tuple[ResultColumn, ...] = ()

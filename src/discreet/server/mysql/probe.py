@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from mysql_mimic import ResultColumn
 
 from discreet.errors import UnsupportedQuery
-from discreet.server.mysql.columns import Shown, number_column, text_column, whole_column
+from discreet.server.mysql.columns import ClientRows, number_column, text_column, whole_column
 from discreet.server.mysql.text import Statement, Token, quoted, standard
 from discreet.sql.tokens import shown
 
@@ -34,7 +34,9 @@ CALLED = ("current_user", "current_date", "current_time", "current_timestamp", "
 """Functions that MySQL calls without parentheses as well."""
 
 
-def evaluate(statement: Statement, variable: Callable[[str], Any], about: Mapping[str, Any], tables: Tables) -> Shown:
+def evaluate(
+    statement: Statement, variable: Callable[[str], Any], about: Mapping[str, Any], tables: Tables
+) -> ClientRows:
     """The rows of a SELECT over the catalogue, or over nothing. `about` is what functions such as VERSION() say."""
     names: dict[str, str] = {}
     text = "".join(_written(token, variable, names) for token in _called(statement.written))
@@ -46,14 +48,14 @@ def evaluate(statement: Statement, variable: Callable[[str], Any], about: Mappin
             titles = [str(column[0]) for column in found.description or ()]
             rows = found.fetchmany(MOST_ROWS + 1)
         except sqlite3.Error as error:
-            if str(error) == "interrupted":
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                 raise UnsupportedQuery("this takes too long for a look at the catalogue; ask for less") from None
             # Its words quote the analyst's text and the catalogue, which are all there is in the database.
             raise UnsupportedQuery(f"the server's own SQL did not understand it: {shown(str(error))}") from None
     if len(rows) > MOST_ROWS:
         raise UnsupportedQuery(f"this has more than {MOST_ROWS} rows; ask for fewer with LIMIT")
     columns = tuple(_column(names.get(title, title), [row[i] for row in rows]) for i, title in enumerate(titles))
-    return Shown(columns, tuple(tuple(_cell(value) for value in row) for row in rows))
+    return ClientRows(columns, tuple(tuple(_cell(value) for value in row) for row in rows))
 
 
 def _called(tokens: Sequence[Token]) -> list[Token]:

@@ -15,7 +15,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.server.mysql.columns import (
     Cell,
-    Shown,
+    ClientRows,
     label_cell,
     label_column,
     sample_column,
@@ -35,7 +35,7 @@ REMEMBERED = 64
 
 
 @lru_cache(REMEMBERED)
-def look(text: str, domain: Domain) -> Shown | None:
+def look(text: str, domain: Domain) -> ClientRows | None:
     """What a SELECT shows that asks for no aggregate; None where it asks for one."""
     select = read_select(text)
     outputs = [output.unalias().unnest() for output in select.expressions]
@@ -44,7 +44,7 @@ def look(text: str, domain: Domain) -> Shown | None:
     if select.args.get("distinct") or select.args.get("group"):
         return _values(select, domain)
     only(select, ("expressions", "from_", "where", "order", "limit", "offset"), "a sample of the table's columns")
-    return Shown(tuple(_sampled(select, Scope.of(select, domain))), (), (NO_ROWS,))
+    return ClientRows(tuple(_sampled(select, Scope.of(select, domain))), (), (NO_ROWS,))
 
 
 def _sampled(select: exp.Select, scope: Scope) -> list[ResultColumn]:
@@ -62,7 +62,7 @@ def _sampled(select: exp.Select, scope: Scope) -> list[ResultColumn]:
     return columns
 
 
-def _values(select: exp.Select, domain: Domain) -> Shown:
+def _values(select: exp.Select, domain: Domain) -> ClientRows:
     """The declared values of the columns: those that the WHERE leaves, ordered and cut as asked."""
     question = parse(_counted(select), domain)
     names = [domain[name] for name in question.by]
@@ -78,7 +78,9 @@ def _values(select: exp.Select, domain: Domain) -> Shown:
     stop = None if question.limit is None else question.offset + question.limit
     rows = tuple(_cells(question, domain, codes) for codes in found[question.offset : stop])
     listed = [column for column in question.columns if isinstance(column, GroupColumn)]
-    return Shown(tuple(label_column(c.name, domain[c.attribute]) for c in listed), rows, (DECLARED, *question.notes))
+    return ClientRows(
+        tuple(label_column(c.name, domain[c.attribute]) for c in listed), rows, (DECLARED, *question.notes)
+    )
 
 
 def _counted(select: exp.Select) -> str:

@@ -32,7 +32,7 @@ from discreet.server.desk import FrontDesk
 from discreet.server.mysql.catalogue import DATABASE, SCHEMAS, Catalogue
 from discreet.server.mysql.columns import (
     Cell,
-    Shown,
+    ClientRows,
     label_cell,
     label_column,
     number_column,
@@ -116,7 +116,7 @@ class MySession(BaseSession):  # type: ignore[misc]
                 return user
         raise AccessDenied("your token was revoked or has expired; ask the custodian for another")
 
-    async def _answer(self, statement: Statement, user: User) -> Shown:
+    async def _answer(self, statement: Statement, user: User) -> ClientRows:
         tokens = statement.tokens
         if not tokens:
             raise MysqlError("there is no statement; ask with one SELECT", 1065)
@@ -129,20 +129,20 @@ class MySession(BaseSession):  # type: ignore[misc]
         self.notes = before if statement.begins("show", "warnings") else found.notes
         return found
 
-    async def _other(self, statement: Statement, tokens: list[Token], user: User) -> Shown:
+    async def _other(self, statement: Statement, tokens: list[Token], user: User) -> ClientRows:
         match tokens[0].value:
             case "set":
                 set_variables(statement, self.variables)
-                return Shown()
+                return ClientRows()
             case "use" if len(tokens) == 2:
                 await self.use(tokens[1].value)
-                return Shown()
+                return ClientRows()
             case "describe" | "desc" | "explain" if len(tokens) > 1 and not tokens[1].is_word("select", "format"):
                 return Catalogue(self.domain).describe(tokens[1:])
             case "describe" | "desc" | "explain" if len(tokens) > 1 and tokens[1].is_word("select"):
                 return await self._explained(_after_first(statement), user)
             case word if word in NOTHING_TO_DO:
-                return Shown()
+                return ClientRows()
             case "select" if not self._is_of_table(tokens):
                 return await anyio.to_thread.run_sync(partial(self._evaluated, statement))
         return await self._asked(standard_text(statement, DATABASE), user)
@@ -155,7 +155,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         system = {name for name in SYSTEM if name != self.domain.name.lower()}
         return any(source.value not in system and not source.is_sign("(") for source in sources)
 
-    def _evaluated(self, statement: Statement) -> Shown:
+    def _evaluated(self, statement: Statement) -> ClientRows:
         name = f"{self.username}@discreet"
         about = {
             "version": VERSION,
@@ -166,7 +166,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         }
         return evaluate(statement, partial(value_of, self.variables), about, Catalogue(self.domain).tables())
 
-    async def _asked(self, text: str, user: User) -> Shown:
+    async def _asked(self, text: str, user: User) -> ClientRows:
         sampled = await anyio.to_thread.run_sync(partial(look, text, self.domain))
         if sampled is not None:
             return sampled
@@ -174,7 +174,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         answer = await self.desk.answer(user, "ask", {"sql": text, **wish}, lambda vault: vault.ask(text, **wish))
         return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals))
 
-    async def _explained(self, text: str, user: User) -> Shown:
+    async def _explained(self, text: str, user: User) -> ClientRows:
         wish = wish_of(self.variables)
         return explained(await anyio.to_thread.run_sync(partial(self.desk.explain, user, text, wish)))
 
@@ -190,7 +190,7 @@ def _question(text: str, domain: Domain) -> Question:
     return parse(text, domain)
 
 
-def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
+def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
     """An answer as rows: the columns in the order they were asked for, on request each noisy one with its interval, and
     each line with where its numbers come from."""
     question = _question(answer.text, domain)
@@ -220,10 +220,10 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> Shown:
         if intervals:
             cells += answer.origins(list(found.values()))
         rows.append(tuple(cells))
-    return Shown(tuple(columns), tuple(rows), tuple(answer.footnotes()))
+    return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()))
 
 
-def explained(found: Explanation) -> Shown:
+def explained(found: Explanation) -> ClientRows:
     """What asking would cost, a line for each aggregate."""
     columns = (text_column("aggregate"), text_column("from"), number_column("halfwidth"), number_column("scale"),
                number_column("cost"), number_column("left"), whole_column("more"))  # fmt: skip
@@ -231,4 +231,4 @@ def explained(found: Explanation) -> Shown:
         (f.column, ", ".join(f.kinds), f.halfwidth, f.scale, float(found.cost), float(found.left), found.more)
         for f in found.forecasts
     )
-    return Shown(columns, rows, found.notes)
+    return ClientRows(columns, rows, found.notes)

@@ -16,7 +16,7 @@ from discreet.query.query import answer_shape
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
-from discreet.server.door import Told, user_of
+from discreet.server.door import JsonReply, user_of
 from discreet.server.log import last_asked
 from discreet.server.routes.users import require_overseeing
 from discreet.vault import Vault
@@ -35,26 +35,28 @@ def routes(desk: FrontDesk) -> APIRouter:
     router, vault = APIRouter(tags=["account"]), desk.vault
 
     @router.get("/describe", response_model=schema.Description)
-    def describe() -> Told:
+    def describe() -> JsonReply:
         """What may be asked: the table's name, its attributes and codes, the promise. Not where the table is."""
-        return Told(description(vault.ledger))
+        return JsonReply(description(vault.ledger))
 
     @router.get("/me", response_model=schema.Me)
-    def me(user: Caller) -> Told:
+    def me(user: Caller) -> JsonReply:
         """Whose token this is, and what their questions have spent."""
         spent = vault.budget().by_user.get(user.name, Fraction())
-        return Told({**user.to_json(), "spent": spent})
+        return JsonReply({**user.to_json(), "spent": spent})
 
     @router.get("/budget", response_model=schema.Budget)
-    def budget() -> Told:
+    def budget() -> JsonReply:
         """What is spent and what is left, and what each user's questions spent."""
-        return Told(vault.budget())
+        return JsonReply(vault.budget())
 
     @router.get("/budget/map", response_model=schema.BudgetMap)
-    def budget_map(rows: Annotated[str, Query(max_length=200)], columns: Annotated[str, Query(max_length=200)]) -> Told:
+    def budget_map(
+        rows: Annotated[str, Query(max_length=200)], columns: Annotated[str, Query(max_length=200)]
+    ) -> JsonReply:
         """The least that is left for each pair of codes of two attributes, over all codes of the others."""
         left = vault.budget_map(rows, columns)
-        return Told(
+        return JsonReply(
             {
                 "rows": rows,
                 "columns": columns,
@@ -65,17 +67,17 @@ def routes(desk: FrontDesk) -> APIRouter:
         )
 
     @router.get("/ledger", response_model=schema.Ledger)
-    def ledger(after: After = 0, limit: Limit = 100) -> Told:
+    def ledger(after: After = 0, limit: Limit = 100) -> JsonReply:
         """The journal, entry by entry; `next` is where the next page begins."""
         found = list(islice(vault.entries(after), limit))
         more = found[-1]["seq"] if len(found) == limit else None
-        return Told({"entries": found, "receipt": str(vault.ledger.head), "next": more})
+        return JsonReply({"entries": found, "receipt": str(vault.ledger.head), "next": more})
 
     @router.get("/log", response_model=schema.Log)
-    def log(caller: Caller, user: Annotated[str | None, Query(max_length=64)] = None, limit: Limit = 100) -> Told:
+    def log(caller: Caller, user: Annotated[str | None, Query(max_length=64)] = None, limit: Limit = 100) -> JsonReply:
         """The last lines of who asked what. For custodians and auditors."""
         require_overseeing(caller, "the log")
-        return Told({"asked": last_asked(vault.path, limit, user)})
+        return JsonReply({"asked": last_asked(vault.path, limit, user)})
 
     _releases(router, vault)
     _facts(router, desk)
@@ -84,14 +86,14 @@ def routes(desk: FrontDesk) -> APIRouter:
 
 def _releases(router: APIRouter, vault: Vault) -> None:
     @router.get("/releases", response_model=schema.Releases)
-    def releases(after: After = 0, limit: Limit = 100) -> Told:
+    def releases(after: After = 0, limit: Limit = 100) -> JsonReply:
         """Everything that was released, in order, without its numbers; `next` is where the next page begins."""
         found = list(islice(vault.ledger.answered(after), limit))
         more = found[-1][1].receipt.seq if len(found) == limit else None
-        return Told({"releases": [_line(charge, record, vault) for charge, record in found], "next": more})
+        return JsonReply({"releases": [_line(charge, record, vault) for charge, record in found], "next": more})
 
     @router.get("/releases/{charge}", response_model=schema.Release)
-    def release(charge: Annotated[int, Path(ge=1, le=LARGEST)]) -> Told:
+    def release(charge: Annotated[int, Path(ge=1, le=LARGEST)]) -> JsonReply:
         """One release: values, variances, guarantee, receipt."""
         found = vault.ledger.charge_at(charge)
         if found is None or vault.ledger.recorded(charge) is None:
@@ -100,7 +102,7 @@ def _releases(router: APIRouter, vault: Vault) -> None:
             raise UnsupportedQuery(
                 f"release {charge} has {numbers:,} numbers, and at most {MOST_NUMBERS:,} are shown; browse its cube"
             )
-        return Told(vault.release(charge))
+        return JsonReply(vault.release(charge))
 
 
 def _line(charge: Charge, record: Record, vault: Vault) -> dict[str, object]:
@@ -122,21 +124,21 @@ def _numbers(plan: Plan, vault: Vault) -> int:
 
 def _facts(router: APIRouter, desk: FrontDesk) -> None:
     @router.get("/facts", response_model=schema.Facts)
-    def facts() -> Told:
+    def facts() -> JsonReply:
         """Every fact, with what it does to privacy by itself, and all together."""
-        return Told(desk.vault.list_facts())
+        return JsonReply(desk.vault.list_facts())
 
     @router.post("/facts", status_code=201, responses={200: {"description": "With `dry_run`: what it would do"}})
-    async def add_fact(fact: schema.NewFact, user: Caller) -> Told:
+    async def add_fact(fact: schema.NewFact, user: Caller) -> JsonReply:
         """Account for a statistic that is public anyway. It lowers the limit, and cannot be taken back. With `dry_run`
         only what it would do is told, and the status is 200."""
         require_custodian(user, "add facts")
         values = None if fact.values is None else _whole_numbers(fact.values)
 
-        def work(vault: Vault) -> Told:
+        def work(vault: Vault) -> JsonReply:
             if fact.dry_run:
-                return Told(vault.preview_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
-            return Told(
+                return JsonReply(vault.preview_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
+            return JsonReply(
                 vault.add_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values, accept=fact.accept), 201
             )
 

@@ -10,7 +10,7 @@ from discreet.query.subset import subset_from_json
 from discreet.server import schema
 from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
-from discreet.server.door import Told, user_of
+from discreet.server.door import JsonReply, user_of
 from discreet.server.free import FreeAnswers
 from discreet.vault import Vault
 
@@ -27,12 +27,12 @@ def routes(desk: FrontDesk) -> APIRouter:
 
         sent = desk.at_once(user, "ask", what, partial(free.get, question))
         if sent is not None:
-            return Response(sent, media_type=Told.media_type)
+            return Response(sent, media_type=JsonReply.media_type)
 
         def work(vault: Vault) -> Response:
             head = vault.ledger.head
             answer = vault.ask(asked.sql, **asked.wish(), refine=asked.refine)
-            told = Told(answer)
+            told = JsonReply(answer)
             # What a quota kept from being measured is this asker's answer alone.
             if not answer.cost and (user.quota is None or all(row.kind != "relaxed" for row in answer.rows)):
                 free.keep(question, head, bytes(told.body))
@@ -41,16 +41,16 @@ def routes(desk: FrontDesk) -> APIRouter:
         return await desk.answer(user, "ask", what, work)
 
     @router.post("/explain", response_model=schema.Explanation)
-    def explain(asked: schema.Question, user: Annotated[User, Depends(user_of)]) -> Told:
+    def explain(asked: schema.Question, user: Annotated[User, Depends(user_of)]) -> JsonReply:
         """What an answer would be made from, cost and be worth. Spends nothing."""
-        return Told(desk.explain(user, asked.sql, asked.wish()))
+        return JsonReply(desk.explain(user, asked.sql, asked.wish()))
 
     @router.get("/sulq", response_model=schema.Party)
-    def sulq() -> Told:
+    def sulq() -> JsonReply:
         """A SuLQ database as a party of a mining task."""
         party = desk.vault.party()
         guarantee = {**desk.vault.ledger.guarantee.to_json(), "text": party.guarantee}
-        return Told(
+        return JsonReply(
             {
                 "people": party.people,
                 "roster": party.roster,
@@ -61,12 +61,12 @@ def routes(desk: FrontDesk) -> APIRouter:
         )
 
     @router.post("/sulq/ask", response_model=schema.SubsetCounts)
-    async def ask_subsets(asked: schema.SubsetsAsked, user: Annotated[User, Depends(user_of)]) -> Told:
+    async def ask_subsets(asked: schema.SubsetsAsked, user: Annotated[User, Depends(user_of)]) -> JsonReply:
         """Count the people of subsets of the roster who meet a predicate: one of the vault's queries each."""
         subsets = [subset_from_json(subset) for subset in asked.subsets]
         what = {"predicate": asked.predicate, "subsets": len(subsets)}
         return await desk.answer(
-            user, "sulq ask", what, lambda vault: Told(vault.ask_subsets(subsets, asked.predicate))
+            user, "sulq ask", what, lambda vault: JsonReply(vault.ask_subsets(subsets, asked.predicate))
         )
 
     return router

@@ -14,7 +14,7 @@ from discreet.release.package import PACKAGE
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
-from discreet.server.door import Told, user_of
+from discreet.server.door import JsonReply, user_of
 from discreet.server.jobs import Job, start_job
 from discreet.server.log import log_asked
 from discreet.server.shelf import Shelf, require_name
@@ -29,25 +29,27 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
     router = APIRouter(tags=["buckets"])
 
     @router.get("/buckets", response_model=schema.BucketsLines)
-    def buckets() -> Told:
+    def buckets() -> JsonReply:
         """The published buckets. Not differential privacy: each says what it promises."""
-        return Told({"buckets": [{"name": name, **shelf.buckets(name).describe()} for name in shelf.bucket_names()]})
+        return JsonReply(
+            {"buckets": [{"name": name, **shelf.buckets(name).describe()} for name in shelf.bucket_names()]}
+        )
 
     @router.post("/buckets/{name}", status_code=202, response_model=schema.Job)
-    def publish(name: Name, order: schema.BucketsOrder, user: Caller) -> Told:
+    def publish(name: Name, order: schema.BucketsOrder, user: Caller) -> JsonReply:
         """Publish the rows themselves by this name, in the background: GET /jobs/NAME tells how far it is. It spends
         nothing, and is not differential privacy: from then on every guarantee says so. For custodians."""
-        return Told(publish_as(desk, shelf, user, name, order), 202)
+        return JsonReply(publish_as(desk, shelf, user, name, order), 202)
 
     @router.get("/buckets/{name}")
-    def one(name: Name) -> Told:
+    def one(name: Name) -> JsonReply:
         """What was published under a name, and what it promises."""
-        return Told({"name": name, **shelf.buckets(name).describe()})
+        return JsonReply({"name": name, **shelf.buckets(name).describe()})
 
     @router.post("/buckets/{name}/ask")
-    def ask(name: Name, asked: schema.BucketsAsked) -> Told:
+    def ask(name: Name, asked: schema.BucketsAsked) -> JsonReply:
         """Estimate counts from the two tables. Public, and free."""
-        return Told(shelf.buckets(name).ask(asked.sql, asked.pairings))
+        return JsonReply(shelf.buckets(name).ask(asked.sql, asked.pairings))
 
     @router.get(
         "/buckets/{name}/files/{file}",
@@ -90,7 +92,7 @@ def publish_as(desk: FrontDesk, shelf: Shelf, custodian: User, name: str, order:
 def sensible(order: schema.BucketsOrder, vault: Vault) -> dict[str, Any]:
     """An order as `Vault.publish_buckets` takes it. Raises where no rows could make sense of it."""
     from discreet.microdata.limits import Limits
-    from discreet.microdata.publish import Request
+    from discreet.microdata.publish import BucketsRequest
 
     if isinstance(vault.ledger.budget, QueryBudget):
         raise UnsupportedQuery(SUBSETS_ONLY)
@@ -99,6 +101,6 @@ def sensible(order: schema.BucketsOrder, vault: Vault) -> dict[str, Any]:
         limits = limits.with_value(value, limit)
     wish = {**order.model_dump(exclude={"limits", "own"}), "limits": limits, "columns": tuple(order.columns or ())}
     unit = vault.ledger.header.get("unit")
-    request = Request(**wish).of(vault.domain, unit and unit["id"])
+    request = BucketsRequest(**wish).of(vault.domain, unit and unit["id"])
     require_possible(limits, vault.domain[request.sensitive].labels)
     return wish

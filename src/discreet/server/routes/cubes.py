@@ -17,7 +17,7 @@ from discreet.release.package import PACKAGE
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
-from discreet.server.door import Told, user_of
+from discreet.server.door import JsonReply, user_of
 from discreet.server.jobs import find_job, list_jobs, start_job
 from discreet.server.log import log_asked
 from discreet.server.shelf import Shelf, require_name
@@ -41,13 +41,13 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
     router = APIRouter(tags=["cubes"])
 
     @router.post("/cubes/plan", response_model=schema.Plan)
-    def plan(wish: schema.CubeWish) -> Told:
+    def plan(wish: schema.CubeWish) -> JsonReply:
         """Which cuboids would be measured, and how exact each would be. Spends nothing."""
         planned = _planned(desk.vault, wish)
-        return Told({**planned.to_json(), "cuboids": _lattice(planned)})
+        return JsonReply({**planned.to_json(), "cuboids": _lattice(planned)})
 
     @router.post("/cubes/{name}", status_code=202, response_model=schema.Job)
-    def publish(name: Name, order: schema.CubeOrder, user: Caller) -> Told:
+    def publish(name: Name, order: schema.CubeOrder, user: Caller) -> JsonReply:
         """Publish a cube by this name, in the background: GET /jobs/NAME tells how far it is. For custodians."""
         require_custodian(user, "publish cubes")
         if name == "plan" or (shelf.cubes_folder / require_name(name)).exists():
@@ -59,29 +59,29 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
         log_asked(desk.vault.path, user.name, "cube publish", {"name": name, **order.model_dump(exclude_defaults=True)})
         asker = desk.asker(user)
         work = _publishing(desk.asked_by(asker), order, shelf.cubes_folder / name)
-        return Told(start_job(desk.vault.path, name, user.name, work, "cube", asker.charges), 202)
+        return JsonReply(start_job(desk.vault.path, name, user.name, work, "cube", asker.charges), 202)
 
     @router.get("/jobs", response_model=schema.Jobs)
-    def jobs(user: Caller) -> Told:
+    def jobs(user: Caller) -> JsonReply:
         """What is being published, or was."""
-        return Told({"jobs": [job.seen_by(user) for job in list_jobs(desk.vault.path)]})
+        return JsonReply({"jobs": [job.seen_by(user) for job in list_jobs(desk.vault.path)]})
 
     @router.get("/jobs/{name}", response_model=schema.Job)
-    def job(name: Name, user: Caller) -> Told:
+    def job(name: Name, user: Caller) -> JsonReply:
         """How far a publish is."""
-        return Told(find_job(desk.vault.path, name).seen_by(user))
+        return JsonReply(find_job(desk.vault.path, name).seen_by(user))
 
     @router.get("/cubes", response_model=schema.Cubes)
-    def cubes() -> Told:
+    def cubes() -> JsonReply:
         """The published cubes."""
-        return Told({"cubes": [_summary(shelf, name) for name in shelf.cubes()]})
+        return JsonReply({"cubes": [_summary(shelf, name) for name in shelf.cubes()]})
 
     @router.get("/cubes/{name}", response_model=schema.CubeAbout)
-    def cube(name: Name) -> Told:
+    def cube(name: Name) -> JsonReply:
         """A cube: its dimensions with their labels, its cuboids with their errors and where they come from."""
         found = shelf.cube(name)
         labels = {dimension.name: dimension.labels for dimension in found.dimensions}
-        return Told(
+        return JsonReply(
             {"name": name, **found.describe(), "labels": labels, "lattice": _lattice(found.plan, found.consistent)}
         )
 
@@ -96,7 +96,7 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
         by: By = None,
         sliced: Sliced = None,
         confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
-    ) -> Told:
+    ) -> JsonReply:
         """A cuboid, or a slice of one, with its interval: `count` is nested lists in the order of `by`."""
         cube, names, chosen = _view(shelf.cube(name), by, sliced)
         cells = 1
@@ -107,7 +107,7 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
                 f"this cuboid has {cells:,} cells, and at most {MOST_CELLS:,} are shown; slice it, roll a "
                 "dimension up, or download it"
             )
-        return Told(
+        return JsonReply(
             {
                 "dimensions": names,
                 "labels": {one: _labels(cube, one) for one in names},

@@ -8,7 +8,7 @@ from discreet.errors import AccessDenied
 from discreet.server import schema
 from discreet.server.auth import User, add_user, list_users, require_custodian, revoke_user
 from discreet.server.desk import FrontDesk
-from discreet.server.door import Told, user_of
+from discreet.server.door import JsonReply, user_of
 from discreet.server.log import log_asked
 
 Caller = Annotated[User, Depends(user_of)]
@@ -18,24 +18,24 @@ def routes(desk: FrontDesk) -> APIRouter:
     router = APIRouter(tags=["users"])
 
     @router.get("/users", response_model=schema.Users)
-    def users(caller: Caller) -> Told:
+    def users(caller: Caller) -> JsonReply:
         """Everybody with a token. For custodians and auditors."""
         require_overseeing(caller, "the list of users")
-        return Told({"users": list_users(desk.vault.path)})
+        return JsonReply({"users": list_users(desk.vault.path)})
 
     @router.post("/users", status_code=201, response_model=schema.UserAdded)
-    def add(new: schema.NewUser, caller: Caller) -> Told:
+    def add(new: schema.NewUser, caller: Caller) -> JsonReply:
         """Make a user, and show their token: once, it is not kept. For custodians."""
         quota = new.quota if new.quota is None else str(new.quota)
         token = add_as(desk, caller, new.name, new.role, quota, new.expires)
         [user] = [user for user in list_users(desk.vault.path) if user.name == new.name]
-        return Told({**user.to_json(), "token": token}, 201, {"Cache-Control": "no-store"})
+        return JsonReply({**user.to_json(), "token": token}, 201, {"Cache-Control": "no-store"})
 
     @router.delete("/users/{name}", response_model=schema.Revoked)
-    def revoke(name: Annotated[str, Path(max_length=64)], caller: Caller) -> Told:
+    def revoke(name: Annotated[str, Path(max_length=64)], caller: Caller) -> JsonReply:
         """Take a user's token back: it opens nothing from the next request on. For custodians."""
         revoke_as(desk, caller, name)
-        return Told({"revoked": name})
+        return JsonReply({"revoked": name})
 
     return router
 

@@ -19,7 +19,7 @@ from discreet.release.release import Release
 
 
 @dataclass
-class Held:
+class VaultParts:
     """A vault's parts: its directory, what is public, its account, the gate, and its own table."""
 
     path: Path
