@@ -65,7 +65,7 @@ def try_out(mutant: Mutant, tree: Path, seconds: dict[str, float]) -> Outcome:
     place.write_bytes(mutant.mutated)
     outcome = Outcome(False, "", {})
     try:
-        for files in suites_of(mutant, seconds):
+        for files in suites_of(mutant):
             if not outcome.killed:
                 outcome = run_tests(tree, files, longest=60 + 4 * sum(seconds.get(file, 0.0) for file in files))
         return outcome

@@ -16,24 +16,16 @@ BESIDE = {
 }
 """Test files of other rooms, by room."""
 
-FASTEST = 5
-"""So many files are tried first for a file of the package that has none of its own."""
-
 
 def suite_of_room(room: str) -> list[str]:
+    """A room's test files, in the order in which they are run: with a mutant as without, so that whatever a test leaves
+    behind for the next is the same. Files of a folder stand together, or pytest loses their fixtures."""
     own = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / room).glob("test_*.py"))
     return [*own, *BESIDE[room]]
 
 
-def suites_of(mutant: Mutant, seconds: dict[str, float]) -> list[list[str]]:
-    """The test files for a mutant, to be run one list after the other: the one named after its file, or the fastest
-    ones of its room; all others, the fastest first."""
-    own = f"tests/{mutant.room}"
-
-    def order(file: str) -> tuple[bool, str, float]:
-        folder = str(Path(file).parent)  # pytest loses fixtures where files of a folder do not stand together
-        return folder != own, folder, seconds.get(file, 0.0)
-
-    files = sorted(suite_of_room(mutant.room), key=order)
-    first = [file for file in files if file == f"{own}/test_{Path(mutant.path).stem}.py"] or files[:FASTEST]
-    return [first, [file for file in files if file not in first]]
+def suites_of(mutant: Mutant) -> list[list[str]]:
+    """The test files for a mutant, to be run one list after the other: the one named after its file; all of its room."""
+    own = f"tests/{mutant.room}/test_{Path(mutant.path).stem}.py"
+    everything = suite_of_room(mutant.room)
+    return [[own], everything] if own in everything else [everything]
