@@ -14,7 +14,7 @@ EQUIVALENT = {
 + cut = {axis for axis, intervals in enumerate(grid.shape) if (intervals >= 1)}""",
     ): "a residual over an axis that is not cut adds up to 0, and tells nothing",
     (
-        "cube/given.py",
+        "cube/known_variances.py",
         """\
 - left -= (-1) ** (size + 1) * variances(common) / spread**2
 + left -= (-1) ** ((size - 1)) * variances(common) / spread**2""",

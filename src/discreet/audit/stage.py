@@ -27,7 +27,7 @@ from discreet.ledger.guarantee import Neighbours
 from discreet.noise.bits import Bits
 from discreet.query.query import Count
 from discreet.sql.parse import MOST_GROUPS
-from discreet.sql.word import identifier, where_text
+from discreet.sql.where_text import identifier, where_text
 
 Counts = NDArray[np.int64]
 ONE, ZERO = 0, 1
