@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CubeVerbs(FactVerbs):
-    """A cube may agree with what is public anyway."""
+    """What a vault does with cubes: plan and publish them, in agreement with its facts where that is asked for."""
 
     def plan_cube(
         self: PublicFacts,

@@ -30,7 +30,7 @@ Descend = Callable[[Task, Shares], Shares]
 """From shares to better ones, for a task that makes the largest weight × ratio small; a few steps."""
 
 GREEDY = (publish_most, publish_most_generally, bound_max, bound_max_generally, give_all_to_base, share_among_all)
-"""Where to begin as well, where the lattice is small enough for a greedy."""
+"""Greedy planners whose plans are further starting points, where the lattice is small enough."""
 
 LET_GO = 1e-4
 """The weight of a cuboid that is given up: it stays computable."""

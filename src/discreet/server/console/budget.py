@@ -23,7 +23,7 @@ from discreet.vault import Vault
 
 WITHINS = (30, 100, 300, 1000, 3000)
 LATEST = 2000
-"""So many charges back is the story of the budget told."""
+"""Charges in the chart of the budget over time: the latest ones."""
 MOST_CELLS = 20_000
 """No map has more cells."""
 
