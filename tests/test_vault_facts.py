@@ -309,6 +309,12 @@ def test_a_preview_says_what_the_fact_then_does_and_adds_nothing(make, budget, c
     assert doubt.difference == pytest.approx(-999_000, rel=0.01)
 
 
+def test_a_preview_names_a_cuboid_as_the_guarantee_then_does(make, people):
+    vault, given = make(), exact(people, "sex")
+    would = vault.preview_fact(cuboid=["sex"], values=given)
+    assert would.guarantee == vault.add_fact(cuboid=["sex"], values=given).guarantee
+
+
 def test_a_fact_that_would_stop_the_vault_is_added_only_where_that_is_accepted(make):
     vault = make()
     vault.measure(vault.count(sex="F"), scale=1)

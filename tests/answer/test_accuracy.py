@@ -149,3 +149,69 @@ def test_the_error_beside_a_guess_at_the_number_is_said_before_it_is_bought(vaul
     [forecast] = vault.explain(sql, scale=5).forecasts
     assert forecast.relative == pytest.approx(forecast.halfwidth / 3000, rel=0.3)
     assert vault.explain(sql, scale=5).to_json()["aggregates"][0]["relative"] == forecast.relative
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FILTER (WHERE age = 1) - COUNT(*) FILTER (WHERE age = 2) FROM people",
+        "SELECT sex, COUNT(*) FILTER (WHERE age < 5) - COUNT(*) FILTER (WHERE age < 5 AND sex = 'F') FROM people "
+        "GROUP BY sex",
+    ],
+)
+def test_nobody_pays_twice_for_a_combination_of_groups_of_one_table_or_of_the_same_number(make_vault, sql):
+    vault = make_vault(epsilon=10)
+    vault.ask(AGES, scale=14)
+    vault.ask(sql, within=60)
+    again = vault.ask(sql, within=60)
+    assert again.cost == 0
+    assert all((row.high - row.low) / 2 <= 60 for row in again.rows)
+
+
+def test_a_part_that_is_public_and_sharp_enough_is_not_bought_again(vault):
+    vault.ask("SELECT COUNT(*) FROM people WHERE age = 2", within=10)
+    left = vault.ledger.left(vault.count(age=2).where)
+    vault.ask("SELECT COUNT(*) FILTER (WHERE age = 2) + COUNT(*) FILTER (WHERE age = 8) FROM people", within=100)
+    assert vault.ledger.left(vault.count(age=2).where) == left
+
+
+def test_without_relaxing_what_is_public_of_the_very_region_is_handed_out(make_vault):
+    vault = make_vault(epsilon=10)
+    vault.measure(vault.count(by="age"), scale=10)
+    where = vault.domain.everything
+    vault.measure(Quantile("age", Fraction(1, 2), where), scale=Fraction(UNITS, vault.ledger.left(where)))
+    answer = vault.ask("SELECT COUNT(*) FROM people WHERE age < 5", within=1, relax=False)
+    assert (answer.kind, answer.cost) == ("derived", 0)
+
+
+def test_an_offer_to_a_question_of_several_numbers_stays_within_the_policy(make_vault):
+    vault = nearly_spent(make_vault(epsilon=10), "0.6", age=(0, 4))
+    vault.policy = Policy(max_per_query=Fraction(1, 2))
+    columns = "COUNT(*) FILTER (WHERE sex = 'M'), COUNT(*) FILTER (WHERE sex = 'F' OR sex = 'M')"
+    sql = f"SELECT {columns} FROM people WHERE age < 4"
+    near = vault.ask(sql, within=1)
+    offers = [row.affordable for row in near.rows]
+    assert all(offers)
+    assert {row.kind for row in vault.ask(sql, within=max(offers)).rows} == {"measured"}
+
+
+@pytest.mark.parametrize("left", [Fraction(k, 10_000) for k in (18, 23, 57, 64, 131, 402)])
+def test_what_could_be_had_of_a_difference_is_had(make_vault, left):
+    vault = nearly_spent(make_vault(epsilon=10), left)
+    sql = "SELECT COUNT(*) FILTER (WHERE age = 1) - COUNT(*) FILTER (WHERE age = 2) FROM people"
+    offer = vault.ask(sql, scale=1).only.affordable
+    assert vault.ask(sql, within=offer).kind == "measured"
+
+
+def test_an_average_has_no_patches_for_its_parts_apart(make_vault):
+    vault = exhausted(make_vault(epsilon=10))
+    vault.policy = Policy(patches=True)
+    answer = vault.ask("SELECT AVG(age) FROM people WHERE age BETWEEN 1 AND 5", scale=1)
+    assert answer.cost == 0
+
+
+def test_no_lines_are_chosen_from_no_lines(vault):
+    answer = vault.ask(
+        "SELECT sex, COUNT(*) FROM people WHERE age < 0 GROUP BY sex ORDER BY COUNT(*) DESC LIMIT 1 OFFSET 1", scale=10
+    )
+    assert answer.rows == ()

@@ -2,12 +2,14 @@
 
 from fractions import Fraction
 
+import pandas as pd
 import pytest
 
 from discreet.answer import ask as module
 from discreet.errors import BudgetExceeded, DomainError, InvalidNoise, UnsupportedQuery
 from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
+from discreet.vault import Vault
 
 FEMALES = "SELECT COUNT(*) FROM people WHERE sex = 'F'"
 
@@ -328,3 +330,13 @@ def test_an_answer_reads_as_json_csv_text_and_html(vault):
     )
     assert "±" in str(answer)
     assert answer._repr_html_().count("<tr>") == 4
+
+
+def test_the_average_of_what_has_one_value_is_that_value(tmp_path):
+    (tmp_path / "one.toml").write_text(
+        'name = "people"\n[attributes.age]\nkind = "integer"\nlow = 7\nhigh = 7\noutside = "clamp"\nsource = "a test"\n'
+    )
+    table = pd.DataFrame({"age": [7] * 200})
+    vault = Vault.init(tmp_path / "v", table=table, domain=tmp_path / "one.toml", epsilon=10, neighbours="replace")
+    mean = vault.ask("SELECT AVG(age) FROM people", scale=5).only
+    assert (mean.value, mean.low, mean.high) == (7, 7, 7)

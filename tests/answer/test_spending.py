@@ -160,12 +160,12 @@ def test_what_promises_to_spend_nothing_leaves_the_journal_as_it_is(make_vault, 
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_explaining_an_average_buys_no_patch_where_asking_does(make_vault, budget):
+def test_explaining_buys_no_patch_where_asking_does(make_vault, budget):
     vault = limited(exhausted(make_vault(**BUDGETS[budget])))
-    sql, before = sql_of("AVG(income)", "WHERE age BETWEEN 1 AND 5"), vault.ledger.charges
-    vault.explain(sql, within=4)
+    sql, before = sql_of("COUNT(*)", "WHERE age BETWEEN 1 AND 5"), vault.ledger.charges
+    vault.explain(sql, within=20)
     assert vault.ledger.charges == before
-    assert vault.ask(sql, within=4).kind == "relaxed"
+    assert vault.ask(sql, within=20).kind == "relaxed"
     assert vault.ledger.charges > before  # else this test would say nothing
 
 
@@ -236,8 +236,20 @@ def test_no_question_spends_more_than_the_policy_lets_one_nor_measures_with_less
             head = vault.ledger.head
             explained = told(vault.explain, sql, wish)
             assert vault.ledger.head == head
-            held_to(explained, asked_within_policy(vault, sql, wish), vault, head)
+            outcome = asked_within_policy(vault, sql, wish)
+            held_to(explained, outcome, vault, head)
+            asked_again(vault, sql, wish, outcome)
         vault.ledger.close()
+
+
+def asked_again(vault, sql, wish, outcome):
+    """What was answered as it was asked is free from then on, whatever it is made of; averages within a bound are
+    solved for by how many rows there are, of which more is known the second time."""
+    solved = "AVG" in sql and (wish.get("within") or vault.policy.default_within)
+    if isinstance(outcome, DiscreetError) or solved or any(row.kind == "relaxed" for row in outcome.rows):
+        return
+    if not any("no budget is left" in note for note in outcome.notes):
+        assert vault.ask(sql, **wish).cost == 0
 
 
 def held_to(explained, outcome, vault, since):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.domain.region import Box, Region
-from discreet.facts.plausible import doubts
+from discreet.facts.plausible import Doubt, doubts
 from discreet.ledger.guarantee import PureDP
 from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Laplace
@@ -98,3 +98,9 @@ def test_true_facts_are_doubted_in_less_than_one_of_a_hundred_cases():
         for _ in range(1000)
     )
     assert doubted <= 20  # at most 10 are expected; more than 20 has a probability below 0.002
+
+
+@pytest.mark.parametrize(("difference", "words"), [(1234.0, "1,234 more"), (-7.0, "7 less")])
+def test_a_doubt_says_which_way_the_release_is_off(difference, words):
+    assert f"it says {words}, which is 9.0 standard deviations off" in str(Doubt(3, 9.0, 1, difference))
+    assert f"it says {words} in the worst of 20 cells" in str(Doubt(3, 9.0, 20, difference))

@@ -68,6 +68,16 @@ def test_where_more_is_spent_already_nothing_more_is_charged_anywhere(ledger_of_
     assert ledger_of_either().refusal(Cost(1)) is not None
 
 
+@pytest.mark.parametrize("content", [fact(4), {"induced": [4, 8]}], ids=["in words", "by its number"])
+def test_what_is_foretold_of_a_fact_is_what_holds_once_it_is_noted(ledger_of_either, content):
+    ledger = ledger_of_either()
+    ledger.charge(Cost(0, ((LEFT, UNITS // 8),)), {})
+    before, foretold = ledger.head, ledger.with_fact(content)
+    assert ledger.head == before
+    ledger.note_fact(content, ledger.head.seq)
+    assert foretold == (ledger.budget, ledger.guarantee)
+
+
 def test_a_limit_is_never_raised_again_not_even_by_a_refresh(ledger_of_either):
     ledger = ledger_of_either()
     ledger.note_fact(fact(4), ledger.head.seq)

@@ -23,6 +23,10 @@ kind = "integer"
 low = 0
 high = 99
 source = "a test"
+[attributes.married]
+kind = "category"
+values = ["0", "1"]
+source = "a test"
 [attributes.weight]
 kind = "bins"
 edges = [0, 50, 100]
@@ -37,6 +41,7 @@ source = "a test"
         ("NOT smoker", "smoker = FALSE"),
         ("insured", "insured = 1"),
         ("NOT insured", "insured = 0"),
+        ("married AND NOT insured", "married = 1 AND insured = 0"),
         ("SMOKER AND age > 50", "smoker = 'true' AND age >= 51"),
         ("smoker AND (insured OR NOT age < 9)", "smoker = TRUE AND (insured = 1 OR age >= 9)"),
         ("hospital.smoker", "smoker = TRUE"),

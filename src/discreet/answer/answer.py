@@ -162,7 +162,7 @@ def decide(
                 free[query, codes] = found
     buy, relaxed = _affordable(needed, laws, desk)
     decision = Decision(free, buy, relaxed, laws, afresh=afresh, seen=seen)
-    return _drafted(decision, desk, bought or Cost()) if desk.policy.relax else decision
+    return _drafted(decision, desk, bought or Cost())
 
 
 def _drafted(decision: Decision, desk: Desk, bought: Cost) -> Decision:
@@ -185,12 +185,19 @@ def _affordable_drafts(
     """How a number is relaxed: with patches where the policy wants them, and they are affordable and of use."""
 
     def can_measure(*boxes: Box) -> bool:
-        return desk.policy.patches and desk.may_buy(decision.patched(query, law, *boxes).plan(), bought)
+        may = desk.policy.relax and desk.policy.patches and not _is_averaged(query, decision.laws)
+        return may and desk.may_buy(decision.patched(query, law, *boxes).plan(), bought)
 
     drafts = _drafts(query, region, desk, can_measure)
     if any(draft.to_buy for draft in drafts) and not _is_sharp(drafts, _in_grains(query, law, desk), desk):
         return _drafts(query, region, desk, lambda *_: False)
     return drafts
+
+
+def _is_averaged(query: Count | Sum, laws: dict[Query, Law]) -> bool:
+    """Whether a count and a sum of the same rows are asked for, as an average does: they have to be of one region."""
+    same = (one for one in laws if isinstance(one, Count | Sum) and (one.where, one.by) == (query.where, query.by))
+    return len({type(one) for one in same}) > 1
 
 
 def _is_sharp(drafts: tuple[Draft, ...], noise: Law, desk: Desk) -> bool:
@@ -386,7 +393,8 @@ def _measure(decision: Decision, desk: Desk, purchase: Purchase, settled: Settle
 
 
 def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk, is_patched: bool) -> Estimate | None:
-    """The answer that some drafts make; it is derived, and not relaxed, where it is for the very region and free."""
+    """The answer that some drafts make; it is derived, and not relaxed, where it is for the very region and free. None
+    where it is for another, and the policy does not want that."""
     if not isinstance(query, Count | Sum) or not drafts:
         return None
     past = desk.known.of(query)
@@ -406,6 +414,8 @@ def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk
         if derived is not None:
             estimate = released(derived.terms, "derived", region, past, desk.known.noise)
             return in_grains(estimate, desk.grain(query))
+    if not desk.policy.relax:
+        return None
     return combined([(1, _compound_estimate(query, one, desk)) for one in relaxed])
 
 

@@ -8,8 +8,10 @@ from statistics import median
 from time import monotonic, sleep
 
 from discreet.answer.answer import Decision, Desk, Settled, decide, settle
+from discreet.answer.chosen import at_once
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate
+from discreet.answer.past import groups_of
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
@@ -44,14 +46,25 @@ def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answe
     purchase.snapshot = desk.ledger.snapshot
     try:
         desk.known.refresh()
-        desk = _in_steps(question, wish, desk)
+        solved = _for_chosen(question, wish, desk)
+        desk = _in_steps(question, solved, desk)
         purchase.limits = desk.policy.limits
-        answer = _answer(question, wish, desk, purchase)
+        answer = _answer(question, wish, solved, desk, purchase)
         if desk.known.snapshot != purchase.snapshot:
             raise Refreshed("the vault was refreshed in the meantime: ask again")
         return answer
     except DiscreetError as error:
         raise purchase.told(error) from None
+
+
+def _for_chosen(question: Question, wish: Wish, desk: Desk) -> Wish:
+    """What the noise is solved for. Where lines are chosen by it, their intervals hold for all lines at once."""
+    by_noise = any(isinstance(question.columns[key.column], AggregateColumn) for key in question.order_by)
+    if not by_noise or (question.limit is None and not question.offset):
+        return wish
+    lines = sum(1 for _ in groups_of(question.by, question.where, desk.domain))
+    is_cut = question.offset or question.limit is None or question.limit < lines
+    return replace(wish, confidence=at_once(wish.confidence, lines)) if lines and is_cut else wish
 
 
 def _in_steps(question: Question, wish: Wish, desk: Desk) -> Desk:
@@ -74,9 +87,10 @@ def _foreseen(question: Question, wish: Wish, desk: Desk) -> tuple[Scales, Decis
     return scales, decision
 
 
-def _answer(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answer:
-    scales = scales_for(question, wish, desk, purchase)
-    settled = _settled(question, wish, scales.laws, desk, purchase)
+def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: Purchase) -> Answer:
+    """The answer to a wish; its noise is `solved` for so that it meets it."""
+    scales = scales_for(question, solved, desk, purchase)
+    settled = _settled(question, solved, scales.laws, desk, purchase)
     notes = [*question.notes, *scales.notes]
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if any(row.value is None and row.kind == "relaxed" for row in rows):
@@ -90,7 +104,7 @@ def _answer(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> A
         text=question.text,
         by=tuple(question.name_of(attribute) for attribute in question.by),
         columns=tuple(column.name for column in question.aggregates),
-        rows=tuple(_with_offers(rows, question, wish, desk)),
+        rows=tuple(_with_offers(rows, question, solved, desk)),
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
         budget=budget,
@@ -173,10 +187,13 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     unit; where a later step depends on the noise of the first it is the most that it can be.
     """
     desk.known.refresh()
+    shown, wish = wish, _for_chosen(question, wish, desk)
     stepwise = _in_steps(question, wish, desk)
     is_exact = stepwise is desk
     scales, decision = _foreseen(question, wish, stepwise)
     plan, budget = decision.plan(), desk.ledger.budget
+    if decision.relax and is_exact:
+        _require_some(decision, question, wish, desk)
     cost = budget.amount_of(plan.cost(desk.domain, budget).peak) if is_exact else stepwise.policy.max_per_query
     assert cost is not None
     left = budget.amount_of(desk.ledger.left(question.where))
@@ -185,14 +202,46 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     return Explanation(
         text=question.text,
         forecasts=tuple(_forecast(column, decision, wish, desk) for column in question.aggregates),
-        confidence=wish.confidence,
+        confidence=shown.confidence,
         budget=budget,
         cost=cost,
         is_exact=is_exact,
         left=left,
         more=0 if decision.relax else int(left / cost) if cost else None,
-        notes=tuple(dict.fromkeys([*question.notes, *scales.notes, *_patch_notes(decision, desk)])),
+        notes=tuple(
+            dict.fromkeys(
+                [
+                    *question.notes,
+                    *scales.notes,
+                    *_patch_notes(decision, desk),
+                    *_offers(decision, question, wish, desk),
+                ]
+            )
+        ),
     )
+
+
+def _require_some(decision: Decision, question: Question, wish: Wish, desk: Desk) -> None:
+    """Raise what asking would be refused with where nothing can be said."""
+    try:
+        settle(decision, desk, None)
+    except BudgetExceeded as error:
+        raise _with_offer(error, question, wish, desk) from None
+
+
+def _offers(decision: Decision, question: Question, wish: Wish, desk: Desk) -> list[str]:
+    """How sharply what cannot be had as it was asked could be had."""
+    shares = len({query for column in question.aggregates for query in elementary(column.query, desk)})
+    notes = []
+    for column in question.aggregates:
+        parts = elementary(column.query, desk)
+        regions = [region for (query, _), region in decision.relax.items() if query in parts][:MOST_GUESSED]
+        offers = [affordable(column.query, region, shares, wish, desk) for region in regions]
+        had = [offer for offer in offers if offer is not None]
+        if regions:
+            less = f"; within {max(had):,.6g} it could be had" if len(had) == len(regions) else ""
+            notes.append(f"{column.name}: too little is left there for that{less}")
+    return notes
 
 
 def _patch_notes(decision: Decision, desk: Desk) -> list[str]:
@@ -211,7 +260,9 @@ def _forecast(column: AggregateColumn, decision: Decision, wish: Wish, desk: Des
     # An average's and a quantile's error depend on the answer.
     bounded = not isinstance(first, Quantile) and all(type(query) is type(first) for query in more)
     within = _halfwidth(column.query, parts, decision.laws, wish, desk) if bounded else None
-    if len(parts) == 1 and bounded and not kinds["measured"] and not kinds["relaxed"]:
+    if kinds["relaxed"]:
+        within = None  # it is for a region nearby, as wide as what was released there
+    elif len(parts) == 1 and bounded and not kinds["measured"]:
         within = max((one.halfwidth(wish.confidence) for one in free if isinstance(one, Estimate)), default=0.0)
     relative = None if within is None or more else _relative(first, within, decision, desk)
     return Forecast(column.name, dict(kinds), within, float(decision.laws[first].scale), relative)

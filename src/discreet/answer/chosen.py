@@ -26,7 +26,7 @@ def chosen_columns(question: Question, lines: Sequence[Sequence[Row]]) -> set[st
     stop = len(lines) if question.limit is None else question.offset + question.limit
     keys = [question.columns[key.column] for key in question.order_by]
     by_noise = {column.name for column in keys if isinstance(column, AggregateColumn)}
-    if not by_noise or (question.offset == 0 and stop >= len(lines)):
+    if not by_noise or not lines or (question.offset == 0 and stop >= len(lines)):
         return set()
     chosen = frozenset[Source]().union(*{_sources(row) for rows in lines for row in rows if row.column in by_noise})
     alike = {row.column for rows in lines for row in rows if not chosen.isdisjoint(_sources(row))}

@@ -40,6 +40,11 @@ class Estimate:
         if self.variance and not (self.draws or self.parts):
             raise ValueError("a noisy estimate says which draws of noise it has")
 
+    @property
+    def is_one_draw(self) -> bool:
+        """Whether it is a number as it was measured."""
+        return len(self.sources) == len(self.draws) == 1 and self.draws[0].count == 1
+
     def halfwidth(self, confidence: Fraction) -> float:
         """The estimate is within this of the truth with at least this probability: see `noise/spread.py`."""
         if self.parts:
@@ -69,12 +74,13 @@ def released(
 
 
 def combined(terms: list[tuple[int, Estimate]]) -> Estimate:
-    """A sum of estimates times whole numbers. Those that have no measurement in common are independent; of others the
-    errors add up."""
+    """A sum of estimates times whole numbers. Those that have no draw in common are independent; of others the errors
+    add up. One that comes twice is counted twice: what is taken from itself is 0, whatever its noise."""
     if len(terms) == 1 and terms[0][0] == 1:
         return terms[0][1]
+    terms = _counted_once(terms)
     estimates = [estimate for _, estimate in terms]
-    independent = all(a.sources.isdisjoint(b.sources) for a, b in combinations(estimates, 2))
+    independent = all(_independent(a, b) for a, b in combinations(estimates, 2))
     whole = independent and not any(estimate.parts for estimate in estimates)
     spread = [abs(times) * math.sqrt(estimate.variance) for times, estimate in terms]
     answered = estimates[0].answered
@@ -91,6 +97,22 @@ def combined(terms: list[tuple[int, Estimate]]) -> Estimate:
         sources=frozenset[Source]().union(*(estimate.sources for estimate in estimates)),
         parts=() if whole else tuple(terms),
     )
+
+
+def _counted_once(terms: list[tuple[int, Estimate]]) -> list[tuple[int, Estimate]]:
+    """The same sum with every estimate in it once."""
+    merged: dict[tuple[object, ...], tuple[int, Estimate]] = {}
+    for times, estimate in terms:
+        key = (estimate.answered, estimate.sources, estimate.value, estimate.draws)
+        merged[key] = (merged[key][0] + times if key in merged else times, estimate)
+    return list(merged.values())
+
+
+def _independent(one: Estimate, other: Estimate) -> bool:
+    """Whether two have surely no draw in common: they are of other measurements, or single draws of other groups."""
+    if one.sources.isdisjoint(other.sources):
+        return True
+    return one.is_one_draw and other.is_one_draw and not one.answered.intersect(other.answered)
 
 
 def ratio(total: Estimate, count: Estimate, confidence: Fraction, low: float, high: float) -> "Ratio":

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def arrow_of(answer: "Answer") -> "pa.Table":
-    """A line for each group: its labels, each aggregate with its low and high, and the kind, as `to_csv` has them."""
+    """A line for each group: its labels, each aggregate with its low and high, and where that comes from."""
     import pyarrow as pa  # takes long to import, and asking needs it not
 
     lines: dict[tuple[str, ...], list[Row]] = {}
@@ -29,8 +29,9 @@ def arrow_of(answer: "Answer") -> "pa.Table":
             ("_high", [row.high for row in mine]),
         ):
             columns[f"{name}{end}"] = pa.array(numbers, pa.float64())
-    kinds = ["/".join(dict.fromkeys(row.kind for row in rows)) for rows in lines.values()]
-    return pa.table([*columns.values(), pa.array(kinds, pa.string())], names=[*columns, "kind"])
+    kinds, regions = zip(*map(answer.origins, lines.values()), strict=True) if lines else ((), ())
+    origins = {"kind": pa.array(kinds, pa.string()), "answered_for": pa.array(regions, pa.string())}
+    return pa.table({**columns, **origins})
 
 
 def picture_of(answer: "Answer", column: str | None = None) -> "Figure":
@@ -44,6 +45,6 @@ def picture_of(answer: "Answer", column: str | None = None) -> "Figure":
     if not rows:
         raise PictureError(f"no group of this answer has a number for {name}")
     ends = [(row.low, row.value, row.high) for row in rows]
-    labels = [", ".join(row.labels) or name for row in rows]
+    labels = [(", ".join(row.labels) or name) + (" (another region)" if row.is_near else "") for row in rows]
     note = f"{float(answer.confidence):.0%} intervals; {answer.kind}"
     return interval_picture(labels, ends, ", ".join(answer.by), name, answer.text, note)

@@ -84,12 +84,13 @@ class Wish:
         return cls(within=policy.default_within, confidence=wanted)
 
 
-def noise_affordable(left: Fraction, budget: Budget, limits: QuestionLimits) -> Noise | None:
-    """The least noise of a count that what is left in its region, and the limits, let a question buy; None for none."""
+def noise_affordable(left: Fraction, shares: int, budget: Budget, limits: QuestionLimits) -> Noise | None:
+    """The least noise of so many counts, each, that what is left in their region, and the limits, let a question buy;
+    None for none."""
     most = left if limits.max_per_query is None else min(left, limits.max_per_query)
     if most <= 0:
         return None
-    sharpest = _noise_costing(most, budget)
+    sharpest = _noise_costing(most / shares, budget)
     return sharpest if limits.min_scale is None else _noisier(sharpest, noise_of_scale(limits.min_scale, budget))
 
 

@@ -71,7 +71,7 @@ class Row:
 
     def is_wider_than(self, within: Fraction | None) -> bool:
         """Whether the interval reaches further from its middle than was asked for."""
-        low, high = (self.low, self.high) if self.alone is None else self.alone
+        low, high = self.low, self.high
         if within is None or low is None or high is None:
             return False
         return (high - low) / 2 > float(within) * (1 + ROUNDING)

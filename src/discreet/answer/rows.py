@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from discreet.answer.answer import Cell, Codes, Decision, Desk, Picked, Settled
 from discreet.answer.chosen import at_once, chosen_columns
-from discreet.answer.estimate import Estimate, combined, nothing, ratio
+from discreet.answer.estimate import Estimate, combined, in_grains, nothing, ratio
 from discreet.answer.past import groups_of
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Row
@@ -13,6 +13,8 @@ from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken
 from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
+from discreet.noise.law import Exponential
+from discreet.noise.spread import Draws
 from discreet.query.query import Combination, Count, Mean, Quantile, Query
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
@@ -88,8 +90,8 @@ class Rows:
                 self.notes.append(f"{column}: {SHRUNKEN}")
 
     def too_wide(self, question: Question, within: Fraction, decision: Decision) -> frozenset[Cell]:
-        """The numbers that are to be measured for their rows to be within so much of the truth: those of counts, sums
-        and their combinations that are free but not so sharp, and of combinations that are not free as a whole."""
+        """The numbers that are to be measured for their rows to be within so much of the truth: parts of counts, sums
+        and their combinations that are free, but with which, and with what is bought beside them, the row is wider."""
         needed = {**decision.buy, **decision.relax}
         cells: set[Cell] = set()
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
@@ -98,13 +100,25 @@ class Rows:
                     continue
                 parts = [(query, codes) for query in elementary(column.query, self.desk)]
                 free = [cell for cell in parts if cell in decision.free]
-                if free and len(parts) > 1 and any(cell in needed for cell in parts):
+                if not free:
+                    continue
+                as_if = {cell: self._as_if_bought(cell, decision) for cell in parts if cell in needed}
+                place = _Place((), column.name, _asked(column, region, question))
+                foreseen = replace(self, settled=Settled({**self.settled.numbers, **as_if}))
+                if foreseen._row(column, codes, place).is_wider_than(within):
                     cells.update(free)
-                elif free and not any(cell in needed for cell in parts):
-                    place = _Place((), column.name, _asked(column, region, question))
-                    if self._row(column, codes, place).is_wider_than(within):
-                        cells.update(free)
         return frozenset(cells)
+
+    def _as_if_bought(self, cell: Cell, decision: Decision) -> Estimate:
+        """What a number would be that is to be measured, but for its value."""
+        query, region = cell[0], {**decision.buy, **decision.relax}[cell]
+        law, grain = decision.laws[query], self.desk.grain(query)
+        assert not isinstance(law, Exponential)
+        noise = law.times(1 / grain)
+        estimate = Estimate(
+            0, noise.variance, "measured", region, (Draws(1.0, noise),), sources=frozenset({(-1, hash(query))})
+        )
+        return in_grains(estimate, grain)
 
     def _row(self, column: AggregateColumn, codes: Codes, place: _Place) -> Row:
         match column.query:
@@ -183,7 +197,7 @@ class Rows:
         return Row(
             place.labels,
             place.column,
-            _value_of(attribute, found.code),
+            _between(low, _value_of(attribute, found.code), high),
             low,
             high,
             found.kind,
@@ -207,6 +221,14 @@ class Rows:
             first, last = codes_within(query.level, histogram, self.confidence)
         low, high = values_of(attribute, first, last)
         return None if low is None else _whole(low), None if high is None else _whole(high)
+
+
+def _between(low: float | None, value: float | None, high: float | None) -> float | None:
+    """A value, or the end of its interval that is nearer: what released counts rule out is not handed out."""
+    if value is None:
+        return None
+    value = value if low is None else max(low, value)
+    return value if high is None else min(value, high)
 
 
 def _asked(column: AggregateColumn, group: Region, question: Question) -> Region:

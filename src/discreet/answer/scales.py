@@ -11,6 +11,7 @@ from fractions import Fraction
 from discreet.answer.answer import Decision, Desk, decide, settle
 from discreet.answer.estimate import Estimate
 from discreet.answer.policy import (
+    SOLVING_STEPS,
     Wish,
     deviations,
     exponential_like,
@@ -175,6 +176,7 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> N
     decision = _first_count(mean, scales.averages, desk)
     if decision.buy and scales.purchase is None:
         scales.notes.append(f"AVG({mean.of}) needs a first noisy count before its own noise can be solved for")
+        return first
     counted = settle(decision, desk, scales.purchase).numbers.values()
     surely = [e.value - e.halfwidth(confidence) for e in counted if isinstance(e, Estimate)]
     largest = max(surely, default=0.0)
@@ -195,7 +197,7 @@ def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: 
     budget, parts = desk.ledger.budget, elementary(measure, desk)
     left = budget.amount_of(desk.ledger.left(region))
     own = None if desk.asker is None else desk.ledger.quota_left(desk.asker, region)
-    noise = noise_affordable((left if own is None else min(left, own)) / shares, budget, desk.policy.limits)
+    noise = noise_affordable(left if own is None else min(left, own), shares, budget, desk.policy.limits)
     if noise is None:
         return None
     # What has no one sign may cost twice as much as a count.
@@ -212,7 +214,8 @@ def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: 
 
 
 def _rounded_up(value: float) -> float:
-    """To three digits, so that what is shown suffices."""
+    """To three digits, so that what is shown suffices: what is solved for it may be a little sharper than need be."""
+    value *= 1 + 2.0 ** (1 - SOLVING_STEPS)
     step = 10.0 ** (math.floor(math.log10(value)) - 2) if value else 1.0
     return round(math.ceil(value / step * (1 - 1e-12)) * step, 12)
 

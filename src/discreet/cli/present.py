@@ -10,6 +10,7 @@ from threading import Timer
 from typing import Annotated, ParamSpec
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -51,6 +52,10 @@ def print_json(value: object) -> None:
     sys.stdout.write("\n")
 
 
+PADDING, LEAST_WRAPPED = 2, 20
+"""Of a table's columns: what each has around it, and the least width of one that is wrapped."""
+
+
 def table(
     title: str,
     columns: Sequence[str],
@@ -58,15 +63,23 @@ def table(
     right: Sequence[str] = (),
     tight: Sequence[str] = (),
 ) -> None:
-    """Print a table; columns named in `right` are numbers, and those in `tight` are never wrapped."""
+    """Print a table; columns named in `right` are numbers, and those in `tight` never wrapped or cut: where they do
+    not fit, lines are longer than the terminal is wide."""
     shown = Table(title=escape(title) or None, title_justify="left", title_style="bold", header_style="dim", box=None)
-    for column in columns:
+    least = 0
+    for place, column in enumerate(columns):
+        longest = max(map(cell_len, [column, *(str(row[place]) for row in rows)]))
+        least += PADDING + (longest if column in tight else min(longest, LEAST_WRAPPED))
         shown.add_column(
-            escape(column), justify="right" if column in right else "left", overflow="fold", no_wrap=column in tight
+            escape(column),
+            justify="right" if column in right else "left",
+            overflow="fold",
+            no_wrap=column in tight,
+            min_width=longest if column in tight else None,
         )
     for row in rows:
         shown.add_row(*(escape(str(cell)) for cell in row))
-    out.print(shown)
+    out.print(shown, width=max(least, out.width), crop=False, soft_wrap=least > out.width)
 
 
 def pairs(title: str, rows: Sequence[tuple[str, object]]) -> None:

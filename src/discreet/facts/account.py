@@ -208,7 +208,7 @@ def _weigh(fact: Fact, ledger: Books, domain: Domain, archive: Archive, releases
 
 def _preview(weighed: _Weighed, ledger: Books) -> FactPreview:
     budget, units = ledger.budget, ledger.spent_max
-    text = weighed.fact.text or name_of(weighed.fact)
+    text = name_of(weighed.fact)
     lowered, guarantee = ledger.with_fact(weighed.content({"text": text}))
     before = budget.induced.people or sensitivity([], ledger.domain, budget.neighbours).people
     return FactPreview(

@@ -20,10 +20,11 @@ ENTRIES = 24
 def table(low: float, high: float, halfwidth: Callable[[float], float], step: float) -> tuple[Floats, Floats]:
     """Averages in a row, and between each and the next the largest w; `step` is that of the sum's noise."""
     # 0 is among them where it is between: |θ| has no other turn.
-    nodes = np.unique(np.append(np.linspace(low, high, ENTRIES + 1), min(max(0.0, low), high)))
+    nodes = np.unique([*np.linspace(low, high, ENTRIES + 1), min(max(0.0, low), high)])
+    if len(nodes) == 1:  # the one average that there can be, and again
+        nodes = np.repeat(nodes, 2)
     widths = np.array([halfwidth(node) for node in nodes.tolist()])
-    between = widths[:-1] if len(nodes) == 1 else np.maximum(widths[:-1], widths[1:])
-    return nodes, between + step
+    return nodes, np.maximum(widths[:-1], widths[1:]) + step
 
 
 def bounds(total: Floats, count: Floats, surely: Floats, nodes: Floats, widths: Floats) -> tuple[Floats, Floats]:

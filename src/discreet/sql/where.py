@@ -69,6 +69,8 @@ def _truth(attribute: Attribute) -> Fraction | bool | None:
     match attribute:
         case Category(values=values) if sorted(values) == ["false", "true"]:
             return True
+        case Category(values=values) if sorted(values) == ["0", "1"]:
+            return Fraction(1)
         case Integer(low=0, high=1):
             return Fraction(1)
     return None
