@@ -20,7 +20,7 @@ EQUIVALENT = {
 + noisy = np.concatenate([np.asarray(table, np.float64).reshape(-2) for _, table in sources])""",
     ): "NumPy takes any length below 0 for whatever is left",
     (
-        "cube/given.py",
+        "cube/known_variances.py",
         """\
 - left -= (-1) ** (size + 1) * variances(common) / spread**2
 + left -= (-1) ** ((size - 1)) * variances(common) / spread**2""",

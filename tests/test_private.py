@@ -253,12 +253,12 @@ NAMED_BY_A_USER = {
 }
 FOR_THEIR_OWNER = {
     "audit/copies.py": "a temporary folder, mode 700 as Python makes it",
-    "audit/made_again.py": "a temporary folder",
+    "audit/recomputed.py": "a temporary folder",
     "audit/report.py": "a temporary folder",
     "home.py": "the folders above a vault",
     "ledger/receipt.py": "the folders above the user's receipts",
     "release/archive.py": "a temporary file, mode 600 as Python makes it",
-    "release/aside.py": "a temporary folder",
+    "release/folder_beside.py": "a temporary folder",
     "release/package.py": "in a temporary folder that gets its mode and its name at the end",
     "table/duck.py": "a temporary folder",
 }

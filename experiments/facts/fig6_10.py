@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.cube.consistency import reconcile
-from discreet.cube.exact import impose
+from discreet.cube.known_cuboids import impose
 from discreet.cube.plan import CubePlan
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain

@@ -18,7 +18,7 @@ from discreet.ledger.places import header_of
 from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.private import SETTINGS, private_folder, write_private
-from discreet.release.aside import folder_beside
+from discreet.release.folder_beside import folder_beside
 
 if TYPE_CHECKING:
     from discreet.answer.policy import Policy

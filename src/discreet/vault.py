@@ -87,7 +87,7 @@ if TYPE_CHECKING:
 KEY_WORDS = 4  # 256 bits
 MOST_NAMED = 12
 QUESTIONS = 256
-"""So many texts of SQL are remembered as they were read."""
+"""Size of the cache of parsed SQL statements."""
 
 
 @dataclass(repr=False)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.cube.closure import closure_of
-from discreet.cube.exactness import OverClosure, OverLattice, exactness_of
+from discreet.cube.variances import OverClosure, OverLattice, exactness_of
 from discreet.errors import UnsupportedQuery
 from discreet.query.lattice import Lattice
 

@@ -7,7 +7,7 @@ import pytest
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError, UnsupportedQuery
 from discreet.sql.parse import parse
-from discreet.sql.word import where_text
+from discreet.sql.where_text import where_text
 from tests.steps import calls_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "sql"

@@ -19,7 +19,7 @@ FILES = frozenset(
     str(SOURCE / name)
     for name in (
         *("home.py", "vault.py", "verbs/cubes.py", "verbs/subsets.py", "verbs/buckets.py"),
-        *("release/aside.py", "release/archive.py", "release/gate.py", "release/package.py", "release/rows.py"),
+        *("release/folder_beside.py", "release/archive.py", "release/gate.py", "release/package.py", "release/rows.py"),
         *("cube/export.py", "cube/folder.py", "cube/journal.py", "cube/sdmx.py"),
         *("microdata/folder.py", "microdata/publish.py", "mining/folder.py", "mining/publish.py"),
         *("ledger/sqlite.py", "ledger/journal.py"),

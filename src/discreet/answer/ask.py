@@ -24,7 +24,7 @@ from discreet.noise.spread import Draws, halfwidth
 from discreet.query.query import Combination, Count, Quantile, Query, Sum
 from discreet.release.purchase import Purchase
 from discreet.sql.question import AggregateColumn, Measure, Question
-from discreet.sql.word import where_text
+from discreet.sql.where_text import where_text
 
 PATIENCE = 1.0
 """Seconds to wait for answers that others are getting, where there is nothing else to answer from, and nobody on this

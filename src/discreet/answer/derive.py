@@ -21,7 +21,7 @@ MOST_REGIONS = 128
 """At most this many answered regions are combined: those that are the fewest shared corners away from the target."""
 
 DESIGNS = 256
-"""So many solutions are remembered, for what stands alike to what was released."""
+"""Size of the cache of least-squares solutions, keyed by the design matrix."""
 
 ROUNDING = 1e-9
 """Variances this close to each other, relatively, may be equal."""

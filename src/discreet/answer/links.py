@@ -13,10 +13,10 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 
 NONE = -1
-"""No meeting."""
+"""Stands for "no common corner"."""
 
 STARTED, SEEN = 2, 1
-"""How a corner came into sight."""
+"""How a corner was reached: the search started at it, or came to it from another one."""
 
 
 @dataclass(frozen=True)

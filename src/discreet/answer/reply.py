@@ -18,7 +18,7 @@ from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
 from discreet.notebook import NotebookView, Pairs
-from discreet.sql.word import where_text
+from discreet.sql.where_text import where_text
 
 ANSWERED_FOR = "answered for"
 NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"

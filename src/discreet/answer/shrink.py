@@ -19,7 +19,7 @@ from discreet.noise.spread import Spread, WrittenOut, gathered, written_out
 LEAST_LINES = 25
 """Fewer lines tell too little of what counts there are: `bench/shrunken.py` has the error with so many."""
 STEPS = 300
-"""Of expectation and maximisation: further ones sharpen g and hardly move its means."""
+"""Iterations of expectation–maximisation: further ones sharpen g and hardly move its means."""
 FAR = 40
 """A count so many deviations above 0 stands by itself: it stays as it is."""
 LEAST = 1e-15

@@ -33,7 +33,7 @@ Releasing = Callable[[Vault, int], Released]
 """Releases so many runs: as many as the vault has copies, or where it has one so many of it."""
 
 PEOPLE = 1000
-"""A copy has fewer."""
+"""Ids of people in copy n are n times this and up: no copy has as many people."""
 ATTRIBUTES = {
     "sex": (pa.string(), 'kind = "category"\nvalues = ["F", "M"]\nnull = true'),
     "age": (pa.int64(), 'kind = "integer"\nlow = 0\nhigh = 9\noutside = "clamp"'),

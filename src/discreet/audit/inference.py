@@ -30,7 +30,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.exact import parse_exact
 from discreet.query.query import Count
 from discreet.release.release import Noisy, Release
-from discreet.sql.word import where_text
+from discreet.sql.where_text import where_text
 
 MOST_CELLS = 200_000
 """Released numbers that are looked at; of more, the first."""

@@ -11,7 +11,7 @@ from discreet.ledger.guarantee import Neighbours
 from discreet.progress import Progress, silent
 
 RUNS = 20_000
-"""Of either input, where nothing is said."""
+"""Runs of the mechanism on either input, by default."""
 MOST_RUNS = 1_000_000
 
 

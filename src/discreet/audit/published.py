@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.audit.finding import Check, Findings, counted
-from discreet.audit.made_again import (
+from discreet.audit.recomputed import (
     PUBLISH,
     WITHDRAW,
     Doubtful,

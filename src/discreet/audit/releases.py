@@ -27,7 +27,7 @@ from discreet.vault import Vault
 TOGETHER = 24
 """So many copies are refined in one question: of many together each would take longer."""
 MISSING = -1e9
-"""A number that an answer does not have, as a number."""
+"""Stands for a number that an answer does not have, in arrays that need one."""
 
 
 def asked(select: str, *, scale: Number, where: str = "", by: str = "") -> Releasing:

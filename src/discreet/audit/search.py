@@ -21,11 +21,11 @@ from discreet.native import kernel
 MOST_STEPS = 1 << 28
 """After so many sides of boxes were looked at, the search ends: some seconds."""
 SOME = 4000
-"""So many steps take less time than counting a charge does."""
+"""Search steps that are allowed for each load: they take less time than counting a charge."""
 MOST_KEPT = 1 << 25
 """… or once so many charges are kept in parts that wait: 128 MiB."""
 EACH = 2000
-"""What it takes to cut any part in two, in steps."""
+"""The fixed cost of cutting a part in two, in search steps."""
 
 Numbers = NDArray[np.int32]
 

@@ -27,13 +27,13 @@ from discreet.ledger.guarantee import Neighbours
 from discreet.noise.bits import Bits
 from discreet.query.query import Count
 from discreet.sql.parse import MOST_GROUPS
-from discreet.sql.word import identifier, where_text
+from discreet.sql.where_text import identifier, where_text
 
 Counts = NDArray[np.int64]
 ONE, ZERO = 0, 1
 """The codes of the secret attribute that stand for a bit of 1 and of 0."""
 ROOMY = 8
-"""An attribute of so many values can spare every other one."""
+"""An axis with at least so many values has gaps: of its values, only every other one is used."""
 
 
 @dataclass(frozen=True)

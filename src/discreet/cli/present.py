@@ -24,7 +24,7 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, for machines")]
 VaultPath = Annotated[Path, typer.Argument(metavar="VAULT", help="the vault's directory", show_default=False)]
 
 PATIENCE = 1.0
-"""Seconds for which nobody needs a bar."""
+"""Work that is shorter than this, in seconds, shows no progress bar."""
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)

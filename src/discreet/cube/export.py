@@ -17,7 +17,7 @@ from discreet.cube.cube import Cube
 from discreet.errors import ArchiveError
 from discreet.query.lattice import Label
 from discreet.release.archive import sync_folder
-from discreet.release.aside import folder_beside
+from discreet.release.folder_beside import folder_beside
 from discreet.release.package import require_new_folder
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.exactness import Exactness, OverResiduals, exactness_of
-from discreet.cube.given import variances_given
+from discreet.cube.known_variances import variances_given
 from discreet.cube.noise_model import NoiseModel
+from discreet.cube.variances import Exactness, OverResiduals, exactness_of
 from discreet.errors import UnsupportedQuery
 from discreet.notebook import NotebookView, Pairs
 from discreet.query.lattice import Label, Lattice

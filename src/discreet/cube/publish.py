@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from discreet.cube.consistency import Source, reconcile, roll_up
 from discreet.cube.cube import Cube, Dimension, Origin
-from discreet.cube.exact import Known, impose
+from discreet.cube.known_cuboids import Known, impose
 from discreet.cube.memory import require_memory
 from discreet.cube.plan import CubePlan
 from discreet.cube.wide import is_wide, join_residuals, reconcile_few, roll_up_few

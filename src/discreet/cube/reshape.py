@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from discreet.cube.consistency import reconcile
 from discreet.cube.counts import countable
 from discreet.cube.cube import Counts, Cube, Norm
-from discreet.cube.exactness import exactness_of
 from discreet.cube.norms import NormBound, nearest, norm_bound, require_small
 from discreet.cube.plan import CubePlan
+from discreet.cube.variances import exactness_of
 from discreet.cube.wide import is_wide
 from discreet.errors import UnsupportedQuery
 from discreet.noise.law import Noise

@@ -29,13 +29,13 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.facts import FactNote
 from discreet.ledger.guarantee import FPrivacy, Guarantee
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained, verified
+from discreet.ledger.messages import overdrawn, refused, rolled_back
 from discreet.ledger.places import journal_at, new_journal
 from discreet.ledger.receipt import Receipt, keep_lost, keep_receipt, last_receipt, lost_receipts
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
 from discreet.ledger.standing import Standing
-from discreet.ledger.words import overdrawn, refused, rolled_back
 
 ROLLBACK = "rollback-accepted"
 """The kind of the note that goes on without what an older journal has lost."""

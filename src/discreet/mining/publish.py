@@ -24,7 +24,7 @@ from discreet.query.query import SubsetCount
 from discreet.query.subset import Subset
 from discreet.release.release import Release
 from discreet.sql.parse import parse_predicate
-from discreet.sql.word import codes_text, identifier, where_text
+from discreet.sql.where_text import codes_text, identifier, where_text
 
 NOTE = "statistics"
 

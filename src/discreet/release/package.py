@@ -16,7 +16,7 @@ import pyarrow as pa
 from discreet.errors import ArchiveError
 from discreet.private import FILE, FOLDER, PUBLIC_FILE, PUBLIC_FOLDER, is_in_vault
 from discreet.release.archive import sync_folder
-from discreet.release.aside import folder_beside
+from discreet.release.folder_beside import folder_beside
 
 PACKAGE = "datapackage.json"
 

@@ -10,7 +10,7 @@ from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.private import private_folder
 from discreet.progress import Progress, silent
 from discreet.release.archive import sync_folder
-from discreet.release.aside import folder_beside
+from discreet.release.folder_beside import folder_beside
 
 if TYPE_CHECKING:
     from discreet.table.roster import Roster

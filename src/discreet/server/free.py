@@ -13,7 +13,7 @@ from discreet.ledger.receipt import Receipt
 
 MOST_ANSWERS = 1024
 MOST_BYTES = 1 << 16
-"""Longer answers are made again: few ask for them twice."""
+"""Answers that are longer than this, in bytes, are not cached: few ask for them twice."""
 
 
 @dataclass

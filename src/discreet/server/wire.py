@@ -28,7 +28,7 @@ from discreet.server.mysql.stream import Stream
 MOST_CONNECTIONS = 256
 START_SECONDS, STOP_SECONDS = 30, 1
 BREATH = 0.1
-"""Seconds to wait where the system has no socket to give."""
+"""Seconds to wait before accepting again, where the system is out of sockets."""
 CAPABILITIES = (
     Capabilities.CLIENT_PROTOCOL_41
     | Capabilities.CLIENT_DEPRECATE_EOF

@@ -24,7 +24,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
 from discreet.sql.codes import Codes, complement, merged
 from discreet.sql.tokens import shown
-from discreet.sql.word import identifier, range_text, text_literal
+from discreet.sql.where_text import identifier, range_text, text_literal
 
 Value = Fraction | str | bool
 NOTED_VALUES = 3

@@ -3,7 +3,7 @@
 from discreet.domain.domain import Domain
 from discreet.exact import number_text
 from discreet.query.query import Count, Quantile, Query, Residual, SubsetCount, Sum
-from discreet.sql.word import identifier, where_text
+from discreet.sql.where_text import identifier, where_text
 
 
 def query_text(query: Query, domain: Domain) -> str:

@@ -20,7 +20,7 @@ from discreet.sql.scope import Scope
 from discreet.sql.syntax import exact_number, only, read_select, read_where, refused
 from discreet.sql.tokens import shown
 from discreet.sql.where import read_condition
-from discreet.sql.word import identifier
+from discreet.sql.where_text import identifier
 
 MOST_AGGREGATES = 50
 MOST_GROUPS = 100_000

@@ -18,7 +18,7 @@ from discreet.native import kernel
 
 BLOCK_ROWS = 1 << 15
 DEALT = 64
-"""Stems are dealt into so many parts, so that each core gets about as many marginals."""
+"""Number of parts that the stems are divided into, so that each core gets about as many marginals."""
 
 Array = NDArray[np.int64]
 Codes = NDArray[Any]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class BucketVerbs(VaultParts):
-    """Published through the second reader, `release/rows.py`."""
+    """What a vault does with buckets: they are published through the second reader, `release/rows.py`."""
 
     def publish_buckets(
         self,

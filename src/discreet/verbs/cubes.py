@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CubeVerbs(FactVerbs):
-    """A cube may agree with what is public anyway."""
+    """What a vault does with cubes: plan and publish them, in agreement with its facts where that is asked for."""
 
     def plan_cube(
         self: PublicFacts,
@@ -48,7 +48,7 @@ class CubeVerbs(FactVerbs):
         small is then the ratio of the two. `estimate` is a cube that was published before: with it that ratio is the
         relative error, as far as that cube can tell.
         """
-        from discreet.cube.exact import known_cuboids
+        from discreet.cube.known_cuboids import known_cuboids
         from discreet.cube.measure import parse_measure
         from discreet.cube.noise_model import noise_model  # planning brings compiled code that asking does not need
         from discreet.cube.planning import plan_cube
@@ -92,8 +92,8 @@ class CubeVerbs(FactVerbs):
         Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit. `norm` and
         `counts` as in `Cube.reshaped`.
         """
-        from discreet.cube.exact import known_tables
         from discreet.cube.journal import note_plan, noted_plan, require_plan_for
+        from discreet.cube.known_cuboids import known_tables
         from discreet.cube.memory import require_memory
         from discreet.cube.publish import cube_of, measurements_of, publish_cube, require_consistent
         from discreet.cube.reshape import require_shape

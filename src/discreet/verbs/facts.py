@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FactVerbs(VaultParts):
-    """Facts are journalled; they lower the limit and refine answers."""
+    """What a vault does with facts: they are journalled, lower the limit and refine answers."""
 
     def add_fact(
         self,

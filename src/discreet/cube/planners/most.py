@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.exactness import exactness_of
 from discreet.cube.plan import ROUNDING
 from discreet.cube.planners.all import share_among_all
 from discreet.cube.planners.base import give_all_to_base
@@ -24,13 +23,14 @@ from discreet.cube.planners.optimal import BLUNT, descend_a_little, optimise
 from discreet.cube.planners.pmost import precision_bound, publish_most
 from discreet.cube.planners.pmostg import publish_most_generally
 from discreet.cube.planners.task import Planner, Shares, Task
+from discreet.cube.variances import exactness_of
 
 Ratios = NDArray[np.float64]
 Descend = Callable[[Task, Shares], Shares]
 """From shares to better ones, for a task that makes the largest weight × ratio small; a few steps."""
 
 GREEDY = (publish_most, publish_most_generally, bound_max, bound_max_generally, give_all_to_base, share_among_all)
-"""Where to begin as well, where the lattice is small enough for a greedy."""
+"""Greedy planners whose plans are further starting points, where the lattice is small enough."""
 
 LET_GO = 1e-4
 """The weight of a cuboid that is given up: it stays computable."""

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.cube.exactness import exactness_of
 from discreet.cube.planners.bmax import smallest_bound
 from discreet.cube.planners.coverage import cover_of, greedy_cover
 from discreet.cube.planners.task import Shares, Task
+from discreet.cube.variances import exactness_of
 
 ROUNDING = 1 + 1e-12
 """A bound that is reached exactly is kept: rounding must not say otherwise."""

@@ -12,7 +12,7 @@ from discreet.server.console.overlap import overlap_picture
 from discreet.server.console.pick import offers, picked_sql, summable
 from discreet.server.console.table import Line, table_of
 from discreet.server.console.visit import Visit
-from discreet.sql.word import where_text
+from discreet.sql.where_text import where_text
 
 KINDS = {
     "measured": "Noise was drawn for it now, and the budget of its region paid.",

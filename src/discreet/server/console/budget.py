@@ -18,12 +18,12 @@ from discreet.server.console.heat import Heat, heat_map
 from discreet.server.console.page import number
 from discreet.server.console.visit import Visit
 from discreet.sql.parse import parse
-from discreet.sql.word import identifier, where_text
+from discreet.sql.where_text import identifier, where_text
 from discreet.vault import Vault
 
 WITHINS = (30, 100, 300, 1000, 3000)
 LATEST = 2000
-"""So many charges back is the story of the budget told."""
+"""Charges in the chart of the budget over time: the latest ones."""
 MOST_CELLS = 20_000
 """No map has more cells."""
 

@@ -29,7 +29,7 @@ from discreet.server.console.visit import Fields, Visit
 from discreet.server.desk import FrontDesk
 from discreet.server.door import STATUS
 from discreet.server.shelf import Shelf
-from discreet.sql.word import identifier
+from discreet.sql.where_text import identifier
 from discreet.vault import Vault
 
 View = Callable[[Visit], Response]

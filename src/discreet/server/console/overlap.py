@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.sql.word import where_text
+from discreet.sql.where_text import where_text
 
 MAP_SIDE = 300.0
 """The larger side of the map, in the drawing's units."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
-from discreet.sql.word import codes_text, identifier
+from discreet.sql.where_text import codes_text, identifier
 
 AGGREGATES = {"count": "COUNT(*)", "sum": "SUM({})", "mean": "AVG({})", "median": "MEDIAN({})"}
 NO_SUCH = "this was not chosen from what the page offers; reload it"

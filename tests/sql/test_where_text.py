@@ -8,7 +8,7 @@ from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.sql.parse import parse
-from discreet.sql.word import where_text
+from discreet.sql.where_text import where_text
 
 SOURCE = {"source": "made for the tests"}
 EDGES = tuple(Fraction(edge) for edge in ("-1", "0.5", "25000"))

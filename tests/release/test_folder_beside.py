@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.release.aside import folder_beside
+from discreet.release.folder_beside import folder_beside
 
 FORK = multiprocessing.get_context("fork")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from discreet.cube.consistency import reconcile
-from discreet.cube.exact import impose, known_cuboids, known_tables
-from discreet.cube.given import variances_given
 from discreet.cube.interval import halfwidth
+from discreet.cube.known_cuboids import impose, known_cuboids, known_tables
+from discreet.cube.known_variances import variances_given
 from discreet.cube.kronecker import consistent_variances
 from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
 from discreet.cube.planning import plan_cube

@@ -3,7 +3,7 @@
 Least squares is diagonal in the residual spaces, one for each subset S of dimensions (see `consistency.py`). A source E
 without noise has all the weight in the spaces of its own subsets, and none in the others. So in a cuboid C exactly the
 components S ⊆ C ∩ E change, to those of the exact table; together they are C's roll-up to C ∩ E, spread evenly over
-the cells that make up each of its own. And these components have no variance left: see `given.py`.
+the cells that make up each of its own. And these components have no variance left: see `known_variances.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -54,8 +54,8 @@ class Doubtful(Unlike):
 def require_cube_again(path: Path, charged: Any, recorded: Any, account: Ledger, archive: Archive) -> None:
     """Raise Unlike unless a cube's folder is what the recorded numbers make; `charged` and `recorded` are the journal's
     plan and answer."""
-    from discreet.cube.exact import known_tables
     from discreet.cube.folder import read_cube, write_cube
+    from discreet.cube.known_cuboids import known_tables
     from discreet.cube.memory import require_memory
     from discreet.cube.publish import cube_of, measurements_of
 

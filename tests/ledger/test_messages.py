@@ -6,8 +6,8 @@ from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.ledger.budget import PureBudget
+from discreet.ledger.messages import box_words, left_words, needed_words, refused
 from discreet.ledger.spend import Refusal, units_down, units_up
-from discreet.ledger.words import box_words, left_words, needed_words, refused
 
 PEOPLE = Domain(
     "people",
