@@ -25,7 +25,7 @@ def suite_of_room(room: str) -> list[str]:
 
 
 def suites_of(mutant: Mutant) -> list[list[str]]:
-    """The test files for a mutant, to be run one list after the other: the one named after its file; all of its room."""
+    """The test files for a mutant, one list after the other: the one named after its file; all of its room."""
     own = f"tests/{mutant.room}/test_{Path(mutant.path).stem}.py"
     everything = suite_of_room(mutant.room)
     return [[own], everything] if own in everything else [everything]
