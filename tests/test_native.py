@@ -112,3 +112,11 @@ def test_a_compiled_kernel_is_kept_until_one_that_it_calls_or_a_constant_of_it_c
     assert total(CALLEE.format("HOW_MUCH  # as much as that"), 5) == (6, 1)
     assert total(CALLEE.format("HOW_MUCH"), 7) == (8, 0)
     assert total(CALLEE.format("2 * HOW_MUCH"), 7) == (15, 0)
+
+
+def test_what_cannot_be_read_of_a_compiled_kernel_is_compiled_anew(total, tmp_path) -> None:
+    assert total(CALLEE.format("HOW_MUCH"), 5) == (6, 0)
+    for index in tmp_path.rglob("*.nbi"):
+        index.write_bytes(index.read_bytes()[:-9])
+    assert total(CALLEE.format("HOW_MUCH"), 5) == (6, 0)
+    assert total(CALLEE.format("HOW_MUCH"), 5) == (6, 1)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -223,6 +224,7 @@ class TestRefreshedMeanwhile:
     def test_a_refresh_after_a_patch_was_bought_is_told_with_what_was_spent(self, vault, monkeypatch):
         """Everybody is Arden, where all is spent, and a patch for Belmont, which is of another table when it comes."""
         vault.measure(vault.count(town="Arden"), scale=1)
+        vault.policy = replace(vault.policy, patches=True)
         in_between(monkeypatch, Ledger, "record", refreshed(vault))
         with pytest.raises(Refreshed, match=r"refreshed in the meantime: ask again; before that this question spent ε"):
             vault.ask("SELECT COUNT(*) FROM people", scale=2)
@@ -367,7 +369,7 @@ class TestFormerVaults:
         assert vault.budget().spent == Fraction(3, 4)
         assert [release.charge for release in vault.releases()] == [2, 5]
         assert "a changed table was accepted" in run("ledger show vault")
-        assert "spent ε = 0.75" in run("budget vault")
+        assert "spent ε 0.75 of 1 · 75%" in run("budget vault")
         assert vault.explain(ARDEN, scale=100).cost > 0
         assert audit_vault(former).holds
 

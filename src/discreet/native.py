@@ -72,12 +72,11 @@ class Kernel(Generic[Given, Result]):
     def compiled(self) -> Callable[Given, Result]:
         """The kernel as Numba compiled it, now or earlier."""
         from numba import njit
-        from numba.core.caching import FunctionCache
 
         _python.left = -1
         function = self._calling(lambda kernel: kernel.compiled)
         compiled: Any = njit(function, nogil=True, **self._options)
-        compiled._cache = FunctionCache(function)
+        compiled._cache = _cache_of(function)
         compiled._cache._cache_file._source_stamp = self.digest
         return compiled  # type: ignore[no-any-return]
 
@@ -100,6 +99,21 @@ class Kernel(Generic[Given, Result]):
         """The same as long as the code is: the function's, that of all kernels that it calls, and their constants."""
         uses = [(name, value.digest if isinstance(value, Kernel) else _constant(value)) for name, value in self._uses]
         return hashlib.sha256(repr((_code(self._function.__code__), self._options, uses)).encode()).hexdigest()
+
+
+def _cache_of(function: Callable[..., Any]) -> Any:
+    """Numba's cache of a function on disk. What cannot be read there, as after a type was renamed, is not there."""
+    from numba.core.caching import FunctionCache
+
+    class Cache(FunctionCache):  # type: ignore[misc]
+        def load_overload(self, signature: Any, context: Any) -> Any:
+            try:
+                return super().load_overload(signature, context)
+            except Exception:
+                self.flush()
+                return None
+
+    return Cache(function)
 
 
 @overload

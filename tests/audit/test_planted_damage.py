@@ -232,7 +232,7 @@ class TestPlantedDamage:
     def test_a_charge_after_facts_left_nothing(self):
         vault = make()
         vault.measure(vault.count(), scale="1/4")
-        vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134)
+        vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134, accept=True)
         journal = Journal()
         journal.entries += [{**journal.entries[1]}, {**journal.entries[2], "charge": 5}]
         journal.write()
