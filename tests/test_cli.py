@@ -161,7 +161,7 @@ class TestJson:
     def test_init_and_refresh_answer_too(self, folder):
         assert run_json(INIT)["points"] == 1200
         shutil.copy("people.parquet", "copy.parquet")
-        refreshed = run_json("refresh vault --table copy.parquet")
+        refreshed = run_json("refresh vault --table copy.parquet --again")
         assert refreshed["table"] == str(folder / "copy.parquet")
         assert refreshed["receipt"].startswith("2:")
 

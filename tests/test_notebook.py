@@ -82,6 +82,7 @@ def test_an_answer_becomes_a_frame_a_table_and_a_picture(vault, tmp_path):
         f"{second}_low",
         f"{second}_high",
         "kind",
+        "answered_for",
     ]
     assert table["sex"].to_pylist() == ["F", "M"]
     numbers = [row.value for row in answer.rows if row.column == first]

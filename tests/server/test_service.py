@@ -390,5 +390,5 @@ def test_users_are_listed_with_their_bounds(people):
     [user] = json.loads(run(command_line, ["user", "list", vault, "--json"]).output)["users"]
     assert user == {key: value for key, value in added.items() if key != "token"}
     assert list_users(people.path)[0].quota == Fraction(1, 5)
-    assert "0.2" in run(command_line, ["user", "list", vault]).output
+    assert f"{float(20 / people.ledger.budget.total):.2g}%" in run(command_line, ["user", "list", vault]).output
     assert json.loads(run(command_line, ["user", "log", vault, "--json"]).output) == {"asked": []}

@@ -328,7 +328,13 @@ def _remove(folder: Path, **_: object) -> None:
     stop(Request("remove", SnapshotId(int(number), digest)))
 
 
-def _take(taking: Taking, _source: object, number: int, live: bool = False) -> SnapshotId:  # noqa: ARG001
+def _take(
+    taking: Taking,
+    _source: object,
+    number: int,
+    live: bool = False,
+    before: object = None,  # noqa: ARG001
+) -> SnapshotId:
     """Every taking has a digest of its own, as it has a nonce."""
     process: Running = greenlet.getcurrent()
     process.takings += 1

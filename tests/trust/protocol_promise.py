@@ -111,7 +111,8 @@ class Promise:
         read = replay(entries, Bodies(Path("/dev/null")))
         read.look_up(journal)
         spending, account = spend_again(read, silent), ledger_of(journal, read)
-        for check in (*read.checks(), spending.check(), check_map(account, spending, read)):
+        by_user = read.spent_by({} if account is None else account.spent_by())
+        for check in (*read.checks(), spending.check(), check_map(account, spending, read, by_user)):
             yield from (f"5: {finding.what}" for finding in check.findings if finding.outcome == "failed")
 
     def _of_files(self, world: World, quiet: bool) -> Iterator[str]:

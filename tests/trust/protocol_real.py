@@ -103,10 +103,10 @@ def put_in(patch: pytest.MonkeyPatch, source: Path) -> None:
     """Stops around the real steps; nothing stands in the place of one but noise, which is none."""
     ledger, take, opened, evaluate = discreet.ledger.ledger, Taking.take, OwnTable._snapshot, Snapshot.evaluate
 
-    def taking(taking: Taking, opened: Any, number: int, live: bool = False) -> Any:
+    def taking(taking: Taking, opened: Any, number: int, live: bool = False, before: Any = None) -> Any:
         stop(Request("add"))
         write_people(source, number)
-        return take(taking, opened, number, live)
+        return take(taking, opened, number, live, before)
 
     def opening(own: OwnTable, id: Any) -> Table:
         stop(Request("there"))

@@ -207,15 +207,15 @@ def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: 
         largest = max(largest_value(part, desk) for part in parts)
         grains = [(times, desk.grain(part)) for times, part in measure.terms]
         draws = [Draws(times * float(grain), noise.times(largest / grain)) for times, grain in grains]
-        return _rounded_up(halfwidth(draws, wish.confidence))
+        solved = 1 + 2.0 ** (1 - SOLVING_STEPS)  # what is solved for it may be a little sharper than need be
+        return _rounded_up(halfwidth(draws, wish.confidence) * solved)
     grain = desk.grain(measure)
     steps = noise.times(largest_value(measure, desk) / grain).halfwidth(wish.confidence)
     return _rounded_up(float(grain * max(steps, 1)))
 
 
 def _rounded_up(value: float) -> float:
-    """To three digits, so that what is shown suffices: what is solved for it may be a little sharper than need be."""
-    value *= 1 + 2.0 ** (1 - SOLVING_STEPS)
+    """To three digits, so that what is shown suffices."""
     step = 10.0 ** (math.floor(math.log10(value)) - 2) if value else 1.0
     return round(math.ceil(value / step * (1 - 1e-12)) * step, 12)
 
