@@ -328,13 +328,7 @@ def _remove(folder: Path, **_: object) -> None:
     stop(Request("remove", SnapshotId(int(number), digest)))
 
 
-def _take(
-    taking: Taking,
-    _source: object,
-    number: int,
-    live: bool = False,
-    before: object = None,  # noqa: ARG001
-) -> SnapshotId:
+def _take(_taking: Taking, _source: object, number: int, *_live_and_before: object) -> SnapshotId:
     """Every taking has a digest of its own, as it has a nonce."""
     process: Running = greenlet.getcurrent()
     process.takings += 1
