@@ -29,6 +29,8 @@ CODES_A_STEP = 512
 """NumPy compares so many codes in the time that Python takes for a step of a loop: see `native.py`."""
 BLOCK_ROWS = 1 << 18
 """Rows that are worked on at a time: their codes, keys and flags stay in the near caches."""
+BLOCK_FLAGS = 1 << 20
+"""Rows at a time where all that is kept of one is a flag: bench/snapshot.py measures what larger blocks save."""
 MOST_ROWS = 1 << 31
 """A population has fewer rows than this, so that halves of sums stay within 64 bits."""
 HALF, LOW_HALF = 32, (1 << 32) - 1
@@ -183,7 +185,8 @@ def _tally(query: Measured, rows: CodedRows) -> Total:
     shape = answer_shape(query, rows.domain)
     cells = prod(shape)
     # Adding a block's cells up must not cost more than its rows.
-    step = min(max(BLOCK_ROWS, 1 << (cells - 1).bit_length()), 1 << LARGEST_BLOCK)
+    block_rows = BLOCK_FLAGS if isinstance(query, Count) and not query.by else BLOCK_ROWS
+    step = min(max(block_rows, 1 << (cells - 1).bit_length()), 1 << LARGEST_BLOCK)
     steps = max(1, -(-rows.size // step))  # what runs does not tell whether there is anybody
     totals: list[Total] = []
 
