@@ -1,17 +1,18 @@
 """What notebooks show of a thing: a title and a few pairs, as text and as a table."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
 
 Pairs = Sequence[tuple[str, object]]
 
 
-class NotebookView:
+class NotebookView(ABC):
     """Something that is shown by what it says of itself, in a few lines."""
 
+    @abstractmethod
     def _shown(self) -> tuple[str, Pairs]:
         """A title, and names with what they are; no more than a screen can hold."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         title, pairs = self._shown()

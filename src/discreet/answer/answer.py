@@ -68,6 +68,12 @@ class Desk:
         """Whether the vault's budget and the asker's quota have room for a plan now."""
         return self.ledger.fits(plan.cost(self.domain, self.ledger.budget), self.asker)
 
+    def left(self, region: Region) -> Fraction:
+        """The least that the vault's budget and the asker's quota leave at any point of a region."""
+        left = self.ledger.budget.amount_of(self.ledger.left(region))
+        own = None if self.asker is None else self.ledger.quota_left(self.asker, region)
+        return left if own is None else min(left, own)
+
     def may_buy(self, plan: Plan, bought: Cost) -> bool:
         """Whether a question that has `bought` so much could buy a plan now: by the policy's limits too."""
         try:

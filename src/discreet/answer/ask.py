@@ -123,10 +123,15 @@ def _wider(rows: Sequence[Row], wish: Wish) -> list[str]:
     return [f"no budget is left for ± {number_text(wish.within)} ({len(missed):,} numbers): {AS_NEAR}"]
 
 
+def _shares(question: Question, desk: Desk) -> int:
+    """How many quantities of a question share what is left in its region."""
+    return len({query for column in question.aggregates for query in elementary(column.query, desk)})
+
+
 def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk) -> Iterator[Row]:
     """Relaxed rows say how sharply what was asked for could be measured instead."""
     measures = {column.name: column.query for column in question.aggregates}
-    shares = len({query for measure in measures.values() for query in elementary(measure, desk)})
+    shares = _shares(question, desk)
     for row in rows:
         is_near = row.kind == "relaxed" or row.is_wider_than(wish.within)
         offer = affordable(measures[row.column], row.asked, shares, wish, desk) if is_near else None
@@ -135,7 +140,7 @@ def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk
 
 def _with_offer(error: BudgetExceeded, question: Question, wish: Wish, desk: Desk) -> BudgetExceeded:
     """A refusal, with the accuracy that can be had."""
-    shares = len({query for column in question.aggregates for query in elementary(column.query, desk)})
+    shares = _shares(question, desk)
     offers = {
         column.name: offer
         for column in question.aggregates
@@ -196,9 +201,7 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
         _require_some(decision, question, wish, desk)
     cost = budget.amount_of(plan.cost(desk.domain, budget).peak) if is_exact else stepwise.policy.max_per_query
     assert cost is not None
-    left = budget.amount_of(desk.ledger.left(question.where))
-    own = None if desk.asker is None else desk.ledger.quota_left(desk.asker, question.where)
-    left = left if own is None else min(left, own)
+    left = desk.left(question.where)
     return Explanation(
         text=question.text,
         forecasts=tuple(_forecast(column, decision, wish, desk) for column in question.aggregates),
@@ -231,7 +234,7 @@ def _require_some(decision: Decision, question: Question, wish: Wish, desk: Desk
 
 def _offers(decision: Decision, question: Question, wish: Wish, desk: Desk) -> list[str]:
     """How sharply what cannot be had as it was asked could be had."""
-    shares = len({query for column in question.aggregates for query in elementary(column.query, desk)})
+    shares = _shares(question, desk)
     notes = []
     for column in question.aggregates:
         parts = elementary(column.query, desk)

@@ -53,9 +53,8 @@ class Row:
     """Whether 0 lies in its interval: it cannot be told from 0."""
     shrunken: float | None = None
     """Of a count in a long GROUP BY: the estimate made of all lines and the noise's law, see `answer/shrink.py`."""
-    alone: tuple[float | None, float | None] | None = None
-    """Of a line that was chosen by its noise: the interval that it would have had unchosen. Its own holds for all lines
-    at once that it was chosen from."""
+    chosen: bool = False
+    """Whether its line was chosen by its noise: its interval then holds for all lines at once that were there."""
 
     @property
     def is_too_noisy(self) -> bool:
@@ -182,7 +181,7 @@ class Answer:
         }
         if row.shrunken is not None:
             found["shrunken"] = row.shrunken
-        if row.alone is not None:
+        if row.chosen:
             found["chosen"] = True
         if row.is_near:
             found["answered"] = where_text(row.answered, self.domain)

@@ -75,7 +75,7 @@ class Rows:
     def _again(self, row: Row, column: AggregateColumn, codes: Codes) -> Row:
         """A row of a line that was chosen by its noise, with an interval that holds for all lines at once."""
         found = self._row(column, codes, _Place(row.labels, row.column, row.asked))
-        return replace(found, shrunken=row.shrunken, alone=(row.low, row.high))
+        return replace(found, shrunken=row.shrunken, chosen=True)
 
     def _say_what_they_are(self, rows: list[Row]) -> None:
         for column in dict.fromkeys(row.column for row in rows):

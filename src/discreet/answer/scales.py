@@ -195,9 +195,7 @@ def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: 
     if isinstance(measure, Mean | Quantile):
         return None
     budget, parts = desk.ledger.budget, elementary(measure, desk)
-    left = budget.amount_of(desk.ledger.left(region))
-    own = None if desk.asker is None else desk.ledger.quota_left(desk.asker, region)
-    noise = noise_affordable(left if own is None else min(left, own), shares, budget, desk.policy.limits)
+    noise = noise_affordable(desk.left(region), shares, budget, desk.policy.limits)
     if noise is None:
         return None
     # What has no one sign may cost twice as much as a count.
