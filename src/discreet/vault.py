@@ -23,7 +23,7 @@ from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
 from discreet.answer.known import Known
 from discreet.answer.others import Others
-from discreet.answer.policy import Wish, exponential_like, noise_of_scale
+from discreet.answer.policy import Wish, exponential_like
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.read import domain_text, parse_domain
@@ -233,7 +233,7 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
         self._require_amounts()
         if scale is None:
             raise VaultError("say how much noise: measure(query, scale=100)")
-        noise = noise_of_scale(exact_scale(scale), self.ledger.budget)
+        noise = self.ledger.budget.noise_of_scale(exact_scale(scale))
         law = exponential_like(noise, self.ledger.budget) if isinstance(query, Quantile) else noise
         return self.gate.measure(Plan((Measurement(query, law),)))
 

@@ -8,7 +8,7 @@ from discreet.answer.policy import Policy
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery, VaultError
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import SUBSETS_ONLY, QueryBudget
+from discreet.ledger.budget import SUBSETS_ONLY
 from discreet.ledger.journal import canonical
 from discreet.ledger.ledger import Charge, Ledger, Record
 from discreet.query.plan import Plan
@@ -66,5 +66,5 @@ class VaultParts:
 
     def _require_amounts(self) -> None:
         """Refuse what a SuLQ database does not do."""
-        if isinstance(self.ledger.budget, QueryBudget):
+        if self.ledger.budget.by_queries:
             raise UnsupportedQuery(SUBSETS_ONLY)

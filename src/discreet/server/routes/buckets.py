@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path
 from starlette.responses import FileResponse
 
 from discreet.errors import ArchiveError, UnsupportedQuery
-from discreet.ledger.budget import SUBSETS_ONLY, QueryBudget
+from discreet.ledger.budget import SUBSETS_ONLY
 from discreet.microdata.outlook import require_possible
 from discreet.private import private_folder
 from discreet.progress import Progress
@@ -94,7 +94,7 @@ def sensible(order: schema.BucketsOrder, vault: Vault) -> dict[str, Any]:
     from discreet.microdata.limits import Limits
     from discreet.microdata.publish import BucketsRequest
 
-    if isinstance(vault.ledger.budget, QueryBudget):
+    if vault.ledger.budget.by_queries:
         raise UnsupportedQuery(SUBSETS_ONLY)
     limits = Limits.parse(order.limits)
     for value, limit in (order.own or {}).items():
