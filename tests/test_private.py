@@ -252,7 +252,7 @@ NAMED_BY_A_USER = {
     "demo/console.py": "the demo's folder",
 }
 FOR_THEIR_OWNER = {
-    "audit/copies.py": "a temporary folder, mode 700 as Python makes it",
+    "empirical/copies.py": "a temporary folder, mode 700 as Python makes it",
     "audit/recomputed.py": "a temporary folder",
     "audit/report.py": "a temporary folder",
     "home.py": "the folders above a vault",

@@ -16,11 +16,11 @@ from statistics import NormalDist
 import numpy as np
 
 from discreet.answer.policy import noise_of_scale
-from discreet.audit.averaging import alone, equivalents
-from discreet.audit.guesses import Attempt, BitAttack, Chart, Guesses
-from discreet.audit.questions import Bools, Floats, Rehearsal, ask_blocks, measure_blocks
-from discreet.audit.stage import ZERO
-from discreet.audit.stand_in import sharpest
+from discreet.attacks.averaging import alone, equivalents
+from discreet.attacks.guesses import Attempt, BitAttack, Chart, Guesses
+from discreet.attacks.questions import Bools, Floats, Rehearsal, ask_blocks, measure_blocks
+from discreet.attacks.stage import ZERO
+from discreet.attacks.stand_in import sharpest
 from discreet.ledger.guarantee import PureDP
 from discreet.noise.bits import Bits
 from discreet.noise.law import Gaussian, Noise

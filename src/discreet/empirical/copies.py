@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.audit.empirical import Outcomes
+from discreet.empirical.evidence import Outcomes
 from discreet.ledger.guarantee import Guarantee, Neighbours
 from discreet.noise.bits import Bits
 from discreet.release.release import Numbers

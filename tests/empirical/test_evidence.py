@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from typer.testing import CliRunner
 
-from discreet.audit import mechanisms
-from discreet.audit.catalogue import ANOTHER, EMPTY_OR_ONE, EPSILON, NOBODY_OR_ONE, TEN_ROWS, Case, catalogue
-from discreet.audit.copies import runs_of
-from discreet.audit.empirical import ERROR, FEWEST_RUNS, audit, least_loss, lower_limit, upper_limit
-from discreet.audit.mechanisms import audit_mechanisms
-from discreet.audit.releases import measured
-from discreet.audit.statistics import fitted_statistics, lowest_bit
 from discreet.cli import app
+from discreet.empirical import mechanisms
+from discreet.empirical.catalogue import ANOTHER, EMPTY_OR_ONE, EPSILON, NOBODY_OR_ONE, TEN_ROWS, Case, catalogue
+from discreet.empirical.copies import runs_of
+from discreet.empirical.evidence import ERROR, FEWEST_RUNS, audit, least_loss, lower_limit, upper_limit
+from discreet.empirical.mechanisms import audit_mechanisms
+from discreet.empirical.releases import measured
+from discreet.empirical.statistics import fitted_statistics, lowest_bit
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.guarantee import ZCDP, ApproxDP, DeltaT, PureDP
 from discreet.noise.bits import SeededBits

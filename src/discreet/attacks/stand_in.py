@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.answer.policy import noise_of_scale
-from discreet.audit.copies import vault_over
+from discreet.empirical.copies import vault_over
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.budget import PureBudget, QueryBudget
 from discreet.ledger.spend import UNITS, units_up

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.audit.stage import ONE, ZERO, coins, set_stage
+from discreet.attacks.stage import ONE, ZERO, coins, set_stage
 from discreet.domain.read import parse_domain
 from discreet.errors import UnsupportedQuery
 from discreet.noise.bits import SeededBits

@@ -6,8 +6,8 @@ from math import exp, pi, sqrt, tanh
 import numpy as np
 import pytest
 
-from discreet.audit.bound import advantage_bound, gaussian_advantage
-from discreet.audit.guesses import Guesses
+from discreet.attacks.bound import advantage_bound, gaussian_advantage
+from discreet.attacks.guesses import Guesses
 from discreet.ledger.guarantee import ZCDP, ApproxDP, DeltaT, PureDP
 
 EPSILONS = ("1/10", "1", "3")

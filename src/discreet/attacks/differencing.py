@@ -16,10 +16,10 @@ from functools import partial
 
 import numpy as np
 
-from discreet.audit.guesses import Attempt, BitAttack, Chart, Guesses
-from discreet.audit.questions import Floats, Rehearsal, ask_blocks
-from discreet.audit.stage import Counts, Stage, coins
-from discreet.audit.stand_in import sharpest
+from discreet.attacks.guesses import Attempt, BitAttack, Chart, Guesses
+from discreet.attacks.questions import Floats, Rehearsal, ask_blocks
+from discreet.attacks.stage import Counts, Stage, coins
+from discreet.attacks.stand_in import sharpest
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 from discreet.vault import Vault

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.statistics import Statistic, fitted_statistics
+from discreet.empirical.statistics import Statistic, fitted_statistics
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.guarantee import DeltaT, Guarantee, PureDP
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.audit.catalogue import Case, catalogue
-from discreet.audit.empirical import FEWEST_RUNS, Evidence, audit
+from discreet.empirical.catalogue import Case, catalogue
+from discreet.empirical.evidence import FEWEST_RUNS, Evidence, audit
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.guarantee import Neighbours
 from discreet.progress import Progress, silent

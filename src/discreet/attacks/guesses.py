@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.bound import advantage_bound
-from discreet.audit.empirical import lower_limit, upper_limit
+from discreet.attacks.bound import advantage_bound
+from discreet.empirical.evidence import lower_limit, upper_limit
 from discreet.ledger.guarantee import Guarantee
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.audit.differencing import attack_by_differencing, crowded, formulas, targets, withheld
-from discreet.audit.stage import set_stage
+from discreet.attacks.differencing import attack_by_differencing, crowded, formulas, targets, withheld
+from discreet.attacks.stage import set_stage
 from discreet.noise.bits import SeededBits
 
 

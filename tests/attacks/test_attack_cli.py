@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from discreet.audit.guesses import BitAttack
+from discreet.attacks.guesses import BitAttack
 from discreet.cli import app
 from discreet.vault import Vault
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.reply import Row
-from discreet.audit.guesses import Attempt, BitAttack, Chart
-from discreet.audit.stage import ONE, Counts, Stage, set_stage
-from discreet.audit.stand_in import require_sql, stand_in
+from discreet.attacks.guesses import Attempt, BitAttack, Chart
+from discreet.attacks.stage import ONE, Counts, Stage, set_stage
+from discreet.attacks.stand_in import require_sql, stand_in
 from discreet.errors import BudgetExceeded, UnsupportedQuery
 from discreet.noise.bits import Bits
 from discreet.noise.law import Noise

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.audit.inference import attack_by_inference, ratio_interval, ratio_moments
+from discreet.attacks.inference import attack_by_inference, ratio_interval, ratio_moments
 from discreet.errors import DomainError, UnsupportedQuery
 from discreet.vault import Vault
 

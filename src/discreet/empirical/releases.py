@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.answer.reply import Answer
-from discreet.audit.copies import PEOPLE, Released, Releasing, Tables, vault_over
-from discreet.audit.empirical import Outcomes
+from discreet.empirical.copies import PEOPLE, Released, Releasing, Tables, vault_over
+from discreet.empirical.evidence import Outcomes
 from discreet.errors import UnsupportedQuery
 from discreet.exact import Number
 from discreet.home import JOURNAL

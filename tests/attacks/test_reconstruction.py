@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.audit.reconstruction import Equations, attack_by_reconstruction, halves
+from discreet.attacks.reconstruction import Equations, attack_by_reconstruction, halves
 from discreet.noise.bits import SeededBits
 
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.policy import noise_of_scale
-from discreet.audit.averaging import attack_by_averaging
-from discreet.audit.stand_in import sharpest, stand_in
+from discreet.attacks.averaging import attack_by_averaging
+from discreet.attacks.stand_in import sharpest, stand_in
 from discreet.errors import BudgetExceeded, InvalidNoise, UnsupportedQuery
 from discreet.ledger.spend import units_up
 from discreet.vault import Vault

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.audit.bound import gaussian_advantage
-from discreet.audit.membership import attack_by_membership, log_ratio, roc
+from discreet.attacks.bound import gaussian_advantage
+from discreet.attacks.membership import attack_by_membership, log_ratio, roc
 from discreet.noise import law
 from discreet.noise.law import Gaussian, Laplace
 

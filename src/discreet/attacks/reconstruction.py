@@ -18,11 +18,11 @@ import numpy as np
 
 from discreet.answer.estimate import Estimate
 from discreet.answer.policy import noise_of_scale
-from discreet.audit.bound import advantage_bound
-from discreet.audit.guesses import Attempt, BitAttack, Chart, Guesses
-from discreet.audit.questions import Bools, Floats, Rehearsal, ask_run, measure_blocks
-from discreet.audit.stage import Counts, coins
-from discreet.audit.stand_in import sharpest
+from discreet.attacks.bound import advantage_bound
+from discreet.attacks.guesses import Attempt, BitAttack, Chart, Guesses
+from discreet.attacks.questions import Bools, Floats, Rehearsal, ask_run, measure_blocks
+from discreet.attacks.stage import Counts, coins
+from discreet.attacks.stand_in import sharpest
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 from discreet.vault import Vault

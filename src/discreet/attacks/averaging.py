@@ -12,10 +12,10 @@ from itertools import combinations
 import numpy as np
 
 from discreet.answer.policy import noise_of_scale
-from discreet.audit.guesses import Attempt, BitAttack, Chart, Guesses
-from discreet.audit.questions import Bools, Floats, Rehearsal, ask_blocks
-from discreet.audit.stage import Counts, Stage, coins
-from discreet.audit.stand_in import sharpest
+from discreet.attacks.guesses import Attempt, BitAttack, Chart, Guesses
+from discreet.attacks.questions import Bools, Floats, Rehearsal, ask_blocks
+from discreet.attacks.stage import Counts, Stage, coins
+from discreet.attacks.stand_in import sharpest
 from discreet.noise.bits import Bits
 from discreet.noise.law import Noise
 from discreet.progress import Progress, silent

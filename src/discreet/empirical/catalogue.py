@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.copies import Releasing, Tables, runs_of
-from discreet.audit.empirical import Outcomes
-from discreet.audit.releases import (
+from discreet.empirical.copies import Releasing, Tables, runs_of
+from discreet.empirical.evidence import Outcomes
+from discreet.empirical.releases import (
     asked,
     asked_in_turn,
     counted_in_subsets,

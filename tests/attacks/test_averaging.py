@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.audit.averaging import SHARES, attack_by_averaging, equivalents, running_means
-from discreet.audit.stage import set_stage
+from discreet.attacks.averaging import SHARES, attack_by_averaging, equivalents, running_means
+from discreet.attacks.stage import set_stage
 from discreet.errors import UnsupportedQuery
 
 
