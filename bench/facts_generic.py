@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.figure import Figure, race
-from discreet.facts.kernel import exact_array, kernel_basis
-from discreet.facts.moves import primitive_moves
+from discreet.lattice.kernel import exact_array, kernel_basis
+from discreet.lattice.moves import primitive_moves
 from discreet.vault import Vault
 
 SIZES = {"sex": 2, "age": 7, "salary": 5}

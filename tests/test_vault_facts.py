@@ -280,7 +280,7 @@ def test_n_cannot_differ_where_every_row_is_replaced_by_another(make, tmp_path, 
 
 
 def test_the_list_says_what_noise_for_epsilon_is_worth_to_whoever_knows(make):
-    # refinement, Example 1: 2ε. Of one refinement alone, Definition 5's ρ may be less: tests/facts/test_rho.py.
+    # refinement, Example 1: 2ε. Of one refinement alone, Definition 5's ρ may be less: tests/refinement/test_rho.py.
     vault = make(epsilon="1/2")
     vault.add_fact(WOMEN, 1000)
     [line] = vault.list_facts().facts

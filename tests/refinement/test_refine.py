@@ -8,9 +8,9 @@ from scipy import sparse
 
 import discreet
 from discreet.errors import InvalidFact
-from discreet.facts import factored
-from discreet.facts import refine as module
-from discreet.facts.refine import refine
+from discreet.refinement import factored
+from discreet.refinement import refine as module
+from discreet.refinement.refine import refine
 
 WAYS = pytest.mark.parametrize("quick", [10_000, -1], ids=["factored", "iterated first"])
 

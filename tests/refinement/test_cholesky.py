@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet.facts import cholesky
-from discreet.facts.cholesky import Elimination, factor
+from discreet.refinement import cholesky
+from discreet.refinement.cholesky import Elimination, factor
 
 
 def entangled(seed):

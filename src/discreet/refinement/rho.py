@@ -31,9 +31,9 @@ from scipy import linalg
 from scipy.optimize import linprog
 
 from discreet.errors import InvalidFact, InvalidNoise
-from discreet.facts.constraints import Floats, vector
-from discreet.facts.refinement import LinearRefinement
 from discreet.ledger.guarantee import Neighbours
+from discreet.refinement.constraints import Floats, vector
+from discreet.refinement.linear_refinement import LinearRefinement
 
 Pair = tuple[ArrayLike, ArrayLike]
 """Of two neighbouring tables: the difference of their true responses, and that of their constants."""

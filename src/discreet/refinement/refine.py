@@ -7,10 +7,10 @@ from functools import cached_property
 from numpy.typing import ArrayLike
 
 from discreet.errors import InvalidFact
-from discreet.facts.constraints import Constraints, Covariance, Floats, Matrix, sparse_of, vector
-from discreet.facts.factored import Factored
-from discreet.facts.iterated import Iterated
-from discreet.facts.refinement import LinearRefinement
+from discreet.refinement.constraints import Constraints, Covariance, Floats, Matrix, sparse_of, vector
+from discreet.refinement.factored import Factored
+from discreet.refinement.iterated import Iterated
+from discreet.refinement.linear_refinement import LinearRefinement
 
 QUICK = 2000
 """Up to so many constraints are factored at once; more are iterated on first: it is faster where it converges."""
@@ -92,7 +92,7 @@ def refine(
     known = Constraints.of(constraints, constants, len(x))
     noise = Covariance.of(covariance, len(x))
     if nonnegative or bounds is not None or order is not None:
-        from discreet.facts.constrained import Shape, nearest  # the solver takes its time to import
+        from discreet.refinement.constrained import Shape, nearest  # the solver takes its time to import
 
         shape = Shape.of(len(x), nonnegative, bounds, order)
         estimates = nearest(x, known, noise, shape)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from discreet.facts import linear
-from discreet.facts.linear import BIAS, best_estimate
+from discreet.refinement import linear
+from discreet.refinement.linear import BIAS, best_estimate
 
 SOLVERS = pytest.mark.parametrize("dense_entries", [linear.DENSE_ENTRIES, 0], ids=["dense", "iterated"])
 

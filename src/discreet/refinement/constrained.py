@@ -15,9 +15,9 @@ from scipy import linalg, sparse
 from scipy.optimize import linprog
 
 from discreet.errors import InvalidFact
-from discreet.facts.constraints import Constraints, Covariance, Floats
-from discreet.facts.factored import Factored
 from discreet.native import kernel
+from discreet.refinement.constraints import Constraints, Covariance, Floats
+from discreet.refinement.factored import Factored
 
 MET = 1e-8
 """Constraints are met up to this share of the numbers in them and their noise; the distance is the least up to it."""

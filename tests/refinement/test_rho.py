@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 
 import discreet
 from discreet.errors import InvalidFact, InvalidNoise
-from discreet.facts.refinement import LinearRefinement
-from discreet.facts.rho import calibrate, rho
+from discreet.refinement.linear_refinement import LinearRefinement
+from discreet.refinement.rho import calibrate, rho
 
 GRADES = np.array([[1, 1, 1, 1, 0, -1, 0], [0, 0, 0, 0, 1, 1, -1], [1, 1, 0, 0, 0, 0, 0]])  # refinement, (11)
 STUDENTS = np.vstack([np.eye(5), [1, 1, 1, 1, 0], np.ones(5)])  # what a student with each grade adds to the responses

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.sparse.linalg import lsqr
 
 from discreet.errors import InvalidFact
-from discreet.facts.constraints import ROUNDING, Constraints, Contradiction, Floats, contradictory
+from discreet.refinement.constraints import ROUNDING, Constraints, Contradiction, Floats, contradictory
 
 MOST_STEPS = 1000
 """An iteration that has not converged after so many steps is given up."""

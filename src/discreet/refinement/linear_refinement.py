@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.errors import InvalidFact
-from discreet.facts.constraints import Covariance, Floats, Matrix, sparse_of, vector
+from discreet.refinement.constraints import Covariance, Floats, Matrix, sparse_of, vector
 
 MOST_RESPONSES = 2000
 """A refinement is written out as a dense matrix for at most this many responses."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.facts.kernel import Coordinates, Exact, coordinates_of
+from discreet.lattice.kernel import Coordinates, Exact, coordinates_of
 from discreet.native import kernel
 
 Ints = NDArray[np.int64]

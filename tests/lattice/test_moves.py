@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.facts import moves
-from discreet.facts.kernel import coordinates_of, exact_array, independent_parts, kernel_basis
-from discreet.facts.moves import TooManyMoves, primitive_moves
+from discreet.lattice import moves
+from discreet.lattice.kernel import coordinates_of, exact_array, independent_parts, kernel_basis
+from discreet.lattice.moves import TooManyMoves, primitive_moves
 
 
 def marginals(sizes, *margins):

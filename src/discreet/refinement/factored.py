@@ -8,8 +8,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from discreet.errors import InvalidFact
-from discreet.facts.cholesky import DEPENDENT, Elimination, Factor, factor
-from discreet.facts.constraints import ROUNDING, SHOWN, Constraints, Contradiction, Covariance, Floats, contradictory
+from discreet.refinement.cholesky import DEPENDENT, Elimination, Factor, factor
+from discreet.refinement.constraints import (
+    ROUNDING,
+    SHOWN,
+    Constraints,
+    Contradiction,
+    Covariance,
+    Floats,
+    contradictory,
+)
 
 MOST_CORE = 5500
 """The largest dense core of a factor: 484 MB with its inverse."""

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidFact
-from discreet.facts.refine import refine
-from discreet.facts.refinement import LinearRefinement
+from discreet.refinement.linear_refinement import LinearRefinement
+from discreet.refinement.refine import refine
 
 GRADES = [[1, 1, 1, 1, 0, -1, 0], [0, 0, 0, 0, 1, 1, -1], [1, 1, 0, 0, 0, 0, 0]]  # refinement, (11)
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from discreet.errors import InvalidFact
-from discreet.facts import constrained
-from discreet.facts.constrained import pool
-from discreet.facts.refine import refine
+from discreet.refinement import constrained
+from discreet.refinement.constrained import pool
+from discreet.refinement.refine import refine
 
 numbers = st.lists(st.tuples(st.integers(-20, 20), st.sampled_from([0.5, 1.0, 4.0])), min_size=1, max_size=12)
 
