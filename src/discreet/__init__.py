@@ -5,8 +5,8 @@ errors · domain (what is public about the table), noise (exact samplers), pictu
 (budget and journal) · query (what can be measured), lattice (integer kernels), refinement (least squares) · sql, table
 (how it is asked; the sensitive rows) · release (THE GATE) · facts (what is public anyway) · cube (plan, publish,
 reconcile), microdata (buckets), mining (SuLQ) · answer (what to do with a question) · account (what a vault tells of
-itself), home (its directory) · verbs (what it can do, by capability) · vault · audit (the journal, read again),
-empirical (ε from outcomes) · attacks · client, server (HTTP, MySQL, the console) · cli · demo.
+itself), home (its directory) · vault (what users hold, with its cubes, facts, buckets) · audit (the journal, read
+again), empirical (ε from outcomes) · attacks · client, server (HTTP, MySQL, the console) · cli · demo.
 """
 
 from importlib import import_module

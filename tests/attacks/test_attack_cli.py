@@ -51,7 +51,7 @@ def test_a_vault_is_no_folder_of_buckets_and_a_folder_is_no_vault(vault_of, fold
     vault = vault_of(epsilon=1, neighbours="replace")
     said = run("audit", "attack", str(vault.path), "--kind", "corruption", code=1)
     assert "is a vault, and corruption attacks published buckets" in said.replace("\n", " ")
-    vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=["sex"])).save("cube")
+    vault.cubes.publish(vault.cubes.plan(epsilon="1/2", dimensions=["sex"])).save("cube")
     assert "is a published folder" in run("audit", "attack", str(folder / "cube"), "--kind", "inference", code=1)
 
 

@@ -42,8 +42,8 @@ def test_a_copy_has_the_same_promise_and_nothing_spent(currency, unit, folder):
 
 def test_facts_lower_the_limit_of_a_copy_as_they_do_the_vaults(folder):
     vault = made(folder, epsilon=1, neighbours="add-remove")
-    vault.add_fact("SELECT COUNT(*) FROM people", 2)
-    vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 1)
+    vault.facts.add("SELECT COUNT(*) FROM people", 2)
+    vault.facts.add("SELECT COUNT(*) FROM people WHERE sex = 'F'", 1)
     with stand_in(vault, PEOPLE) as copy:
         assert copy.ledger.budget.limit == vault.ledger.budget.limit < vault.ledger._own_budget.limit
 

@@ -23,6 +23,7 @@ from discreet.noise.law import Law
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Query
 from discreet.vault import Vault
+from discreet.vault.memory import Memory
 
 TOGETHER = 24
 """So many copies are refined in one question: of many together each would take longer."""
@@ -62,7 +63,7 @@ def knowing(rows: int, release: Releasing) -> Releasing:
     """The same where it is public, as a fact, that each copy has so many rows."""
 
     def with_fact(vault: Vault, runs: int) -> Released:
-        vault.add_fact(cuboid=["copy"], values=np.full(runs, rows))
+        vault.facts.add(cuboid=["copy"], values=np.full(runs, rows))
         return release(vault, runs)
 
     return with_fact
@@ -118,8 +119,8 @@ def published(
     names = [("copy", *cuboid) for cuboid in ((), *cuboids)]
 
     def release(vault: Vault, runs: int) -> Released:
-        plan = vault.plan_cube(cuboids=names, measure=measure, **planned)  # type: ignore[arg-type]
-        cube = vault.publish_cube(plan, consistent=consistent, counts=counts)  # type: ignore[arg-type]
+        plan = vault.cubes.plan(cuboids=names, measure=measure, **planned)  # type: ignore[arg-type]
+        cube = vault.cubes.publish(plan, consistent=consistent, counts=counts)  # type: ignore[arg-type]
         return np.hstack([cube[cuboid].values.reshape(runs, -1) for cuboid in names]), cube.guarantee
 
     return release
@@ -137,7 +138,7 @@ def counted_in_subsets(
         stated, many = vault.ledger.guarantee, _room_for(vault, 2 * runs)
         with closing(many.ledger):
             people = [[person] for person in roster["person"].to_pylist() for _ in range(queries)]
-            counts = many.ask_subsets(people, predicate).values.reshape(2, runs, queries)
+            counts = many.sulq.ask_all(people, predicate).values.reshape(2, runs, queries)
     return counts[0].astype(np.float64), counts[1].astype(np.float64), stated
 
 
@@ -148,7 +149,8 @@ def _room_for(vault: Vault, databases: int) -> Vault:
         raise UnsupportedQuery("this vault has no budget of queries")
     roomy = replace(budget, queries=databases * budget.queries)
     ledger = Ledger.open(vault.path / JOURNAL, vault.domain, roomy)
-    return replace(vault, ledger=ledger, gate=replace(vault.gate, ledger=ledger))
+    gate = replace(vault.gate, ledger=ledger)
+    return replace(vault, ledger=ledger, gate=gate, _memory=Memory(vault.domain, ledger, gate.recall))
 
 
 def _sql(select: str, where: str, by: str) -> str:

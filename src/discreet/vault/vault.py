@@ -1,9 +1,9 @@
 """The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +21,17 @@ from discreet.account import (
 )
 from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
-from discreet.answer.known import Known
-from discreet.answer.others import Others
-from discreet.answer.policy import Wish, exponential_like, noise_of_scale
+from discreet.answer.policy import Policy, Wish, exponential_like, noise_of_scale
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
+from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain
 from discreet.errors import (
     DiscreetError,
     InvalidBudget,
     InvalidNoise,
     JournalError,
+    PartyError,
     Refreshed,
     VaultError,
 )
@@ -52,7 +52,7 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import QueryBudget, budget_of
+from discreet.ledger.budget import QueryBudget, budget_of, require_amounts
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
@@ -71,28 +71,35 @@ from discreet.release.purchase import Purchase
 from discreet.release.release import Release
 from discreet.release.slots import Slots
 from discreet.release.taking import Taking
-from discreet.sql.parse import parse
-from discreet.sql.question import Question
-from discreet.verbs.buckets import BucketVerbs
-from discreet.verbs.cubes import CubeVerbs
-from discreet.verbs.facts import FactVerbs
-from discreet.verbs.public import Public, PublicDesk
-from discreet.verbs.subsets import SubsetVerbs
+from discreet.vault.memory import Memory
+from discreet.vault.public import Public, PublicDesk
 
 if TYPE_CHECKING:
+    from discreet.mining.party import Party
     from discreet.mining.sulq import Calibration
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
+    from discreet.vault.buckets import VaultBuckets
+    from discreet.vault.cubes import VaultCubes
+    from discreet.vault.facts import VaultFacts
+    from discreet.vault.sulq import VaultSulq
 
 KEY_WORDS = 4  # 256 bits
 MOST_NAMED = 12
-QUESTIONS = 256
-"""Size of the cache of parsed SQL statements."""
 
 
 @dataclass(repr=False)
-class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
+class Vault(NotebookView):
     """A private statistical database in one directory. Make one with `Vault.init`, come back with `Vault.open`."""
+
+    path: Path
+    domain: Domain
+    ledger: Ledger
+    gate: Gate
+    _own: OwnTable
+    location: str
+    policy: Policy
+    _memory: Memory
 
     @classmethod
     def init(
@@ -200,7 +207,47 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
             roster and cache(lambda: _roster(home, roster["fingerprint"])),
         )
         gate = Gate(domain, own.current, account, Archive(home / RELEASES), Bits())
-        return cls(home, domain, account, gate, own, settings.table, settings.policy)
+        memory = Memory(domain, account, gate.recall)
+        return cls(home, domain, account, gate, own, settings.table, settings.policy, memory)
+
+    # What asking does not need takes long to import: each of these brings its own.
+
+    @property
+    def cubes(self) -> "VaultCubes":
+        """Data cubes: `vault.cubes.plan(…)`, `vault.cubes.publish(plan)`."""
+        from discreet.vault.cubes import VaultCubes
+
+        return VaultCubes(self.path, self.domain, self.ledger, self.gate, self.facts)
+
+    @property
+    def facts(self) -> "VaultFacts":
+        """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`."""
+        from discreet.vault.facts import VaultFacts
+
+        return VaultFacts(self.domain, self.ledger, self.gate.archive, self.gate.recall)
+
+    @property
+    def buckets(self) -> "VaultBuckets":
+        """The rows themselves, under another promise: `vault.buckets.publish(…)`."""
+        from discreet.vault.buckets import VaultBuckets
+
+        return VaultBuckets(self.domain, self.ledger, self._own, self.gate.bits)
+
+    @property
+    def sulq(self) -> "VaultSulq":
+        """Counts over subsets of a roster: `vault.sulq.ask(…)`, `vault.sulq.plan(…)`, `vault.sulq.publish(plan)`."""
+        from discreet.vault.sulq import VaultSulq
+
+        return VaultSulq(self.path, self.domain, self.ledger, self.gate, self._own, self.policy, self.party)
+
+    def party(self) -> "Party":
+        """This vault as a party of a mining task: what `discreet serve` shows of it, without the server."""
+        from discreet.mining.local import LocalParty
+
+        budget, roster = self.ledger.budget, self.ledger.header.get("roster")
+        if not isinstance(budget, QueryBudget) or roster is None:
+            raise PartyError(f"{self.path} has no budget of queries; make a party with `discreet init --queries …`")
+        return LocalParty(roster["people"], roster["fingerprint"], budget, self.ledger, self.sulq.ask_all)
 
     def _shown(self) -> tuple[str, Pairs]:
         attributes = [f"{attribute.name} {attribute.size:,}" for attribute in self.domain.attributes]
@@ -230,7 +277,7 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
             if scale is not None:
                 raise VaultError("a plan has its own scales: measure(plan)")
             return self.gate.measure(query)
-        self._require_amounts()
+        require_amounts(self.ledger.budget)
         if scale is None:
             raise VaultError("say how much noise: measure(query, scale=100)")
         noise = noise_of_scale(exact_scale(scale), self.ledger.budget)
@@ -257,14 +304,15 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
         if refine:
             return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
         wish = Wish.of(self.policy, scale, within, confidence)
-        return ask(self._question(sql), wish, self._desk.relaxing(relax), Purchase(self.gate, self.policy.limits))
+        purchase = Purchase(self.gate, self.policy.limits)
+        return ask(self._memory.question(sql), wish, self._desk.relaxing(relax), purchase)
 
     def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
         from discreet.answer.refine import refine
 
         if scale is not None or within is not None:
             raise InvalidNoise("a refined answer is as sharp as what is public makes it; leave out scale and within")
-        return refine(self._question(sql), wish, self._desk, self.facts())
+        return refine(self._memory.question(sql), wish, self._desk, self.facts.current())
 
     def explain(
         self: PublicDesk,
@@ -277,32 +325,18 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
         wish = Wish.of(self.policy, scale, within, confidence)
-        return explain(self._question(sql), wish, self._desk.relaxing(relax))
+        return explain(self._memory.question(sql), wish, self._desk.relaxing(relax))
 
     def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
         """The same vault, with every charge in somebody's name and within what they may spend; and every answer
         recorded at the end of a time slot, where there are some."""
-        theirs = replace(self, gate=replace(self.gate, asker=asker, slots=slots or self.gate.slots))
-        theirs._known, theirs._others, theirs._question = self._known, self._others, self._question
-        return theirs
-
-    @cached_property
-    def _question(self: Public) -> Callable[[str], Question]:
-        """Reading SQL takes longer than answering what is known already."""
-        return lru_cache(QUESTIONS)(lambda sql: parse(sql, self.domain))
-
-    @cached_property
-    def _known(self: Public) -> Known:
-        return Known(self.domain, self.ledger, self._recall)
-
-    @cached_property
-    def _others(self) -> Others:
-        return Others(self.domain, self.ledger)
+        return replace(self, gate=replace(self.gate, asker=asker, slots=slots or self.gate.slots))
 
     @property
-    def _desk(self: PublicDesk) -> Desk:
-        self._require_amounts()
-        return Desk(self.domain, self.ledger, self._known, self.policy, self._others, self._asker)
+    def _desk(self) -> Desk:
+        require_amounts(self.ledger.budget)
+        memory = self._memory
+        return Desk(self.domain, self.ledger, memory.known, self.policy, memory.others, self.gate.asker)
 
     def budget(self: Public) -> BudgetReport:
         """What is spent and what is left, as ε for one person."""
@@ -334,7 +368,7 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
 
     def releases(self: Public) -> Iterator[Release]:
         """Everything that was released, in order. Public, and free."""
-        return (self._recall(charge, record) for charge, record in self.ledger.answered())
+        return (self._memory.recall(charge, record) for charge, record in self.ledger.answered())
 
     def release(self: Public, charge: int) -> Release:
         """One release, by the number of its charge."""
@@ -343,7 +377,7 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
             raise VaultError(f"charge {charge} was closed without an answer: it paid for an earlier snapshot")
         if found is None or record is None:
             raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
-        return self._recall(found, record)
+        return self._memory.recall(found, record)
 
     def plan_text(self: Public, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""

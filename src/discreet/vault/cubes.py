@@ -1,41 +1,62 @@
 """Cubes: plan them, publish them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from discreet.cube.cube import Counts, Cube, Norm
+from discreet.cube.journal import note_plan, noted_plan, require_plan_for
+from discreet.cube.known_cuboids import known_cuboids, known_tables
+from discreet.cube.measure import parse_measure
+from discreet.cube.memory import require_memory
+from discreet.cube.noise_model import noise_model
+from discreet.cube.plan import CubePlan, Objective
+from discreet.cube.planning import plan_cube
+from discreet.cube.publish import cube_of, measurements_of, publish_cube, require_consistent
+from discreet.cube.relative import mean_squares
+from discreet.cube.reshape import require_shape
+from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.exact import Number
+from discreet.ledger.budget import require_amounts
+from discreet.ledger.ledger import Ledger
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Cuboids, Label, Lattice
-from discreet.verbs.facts import FactVerbs
-from discreet.verbs.public import PublicFacts
+from discreet.query.plan import Plan
+from discreet.release.gate import Gate
+from discreet.release.release import Release
+from discreet.vault.charged import bought_before, charge_at, release_of
+from discreet.vault.facts import VaultFacts
+from discreet.vault.public import PublicCubes
 
-if TYPE_CHECKING:
-    from discreet.cube.cube import Counts, Cube, Norm
-    from discreet.cube.plan import CubePlan, Objective
 
+@dataclass(frozen=True)
+class VaultCubes:
+    """A vault's cubes: planned and published, in agreement with its facts where that is asked for."""
 
-class CubeVerbs(FactVerbs):
-    """What a vault does with cubes: plan and publish them, in agreement with its facts where that is asked for."""
+    path: Path
+    domain: Domain
+    ledger: Ledger
+    gate: Gate
+    facts: VaultFacts
 
-    def plan_cube(
-        self: PublicFacts,
+    def plan(
+        self: PublicCubes,
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
         cuboids: Cuboids = "all",
         planner: str = "optimal",
-        objective: "Objective" = "max",
+        objective: Objective = "max",
         measure: str = "count",
         dimensions: Sequence[str] | None = None,
         weights: Mapping[tuple[Label, ...], float] | None = None,
         bound: float | None = None,
         expected: Mapping[tuple[Label, ...] | str, float] | None = None,
-        estimate: "Cube | str | Path | None" = None,
+        estimate: Cube | str | Path | None = None,
         facts: Literal["vault"] | None = None,
-    ) -> "CubePlan":
+    ) -> CubePlan:
         """Which cuboids to measure, with what shares of `epsilon` (or `rho`, by the vault's budget), and how exact
         every cuboid will be. Spends nothing.
 
@@ -48,12 +69,7 @@ class CubeVerbs(FactVerbs):
         small is then the ratio of the two. `estimate` is a cube that was published before: with it that ratio is the
         relative error, as far as that cube can tell.
         """
-        from discreet.cube.known_cuboids import known_cuboids
-        from discreet.cube.measure import parse_measure
-        from discreet.cube.noise_model import noise_model  # planning brings compiled code that asking does not need
-        from discreet.cube.planning import plan_cube
-
-        self._require_amounts()
+        require_amounts(self.ledger.budget)
         names = tuple(self.domain[name].name for name in dimensions or self.domain.names)
         lattice = Lattice(tuple(self.domain[name].size for name in names), names)
         if facts not in (None, "vault"):
@@ -61,7 +77,7 @@ class CubeVerbs(FactVerbs):
         measured = parse_measure(measure, self.domain)
         if facts and measured.of is not None:
             raise UnsupportedQuery("facts are counts: a cube of sums cannot agree with them")
-        known = known_cuboids(self.facts(), lattice, self.domain) if facts else {}
+        known = known_cuboids(self.facts.current(), lattice, self.domain) if facts else {}
         plan = plan_cube(
             lattice,
             noise_model(epsilon, rho, self.ledger.budget, measured),
@@ -74,16 +90,16 @@ class CubeVerbs(FactVerbs):
         )
         return replace(plan, known=tuple(known.items()))
 
-    def publish_cube(
+    def publish(
         self,
-        plan: "CubePlan | int",
+        plan: CubePlan | int,
         *,
         consistent: bool = True,
-        norm: "Norm" = "l2",
-        counts: "Counts" = "real",
+        norm: Norm = "l2",
+        counts: Counts = "real",
         again: bool = False,
         progress: Progress = silent,
-    ) -> "Cube":
+    ) -> Cube:
         """Measure a plan's sources in one release, and compute its cuboids from them.
 
         Where the very same was measured of the table as it is now, by this or anybody's publish, that is handed out and
@@ -92,13 +108,7 @@ class CubeVerbs(FactVerbs):
         Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit. `norm` and
         `counts` as in `Cube.reshaped`.
         """
-        from discreet.cube.journal import note_plan, noted_plan, require_plan_for
-        from discreet.cube.known_cuboids import known_tables
-        from discreet.cube.memory import require_memory
-        from discreet.cube.publish import cube_of, measurements_of, publish_cube, require_consistent
-        from discreet.cube.reshape import require_shape
-
-        charge = self._charge(plan) if isinstance(plan, int) else None
+        charge = charge_at(plan, self.ledger, self.path) if isinstance(plan, int) else None
         planned = plan if charge is None else noted_plan(charge, self.domain, self.ledger)
         assert not isinstance(planned, int), "a number is that of a charge"
         if charge is None:
@@ -106,12 +116,11 @@ class CubeVerbs(FactVerbs):
         require_memory(planned)
         require_consistent(planned, consistent)
         require_shape(planned, norm, counts, consistent)
-        known = known_tables(planned, self._all_facts())
+        known = known_tables(planned, self.facts.of_all_tables())
         if charge is None and not again:
-            charge = self._bought(measurements_of(planned, self.domain))
+            charge = bought_before(measurements_of(planned, self.domain), self.ledger)
         if charge is not None:
-            record = self.ledger.recorded(charge.id)
-            release = self.gate.complete(charge) if record is None else self.gate.recall(charge, record)
+            release = release_of(charge, self.gate)
             cube = cube_of(planned, self.domain, release, consistent=consistent, known=known, progress=progress)
             return cube.reshaped(norm=norm, counts=counts)
         note_plan(planned, self.domain, self.ledger)
@@ -119,13 +128,15 @@ class CubeVerbs(FactVerbs):
         cube = publish_cube(planned, self.domain, measure, consistent=consistent, known=known, progress=progress)
         return cube.reshaped(norm=norm, counts=counts)
 
+    def _measure_alone(self, plan: Plan) -> Release:
+        """Measure a plan. Whoever asks meanwhile for a number of it waits for it, and is not charged."""
+        with self.gate.underway.alone(plan.condensed()):
+            return self.gate.measure(plan)
+
 
 def _mean_squares(
-    estimate: "Cube | str | Path", expected: object, lattice: Lattice, cuboids: Cuboids
+    estimate: Cube | str | Path, expected: object, lattice: Lattice, cuboids: Cuboids
 ) -> dict[tuple[Label, ...] | str, float]:
-    from discreet.cube.cube import Cube
-    from discreet.cube.relative import mean_squares
-
     if expected:
         raise UnsupportedQuery("expected variances are given, or estimated from a cube; not both")
     cube = estimate if isinstance(estimate, Cube) else Cube.load(estimate)
