@@ -349,7 +349,7 @@ class Ledger:
         """What a release promises by itself that spends at most so many units at any point: by what the journal said
         when it was last looked at, as it is before each answer."""
         with self._lock:
-            return self._standing.promise(units, self._map.spent_max)
+            return self._standing.promise(units, self._spent_max)
 
     def promise_of(self, charge_id: int, receipt: Receipt) -> Guarantee | None:
         """What a release promises by now; None where it is of another journal, or of entries that were lost."""
@@ -367,7 +367,7 @@ class Ledger:
     def promised_so_far(self, units: int) -> list[Guarantee]:
         """What a release promises, before each rollback that was accepted and now: what a folder may have stated."""
         with self._current():
-            return [standing.promise(units, self._map.spent_max) for standing in self._standing.by_rollbacks()]
+            return [standing.promise(units, self._spent_max) for standing in self._standing.by_rollbacks()]
 
     @property
     def publications(self) -> tuple[int, ...]:
@@ -445,6 +445,9 @@ class Ledger:
         """The most units spent at any point."""
         with self._current():
             return self._map.spent_max
+
+    def _spent_max(self) -> int:
+        return self._map.spent_max
 
     def spent_by(self) -> dict[str, int]:
         """The most units that each asker's charges spent at any point."""

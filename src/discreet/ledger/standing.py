@@ -17,7 +17,7 @@ docs/explain/privacy.md has the proofs.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -100,12 +100,13 @@ class Standing:
         """What holds for everything that was ever released, together, where the map's maximum is `spent`."""
         return replace(self._whole(spent), remarks=self._remarks(spent))
 
-    def promise(self, units: int, spent: int = 0) -> Guarantee:
+    def promise(self, units: int, spent: Callable[[], int] = lambda: 0) -> Guarantee:
         """What a release promises by itself that spends at most so many units at any point. Of T queries, all together
-        are promised for, and a release is some of them."""
+        are promised for, and a release is some of them. The map's maximum is asked for only where it is told."""
+        remarks = self._remarks(spent()) if self.lost else self._circumstances
         if isinstance(self.budget, QueryBudget):
-            return replace(self._queries(self.budget), asked=units, remarks=self._remarks(spent))
-        return self._stated(self.budget.amount_of(units), self._remarks(spent))
+            return replace(self._queries(self.budget), asked=units, remarks=remarks)
+        return self._stated(self.budget.amount_of(units), remarks)
 
     def f_privacy(self) -> FPrivacy:
         """What rows in buckets promise. Limits hold for one publication."""
