@@ -229,7 +229,7 @@ def vault(tmp_path, survey):
 
 class TestPublished:
     def test_it_is_consistent_and_as_exact_as_it_says(self, vault, survey):
-        cube = vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/2"))
+        cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
         assert cube.plan.basis == "residuals"
         assert vault.budget().spent == Fraction(1, 2)
         ratios = []
@@ -244,8 +244,8 @@ class TestPublished:
         assert 0.7 < np.mean(ratios) < 1.3
 
     def test_a_publish_that_was_cut_off_and_a_saved_folder_give_the_same_cube(self, vault, tmp_path):
-        cube = vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/2"))
-        again = vault.publish_cube(cube.origin.charge)
+        cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
+        again = vault.cubes.publish(cube.origin.charge)
         cube.save(tmp_path / "cube")
         loaded = Cube.load(tmp_path / "cube")
         assert loaded.plan == again.plan == cube.plan
@@ -263,26 +263,26 @@ class TestPublished:
         ],
     )
     def test_what_cannot_be_made_of_residuals_is_refused_and_unspent(self, vault, shape, why):
-        plan = vault.plan_cube(cuboids=2, rho="1/2")
+        plan = vault.cubes.plan(cuboids=2, rho="1/2")
         with pytest.raises(UnsupportedQuery, match=why):
-            vault.publish_cube(plan, **shape)
+            vault.cubes.publish(plan, **shape)
         assert vault.budget().spent == 0
 
     def test_ask_answers_from_it_for_nothing(self, vault):
-        cube = vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/2"))
+        cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
         answer = vault.ask("SELECT q3, COUNT(*) FROM survey WHERE q7 = 1 GROUP BY q3", scale=1000)
         assert answer.cost == 0
         assert [row.value for row in answer.rows] == pytest.approx(cube.slice(q7=1)["q3"].values.tolist())
         assert [row.source.variance for row in answer.rows] == pytest.approx([cube.variance("q3", "q7")] * 3)
 
     def test_it_states_what_it_keeps_in_memory(self, vault):
-        plan = vault.plan_cube(cuboids=2, rho="1/2")
+        plan = vault.cubes.plan(cuboids=2, rho="1/2")
         assert is_wide(plan)
         cells = 1 + 18 * 3 + 153 * 9
         assert 2 * 8 * cells <= needed_bytes(plan) <= 2 * 8 * cells + 3000 * 172
 
     def test_the_plan_says_that_residuals_are_measured(self, vault):
-        plan = vault.plan_cube(cuboids=2, rho="1/2")
+        plan = vault.cubes.plan(cuboids=2, rho="1/2")
         assert plan.to_json()["basis"] == plan_record(plan)["basis"] == "residuals"
         assert plan_of(plan_record(plan)) == plan
         with pytest.raises(ArchiveError, match="damaged"):

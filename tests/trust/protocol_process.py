@@ -80,7 +80,7 @@ class Running(greenlet.greenlet):
         """All that an idle process remembers; None without a vault. Two that remember the same go on alike."""
         if self.vault is None:
             return None
-        ledger, known, opened = self.vault.ledger, self.vault._known, self.vault._own._opened
+        ledger, known, opened = self.vault.ledger, self.vault._memory.known, self.vault._own._opened
         return (
             self.journal.file,
             frozenset(self.journal.charges.items()),
@@ -138,7 +138,7 @@ def _measure(town: str, share: Fraction) -> "Callable[[Running, int], None]":
 def _ask(process: Running, since: int, buy: bool) -> None:
     """Both towns: from what is known where it is, and measured where it is not, on the snapshot that was decided on."""
     vault = process.vault
-    known = vault._known
+    known = vault._memory.known
     known.refresh()
     decided_on = known.snapshot
     process.expect_known({charge for charge, _ in known._noises}, decided_on)

@@ -71,7 +71,7 @@ def plan(
     else:
         from discreet.vault import Vault
 
-        planned = Vault.open(vault).plan_cube(
+        planned = Vault.open(vault).cubes.plan(
             epsilon=epsilon,
             rho=rho,
             dimensions=_names(dimensions),
@@ -132,7 +132,7 @@ def publish(
     with waiting("planning", as_json) as told:
         opened = Vault.open(vault)
         what: CubePlan | int = (
-            opened.plan_cube(
+            opened.cubes.plan(
                 epsilon=epsilon,
                 rho=rho,
                 dimensions=_names(dimensions),
@@ -147,7 +147,7 @@ def publish(
         before = opened.ledger.head.seq
         with _resumable(opened, folder):
             shape: dict[str, Any] = {"norm": norm, "counts": counts}
-            cube = opened.publish_cube(what, consistent=consistent, again=again, progress=told, **shape)
+            cube = opened.cubes.publish(what, consistent=consistent, again=again, progress=told, **shape)
             cube.save(folder, told)
     repeated = cube.origin.charge <= before
     if as_json:
