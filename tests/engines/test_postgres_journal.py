@@ -20,9 +20,9 @@ from discreet.ledger import postgres as module
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
-from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.ledger.receipt import receipt_path
 from discreet.ledger.spend import UNITS, Cost
+from discreet.postgres_address import journal_place, of_vault
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -58,7 +58,7 @@ def ledger(location):
 
 def edit(server, location, statement):
     """Change rows behind the journal's back, as a superuser can."""
-    server.execute("SET session_replication_role = replica; " + statement.format(parse_place(location).vault_id))
+    server.execute("SET session_replication_role = replica; " + statement.format(journal_place(location).vault_id))
 
 
 def switch_fsync(server, value):
@@ -238,7 +238,7 @@ class TestCrashes:
         self, postgres, location, delivered
     ):
         with Detour(postgres.port, delivered) as detour:
-            ledger = opened(of_vault(postgres.ledger(port=detour.port), parse_place(location).vault_id))
+            ledger = opened(of_vault(postgres.ledger(port=detour.port), journal_place(location).vault_id))
             ledger.charge(TENTH, "first")
             detour.cut = True
             with pytest.raises(
@@ -473,7 +473,7 @@ class TestServers:
 
     def test_a_journal_is_never_made_over_another(self, postgres, location):
         with pytest.raises(JournalError, match="already"):
-            Ledger.create(postgres.ledger(), {"vault_id": parse_place(location).vault_id})
+            Ledger.create(postgres.ledger(), {"vault_id": journal_place(location).vault_id})
 
     def test_a_server_that_is_down_is_an_error_in_words(self, postgres):
         with socket.create_server(("localhost", 0)) as taken:
