@@ -24,7 +24,10 @@ NUMBER = {
 
 PRIVACY = {
     "release": {"gate", "purchase", "quantile", "archive"},
-    "ledger": {"ledger", "budget", "grid", "own_spend", "spend", "guarantee", "conversion", "standing", "sqlite"},
+    "ledger": {
+        *("ledger", "books", "state", "followed", "charge", "standing", "guarantee", "conversion"),
+        *("budget", "grid", "own_spend", "spend", "sqlite"),
+    },
     "query": {"sensitivity", "residual", "plan", "query"},
     "noise": {"laplace", "gaussian", "binomial", "exponential", "bernoulli", "law", "bits", "spread"},
     "answer": {"ask", "policy", "derive", "combine", "known"},
