@@ -464,7 +464,7 @@ class TestServers:
 
     def test_a_journal_that_another_process_keeps_locked_is_an_error_after_a_while(self, location, ledger, monkeypatch):
         other = opened(location)
-        with other._turn():
+        with other._followed.turn():
             monkeypatch.setattr(module, "PATIENCE", 0.05)
             with pytest.raises(JournalError, match=r"busy for .* seconds; nothing was written"):
                 ledger.charge(TENTH, {})
