@@ -73,7 +73,7 @@ def query_figure(vault: Vault) -> Figure:
     """`vault.sulq.ask` with the vector of its predicate kept and its subset made afresh, less the two commits."""
     for seed in range(10):
         vault.sulq.ask((seed, "1/2"), PREDICATE)
-    journal: Any = vault.ledger._journal
+    journal: Any = vault.ledger._followed.journal
     disk = Heard(journal._connection, "execute")
     journal._connection = disk
     whole, own = [], []

@@ -44,7 +44,7 @@ def test_facts_lower_the_limit_of_a_copy_as_they_do_the_vaults(folder):
     vault.facts.add("SELECT COUNT(*) FROM people", 2)
     vault.facts.add("SELECT COUNT(*) FROM people WHERE sex = 'F'", 1)
     with stand_in(vault, PEOPLE) as copy:
-        assert copy.ledger.budget.limit == vault.ledger.budget.limit < vault.ledger._own_budget.limit
+        assert copy.ledger.budget.limit == vault.ledger.budget.limit < vault.ledger._followed.state.own_budget.limit
 
 
 def test_a_copy_keeps_the_policy(folder):

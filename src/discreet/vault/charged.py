@@ -4,8 +4,8 @@ from pathlib import Path
 
 from discreet.errors import VaultError
 from discreet.ledger.books import Books
+from discreet.ledger.charge import Charge
 from discreet.ledger.journal import canonical
-from discreet.ledger.ledger import Charge
 from discreet.query.plan import Plan
 from discreet.release.gate import Gate
 from discreet.release.release import Release

@@ -10,7 +10,8 @@ from discreet.facts.account import AddedFact, FactPreview, FactsReport, add_fact
 from discreet.facts.facts import Fact
 from discreet.facts.read import fact_given
 from discreet.ledger.budget import require_amounts
-from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.ledger.charge import Charge, Record
+from discreet.ledger.ledger import Ledger
 from discreet.release.archive import Archive
 from discreet.release.release import Release
 from discreet.vault.public import PublicFacts

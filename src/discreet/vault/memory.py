@@ -8,7 +8,7 @@ from discreet.answer.known import Known
 from discreet.answer.others import Others
 from discreet.domain.domain import Domain
 from discreet.ledger.books import Books
-from discreet.ledger.ledger import Charge, Record
+from discreet.ledger.charge import Charge, Record
 from discreet.release.release import Release
 from discreet.sql.parse import parse
 from discreet.sql.question import Question

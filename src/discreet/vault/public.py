@@ -12,7 +12,7 @@ from discreet.answer.answer import Desk
 from discreet.answer.policy import Policy
 from discreet.domain.domain import Domain
 from discreet.ledger.books import Books
-from discreet.ledger.ledger import Charge, Record
+from discreet.ledger.charge import Charge, Record
 from discreet.release.archive import Archive
 from discreet.release.release import Release
 from discreet.vault.memory import Memory

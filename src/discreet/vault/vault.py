@@ -56,11 +56,11 @@ from discreet.ledger.budget import QueryBudget, budget_of, require_amounts
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
-from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits
 from discreet.notebook import NotebookView, Pairs
+from discreet.postgres_address import of_vault
 from discreet.progress import Progress, silent
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Count, Quantile, Query, Sum

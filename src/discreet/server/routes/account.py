@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from discreet.account import description
 from discreet.errors import InvalidFact, NotFound, UnsupportedQuery
-from discreet.ledger.ledger import Charge, Record
+from discreet.ledger.charge import Charge, Record
 from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
 from discreet.server import schema
