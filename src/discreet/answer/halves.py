@@ -151,7 +151,7 @@ class PublicHalf:
 
     @cached_property
     def lineage(self) -> Lineage:
-        return lineage_of(self.statement)
+        return lineage_of(self.statement, [len(answer.lines) for answer in self.answers])
 
     @property
     def candidates(self) -> int:
@@ -215,9 +215,12 @@ class PublicHalf:
         return pa.table(columns)
 
 
-def lineage_of(statement: Statement) -> Lineage:
-    """What the statement does with noise."""
-    blocks = {block.name: Lineage(_block_columns(block)) for block in statement.blocks}
+def lineage_of(statement: Statement, lines: Sequence[int]) -> Lineage:
+    """What the statement does with the noise of its blocks, of so many lines each."""
+    blocks = {
+        block.name: Lineage(_block_columns(block), lines=count)
+        for block, count in zip(statement.blocks, lines, strict=True)
+    }
     return lineage(statement.public, blocks)
 
 
@@ -232,7 +235,12 @@ def _block_columns(block: Block) -> dict[str, bool]:
 def is_direct(statement: Statement) -> bool:
     """Whether every line of the result is a line of a block."""
     tree = statement.public
-    if not isinstance(tree, exp.Select) or tree.args.get("distinct") or tree.args.get("group") or tree.args.get("joins"):
+    if (
+        not isinstance(tree, exp.Select)
+        or tree.args.get("distinct")
+        or tree.args.get("group")
+        or tree.args.get("joins")
+    ):
         return False
     source = tree.args.get("from_")
     if source is None or source.this.alias_or_name != TABLE or not statement.names:
@@ -263,7 +271,7 @@ def _plain(value: Any) -> Label:
     if isinstance(value, float):
         return None if not math.isfinite(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
     if hasattr(value, "isoformat"):
-        text = value.isoformat(sep=" ") if hasattr(value, "hour") else value.isoformat()
+        text = str(value.isoformat(sep=" ") if hasattr(value, "hour") else value.isoformat())
         return text.removesuffix(" 00:00:00")
     number = float(value)
     return int(number) if number.is_integer() else number
@@ -385,9 +393,7 @@ class _Drawing:
         lines = sum(len(answer.lines) for answer in self.half.answers)
         self.draws = min(max(DRAWN_NUMBERS // (8 * max(lines, 1)), LEAST_DRAWS), MOST_DRAWS)
         self.noise = JointNoise(self.half.desk)
-        self.places = [
-            [[self._added(row) for row in rows] for _, rows in answer.lines] for answer in self.half.answers
-        ]
+        self.places = [[[self._added(row) for row in rows] for _, rows in answer.lines] for answer in self.half.answers]
         self.errors = self.noise.drawn(self.draws, self._key())
 
     def _added(self, row: Row) -> tuple[int, ...]:
@@ -513,9 +519,9 @@ class _Drawing:
         if self.half.is_direct:
             shown = {line: place for place, line in enumerate(values[LINE])}
             longest = max((answer.start + len(answer.lines) for answer in self.half.answers), default=0)
-            places = np.full(longest + 1, -1, np.int64)
-            places[list(shown)] = list(shown.values())
-            return places[table.column(LINE).to_numpy()]
+            place_of = np.full(longest + 1, -1, np.int64)
+            place_of[list(shown)] = list(shown.values())
+            return np.asarray(place_of[table.column(LINE).to_numpy()])
         keys = [*zip(*(values[name] for name in self.labels), strict=True)] if self.labels else []
         size = len(values[self.names[0]])
         if not keys:

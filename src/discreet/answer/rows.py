@@ -9,7 +9,7 @@ from discreet.answer.chosen import at_once, chosen_columns
 from discreet.answer.estimate import Estimate, combined, in_grains, nothing, ratio
 from discreet.answer.past import groups_of
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
-from discreet.answer.reply import Row
+from discreet.answer.reply import Label, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken
 from discreet.domain.attribute import Attribute
@@ -27,7 +27,7 @@ AS_WIDE = "their intervals are as wide as the numbers; ask for more accuracy, or
 class _Place:
     """Where a row stands: its group, its column, and the region that was asked for."""
 
-    labels: tuple[str, ...]
+    labels: tuple[Label, ...]
     column: str
     asked: Region
 
@@ -48,12 +48,16 @@ class Rows:
         """Every group of a question with its numbers, in the order of codes."""
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
             places = [_Place((), column.name, _asked(column, region, question)) for column in question.aggregates]
-            yield codes, [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)]
+            yield (
+                codes,
+                [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)],
+            )
 
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
         attributes, aggregates = [self.desk.domain[name] for name in question.by], question.aggregates
-        lines, codes_of = [], {}
+        lines: list[list[Row]] = []
+        codes_of: dict[tuple[Label, ...], Codes] = {}
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
             labels = tuple(attribute.label(code) for attribute, code in zip(attributes, codes, strict=True))
             places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]

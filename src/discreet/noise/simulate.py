@@ -49,4 +49,4 @@ def _quantiles(law: Noise) -> Floats:
     step = max(1.0, math.floor(deviation / FINEST))
     points = step * np.arange(-math.ceil(REACH * deviation / step) - 1, math.ceil(REACH * deviation / step) + 2)
     masses = np.exp(-(points**2) / (2 * deviation * deviation))
-    return points[np.searchsorted(np.cumsum(masses / masses.sum())[:-1], levels)]
+    return np.asarray(points[np.searchsorted(np.cumsum(masses / masses.sum())[:-1], levels)], np.float64)
