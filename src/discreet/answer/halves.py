@@ -1,14 +1,14 @@
-"""The public half of a statement: its query run over the noisy answers of its blocks, with an interval for every number.
+"""The public half of a statement: its query run over the noisy answers of its blocks, with an interval for each number.
 
-An interval is exact where a number is a sum of noisy numbers. Elsewhere the query is run again, in one go, over numbers that
-could have been true: the released ones, each less an error drawn from the known law of its noise, those in common drawn
-together. For a ratio the quantiles of that are Fieller's interval: T/N is below r for as many draws as T − rN, which is
-nothing but noise for the true r, exceeds its own noise.
+An interval is exact where a number is a sum of noisy numbers. Elsewhere the query is run again, in one go, over numbers
+that could have been true: the released ones, each less an error drawn from the known law of its noise, those in common
+drawn together. For a ratio the quantiles of that are Fieller's interval: T/N is below r for as many draws as T − rN, which
+is nothing but noise for the true r, exceeds its own noise.
 
 Lines that were chosen by noise get intervals that hold for all lines at once that they were chosen from: each error is
-drawn as much larger as the noise of one number reaches at the confidence of all together. Where the choice lies deeper (the
-largest group, a count of groups above a bound), the interval also covers what the query makes of all numbers at their lower
-and at their upper ends, and how far it moves with a little noise while the same lines stay chosen.
+drawn as much larger as the noise of one number reaches at the confidence of all together. Where the choice lies deeper
+(the largest group, a count of groups above a bound), the interval also covers what the query makes of all numbers at their
+lower and at their upper ends, and how far it moves with a little noise while the same lines stay chosen.
 """
 
 import hashlib
@@ -316,7 +316,7 @@ class _Intervals:
             return self._row(name, place, value, value, value)
         if len(used) == 1 and not isinstance(used[0][1].source, Estimate):
             [(weight, row)] = used
-            ends = sorted((weight * end + constant for end in (row.low, row.high) if end is not None))
+            ends = sorted(weight * end + constant for end in (row.low, row.high) if end is not None)
             if half.lineage.own or len(ends) < 2:
                 low, high = self._ends[name]
                 return self._row(name, place, value, _end(low[place]), _end(high[place]))
