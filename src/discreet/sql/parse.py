@@ -31,7 +31,11 @@ CLAUSES = "SELECT … FROM … WHERE … GROUP BY … ORDER BY … LIMIT … OFF
 def parse(text: str, domain: Domain) -> Question:
     """The question that one SELECT over the domain asks. Anything else raises UnsupportedQuery, and an unknown column
     DomainError, in bounded time and with words that depend on the text and the domain alone."""
-    select = read_select(text)
+    return parse_select(read_select(text), text, domain)
+
+
+def parse_select(select: exp.Select, text: str, domain: Domain) -> Question:
+    """The same of a syntax tree: that of a whole statement, or of one private block of it."""
     only(select, ("expressions", "from_", "where", "group", "order", "limit", "offset"), CLAUSES)
     scope = Scope.of(select, domain)
     by = _group_by(select, scope)

@@ -7,8 +7,9 @@ would forgive, such as `BETWEEN 20 50` or an empty GROUP BY: a question is never
 import re
 from itertools import zip_longest
 
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token, Tokenizer, TokenType
+from sqlglot.tokens import Token, TokenType
 
 from discreet.errors import UnsupportedQuery
 
@@ -54,6 +55,12 @@ NEVER_NEIGHBOURS = {
 """Pairs of roles between which something is missing. A `name` is a word of FROM."""
 
 
+class _Tokenizer(DuckDB.Tokenizer):  # type: ignore[misc]
+    """DuckDB's tokens, with names in `backticks` too, as MySQL's clients write them."""
+
+    IDENTIFIERS = ('"', "`")
+
+
 def read_tokens(text: str) -> list[Token]:
     """The tokens of the text's one statement."""
     if len(text) > MOST_CHARACTERS:
@@ -62,7 +69,7 @@ def read_tokens(text: str) -> list[Token]:
     if odd:
         raise UnsupportedQuery(f"the SQL holds the control character {odd[0]!a}; leave it out")
     try:
-        tokens: list[Token] = Tokenizer().tokenize(text)
+        tokens: list[Token] = _Tokenizer(dialect="duckdb").tokenize(text)
     except TokenError:
         raise UnsupportedQuery("the SQL ends within quotes or a comment") from None
     if tokens and tokens[-1].token_type == TokenType.SEMICOLON and not tokens[-1].comments:
