@@ -28,7 +28,7 @@ from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.noise.spread import Draws
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Combination, Count, Quantile, Query, Sum, grain_of
+from discreet.query.query import Combination, Count, Quantile, Query, Sum, grain_of_sum
 from discreet.release.purchase import Purchase
 
 Codes = tuple[int, ...]
@@ -83,7 +83,7 @@ class Desk:
         return self.fits(plan)
 
     def grain(self, query: Query) -> Fraction:
-        return grain_of(self.domain[query.of]) if isinstance(query, Sum) else Fraction(1)
+        return grain_of_sum(query.of, self.domain) if isinstance(query, Sum) else Fraction(1)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,8 @@ Interval = tuple[int, int]
 
 MOST_CELLS = 1 << 19
 """A table has at most so many combinations of classes."""
-LARGEST = 1 << 62
-"""Amounts stay below this, as sums do."""
+LARGEST = 1 << 53
+"""A row adds less than so many grains: exact in a double, and within what sums of all rows can hold."""
 PIECES = 256
 """A sum charges a box in about so many pieces, each for the largest amount in it: rounded up, never down."""
 
@@ -49,8 +49,8 @@ class CellTable:
 
     @classmethod
     def of(cls, attributes: Sequence[str], classes: Sequence[Ints], table: Ints) -> "CellTable":
-        """The function with no more classes than it tells apart, numbered in the order of their first codes; and
-        without the attributes that it does not depend on."""
+        """The function with no more classes than it tells apart, numbered in the order of their first codes, and
+        without the attributes that it does not depend on, as long as one is left."""
         names, kept = [], []
         for axis, (name, of_code) in enumerate(zip(attributes, classes, strict=True)):
             sections = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
@@ -61,8 +61,8 @@ class CellTable:
             table = np.take(table, of_code[first[order]], axis=axis)
             names.append(name)
             kept.append(np.argsort(order)[back.reshape(-1)].astype(np.int64))
-        used = [axis for axis, size in enumerate(table.shape) if size > 1]
-        unused = tuple(axis for axis, size in enumerate(table.shape) if size == 1)
+        used = [axis for axis, size in enumerate(table.shape) if size > 1] or [0]
+        unused = tuple(axis for axis in range(table.ndim) if axis not in used)
         squeezed = np.ascontiguousarray(table.squeeze(axis=unused), np.int64)
         return cls(tuple(names[axis] for axis in used), tuple(kept[axis] for axis in used), squeezed)
 
@@ -86,8 +86,6 @@ class CellTable:
 
     def at(self, codes: Codes) -> Ints:
         """The number of each row. What runs depends on the table and the number of rows alone."""
-        if not self.attributes:
-            raise UnsupportedQuery("a function of no attribute is a number, and needs no table")
         key: Any = 0
         for name, of_code, size in zip(self.attributes, self.classes, self.table.shape, strict=True):
             key = key * size + of_code[codes(name)]
@@ -197,6 +195,14 @@ class Labelling:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         return self.attribute.labels
+
+    def require_in_domain(self, domain: Domain) -> None:
+        """Raise unless it gives every cell of the domain one of its groups."""
+        self.table.require_in_domain(domain)
+        if not self.values or self.table.table.min() < 0 or self.table.table.max() >= self.size:
+            raise UnsupportedQuery("a labelling puts cells into groups that it does not name")
+        if len(set(self.labels)) < self.size:
+            raise UnsupportedQuery("a labelling has two groups of one name")
 
     def sections(self, where: Region, domain: Domain) -> list[Region]:
         """The part of a region that belongs to each group, in order."""
@@ -327,6 +333,3 @@ class Amount:
 def product_of(shape: Sequence[int]) -> list[Ints]:
     """The classes of every cell of a table, attribute by attribute, cells in their order."""
     return [column.reshape(-1) for column in np.meshgrid(*map(np.arange, shape), indexing="ij")] if shape else []
-
-
-__all__ = ["Amount", "CellTable", "Labelling", "Runs", "boxes_of", "product", "product_of"]

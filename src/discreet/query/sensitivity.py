@@ -20,6 +20,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.ledger.budget import Budget
 from discreet.ledger.spend import units_up
 from discreet.noise.law import Law
+from discreet.query.cells import Amount
 from discreet.query.query import Count, Quantile, Query, Residual, SubsetCount, Sum, answer_shape, grain_of
 from discreet.query.residual import as_counts
 
@@ -40,7 +41,12 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
         case SubsetCount():
             # A person's row moves each answer by at most 1, wherever it is: a query is one of T for everybody.
             yield domain.everything.boxes[0], budget.units_of_queries(len(query.subsets), law)
-        case Sum():
+        case Sum(of=Amount() as amount):
+            # A row at p moves the sum by |f(p)| grains, and one of its groups alone.
+            for box in query.where.boxes:
+                for piece, grains in amount.pieces(box, domain):
+                    yield piece, units_up(budget.loss(law, grains * amount.grain, amount.is_one_signed))
+        case Sum(of=str()):
             axis, attribute = domain.axis(query.of), domain[query.of]
             grain, one_signed = grain_of(attribute), is_one_signed(attribute)
             for box in query.where.boxes:
@@ -69,6 +75,11 @@ def _pieces(attribute: Attribute, first: int, last: int) -> Iterator[tuple[int, 
         if grains:
             starts, ends = zip(*alike, strict=True)
             yield starts[0], ends[-1], grains
+
+
+def largest_in_sum(of: str | Amount, domain: Domain) -> Fraction:
+    """The largest |value| that any row can add to a sum."""
+    return of.grain * of.largest if isinstance(of, Amount) else largest_addend(domain[of])
 
 
 def largest_addend(attribute: Attribute) -> Fraction:

@@ -15,7 +15,6 @@ import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -29,11 +28,13 @@ from discreet.errors import UnsupportedQuery
 from discreet.query.cells import MOST_CELLS, Ints, product_of
 from discreet.sql.monotone import is_monotone
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import place_of
+from discreet.sql.syntax import place_of, refused
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+NOT_SCALAR = (exp.Query, exp.SubqueryPredicate, exp.AggFunc, exp.Window, exp.Filter, exp.WithinGroup, exp.Star)
+EXPRESSIONS = "columns, values, CASE, arithmetic, comparisons, and functions of texts, numbers and dates"
 CELLS, PLACE, RESULT = "cells", "place", "result"
 INNER = 1e-9
 """How far inside a bin its upper end is looked at, as a part of its width."""
@@ -77,6 +78,11 @@ class Evaluated:
             for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
         )
 
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """The cells where there is a value."""
+        return np.array([value is not None for value in self.values], np.bool_).reshape(self.shape)
+
     def where(self, wanted: bool | None) -> NDArray[np.bool_]:
         """The cells where a condition is TRUE, FALSE or unknown."""
         found = np.array([value is wanted for value in self.values], np.bool_)
@@ -89,6 +95,9 @@ def _finite(value: Any) -> Any:
 
 def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict) -> Evaluated:
     """The value of an expression at every point of the domain. Raises UnsupportedQuery, for public reasons only."""
+    for part in node.walk():
+        if isinstance(part, NOT_SCALAR):
+            raise refused(part, EXPRESSIONS)
     leaves = _Leaves(scope, verdict)
     root = leaves.cut(leaves.with_verdicts(node.copy()))
     classes = leaves.classes()
@@ -328,7 +337,3 @@ def _monotone_parts(node: exp.Expression) -> list[exp.Expression] | None:
         parts += _monotone_parts(child) or []
     return parts
 
-
-def as_exact(value: Any) -> "Decimal | int | float":
-    """A number that an expression has."""
-    return int(value) if isinstance(value, bool) else value  # type: ignore[no-any-return]

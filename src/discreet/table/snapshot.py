@@ -66,7 +66,7 @@ class Snapshot:
         for query in queries:
             for name in attributes_read(query, self.domain):
                 self.column(codes_file(self.domain.axis(name)))
-            if isinstance(query, Sum) and has_units(self.domain[query.of]):
+            if isinstance(query, Sum) and isinstance(query.of, str) and has_units(self.domain[query.of]):
                 self.column(units_file(self.domain.axis(query.of)))
             if isinstance(query, SubsetCount):
                 self.column(PLACE)
