@@ -14,6 +14,7 @@ from discreet.ledger.books import Books
 from discreet.ledger.ledger import Charge, Record
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
+from discreet.query.cells import Amount
 from discreet.query.query import Count, Quantile, Residual, SubsetCount, Sum
 from discreet.release.release import Noisy, Release
 
@@ -25,7 +26,7 @@ class Known:
     domain: Domain
     ledger: Books
     recall: Callable[[Charge, Record], Release]
-    _by_quantity: dict[str | None, Answers] = field(default_factory=dict)
+    _by_quantity: dict[str | Amount | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
     _upto: int = 0

@@ -1,7 +1,7 @@
 """Plans: what to measure and with how much noise. Public: made before the table is touched, and kept in the journal."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
@@ -110,8 +110,12 @@ def _measurements(line: Json) -> Iterator[Measurement]:
     if kind not in ("counts", "residuals"):
         yield Measurement(query_from_json(line["query"]), law)
         return
-    like = query_from_json({kind.removesuffix("s"): {**fields, "by": ()}})
-    yield from (Measurement(replace(like, by=groups_from_json(by)), law) for by in fields["by"])
+    alone = kind.removesuffix("s")
+    like = query_from_json({alone: {**fields, "by": ()}})
+    for by in fields["by"]:
+        groups = groups_from_json(by)
+        query = Count(like.where, groups) if alone == "count" else Residual(like.where, tuple(map(group_name, groups)))
+        yield Measurement(query, law)
 
 
 def exact_scale(value: Number, name: str = "scale") -> Fraction:

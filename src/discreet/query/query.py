@@ -36,7 +36,7 @@ class Residual:
     """What the counts of `where` by some attributes tell that coarser ones do not; see `residual.py`."""
 
     where: Region
-    by: tuple[Group, ...] = ()
+    by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class SubsetCount:
 
     subsets: tuple[Subset, ...]
     where: Region
-    by: tuple[Group, ...] = ()
+    by: tuple[str, ...] = ()
     """Always empty: the answer has one axis, that of the subsets."""
 
     def __post_init__(self) -> None:
@@ -162,7 +162,7 @@ def query_from_json(body: Json) -> Query:
         case "count":
             return Count(where, by)
         case "residual":
-            return Residual(where, by)
+            return Residual(where, tuple(map(group_name, by)))
         case "sum":
             of = fields["of"]
             return Sum(of if isinstance(of, str) else Amount.from_json(of), where, by)

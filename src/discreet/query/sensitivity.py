@@ -46,8 +46,8 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
             for box in query.where.boxes:
                 for piece, grains in amount.pieces(box, domain):
                     yield piece, units_up(budget.loss(law, grains * amount.grain, amount.is_one_signed))
-        case Sum(of=str()):
-            axis, attribute = domain.axis(query.of), domain[query.of]
+        case Sum(of=str() as name):
+            axis, attribute = domain.axis(name), domain[name]
             grain, one_signed = grain_of(attribute), is_one_signed(attribute)
             for box in query.where.boxes:
                 for low, high, grains in _pieces(attribute, box.low[axis], box.high[axis]):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,8 @@ def read_amount(node: exp.Expression, scope: Scope) -> ReadAmount:
     else:
         first = scope.domain.attributes[0]
         amount = Amount(text, CellTable((first.name,), (np.zeros(first.size, np.int64),), whole.reshape(1)), grain)
-    adding = {count for count in grains if count}
-    value = adding.copy().pop() * grain if len(adding) == 1 else None
+    adding = sorted({count for count in grains if count})
+    value = adding[0] * grain if len(adding) == 1 else None
     return ReadAmount(
         amount=amount,
         present=_everywhere(present) if present.all() or not present.any() else cells_where(found, present),
@@ -133,10 +134,6 @@ def _grain(numbers: Sequence[Fraction], node: exp.Expression) -> tuple[Fraction,
         unit = Fraction(1, 10**decimals)
         if all(abs(number / unit - round(number / unit)) <= SLACK * max(abs(number / unit), 1) for number in numbers):
             return unit, []
-    largest = max(map(abs, numbers))
-    unit = Fraction(1)
-    while largest / unit >= 10**DIGITS:
-        unit *= 10
-    while largest / unit < 10 ** (DIGITS - 1):
-        unit /= 10
+    largest: Fraction = max(abs(number) for number in numbers)
+    unit = Fraction(10) ** (floor(log10(largest)) + 1 - DIGITS)
     return unit, [f"{node.sql('duckdb')} is rounded to {number_text(unit)} before it is summed"]

@@ -96,16 +96,18 @@ def count(queries: Sequence[Measured], rows: CodedRows) -> list[Array]:
 def _read(queries: Sequence[Measured], rows: CodedRows) -> list[Total]:
     domain = rows.domain
     marginals = list(dict.fromkeys(_attributes(query) for query in queries if _is_marginal(query, domain)))
-    counted: dict[tuple[Group, ...], Array] = {}
+    counted: dict[tuple[str, ...], Array] = {}
     if len(marginals) > 1:
         shared = tuple(name for name in domain.names if any(name in by for by in marginals))
         wanted = sum(_cells(by, domain) for by in marginals)
         if _cells(shared, domain) <= min(SHARED_CELLS, max(SMALL_CELLS, SPARSER * wanted)):
-            counted = {**_shared(marginals, shared, rows)}
+            counted.update(_shared(marginals, shared, rows))
         elif len(marginals) >= MANY:
-            counted = {**_by_kernel(marginals, shared, rows)}
+            counted.update(_by_kernel(marginals, shared, rows))
     return [
-        Total(counted[query.by]) if query.by in counted and _is_marginal(query, domain) else _tally(query, rows)
+        Total(counted[_attributes(query)])
+        if _is_marginal(query, domain) and _attributes(query) in counted
+        else _tally(query, rows)
         for query in queries
     ]
 
