@@ -1,7 +1,7 @@
 """Whether lines are in the order that a statement's own ORDER BY says."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import sqlglot
 from sqlglot import exp
@@ -35,8 +35,10 @@ def order_of(sql: str, names: Sequence[str]) -> list[Key] | None:
 
 def is_ordered(lines: Sequence[Mapping[str, Cell]], keys: Sequence[Key], domain: Domain) -> bool:
     """Whether lines stand as the keys say: texts by their letters, or in the domain's order. NULLs stand anywhere."""
-    ranks = [{name: _rank(name, lines, domain) for name, _ in keys}, {name: {} for name, _ in keys}]
-    return any(all(_follows(one, other, keys, rank) for one, other in pairwise(lines)) for rank in ranks)
+    orders = [[(name, _rank(name, lines, domain)), (name, {})] for name, _ in keys]
+    return any(
+        all(_follows(one, other, keys, dict(ranks)) for one, other in pairwise(lines)) for ranks in product(*orders)
+    )
 
 
 def _follows(
@@ -49,7 +51,9 @@ def _follows(
         if first is None or second is None:
             return True
         if first != second:
-            return bool(first < second)  # type: ignore[operator]
+            # Of the texts '2' and '3 or more' one reads as a number.
+            alike = type(first) is type(second)
+            return bool(first < second) if alike else str(first) < str(second)  # type: ignore[operator]
     return True
 
 

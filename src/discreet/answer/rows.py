@@ -45,7 +45,10 @@ class Rows:
 
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
-        attributes, aggregates = [group_attribute(group, self.desk.domain) for group in question.by], question.aggregates
+        attributes, aggregates = (
+            [group_attribute(group, self.desk.domain) for group in question.by],
+            question.aggregates,
+        )
         lines, codes_of = [], {}
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
             labels = tuple(attribute.label(code) for attribute, code in zip(attributes, codes, strict=True))

@@ -179,7 +179,9 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> N
     total, _ = parts_of_mean(mean, desk)
     decision = _first_count(mean, scales.averages, desk)
     if decision.buy and scales.purchase is None:
-        scales.notes.append(f"AVG({summed_name(mean.of)}) needs a first noisy count before its own noise can be solved for")
+        scales.notes.append(
+            f"AVG({summed_name(mean.of)}) needs a first noisy count before its own noise can be solved for"
+        )
         return first
     counted = settle(decision, desk, scales.purchase).numbers.values()
     surely = [e.value - e.halfwidth(confidence) for e in counted if isinstance(e, Estimate)]

@@ -271,9 +271,7 @@ class Amount:
     grain: Fraction = Fraction(1)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Amount) and (self.table, self.grain) == (other.table, other.grain)
-        )
+        return self is other or (isinstance(other, Amount) and (self.table, self.grain) == (other.table, other.grain))
 
     def __hash__(self) -> int:
         return hash(self.table)

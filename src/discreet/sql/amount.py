@@ -32,10 +32,10 @@ def expression_text(node: exp.Expression, scope: Scope) -> str:
     """An expression as SQL, the same however its names are written."""
     plain = node.unnest().copy()
     for column in list(plain.find_all(exp.Column)):
-        name = scope.attribute(column).name
-        column.replace(exp.column(exp.to_identifier(name))) if column is not plain else None
+        if column is not plain:
+            column.replace(exp.column(exp.to_identifier(scope.name_of(column))))
     if isinstance(plain, exp.Column):
-        return scope.attribute(plain).name
+        return scope.name_of(plain)
     return str(plain.sql("duckdb"))
 
 
@@ -73,7 +73,7 @@ class ReadAmount:
 
 def read_amount(node: exp.Expression, scope: Scope) -> ReadAmount:
     """An expression that is summed: whole numbers of a grain, which a note tells where they were rounded to it."""
-    found = value_of(node, scope)
+    found = value_of(node, scope, exactly=True)
     if not found.is_numeric:
         raise UnsupportedQuery(f"only numbers can be summed{place_of(node)}; this is a text or a date")
     numbers = [None if value is None else _exact(value) for value in found.values]

@@ -4,7 +4,8 @@ Every sub-expression over one attribute is evaluated alone, once for each of its
 tells apart are one class; and what several attributes make together is evaluated over the product of their classes. A
 comparison of a column with values inside an expression means what it means after WHERE.
 
-- A missing value is NULL. So is one outside the declared values, but in a comparison with values; a note says so.
+- A missing value is NULL. A value outside the declared ones is the text (other), or NULL where it would be a number or a
+  date; comparisons with values treat it as after WHERE. A note says so.
 - A clamped value is the end of the range that it is counted at.
 - A bin is known by its ends only. An expression that is the same at both ends of every bin, and between them, is exact;
   one that only rises or only falls is taken at the middle of the bin, with a note; others are refused.
@@ -75,7 +76,13 @@ class Evaluated:
         kind = self.column.type
         return any(
             test(kind)
-            for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
+            for test in (
+                pa.types.is_integer,
+                pa.types.is_floating,
+                pa.types.is_decimal,
+                pa.types.is_boolean,
+                pa.types.is_null,
+            )
         )
 
     @property
@@ -93,12 +100,13 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict) -> Evaluated:
-    """The value of an expression at every point of the domain. Raises UnsupportedQuery, for public reasons only."""
+def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict, exactly: bool = False) -> Evaluated:
+    """The value of an expression at every point of the domain; `exactly`: never at the middle of a bin instead. Raises
+    UnsupportedQuery, for public reasons only."""
     for part in node.walk():
         if isinstance(part, NOT_SCALAR):
             raise refused(part, EXPRESSIONS)
-    leaves = _Leaves(scope, verdict)
+    leaves = _Leaves(scope, verdict, exactly)
     root = leaves.cut(leaves.with_verdicts(node.copy()))
     classes = leaves.classes()
     axes = tuple(sorted(classes))
@@ -120,7 +128,7 @@ def columns_in(node: exp.Expression) -> Iterator[exp.Column]:
     yield from node.find_all(exp.Column)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Leaf:
     """A sub-expression over one attribute, with its value for every code."""
 
@@ -137,13 +145,18 @@ class _Leaf:
 class _Leaves:
     scope: Scope
     verdict: Verdict
+    exactly: bool
     found: list[_Leaf] = field(default_factory=list)
+    made: int = 0
     notes: list[str] = field(default_factory=list)
 
     def with_verdicts(self, node: exp.Expression) -> exp.Expression:
         """The tree with every ordinary condition as a column of truth values."""
         import pyarrow as pa
 
+        derived = self.scope.derived_of(node) if isinstance(node, exp.Column) else None
+        if derived is not None:
+            return self._leaf(derived.axis, pa.array(list(derived.values)))
         found = self.verdict(node)
         if found is not None:
             axis, values, notes = found
@@ -158,7 +171,8 @@ class _Leaves:
         return node
 
     def _leaf(self, axis: int, values: "pa.Array") -> exp.Column:
-        leaf = _Leaf(f"leaf_{len(self.found)}", axis, values)
+        leaf = _Leaf(f"leaf_{self.made}", axis, values)
+        self.made += 1
         self.found.append(leaf)
         column = exp.column(exp.to_identifier(leaf.name))
         column.meta["leaf"] = leaf
@@ -196,9 +210,8 @@ class _Leaves:
         if len(raw) and raw[0] is node:
             node = exp.column(exp.to_identifier("raw"))
         if raw and attribute.other_code is not None:
-            self.notes.append(
-                f"values of {attribute.name} outside the declared ones are taken as missing within expressions"
-            )
+            taken = "the text '(other)'" if isinstance(attribute, Category) else "missing"
+            self.notes.append(f"values of {attribute.name} outside the declared ones are {taken} within expressions")
         found = self._at(node, attribute, inner, whole) if raw else _run(node, inner, attribute.size)
         for leaf in own:
             self.found.remove(leaf)
@@ -226,7 +239,7 @@ class _Leaves:
         parts = _monotone_parts(node)
         if parts is not None and all(at(part, ends[0]).equals(at(part, ends[1])) for part in parts):
             return low
-        if not whole or not is_monotone(node) or low.type != high.type:
+        if not whole or self.exactly or not is_monotone(node) or low.type != high.type:
             raise UnsupportedQuery(
                 f"{attribute.name} is known in bins only, and this expression{place_of(node)} is not the same for all "
                 f"values of a bin; compare {attribute.name} with a value, or group by it as it is"
@@ -281,7 +294,8 @@ def _columns_of(attribute: Attribute) -> Iterator["pa.Array"]:
             truths = [value == "true" for value in values]
             if set(values) <= {"true", "false"}:
                 yield pa.array([*truths, *beyond], pa.bool_())
-            yield pa.array([*values, *beyond], pa.string())
+            other = [attribute.label(attribute.cells)] if attribute.outside == "other" else []
+            yield pa.array([*values, *other, *beyond[len(other) :]], pa.string())
             for read, kind in _READINGS:
                 try:
                     yield pa.array([*map(read, values), *beyond], kind())
@@ -336,4 +350,3 @@ def _monotone_parts(node: exp.Expression) -> list[exp.Expression] | None:
     for child in node.iter_expressions():
         parts += _monotone_parts(child) or []
     return parts
-

@@ -43,7 +43,10 @@ def parse_select(select: exp.Select, text: str, domain: Domain) -> Question:
     scope = Scope.of(select, domain)
     grouped = _group_by(select, scope)
     by = tuple(dict.fromkeys(grouped.groups.values()))
-    outputs = [(output, [] if _is_group(output, grouped, scope) else read_terms(output.unalias())) for output in select.expressions]
+    outputs = [
+        (output, [] if _is_group(output, grouped, scope) else read_terms(output.unalias()))
+        for output in select.expressions
+    ]
     calls = sum(len(terms) for _, terms in outputs)
     if calls > MOST_AGGREGATES:
         raise UnsupportedQuery(
@@ -102,9 +105,9 @@ def _group_by(select: exp.Select, scope: Scope) -> _Grouped:
         part = node.unnest()
         if isinstance(part, exp.Literal):
             part = select.expressions[_place(part, len(select.expressions))].unalias().unnest()
-        elif isinstance(part, exp.Column) and not part.table and part.name.lower() not in scope.axes:
+        elif isinstance(part, exp.Column) and not part.table and not scope.knows(part):
             part = aliases.get(part.name.lower(), part).unnest()
-        if isinstance(part, exp.Column):
+        if isinstance(part, exp.Column) and scope.derived_of(part) is None:
             name = scope.attribute(part).name
             groups[name] = name
         else:
@@ -123,7 +126,7 @@ def _group_by(select: exp.Select, scope: Scope) -> _Grouped:
 def _is_group(output: exp.Expression, grouped: _Grouped, scope: Scope) -> bool:
     """Whether an output column is one of the groups: a column, or an expression of GROUP BY again."""
     node = output.unalias().unnest()
-    if isinstance(node, exp.Column):
+    if isinstance(node, exp.Column) and scope.derived_of(node) is None:
         return True
     is_plain = grouped.groups and node.find(exp.AggFunc, exp.Query, exp.Star) is None
     return bool(is_plain) and expression_text(node, scope) in grouped.groups
@@ -139,7 +142,7 @@ def _columns(
         raise UnsupportedQuery(f"two output columns are called {shown(taken.most_common(1)[0][0])}")
     for output, terms in outputs:
         node = output.unalias().unnest()
-        if isinstance(node, exp.Column):
+        if isinstance(node, exp.Column) and groups.scope.derived_of(node) is None:
             attribute = _grouped(node, groups)
             columns.append(GroupColumn(output.alias or _free_name(attribute, taken), attribute))
         elif not terms:
@@ -196,6 +199,7 @@ def _ordered_column(node: exp.Expression, columns: Sequence[Column], groups: Gro
         for place, column in enumerate(columns):
             if not node.table and column.name.lower() == node.name.lower():
                 return place
+    if isinstance(node, exp.Column) and groups.scope.derived_of(node) is None:
         attribute = groups.scope.attribute(node).name
         found = [place for place, column in enumerate(columns) if getattr(column, "attribute", None) == attribute]
     elif _is_group(node, grouped, groups.scope):

@@ -1,5 +1,6 @@
 """WHERE and FILTER: syntax tree → Condition, by an allow-list."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,7 @@ from discreet.sql.tokens import shown
 CONDITIONS = "AND, OR, NOT, IN, BETWEEN, IS NULL, TRUE, FALSE, and = <> < <= > >= of a column and a value"
 VALUES = "a number, a text in single quotes, TRUE or FALSE"
 
+DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([ T]\d{2}(:\d{2}(:\d{2})?)?)?)?", re.ASCII)
 ORDERINGS = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -43,20 +45,23 @@ def read_condition(node: exp.Expression, scope: Scope, wanted: bool = True) -> C
             either = [exp.EQ(this=one.copy(), expression=node.this.copy()) for one in node.expressions]
             parts = tuple(_sought(one, scope, wanted) for one in either)
             return AnyOf(parts) if wanted else AllOf(parts)
-    if type(node) in ORDERINGS and is_ordinary(node):
+    if type(node) in ORDERINGS and is_ordinary(node, scope):
         ordering = _ordering(node, scope, wanted)
         return _atom(ordering.axis, is_within(ordering.attribute, *ordering.bounds), True)
-    if is_ordinary(node):
+    if is_ordinary(node, scope):
         differs = isinstance(node, exp.NEQ)
         axis, verdict = _verdict(exp.EQ(**node.args) if differs else node, scope)
         return _atom(axis, verdict, wanted != differs)
-    if isinstance(node, exp.Column):
+    if isinstance(node, exp.Column) and scope.derived_of(node) is None:
         axis = scope.axis(node)
         if (truth := _truth(scope.domain.attributes[axis])) is not None:
             return _atom(axis, is_among(scope.domain.attributes[axis], [truth]), wanted)
         raise UnsupportedQuery(f"{shown(node.name)} alone is not a condition; compare it with a value")
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        ends = (exp.GTE(this=node.this, expression=node.args["low"]), exp.LTE(this=node.this, expression=node.args["high"]))
+        ends = (
+            exp.GTE(this=node.this, expression=node.args["low"]),
+            exp.LTE(this=node.this, expression=node.args["high"]),
+        )
         return read_condition(exp.and_(*ends, copy=True), scope, wanted)
     _require_texts(node, scope)
     return _expressed(node, scope, wanted)
@@ -73,23 +78,38 @@ def _require_texts(node: exp.Expression, scope: Scope) -> None:
                 )
 
 
-def is_ordinary(node: exp.Expression) -> bool:
+def is_ordinary(node: exp.Expression, scope: Scope) -> bool:
     """Whether a condition compares one column with values: the form whose meaning `compare.py` says."""
+
+    def is_column(side: exp.Expression) -> bool:
+        return isinstance(side, exp.Column) and scope.derived_of(side) is None
+
     match node:
         case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
             left, right = node.this.unnest(), node.expression.unnest()
-            return (isinstance(left, exp.Column) and _is_value(right)) or (
-                isinstance(right, exp.Column) and _is_value(left)
+            column = (
+                left
+                if is_column(left) and _is_value(right)
+                else right
+                if is_column(right) and _is_value(left)
+                else None
             )
+            return column is not None and not (type(node) in ORDERINGS and _holds_dates(column, scope))
         case exp.In():
             values = node.expressions
-            return isinstance(node.this.unnest(), exp.Column) and all(map(_is_value, values)) and not node.args.get("query")
+            return is_column(node.this.unnest()) and all(map(_is_value, values)) and not node.args.get("query")
         case exp.Between():
-            ends = (node.args["low"], node.args["high"])
-            return isinstance(node.this.unnest(), exp.Column) and all(map(_is_value, ends))
+            column, ends = node.this.unnest(), (node.args["low"], node.args["high"])
+            return is_column(column) and all(map(_is_value, ends)) and not _holds_dates(column, scope)
         case exp.Is(expression=exp.Null()):
-            return isinstance(node.this.unnest(), exp.Column)
+            return is_column(node.this.unnest())
     return False
+
+
+def _holds_dates(column: exp.Column, scope: Scope) -> bool:
+    """Whether a category's values are dates, which their spelling orders too."""
+    attribute = scope.attribute(column)
+    return isinstance(attribute, Category) and all(DATE.fullmatch(value) for value in attribute.values)
 
 
 def _is_value(node: exp.Expression) -> bool:
@@ -148,13 +168,13 @@ def _sought(node: exp.EQ, scope: Scope, wanted: bool) -> Condition:
     return read_condition(node, scope, wanted)
 
 
-def value_of(node: exp.Expression, scope: Scope) -> Evaluated:
-    """An expression's value at every point of the domain."""
+def value_of(node: exp.Expression, scope: Scope, exactly: bool = False) -> Evaluated:
+    """An expression's value at every point of the domain; see `evaluate`."""
     domain = scope.domain
 
     def verdict(inner: exp.Expression) -> tuple[int, NDArray[np.object_], tuple[str, ...]] | None:
         plain = inner.unnest()
-        if not is_ordinary(plain):
+        if not is_ordinary(plain, scope):
             return None
         axis, found = _verdict(plain, scope)
         values: NDArray[Any] = np.full(domain.shape[axis], None, np.object_)
@@ -163,7 +183,7 @@ def value_of(node: exp.Expression, scope: Scope) -> Evaluated:
                 values[low : high + 1] = truth
         return axis, values, found.notes
 
-    return evaluate(node, scope, verdict)
+    return evaluate(node, scope, verdict, exactly)
 
 
 def _expressed(node: exp.Expression, scope: Scope, wanted: bool) -> Condition:
@@ -246,7 +266,7 @@ def _connective(node: exp.And | exp.Or, scope: Scope, wanted: bool) -> Condition
     parts: list[Condition] = []
     orderings: dict[int, list[_Ordering]] = {}
     for part in node.flatten():
-        if type(part) in ORDERINGS and is_ordinary(part):
+        if type(part) in ORDERINGS and is_ordinary(part, scope):
             ordering = _ordering(part, scope, wanted)
             orderings.setdefault(ordering.axis, []).append(ordering)
         else:

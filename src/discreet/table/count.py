@@ -244,7 +244,9 @@ def cell_of_rows(query: Measured, rows: CodedRows, block: slice) -> Array:
     keys = np.zeros(block.stop - block.start, np.int64)
     for group in query.by:
         keys *= group_attribute(group, rows.domain).size
-        keys += rows.codes(group)[block] if isinstance(group, str) else group.table.at(lambda name: rows.codes(name)[block])
+        keys += (
+            rows.codes(group)[block] if isinstance(group, str) else group.table.at(lambda name: rows.codes(name)[block])
+        )
     inside = _inside(query.where, rows, block)
     return keys if inside is None else np.where(inside, keys, _cells(query.by, rows.domain))
 

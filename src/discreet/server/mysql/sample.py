@@ -80,7 +80,9 @@ def _values(select: exp.Select, domain: Domain) -> ClientRows:
     rows = tuple(_cells(question, domain, codes) for codes in found[question.offset : stop])
     listed = [column for column in question.columns if isinstance(column, GroupColumn)]
     return ClientRows(
-        tuple(label_column(c.name, group_attribute(c.attribute, domain)) for c in listed), rows, (DECLARED, *question.notes)
+        tuple(label_column(c.name, group_attribute(c.attribute, domain)) for c in listed),
+        rows,
+        (DECLARED, *question.notes),
     )
 
 

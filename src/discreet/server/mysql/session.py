@@ -213,7 +213,9 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
         cells: list[Cell] = []
         for column in question.columns:
             if isinstance(column, GroupColumn):
-                cells.append(label_cell(group_attribute(column.attribute, domain), labels[question.by.index(column.attribute)]))
+                cells.append(
+                    label_cell(group_attribute(column.attribute, domain), labels[question.by.index(column.attribute)])
+                )
             else:
                 row = found[column.name]
                 cells.append(row.value)
