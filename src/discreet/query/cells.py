@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.domain.attribute import Attribute, Category
+from discreet.domain.attribute import Attribute, Bins, Category
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
@@ -32,6 +32,7 @@ MOST_CELLS = 1 << 19
 """A table has at most so many combinations of classes."""
 LARGEST = 1 << 53
 """A row adds less than so many grains: exact in a double, and within what sums of all rows can hold."""
+MOST_TERMS = 64
 PIECES = 256
 """A sum charges a box in about so many pieces, each for the largest amount in it: rounded up, never down."""
 
@@ -93,11 +94,11 @@ class CellTable:
         return found
 
     def require_in_domain(self, domain: Domain) -> None:
-        """Raise unless there is a number for every code of the domain's own attributes, in order."""
+        """Raise unless there is a number for every code of the domain's own attributes."""
         axes = [domain.axis(name) for name in self.attributes]
         fits = len(self.classes) == len(self.attributes) == self.table.ndim
-        if not fits or axes != sorted(set(axes)) or not self.attributes:
-            raise UnsupportedQuery("a table of codes is over different attributes, in the domain's order")
+        if not fits or len(set(axes)) < len(axes) or not axes:
+            raise UnsupportedQuery("a table of codes is over different attributes")
         for name, of_code, size in zip(self.attributes, self.classes, self.table.shape, strict=True):
             if of_code.shape != (domain[name].size,) or of_code.min() < 0 or of_code.max() >= size:
                 raise UnsupportedQuery(f"a table of codes does not fit the codes of {name}")
@@ -264,25 +265,47 @@ def _embedded(box: Box, axes: Sequence[int], intervals: Sequence[Interval]) -> B
 @dataclass(frozen=True)
 class Amount:
     """SUM of an expression: what each row adds, in whole grains. `text` is the expression as SQL; two texts of one
-    amount ask for the same."""
+    amount ask for the same.
+
+    A row adds `table` of its cell; and with `terms`, which have bins in them, the sum of each table times the row's
+    grains of its attributes. That is clamped to `low` … `high` of the cell, so that what a row may add is said by
+    tables of codes alone, whatever its grains are.
+    """
 
     text: str
     table: CellTable
     grain: Fraction = Fraction(1)
+    terms: tuple[tuple[tuple[str, ...], CellTable], ...] = ()
+    low: CellTable | None = None
+    high: CellTable | None = None
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return self.table, self.grain, self.terms, self.low, self.high
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Amount) and (self.table, self.grain) == (other.table, other.grain))
+        return self is other or (isinstance(other, Amount) and self._key == other._key)
 
     def __hash__(self) -> int:
         return hash(self.table)
 
+    @property
+    def ends(self) -> tuple[CellTable, CellTable]:
+        """The least and the most grains that a row of each cell adds."""
+        return self.low or self.table, self.high or self.table
+
+    @cached_property
+    def most(self) -> CellTable:
+        """The most |grains| that a row of each cell adds."""
+        return joined(lambda low, high: np.maximum(np.abs(low), np.abs(high)), *self.ends)
+
     @cached_property
     def least(self) -> int:
-        return int(self.table.table.min())
+        return int(self.ends[0].table.min())
 
     @cached_property
     def greatest(self) -> int:
-        return int(self.table.table.max())
+        return int(self.ends[1].table.max())
 
     @property
     def largest(self) -> int:
@@ -293,9 +316,39 @@ class Amount:
     def is_one_signed(self) -> bool:
         return self.least >= 0 or self.greatest <= 0
 
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes whose codes are read."""
+        tables = (self.table, *self.ends, *(table for _, table in self.terms))
+        return tuple(dict.fromkeys(name for table in tables for name in table.attributes))
+
+    @cached_property
+    def in_grains(self) -> tuple[str, ...]:
+        """The attributes whose grains are read."""
+        return tuple(dict.fromkeys(name for factors, _ in self.terms for name in factors))
+
+    def of_rows(self, codes: Codes, units: Codes) -> Ints:
+        """What each row adds. What runs depends on the amount and the number of rows alone."""
+        added = self.table.at(codes)
+        for factors, table in self.terms:
+            term = table.at(codes)
+            for name in factors:
+                term = term * units(name).astype(np.int64, copy=False)
+            added = added + term
+        if self.low is None or self.high is None:
+            return added
+        clamped: Ints = np.minimum(np.maximum(added, self.low.at(codes)), self.high.at(codes))
+        return clamped
+
     def require_in_domain(self, domain: Domain) -> None:
-        self.table.require_in_domain(domain)
-        if self.grain <= 0 or self.largest >= LARGEST:
+        for table in (self.table, *self.ends, *(table for _, table in self.terms)):
+            table.require_in_domain(domain)
+        if (self.low is None) != (self.high is None) or bool(self.terms) != (self.low is not None):
+            raise UnsupportedQuery("a sum of bins is clamped between two ends, and no other is")
+        for name in self.in_grains:
+            if not isinstance(domain[name], Bins):
+                raise UnsupportedQuery(f"{name} is no attribute in bins: it is summed by its codes")
+        if self.grain <= 0 or self.largest >= LARGEST or len(self.terms) > MOST_TERMS:
             raise UnsupportedQuery("a sum's amounts are too large")
 
     def pieces(self, box: Box, domain: Domain) -> Iterator[tuple[Box, int]]:
@@ -303,13 +356,13 @@ class Amount:
 
         Axes are cut where the amount may change, and where that makes many parts, neighbours are taken together.
         """
-        axes = [domain.axis(name) for name in self.table.attributes]
+        axes = [domain.axis(name) for name in self.most.attributes]
         runs = [
             Runs.of(of_code, box.low[axis], box.high[axis])
-            for axis, of_code in zip(axes, self.table.classes, strict=True)
+            for axis, of_code in zip(axes, self.most.classes, strict=True)
         ]
-        grid = np.abs(self.table.table[np.ix_(*(run.classes for run in runs))])
-        most = max(int(PIECES ** (1 / len(axes))), 1)
+        grid = self.most.table[np.ix_(*(run.classes for run in runs))]
+        most = max(int(PIECES ** (1 / len(axes)) + 1e-9), 1)
         stops = []
         for place, run in enumerate(runs):
             width = -(-len(run.classes) // most)
@@ -321,11 +374,51 @@ class Amount:
                 yield _embedded(box, axes, intervals), grains
 
     def to_json(self) -> Json:
-        return {**self.table.to_json(), "text": self.text, "grain": str(self.grain)}
+        body = {**self.table.to_json(), "text": self.text, "grain": str(self.grain)}
+        if self.low is None or self.high is None:
+            return body
+        terms = [{"times": list(factors), **table.to_json()} for factors, table in self.terms]
+        return {**body, "terms": terms, "low": self.low.to_json(), "high": self.high.to_json()}
 
     @classmethod
     def from_json(cls, body: Json) -> "Amount":
-        return cls(body["text"], CellTable.from_json(body), parse_exact(body["grain"]))
+        table, grain = CellTable.from_json(body), parse_exact(body["grain"])
+        if "terms" not in body:
+            return cls(body["text"], table, grain)
+        terms = tuple((tuple(term["times"]), CellTable.from_json(term)) for term in body["terms"])
+        return cls(
+            body["text"], table, grain, terms, CellTable.from_json(body["low"]), CellTable.from_json(body["high"])
+        )
+
+
+def joined(combine: Callable[..., Ints], *tables: CellTable) -> CellTable:
+    """A function of several functions of codes. Attributes come in the order in which they are met."""
+    names = list(dict.fromkeys(name for table in tables for name in table.attributes))
+    places: list[list[Ints]] = [[] for _ in tables]
+    classes: list[Ints] = []
+    for name in names:
+        of_code = [table.classes[table.attributes.index(name)] for table in tables if name in table.attributes]
+        _, first, joint = np.unique(np.stack(of_code), axis=1, return_index=True, return_inverse=True)
+        classes.append(joint.reshape(-1).astype(np.int64))
+        for place, table in zip(places, tables, strict=True):
+            own = table.classes[table.attributes.index(name)] if name in table.attributes else None
+            place.append(np.zeros(first.size, np.int64) if own is None else own[first])
+    grids = []
+    for place, table in zip(places, tables, strict=True):
+        kept = [index for name, index in zip(names, place, strict=True) if name in table.attributes]
+        order = [table.attributes.index(name) for name in names if name in table.attributes]
+        grid = table.table.transpose(order)[np.ix_(*kept)]
+        grids.append(
+            grid.reshape(
+                [index.size if name in table.attributes else 1 for name, index in zip(names, place, strict=True)]
+            )
+        )
+    shape = [place.size for place in places[0]]
+    if np.prod(shape, dtype=float) > MOST_CELLS:
+        raise UnsupportedQuery(
+            f"an expression has {np.prod(shape, dtype=float):,.0f} cells; at most {MOST_CELLS:,} are taken"
+        )
+    return CellTable.of(names, classes, np.broadcast_to(combine(*grids), shape))
 
 
 def product_of(shape: Sequence[int]) -> list[Ints]:

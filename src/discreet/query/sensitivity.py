@@ -102,9 +102,16 @@ def _rounded(edge: Fraction | None, attribute: Bins) -> int:
 
     Division and rounding keep the order of numbers, so a row rounds to no more than the larger of its bin's edges.
     """
+    return abs(grains_of(edge, attribute))
+
+
+def grains_of(edge: Fraction | None, attribute: Bins) -> int:
+    """An edge in grains, rounded in that way."""
     if edge is None:
         raise UnsupportedQuery(f"{attribute.name} has an open bin, so a sum has no bound")
-    return floor(abs(Fraction(float(edge) / float(grain_of(attribute)))) + Fraction(1, 2))
+    grains = Fraction(float(edge) / float(grain_of(attribute)))
+    whole = floor(abs(grains) + Fraction(1, 2))
+    return whole if grains >= 0 else -whole
 
 
 def _cut(box: Box, axis: int, low: int, high: int) -> Box:

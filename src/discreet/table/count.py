@@ -19,6 +19,7 @@ from discreet.domain.region import Box, Region
 from discreet.native import kernel
 from discreet.query.cells import Amount, Labelling
 from discreet.query.query import Count, Group, SubsetCount, Sum, answer_shape, group_attribute
+from discreet.table.layout import has_units
 
 Array = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -162,8 +163,22 @@ def attributes_read(query: Measured | SubsetCount, domain: Domain) -> list[str]:
     return list(dict.fromkeys((*grouped, *summed, *_restricted(query.where, domain))))
 
 
+def summed_in_grains(query: Measured | SubsetCount, domain: Domain) -> tuple[str, ...]:
+    """The attributes whose grains an answer is read from."""
+    if not isinstance(query, Sum):
+        return ()
+    if isinstance(query.of, Amount):
+        return query.of.in_grains
+    return (query.of,) if has_units(domain[query.of]) else ()
+
+
 def _names(part: Group | Amount) -> tuple[str, ...]:
-    return (part,) if isinstance(part, str) else part.table.attributes
+    match part:
+        case str():
+            return (part,)
+        case Amount():
+            return (*part.attributes, *part.in_grains)
+    return part.table.attributes
 
 
 def _finer(query: Measured, domain: Domain) -> Measured:
@@ -256,7 +271,7 @@ def amounts(query: Measured, rows: CodedRows, block: slice) -> Array:
     if isinstance(query, Count):
         return np.ones(block.stop - block.start, np.int64)
     if isinstance(query.of, Amount):
-        return query.of.table.at(lambda name: rows.codes(name)[block])
+        return query.of.of_rows(lambda name: rows.codes(name)[block], lambda name: rows.units(name)[block])
     attribute = rows.domain[query.of]
     if not isinstance(attribute, Integer):
         return rows.units(query.of)[block].astype(np.int64, copy=False)
