@@ -22,7 +22,7 @@ from discreet.exact import parse_exact
 Corner = tuple[int, ...]
 Piece = tuple[Corner, Corner, int]
 """Lowest codes, highest codes, units."""
-KINDS = ("count", "counts", "residual", "residuals", "sum", "quantile", "subset_count")
+KINDS = ("count", "counts", "residual", "residuals", "sum", "distinct", "quantile", "subset_count")
 ONE = Fraction(1)
 LAWS = ("laplace", "gaussian", "exponential", "binomial")
 
@@ -100,7 +100,9 @@ def _line(line: Mapping[str, Any], domain: Domain) -> PlanLine:
         if len(set(names)) < len(names) or (kind.startswith("residual") and len(names) < len(group)):
             raise Unreadable("its plan groups by what the domain does not have")
         groups_in(group, domain)
-    if kind == "sum" and not isinstance(fields["of"], str):
+    if kind == "distinct":
+        groups_in(fields["of"], domain)
+    elif kind == "sum" and not isinstance(fields["of"], str):
         read_amount(fields["of"], domain)
     elif kind in ("sum", "quantile") and fields["of"] not in domain.names:
         raise Unreadable("its plan is about an attribute that the domain does not have")

@@ -50,6 +50,15 @@ class Sum:
 
 
 @dataclass(frozen=True)
+class Distinct:
+    """How many different combinations of codes and groups of `of` occur among the rows in `where`."""
+
+    of: tuple[Group, ...]
+    where: Region
+    by: tuple[Group, ...] = ()
+
+
+@dataclass(frozen=True)
 class Quantile:
     """The value of an attribute below which a share `level` of the rows in `where` lies; 0 is MIN, 1 is MAX."""
 
@@ -75,7 +84,7 @@ class SubsetCount:
             raise UnsupportedQuery("a count over subsets has no groups; ask for each with a condition of its own")
 
 
-Query = Count | Residual | Sum | Quantile | SubsetCount
+Query = Count | Residual | Sum | Distinct | Quantile | SubsetCount
 
 
 @dataclass(frozen=True)
@@ -140,6 +149,8 @@ def query_to_json(query: Query) -> Json:
             return {"residual": body}
         case Sum():
             return {"sum": {**body, "of": query.of if isinstance(query.of, str) else query.of.to_json()}}
+        case Distinct():
+            return {"distinct": {**body, "of": groups_to_json(query.of)}}
         case Quantile():
             return {"quantile": {**body, "of": query.of, "level": str(query.level)}}
         case SubsetCount():
@@ -166,12 +177,14 @@ def query_from_json(body: Json) -> Query:
         case "sum":
             of = fields["of"]
             return Sum(of if isinstance(of, str) else Amount.from_json(of), where, by)
+        case "distinct":
+            return Distinct(groups_from_json(fields["of"]), where, by)
         case "quantile":
             return Quantile(fields["of"], parse_exact(fields["level"]), where, by)
         case "subset_count":
             return SubsetCount(tuple(map(subset_from_json, fields["subsets"])), where)
     raise UnsupportedQuery(
-        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, quantile and subset_count"
+        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, distinct, quantile and subset_count"
     )
 
 
@@ -182,13 +195,26 @@ def answer_shape(query: Query, domain: Domain) -> tuple[int, ...]:
     return tuple(group_attribute(group, domain).size for group in query.by)
 
 
+def _parts(query: Query) -> tuple[Group | Amount, ...]:
+    match query:
+        case Sum() | Quantile():
+            return (*query.by, query.of)
+        case Distinct():
+            return (*query.by, *query.of)
+    return query.by
+
+
 def require_in_domain(query: Query, domain: Domain) -> None:
     """Raise unless the query's attributes and its region are the domain's own."""
-    for part in (*query.by, query.of) if isinstance(query, Sum | Quantile) else query.by:
+    for part in _parts(query):
         if isinstance(part, str):
             domain.axis(part)
         else:
             part.require_in_domain(domain)
+    if isinstance(query, Distinct) and set(query.of) & set(query.by):
+        raise UnsupportedQuery(
+            "what groups an answer has one value in each group; count the different values of others"
+        )
     if len(set(query.by)) < len(query.by):
         raise UnsupportedQuery("an attribute or an expression groups an answer once")
     if query.where is domain.everything:

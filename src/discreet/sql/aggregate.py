@@ -6,12 +6,12 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.domain.attribute import Attribute, Category
+from discreet.domain.attribute import Attribute, Bins, Category
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
-from discreet.query.query import Combination, Count, Group, Mean, Quantile, Sum, grain_of
-from discreet.sql.amount import read_amount
+from discreet.query.query import Combination, Count, Distinct, Group, Mean, Quantile, Sum, grain_of
+from discreet.sql.amount import read_amount, read_labelling
 from discreet.sql.condition import AllOf, Atom, Condition, atoms, region_of
 from discreet.sql.question import Measure
 from discreet.sql.scope import Scope
@@ -159,7 +159,9 @@ def _count(node: exp.Count, groups: Grouping, filters: tuple[Condition, ...]) ->
     if isinstance(counted, exp.Star | exp.Literal):
         only(counted, ("this", "is_string"), "COUNT(*) and COUNT(column)")
         return Aggregate(Count(_region(groups, filters), groups.by), "count")
-    if counted is None or isinstance(counted, exp.Distinct):
+    if isinstance(counted, exp.Distinct):
+        return _distinct(counted, groups, filters)
+    if counted is None:
         raise refused(counted, "COUNT(*) and COUNT(column or expression)")
     if not isinstance(counted, exp.Column):
         found = value_of(counted, groups.scope)
@@ -171,6 +173,35 @@ def _count(node: exp.Count, groups: Grouping, filters: tuple[Condition, ...]) ->
         return Aggregate(Count(_region(groups, filters), groups.by), f"count_{attribute.name}")
     declared = Atom(axis, ((0, attribute.size - 2),))
     return Aggregate(Count(_region(groups, (*filters, declared)), groups.by), f"count_{attribute.name}")
+
+
+def _distinct(node: exp.Distinct, groups: Grouping, filters: tuple[Condition, ...]) -> Aggregate:
+    """COUNT(DISTINCT …) of columns and expressions: of those that have no missing value among them."""
+    only(node, ("expressions",), "COUNT(DISTINCT column or expression)")
+    parts = [part for one in node.expressions for part in (one.expressions if isinstance(one, exp.Tuple) else [one])]
+    of: dict[Group, None] = {}
+    present: list[Condition] = []
+    notes: list[str] = []
+    scope = groups.scope
+    for part in parts:
+        column = part.unnest()
+        if isinstance(column, exp.Column) and scope.derived_of(column) is None:
+            axis = scope.axis(column)
+            attribute = scope.domain.attributes[axis]
+            if isinstance(attribute, Bins):
+                raise UnsupportedQuery(f"{attribute.name} is known in bins, so its different values cannot be counted")
+            if attribute.outside == "other":
+                notes.append(f"values of {attribute.name} outside the declared ones count as one")
+            present.append(Atom(axis, ((0, attribute.size - 1 - attribute.null),)))
+            of[attribute.name] = None
+        else:
+            labelling, said = read_labelling(column, scope)
+            found = value_of(column, scope)
+            present.append(cells_where(found, found.present))
+            of[labelling] = None
+            notes += said
+    query = Distinct(tuple(one for one in of if one not in groups.by), _region(groups, (*filters, *present)), groups.by)
+    return Aggregate(query, "count_distinct", tuple(notes))
 
 
 def _is_numeric_column(node: exp.Expression | None, scope: Scope) -> bool:

@@ -276,7 +276,10 @@ def _grain(numbers: Sequence[Fraction], node: exp.Expression) -> tuple[Fraction,
         return Fraction(1), []
     for decimals in range(1, DECIMALS + 1):
         unit = Fraction(1, 10**decimals)
-        if all(abs(number / unit - round(number / unit)) <= SLACK * max(abs(number / unit), Fraction(1)) for number in numbers):
+        if all(
+            abs(number / unit - round(number / unit)) <= SLACK * max(abs(number / unit), Fraction(1))
+            for number in numbers
+        ):
             return unit, []
     largest = max(max(numbers), -min(numbers))
     unit = Fraction(10) ** (floor(log10(largest)) + 1 - DIGITS)

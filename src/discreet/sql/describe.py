@@ -2,7 +2,7 @@
 
 from discreet.domain.domain import Domain
 from discreet.exact import number_text
-from discreet.query.query import Count, Group, Quantile, Query, Residual, SubsetCount, Sum
+from discreet.query.query import Count, Distinct, Group, Quantile, Query, Residual, SubsetCount, Sum
 from discreet.sql.where_text import identifier, where_text
 
 
@@ -27,6 +27,8 @@ def _aggregate(query: Query) -> str:
     match query:
         case Count() | SubsetCount():
             return "COUNT(*)"
+        case Distinct():
+            return f"COUNT(DISTINCT {', '.join(map(_group, query.of))})"
         case Residual():
             return "RESIDUAL(COUNT(*))"
         case Sum():
