@@ -71,8 +71,8 @@ from discreet.release.purchase import Purchase
 from discreet.release.release import Release
 from discreet.release.slots import Slots
 from discreet.release.taking import Taking
-from discreet.sql.parse import parse
 from discreet.sql.question import Question
+from discreet.sql.split import Statement, Stepwise, read
 from discreet.verbs.buckets import BucketVerbs
 from discreet.verbs.cubes import CubeVerbs
 from discreet.verbs.facts import FactVerbs
@@ -249,7 +249,8 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
     ) -> Answer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
 
-        `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
+        Of a statement with a public half (HAVING, ratios, windows, WITH, …) that is said of the counts, sums and averages
+        that it is made of. `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
         vault's policy does. `relax` says whether a region without budget is answered by one nearby, or not at all; the
         policy's word where nothing is said. `refine` spends nothing: it makes the best of the vault's facts and all
         released answers.
@@ -257,14 +258,25 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
         if refine:
             return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
         wish = Wish.of(self.policy, scale, within, confidence)
-        return ask(self._question(sql), wish, self._desk.relaxing(relax), Purchase(self.gate, self.policy.limits))
+        asked, desk = self._question(sql), self._desk.relaxing(relax)
+        purchase = Purchase(self.gate, self.policy.limits)
+        if isinstance(asked, Question):
+            return ask(asked, wish, desk, purchase)
+        from discreet.answer.statement import ask_statement  # most questions have no public half
+
+        return ask_statement(asked, wish, desk, purchase)
 
     def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
         from discreet.answer.refine import refine
 
         if scale is not None or within is not None:
             raise InvalidNoise("a refined answer is as sharp as what is public makes it; leave out scale and within")
-        return refine(self._question(sql), wish, self._desk, self.facts())
+        asked = self._question(sql)
+        if isinstance(asked, Question):
+            return refine(asked, wish, self._desk, self.facts())
+        from discreet.answer.statement import refine_statement
+
+        return refine_statement(asked, wish, self._desk, self.facts())
 
     def explain(
         self: PublicDesk,
@@ -277,7 +289,12 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
         wish = Wish.of(self.policy, scale, within, confidence)
-        return explain(self._question(sql), wish, self._desk.relaxing(relax))
+        asked, desk = self._question(sql), self._desk.relaxing(relax)
+        if isinstance(asked, Question):
+            return explain(asked, wish, desk)
+        from discreet.answer.statement import explain_statement
+
+        return explain_statement(asked, wish, desk)
 
     def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
         """The same vault, with every charge in somebody's name and within what they may spend; and every answer
@@ -287,9 +304,9 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
         return theirs
 
     @cached_property
-    def _question(self: Public) -> Callable[[str], Question]:
+    def _question(self: Public) -> Callable[[str], Question | Statement | Stepwise]:
         """Reading SQL takes longer than answering what is known already."""
-        return lru_cache(QUESTIONS)(lambda sql: parse(sql, self.domain))
+        return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain))
 
     @cached_property
     def _known(self: Public) -> Known:

@@ -65,6 +65,10 @@ class Known:
         known = self._by_quantity.get(quantity)
         return self._by_quantity.setdefault(quantity, Answers(self.domain.shape)) if known is None else known
 
+    def all(self) -> list[Answers]:
+        """The released answers of every quantity."""
+        return list(self._by_quantity.values())
+
     def noise(self, source: Source) -> Noise:
         """The noise in each number of a released measurement, in whole grains."""
         return self._noises[source]

@@ -1,5 +1,6 @@
 """From settled numbers to the rows of an answer: a value, an interval and its kind for each group and aggregate."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -42,6 +43,12 @@ class Rows:
     confidence: Fraction
     desk: Desk
     notes: list[str]
+
+    def lines(self, question: Question) -> Iterator[tuple[Codes, list[Row]]]:
+        """Every group of a question with its numbers, in the order of codes."""
+        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+            places = [_Place((), column.name, _asked(column, region, question)) for column in question.aggregates]
+            yield codes, [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)]
 
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""

@@ -83,13 +83,21 @@ def read_where(text: str, table: str) -> exp.Select:
 
 def read_select(text: str, lines_before: int = 0) -> exp.Select:
     """The syntax tree of the one SELECT that the text holds. Some lines may be ours, not the analyst's."""
+    tree = read_query(text, lines_before)
+    if not isinstance(tree, exp.Select):
+        raise refused(tree, "one SELECT")
+    if tree.args.get("with_"):
+        raise UnsupportedQuery("WITH (a sub-query) is not supported here; supported: one SELECT")
+    return tree
+
+
+def read_query(text: str, lines_before: int = 0) -> exp.Query:
+    """The same of one query of any form: WITH, UNION and sub-queries too."""
     tokens = read_tokens(text)
     first = tokens[0]
-    if first.token_type != TokenType.SELECT:
-        what = {TokenType.WITH: "WITH (a sub-query)", TokenType.L_PAREN: "a sub-query"}
+    if first.token_type not in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN):
         raise UnsupportedQuery(
-            f"{what.get(first.token_type, f'a statement that begins with {shown(first.text)}')} is not supported here; "
-            "supported: one SELECT"
+            f"a statement that begins with {shown(first.text)} is not supported here; supported: one SELECT"
         )
     check_nothing_is_missing(tokens)
     try:
@@ -101,7 +109,7 @@ def read_select(text: str, lines_before: int = 0) -> exp.Select:
     except Exception:
         # The parser's own slips on broken input, of any kind: its words say nothing to an analyst.
         raise UnsupportedQuery(NOT_UNDERSTOOD) from None
-    if not isinstance(tree, exp.Select):
+    if not isinstance(tree, exp.Query):
         raise refused(tree, "one SELECT")
     return tree
 

@@ -19,6 +19,7 @@ from discreet.ledger.ledger import Charge, Record
 from discreet.release.archive import Archive
 from discreet.release.release import Release
 from discreet.sql.question import Question
+from discreet.sql.split import Statement, Stepwise
 
 if TYPE_CHECKING:
     from discreet.facts.facts import Fact
@@ -62,4 +63,4 @@ class PublicDesk(PublicFacts, Protocol):
     @property
     def _others(self) -> Others: ...
     @property
-    def _question(self) -> Callable[[str], Question]: ...
+    def _question(self) -> Callable[[str], Question | Statement | Stepwise]: ...
