@@ -1,8 +1,8 @@
 """The list of questions: tests/fixtures/sql/questions/THEME.sql, statements divided by empty lines.
 
 Above each statement: `-- asks:` what it asks, which is its name; and, where needed, `-- refused:` what kind of thing it
-is that must never be answered; `-- reference:` the SQL that DuckDB is asked instead, where the domain makes the question
-another one.
+is that must never be answered; `-- reference:` the SQL that DuckDB is asked instead, where the domain makes another
+question of it.
 """
 
 from dataclasses import dataclass

@@ -5,6 +5,7 @@ three. Both hold values beyond their domains: ages to clamp, occupations and dia
 Every group that a question asks for has somebody in it, so that a line of noise can be told from a line of people.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,12 @@ _OCCUPATIONS = ["Director", "Store manager", "Engineer", "Lawyer", "Nurse", "Tea
                 "Builder", "Driver", "Farmer", "Astronaut", None]  # fmt: skip
 _QUARTERS = [f"{year}-{month:02d}-01" for year in (2021, 2022, 2023) for month in (1, 4, 7, 10)]
 _MONTHS = [f"{year}-{month:02d}-01" for year in (2023, 2024) for month in range(1, 13)]
-_CODES = ["250", "276", "401", "410", "414", "427", "428", "486", "491", "493", "518", "584", "599", "682", "786", "V45",
-          "E888"]  # fmt: skip
+_CODES = ["250", "276", "401", "410", "414", "427", "428", "486", "491", "493", "518", "584", "599", "682", "786",
+          "V45", "E888"]  # fmt: skip
 _HOSPITALS = ["St Anne", "Mercy", "General", "Lakeside", "Hillview", "Riverside"]
 
 
+@cache
 def table(name: str) -> pa.Table:
     """One of the tables, the same each time."""
     return {"people": _people, "encounters": _encounters}[name]()

@@ -2,13 +2,13 @@
 
 An interval is exact where a number is a sum of noisy numbers. Elsewhere the query is run again, in one go, over numbers
 that could have been true: the released ones, each less an error drawn from the known law of its noise, those in common
-drawn together. For a ratio the quantiles of that are Fieller's interval: T/N is below r for as many draws as T − rN, which
-is nothing but noise for the true r, exceeds its own noise.
+drawn together. For a ratio the quantiles of that are Fieller's interval: T/N is below r for as many draws as T − rN,
+which is nothing but noise for the true r, exceeds its own noise.
 
 Lines that were chosen by noise get intervals that hold for all lines at once that they were chosen from: each error is
 drawn as much larger as the noise of one number reaches at the confidence of all together. Where the choice lies deeper
-(the largest group, a count of groups above a bound), the interval also covers what the query makes of all numbers at their
-lower and at their upper ends, and how far it moves with a little noise while the same lines stay chosen.
+(the largest group, a count of groups above a bound), the interval also covers what the query makes of all numbers at
+their lower and at their upper ends, and how far it moves with a little noise while the same lines stay chosen.
 """
 
 import hashlib
@@ -31,6 +31,7 @@ from discreet.answer.policy import noise_of_scale
 from discreet.answer.reply import Row
 from discreet.domain.attribute import Attribute, Category, Integer
 from discreet.errors import UnsupportedQuery
+from discreet.query.query import group_attribute
 from discreet.sql.lineage import Lineage, lineage, linear_terms
 from discreet.sql.question import AggregateColumn, GroupColumn
 from discreet.sql.sandbox import run
@@ -202,7 +203,7 @@ class PublicHalf:
         for column in answer.block.question.columns:
             if isinstance(column, GroupColumn):
                 axis = by.index(column.attribute)
-                attribute = self.desk.domain[column.attribute]
+                attribute = group_attribute(column.attribute, self.desk.domain)
                 values = pa.array([value_of(attribute, code) for code in range(attribute.size)])
                 repeated = np.tile(codes[:, axis], times)
                 columns[column.name] = values.take(pa.array(repeated))

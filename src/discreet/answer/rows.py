@@ -16,7 +16,7 @@ from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
 from discreet.noise.law import Exponential
 from discreet.noise.spread import Draws
-from discreet.query.query import Combination, Count, Mean, Quantile, Query
+from discreet.query.query import Combination, Count, Mean, Quantile, Query, group_attribute
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
@@ -55,7 +55,8 @@ class Rows:
 
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
-        attributes, aggregates = [self.desk.domain[name] for name in question.by], question.aggregates
+        attributes = [group_attribute(group, self.desk.domain) for group in question.by]
+        aggregates = question.aggregates
         lines: list[list[Row]] = []
         codes_of: dict[tuple[Label, ...], Codes] = {}
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
@@ -175,7 +176,7 @@ class Rows:
     def _mean(self, mean: Mean, total: Estimate | None, count: Estimate | None, place: _Place) -> Row:
         if total is None or count is None or total.answered != count.answered:
             return place.unanswered()
-        found = ratio(total, count, self.confidence, *map(float, value_range(self.desk.domain[mean.of])))
+        found = ratio(total, count, self.confidence, *map(float, value_range(mean.of, self.desk.domain)))
         answered = total.answered if found.kind == "relaxed" else place.asked
         error = max(total.relaxation_error, count.relaxation_error)
         return Row(

@@ -1,4 +1,4 @@
-"""Made-up noise for intervals: repeatable, and of the laws that real noise has. It protects nobody, and touches no rows.
+"""Made-up noise for intervals: repeatable, and of the laws that real noise has. It protects nobody and reads no rows.
 
 A counter is hashed (SplitMix64) with a key, so that the same question about the same released numbers gets the same
 interval again; each 16 bits of it choose one of 65,536 equally likely quantiles of a law.

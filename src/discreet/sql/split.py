@@ -2,8 +2,8 @@
 
 A block is one SELECT of groups and aggregates over the table, as `parse.py` reads it. Sub-queries and CTEs that only
 select rows are inlined into it. Everything else (HAVING, arithmetic of aggregates, windows, ORDER BY of expressions,
-DISTINCT, LIMIT, UNION, joins between results, sub-queries of results) is left as a query over tables of noisy answers, a
-block each.
+DISTINCT, LIMIT, UNION, joins between results, sub-queries of results) is left as a query over tables of noisy answers,
+a block each.
 
 A sub-query whose value a block needs (`WHERE age > (SELECT AVG(age) …)`) is a statement of its own, answered first.
 """

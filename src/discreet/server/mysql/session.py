@@ -27,6 +27,7 @@ from discreet.errors import (
     TooManyRequests,
     UnsupportedQuery,
 )
+from discreet.query.query import group_attribute
 from discreet.server.auth import User, list_users
 from discreet.server.desk import FrontDesk
 from discreet.server.mysql.catalogue import DATABASE, SCHEMAS, Catalogue
@@ -199,7 +200,7 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
     columns = []
     for column in question.columns:
         if isinstance(column, GroupColumn):
-            columns.append(label_column(column.name, domain[column.attribute]))
+            columns.append(label_column(column.name, group_attribute(column.attribute, domain)))
         else:
             ends = ("", "_low", "_high", "_shrunken") if intervals else ("",)
             columns += [number_column(f"{column.name}{end}") for end in ends]
@@ -212,7 +213,9 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
         found = {row.column: row for row in numbers}
         for column in question.columns:
             if isinstance(column, GroupColumn):
-                cells.append(label_cell(domain[column.attribute], labels[question.by.index(column.attribute)]))
+                cells.append(
+                    label_cell(group_attribute(column.attribute, domain), labels[question.by.index(column.attribute)])
+                )
             else:
                 row = found[column.name]
                 cells.append(row.value)
