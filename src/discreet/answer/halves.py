@@ -30,8 +30,9 @@ from discreet.answer.joint import JointNoise
 from discreet.answer.policy import noise_of_scale
 from discreet.answer.reply import Row
 from discreet.domain.attribute import Attribute, Category, Integer
+from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
-from discreet.query.query import group_attribute
+from discreet.query.query import Group
 from discreet.sql.lineage import Lineage, lineage, linear_terms
 from discreet.sql.question import AggregateColumn, GroupColumn
 from discreet.sql.sandbox import run
@@ -83,8 +84,15 @@ class Result:
     notes: tuple[str, ...]
 
 
-def value_of(attribute: Attribute, code: int) -> Label:
-    """A code as the public half calculates with it: NULL for missing ones."""
+def values_of(group: Group, domain: Domain) -> list[Any]:
+    """What the public half calculates with for each code of a group: NULL for missing ones."""
+    if isinstance(group, str):
+        attribute = domain[group]
+        return [_value(attribute, code) for code in range(attribute.size)]
+    return list(group.values)
+
+
+def _value(attribute: Attribute, code: int) -> Label:
     if code == attribute.null_code:
         return None
     match attribute:
@@ -203,8 +211,7 @@ class PublicHalf:
         for column in answer.block.question.columns:
             if isinstance(column, GroupColumn):
                 axis = by.index(column.attribute)
-                attribute = group_attribute(column.attribute, self.desk.domain)
-                values = pa.array([value_of(attribute, code) for code in range(attribute.size)])
+                values = pa.array(values_of(column.attribute, self.desk.domain))
                 repeated = np.tile(codes[:, axis], times)
                 columns[column.name] = values.take(pa.array(repeated))
                 columns[f"{column.name}_code"] = pa.array(repeated)

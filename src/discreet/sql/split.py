@@ -20,6 +20,8 @@ from discreet.errors import DomainError, UnsupportedQuery
 from discreet.sql.parse import parse, parse_select
 from discreet.sql.question import GroupColumn, Question
 from discreet.sql.sandbox import check
+from discreet.sql.scope import Scope
+from discreet.sql.statistics import as_sums
 from discreet.sql.syntax import only, place_of, read_query, refused
 from discreet.sql.tokens import shown
 
@@ -711,8 +713,16 @@ class _OverRows:
                     "single rows are never shown"
                 )
         if _is_aggregate(node):
+            sums = as_sums(node, self._attributes())
+            if sums is not None:
+                return self.public(sums)
             return exp.column(self._call(node), table=self.table)
         return self._mapped(node, self.public)
+
+    def _attributes(self) -> Scope:
+        """The table's own columns, by which expressions over it are written by now."""
+        domain = self.splitter.domain
+        return Scope.of(exp.Select(from_=exp.From(this=exp.to_table(domain.name))), domain)
 
     def _result(self, node: exp.Query) -> exp.Expression:
         relation = self.splitter.query(node.copy(), self.scope)
