@@ -30,7 +30,9 @@ from discreet.answer.joint import JointNoise
 from discreet.answer.policy import noise_of_scale
 from discreet.answer.reply import Row
 from discreet.domain.attribute import Attribute, Category, Integer
+from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
+from discreet.query.query import Group
 from discreet.sql.lineage import Lineage, lineage, linear_terms
 from discreet.sql.question import AggregateColumn, GroupColumn
 from discreet.sql.sandbox import run
@@ -92,6 +94,13 @@ def value_of(attribute: Attribute, code: int) -> Label:
         case Category() if set(attribute.values) == {"true", "false"} and code < attribute.cells:
             return attribute.values[code] == "true"
     return attribute.label(code)
+
+
+def group_values(group: Group, domain: Domain) -> list[object]:
+    """The groups of an attribute or of an expression, as the public half calculates with them."""
+    if not isinstance(group, str):
+        return list(group.values)
+    return [value_of(domain[group], code) for code in range(domain[group].size)]
 
 
 @dataclass
@@ -202,8 +211,7 @@ class PublicHalf:
         for column in answer.block.question.columns:
             if isinstance(column, GroupColumn):
                 axis = by.index(column.attribute)
-                attribute = self.desk.domain[column.attribute]
-                values = pa.array([value_of(attribute, code) for code in range(attribute.size)])
+                values = pa.array(group_values(column.attribute, self.desk.domain))
                 repeated = np.tile(codes[:, axis], times)
                 columns[column.name] = values.take(pa.array(repeated))
                 columns[f"{column.name}_code"] = pa.array(repeated)

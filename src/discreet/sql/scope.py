@@ -49,8 +49,13 @@ class Scope:
         alias = table.args.get("alias")
         if alias is not None:
             only(alias, ("this",), f"FROM {domain.name} AS a_name")
+        return cls.over(domain, table.alias or table.name)
+
+    @classmethod
+    def over(cls, domain: Domain, name: str = "") -> "Scope":
+        """The scope of a domain under a name."""
         axes = {attribute.name.lower(): axis for axis, attribute in enumerate(domain.attributes)}
-        return cls(domain, (table.alias or table.name).lower(), axes, hierarchy_columns(domain))
+        return cls(domain, (name or domain.name).lower(), axes, hierarchy_columns(domain))
 
     def knows(self, column: exp.Column) -> bool:
         return column.name.lower() in self.axes or self.derived_of(column) is not None

@@ -19,6 +19,8 @@ from discreet.errors import DomainError, UnsupportedQuery
 from discreet.sql.parse import parse, parse_select
 from discreet.sql.question import GroupColumn, Question
 from discreet.sql.sandbox import check
+from discreet.sql.scope import Scope
+from discreet.sql.statistics import as_sums
 from discreet.sql.syntax import only, place_of, read_query, refused
 from discreet.sql.tokens import shown
 
@@ -674,7 +676,8 @@ class _OverRows:
                     f"{node.name} is neither in GROUP BY nor in an aggregate{place_of(node)}; single rows are never shown"
                 )
         if _is_aggregate(node):
-            return exp.column(self._call(node), table=self.table)
+            sums = as_sums(node, Scope.over(self.splitter.domain))
+            return exp.column(self._call(node), table=self.table) if sums is None else self.public(sums)
         return self._mapped(node, self.public)
 
     def _result(self, node: exp.Query) -> exp.Expression:
