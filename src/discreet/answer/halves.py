@@ -84,15 +84,8 @@ class Result:
     notes: tuple[str, ...]
 
 
-def values_of(group: Group, domain: Domain) -> list[Any]:
-    """What the public half calculates with for each code of a group: NULL for missing ones."""
-    if isinstance(group, str):
-        attribute = domain[group]
-        return [_value(attribute, code) for code in range(attribute.size)]
-    return list(group.values)
-
-
-def _value(attribute: Attribute, code: int) -> Label:
+def value_of(attribute: Attribute, code: int) -> Label:
+    """A code as the public half calculates with it: NULL for missing ones."""
     if code == attribute.null_code:
         return None
     match attribute:
@@ -101,6 +94,13 @@ def _value(attribute: Attribute, code: int) -> Label:
         case Category() if set(attribute.values) == {"true", "false"} and code < attribute.cells:
             return attribute.values[code] == "true"
     return attribute.label(code)
+
+
+def group_values(group: Group, domain: Domain) -> list[object]:
+    """The groups of an attribute or of an expression, as the public half calculates with them."""
+    if not isinstance(group, str):
+        return list(group.values)
+    return [value_of(domain[group], code) for code in range(domain[group].size)]
 
 
 @dataclass
@@ -211,7 +211,7 @@ class PublicHalf:
         for column in answer.block.question.columns:
             if isinstance(column, GroupColumn):
                 axis = by.index(column.attribute)
-                values = pa.array(values_of(column.attribute, self.desk.domain))
+                values = pa.array(group_values(column.attribute, self.desk.domain))
                 repeated = np.tile(codes[:, axis], times)
                 columns[column.name] = values.take(pa.array(repeated))
                 columns[f"{column.name}_code"] = pa.array(repeated)

@@ -11,7 +11,6 @@ from discreet.errors import UnsupportedQuery
 from discreet.sql.syntax import only, refused
 from discreet.sql.tokens import SHOWN_CHARACTERS, shown
 
-
 GROUP_SUFFIX = "_group"
 
 
@@ -49,8 +48,13 @@ class Scope:
         alias = table.args.get("alias")
         if alias is not None:
             only(alias, ("this",), f"FROM {domain.name} AS a_name")
+        return cls.over(domain, table.alias or table.name)
+
+    @classmethod
+    def over(cls, domain: Domain, name: str = "") -> "Scope":
+        """The scope of a domain under a name."""
         axes = {attribute.name.lower(): axis for axis, attribute in enumerate(domain.attributes)}
-        return cls(domain, (table.alias or table.name).lower(), axes, hierarchy_columns(domain))
+        return cls(domain, (name or domain.name).lower(), axes, hierarchy_columns(domain))
 
     def knows(self, column: exp.Column) -> bool:
         return column.name.lower() in self.axes or self.derived_of(column) is not None

@@ -713,16 +713,9 @@ class _OverRows:
                     "single rows are never shown"
                 )
         if _is_aggregate(node):
-            sums = as_sums(node, self._attributes())
-            if sums is not None:
-                return self.public(sums)
-            return exp.column(self._call(node), table=self.table)
+            sums = as_sums(node, Scope.over(self.splitter.domain))
+            return exp.column(self._call(node), table=self.table) if sums is None else self.public(sums)
         return self._mapped(node, self.public)
-
-    def _attributes(self) -> Scope:
-        """The table's own columns, by which expressions over it are written by now."""
-        domain = self.splitter.domain
-        return Scope.of(exp.Select(from_=exp.From(this=exp.to_table(domain.name))), domain)
 
     def _result(self, node: exp.Query) -> exp.Expression:
         relation = self.splitter.query(node.copy(), self.scope)
