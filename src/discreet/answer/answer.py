@@ -28,7 +28,7 @@ from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.noise.spread import Draws
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Combination, Count, Quantile, Query, Sum, grain_of
+from discreet.query.query import Combination, Count, Distinct, Quantile, Query, Sum, grain_of_sum
 from discreet.release.purchase import Purchase
 
 Codes = tuple[int, ...]
@@ -83,7 +83,7 @@ class Desk:
         return self.fits(plan)
 
     def grain(self, query: Query) -> Fraction:
-        return grain_of(self.domain[query.of]) if isinstance(query, Sum) else Fraction(1)
+        return grain_of_sum(query.of, self.domain) if isinstance(query, Sum) else Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -258,12 +258,19 @@ def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | 
             found = desk.known.quantile(replace(query, where=region, by=()))
             return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= law.scale else None
         case ((Count() | Sum()), (Laplace() | Gaussian())):
-            same = desk.known.same(query, region)
-            if same is not None and same.variance <= law.variance:
-                draws, sources = (Draws(1.0, desk.known.noise(same.source)),), frozenset({same.source})
-                repeated = Estimate(same.value, same.variance, "repeated", region, draws, sources=sources)
-                return in_grains(repeated, desk.grain(query))
+            return _again(query, desk.known.same(query, region), region, law, desk)
+        case Distinct(), (Laplace() | Gaussian()):
+            return _again(query, desk.known.distinct(Distinct(query.of, region)), region, law, desk)
     return None
+
+
+def _again(query: Query, same: PastAnswer | None, region: Region, law: Noise, desk: Desk) -> Estimate | None:
+    """A released number as it is, where it is as sharp as this law."""
+    if same is None or same.variance > law.variance:
+        return None
+    draws, sources = (Draws(1.0, desk.known.noise(same.source)),), frozenset({same.source})
+    repeated = Estimate(same.value, same.variance, "repeated", region, draws, sources=sources)
+    return in_grains(repeated, desk.grain(query))
 
 
 def _derived(query: Count | Sum, region: Region, enough: float, desk: Desk) -> Estimate | None:

@@ -7,7 +7,7 @@ from math import sqrt
 from statistics import median
 from time import monotonic, sleep
 
-from discreet.answer.answer import Decision, Desk, Settled, decide, settle
+from discreet.answer.answer import Cell, Decision, Desk, Settled, decide, settle
 from discreet.answer.chosen import at_once
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate
@@ -47,7 +47,7 @@ def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answe
     try:
         desk.known.refresh()
         solved = _for_chosen(question, wish, desk)
-        desk = _in_steps(question, solved, desk)
+        desk = in_steps(question, solved, desk)
         purchase.limits = desk.policy.limits
         answer = _answer(question, wish, solved, desk, purchase)
         if desk.known.snapshot != purchase.snapshot:
@@ -67,7 +67,7 @@ def _for_chosen(question: Question, wish: Wish, desk: Desk) -> Wish:
     return replace(wish, confidence=at_once(wish.confidence, lines)) if lines and is_cut else wish
 
 
-def _in_steps(question: Question, wish: Wish, desk: Desk) -> Desk:
+def in_steps(question: Question, wish: Wish, desk: Desk) -> Desk:
     """Where a later step depends on the noise of the first, the most that all of them may spend is said before; and
     what passes that in any case is refused before the first."""
     if not needs_first_count(question, wish, desk):
@@ -82,7 +82,7 @@ def _in_steps(question: Question, wish: Wish, desk: Desk) -> Desk:
 def _foreseen(question: Question, wish: Wish, desk: Desk) -> tuple[Scales, Decision]:
     """What asking would do, as far as that is known before; raises what it would be refused with by the policy."""
     scales = scales_for(question, wish, desk, purchase=None)
-    decision = _decided(question, wish, scales.laws, desk, Cost())
+    decision = decided((question,), wish, scales.laws, desk, Cost())
     desk.policy.limits.require(decision.plan(), desk.domain, desk.ledger.budget)
     return scales, decision
 
@@ -90,7 +90,7 @@ def _foreseen(question: Question, wish: Wish, desk: Desk) -> tuple[Scales, Decis
 def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: Purchase) -> Answer:
     """The answer to a wish; its noise is `solved` for so that it meets it."""
     scales = scales_for(question, solved, desk, purchase)
-    settled = _settled(question, solved, scales.laws, desk, purchase)
+    settled = settled_of((question,), solved, scales.laws, desk, purchase)
     notes = [*question.notes, *scales.notes]
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if any(row.value is None and row.kind == "relaxed" for row in rows):
@@ -152,12 +152,14 @@ def _with_offer(error: BudgetExceeded, question: Question, wish: Wish, desk: Des
     return type(error)(f"{error}; what is left there allows {said}")
 
 
-def _settled(question: Question, wish: Wish, laws: dict[Query, Law], desk: Desk, purchase: Purchase) -> Settled:
+def settled_of(
+    questions: Sequence[Question], wish: Wish, laws: dict[Query, Law], desk: Desk, purchase: Purchase
+) -> Settled:
     """Decide and measure. Where others spent what was left, wait for their answers: one can be made of them."""
     patient_until = monotonic() + PATIENCE
     waited = False
     while True:
-        decision = _decided(question, wish, laws, desk, purchase.bought)
+        decision = decided(questions, wish, laws, desk, purchase.bought)
         purchase.require(decision.plan())  # beyond the policy it is refused, not relaxed
         try:
             return settle(decision, desk, purchase)
@@ -167,16 +169,17 @@ def _settled(question: Question, wish: Wish, laws: dict[Query, Law], desk: Desk,
                 continue
             waiting = desk.ledger.head.seq != decision.seen[1] or desk.ledger.pending()
             if monotonic() > patient_until or not waiting:
-                raise _with_offer(error, question, wish, desk) from None
+                raise _with_offer(error, questions[0], wish, desk) from None
         sleep(PATIENCE / 50)
 
 
-def _decided(question: Question, wish: Wish, laws: dict[Query, Law], desk: Desk, bought: Cost) -> Decision:
+def decided(questions: Sequence[Question], wish: Wish, laws: dict[Query, Law], desk: Desk, bought: Cost) -> Decision:
     """Decide; what is free but not as sharp as was asked for is to be measured."""
     decision = decide(laws, desk, bought)
     if wish.within is None or not decision.free:
         return decision
-    afresh = Rows(Settled({**decision.free}), wish.confidence, desk, []).too_wide(question, wish.within, decision)
+    rows = Rows(Settled({**decision.free}), wish.confidence, desk, [])
+    afresh = frozenset[Cell]().union(*(rows.too_wide(one, wish.within, decision) for one in questions))
     return decide(laws, desk, bought, afresh) if afresh else decision
 
 
@@ -193,7 +196,7 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     """
     desk.known.refresh()
     shown, wish = wish, _for_chosen(question, wish, desk)
-    stepwise = _in_steps(question, wish, desk)
+    stepwise = in_steps(question, wish, desk)
     is_exact = stepwise is desk
     scales, decision = _foreseen(question, wish, stepwise)
     plan, budget = decision.plan(), desk.ledger.budget
@@ -204,7 +207,7 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     left = desk.left(question.where)
     return Explanation(
         text=question.text,
-        forecasts=tuple(_forecast(column, decision, wish, desk) for column in question.aggregates),
+        forecasts=tuple(forecast_of(column, decision, wish, desk) for column in question.aggregates),
         confidence=shown.confidence,
         budget=budget,
         cost=cost,
@@ -256,7 +259,7 @@ def _patch_notes(decision: Decision, desk: Desk) -> list[str]:
     return [f"to come near, it buys {len(regions)} count{'s' * (len(regions) > 1)} of other regions: {shown}"]
 
 
-def _forecast(column: AggregateColumn, decision: Decision, wish: Wish, desk: Desk) -> Forecast:
+def forecast_of(column: AggregateColumn, decision: Decision, wish: Wish, desk: Desk) -> Forecast:
     first, *more = parts = elementary(column.query, desk)
     free = [found for (query, _), found in decision.free.items() if query == first]
     kinds = Counter[str](decision.kinds(parts))

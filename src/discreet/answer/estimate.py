@@ -34,7 +34,9 @@ class Estimate:
     compound: Compound | None = None
     sources: frozenset[Source] = frozenset()
     """The measurements that the draws are of: estimates that have none in common are independent."""
-    parts: tuple[tuple[int, "Estimate"], ...] = ()
+    parts: tuple[tuple[float, "Estimate"], ...] = ()
+    terms: tuple[tuple[float, PastAnswer], ...] = ()
+    """Of one that is made of released answers: those, each with its share."""
 
     def __post_init__(self) -> None:
         if self.variance and not (self.draws or self.parts):
@@ -70,11 +72,12 @@ def released(
         answered=region,
         draws=draws_of(terms, past, laws),
         sources=frozenset(answer.source for _, answer in terms),
+        terms=tuple(terms),
     )
 
 
-def combined(terms: list[tuple[int, Estimate]]) -> Estimate:
-    """A sum of estimates times whole numbers. Those that have no draw in common are independent; of others the errors
+def combined(terms: Sequence[tuple[float, Estimate]]) -> Estimate:
+    """A sum of estimates, each times a number. Those that have no draw in common are independent; of others the errors
     add up. One that comes twice is counted twice: what is taken from itself is 0, whatever its noise."""
     if len(terms) == 1 and terms[0][0] == 1:
         return terms[0][1]
@@ -99,9 +102,28 @@ def combined(terms: list[tuple[int, Estimate]]) -> Estimate:
     )
 
 
-def _counted_once(terms: list[tuple[int, Estimate]]) -> list[tuple[int, Estimate]]:
+def gathered_sum(estimates: Sequence[Estimate], region: Region) -> Estimate:
+    """The sum of estimates of a region's parts: derived from them, and of the same draws."""
+    total = combined([(1, estimate) for estimate in estimates])
+    if len(estimates) == 1 or total.parts:
+        return replace(total, kind=worst({total.kind, "derived"}) if total.kind == "relaxed" else "derived")
+    terms: list[tuple[float, PastAnswer]] = []
+    for estimate in estimates:
+        grain = float(estimate.grain)
+        if estimate.is_one_draw:
+            [source] = estimate.sources
+            variance = estimate.variance / grain**2
+            terms.append((grain, PastAnswer(estimate.answered, estimate.value / grain, variance, source)))
+        else:
+            terms += [(grain * share, answer) for share, answer in estimate.terms]
+    kind: Kind = "relaxed" if total.kind == "relaxed" else "derived"
+    answered = total.answered if kind == "relaxed" else region
+    return replace(total, kind=kind, answered=answered, terms=tuple(terms))
+
+
+def _counted_once(terms: Sequence[tuple[float, Estimate]]) -> list[tuple[float, Estimate]]:
     """The same sum with every estimate in it once."""
-    merged: dict[tuple[object, ...], tuple[int, Estimate]] = {}
+    merged: dict[tuple[object, ...], tuple[float, Estimate]] = {}
     for times, estimate in terms:
         key = (estimate.answered, estimate.sources, estimate.value, estimate.draws)
         merged[key] = (merged[key][0] + times if key in merged else times, estimate)

@@ -2,34 +2,33 @@
 
 from typing import TYPE_CHECKING
 
+from discreet.answer.reply import NULL
 from discreet.errors import PictureError
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from discreet.answer.reply import Answer, Row
+    from discreet.answer.reply import Answer
 
 
 def arrow_of(answer: "Answer") -> "pa.Table":
     """A line for each group: its labels, each aggregate with its low and high, and where that comes from."""
     import pyarrow as pa  # takes long to import, and asking needs it not
 
-    lines: dict[tuple[str, ...], list[Row]] = {}
-    for row in answer.rows:
-        lines.setdefault(row.labels, []).append(row)
+    lines = answer.lines
     columns: dict[str, pa.Array] = {
-        name: pa.array([labels[place] for labels in lines], pa.string()) for place, name in enumerate(answer.by)
+        name: pa.array([labels[place] for labels, _ in lines], pa.string()) for place, name in enumerate(answer.by)
     }
     for place, name in enumerate(answer.columns):
-        mine = [rows[place] for rows in lines.values()]
+        mine = [rows[place] for _, rows in lines]
         for end, numbers in (
             ("", [row.value for row in mine]),
             ("_low", [row.low for row in mine]),
             ("_high", [row.high for row in mine]),
         ):
             columns[f"{name}{end}"] = pa.array(numbers, pa.float64())
-    kinds, regions = zip(*map(answer.origins, lines.values()), strict=True) if lines else ((), ())
+    kinds, regions = zip(*(answer.origins(rows) for _, rows in lines), strict=True) if lines else ((), ())
     origins = {"kind": pa.array(kinds, pa.string()), "answered_for": pa.array(regions, pa.string())}
     return pa.table({**columns, **origins})
 
@@ -45,6 +44,10 @@ def picture_of(answer: "Answer", column: str | None = None) -> "Figure":
     if not rows:
         raise PictureError(f"no group of this answer has a number for {name}")
     ends = [(row.low, row.value, row.high) for row in rows]
-    labels = [(", ".join(row.labels) or name) + (" (another region)" if row.is_near else "") for row in rows]
+    labels = [
+        (", ".join(NULL if label is None else label for label in row.labels) or name)
+        + (" (another region)" if row.is_near else "")
+        for row in rows
+    ]
     note = f"{float(answer.confidence):.0%} intervals; {answer.kind}"
     return interval_picture(labels, ends, ", ".join(answer.by), name, answer.text, note)

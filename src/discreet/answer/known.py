@@ -14,7 +14,8 @@ from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
-from discreet.query.query import Count, Quantile, Residual, SubsetCount, Sum
+from discreet.query.cells import Amount
+from discreet.query.query import Count, Distinct, Quantile, Residual, SubsetCount, Sum
 from discreet.release.release import Noisy, Release
 
 
@@ -25,9 +26,10 @@ class Known:
     domain: Domain
     ledger: Books
     recall: Callable[[Charge, Record], Release]
-    _by_quantity: dict[str | None, Answers] = field(default_factory=dict)
+    _by_quantity: dict[str | Amount | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
+    _distincts: dict[Distinct, PastAnswer] = field(default_factory=dict)
     _upto: int = 0
     snapshot: SnapshotId | None = None
     """What all of it is about."""
@@ -43,7 +45,7 @@ class Known:
                 # What was released of an earlier snapshot says nothing about this one, whenever it was recorded; and
                 # what was released of this one may have been passed over, when the look before was at the other.
                 # The noises stay: whoever is in the middle of an answer may still look them up.
-                self._by_quantity, self._quantiles = {}, {}
+                self._by_quantity, self._quantiles, self._distincts = {}, {}, {}
                 self.snapshot, self._since, self._upto = snapshot, since, since
             for charge, record in self.ledger.answered(self._upto) if last > self._upto else ():
                 if charge.snapshot == snapshot and charge.id > since:
@@ -63,6 +65,10 @@ class Known:
         known = self._by_quantity.get(quantity)
         return self._by_quantity.setdefault(quantity, Answers(self.domain.shape)) if known is None else known
 
+    def all(self) -> list[Answers]:
+        """The released answers of every quantity."""
+        return list(self._by_quantity.values())
+
     def noise(self, source: Source) -> Noise:
         """The noise in each number of a released measurement, in whole grains."""
         return self._noises[source]
@@ -70,6 +76,10 @@ class Known:
     def quantile(self, query: Quantile) -> tuple[Fraction, int] | None:
         """The scale and code of a released quantile without groups; the sharpest one."""
         return self._quantiles.get(query)
+
+    def distinct(self, query: Distinct) -> PastAnswer | None:
+        """The sharpest number of different values that was released, of a query without groups."""
+        return self._distincts.get(query)
 
     def same(self, query: Count | Sum, region: Region) -> PastAnswer | None:
         """The sharpest single measurement of exactly this region."""
@@ -96,8 +106,17 @@ class Known:
                 continue
             if isinstance(query, SubsetCount):
                 continue  # about a roster's people, not about a region's rows
-            answers, source = self.of(query), (release.charge, place)
+            source = release.charge, place
             self._noises[source] = noisy.noise
+            if isinstance(query, Distinct):
+                for codes, region in groups_of(query.by, query.where, self.domain):
+                    single = Distinct(query.of, region)
+                    found = PastAnswer(region, int(noisy.units[codes]), noisy.noise.variance, source)
+                    self._distincts[single] = min(
+                        found, self._distincts.get(single, found), key=lambda past: past.variance
+                    )
+                continue
+            answers = self.of(query)
             if isinstance(query, Residual):
                 if query.where == self.domain.everything:
                     together.tables[_axes(query, self.domain)] = _table(query, noisy, source, self.domain)

@@ -10,8 +10,9 @@ from discreet.domain.region import Region
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge
 from discreet.noise.law import Law
+from discreet.query.cells import Labelling
 from discreet.query.plan import Plan
-from discreet.query.query import Count, Quantile, Query, Sum
+from discreet.query.query import Count, Quantile, Query, Sum, group_name
 
 Quantity = tuple[object, ...]
 Axes = frozenset[int]
@@ -41,8 +42,8 @@ class UnansweredCharge:
         laws: dict[Region, dict[tuple[Quantity, Axes], Law]] = {}
         for measurement in self.plan.measurements:
             query, law = measurement.query, measurement.law
-            if isinstance(query, Count | Sum | Quantile):
-                axes = frozenset(self.domain.axis(name) for name in query.by) - _single(query.where)
+            if isinstance(query, Count | Sum | Quantile) and not any(isinstance(g, Labelling) for g in query.by):
+                axes = frozenset(self.domain.axis(group_name(g)) for g in query.by) - _single(query.where)
                 known = laws.setdefault(query.where, {})
                 key = _quantity(query), axes
                 known[key] = min(law, known.get(key, law), key=lambda one: one.scale)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.query.query import Count, Sum
+from discreet.query.cells import Labelling
+from discreet.query.query import Count, Group, Sum, group_name
 
 Source = tuple[int, int]
 """A measurement: the id of its charge, and its place in the charge's plan. Different ones have independent noises."""
@@ -81,7 +82,10 @@ def past_answers(
     if not query.by:
         yield PastAnswer(query.where, int(units), variance, source)
         return
-    axes = [domain.axis(name) for name in query.by]
+    if any(isinstance(group, Labelling) for group in query.by):
+        yield from _group_by_group(query, units, variance, source, domain)
+        return
+    axes = [domain.axis(group_name(group)) for group in query.by]
     by = tuple(sorted(axes))
     values = np.transpose(units, [axes.index(axis) for axis in by])
     views = [tuple(box.slices[axis] for axis in by) for box in query.where.boxes]
@@ -112,14 +116,18 @@ def _group_by_group(
 
 
 def groups_of(
-    by: tuple[str, ...], where: Region, domain: Domain, everyone: bool = False
+    by: tuple[Group, ...], where: Region, domain: Domain, everyone: bool = False
 ) -> Iterator[tuple[tuple[int, ...], Region]]:
     """The codes of each group with its region, in order; groups without a point are left out unless asked for."""
     if not by:
         yield (), where
         return
     first, *rest = by
-    for code, part in enumerate(where.sections(domain.axis(first), domain[first].size)):
+    if isinstance(first, str):
+        sections = where.sections(domain.axis(first), domain[first].size)
+    else:
+        sections = iter(first.sections(where, domain))
+    for code, part in enumerate(sections):
         if part or everyone:
             for codes, region in groups_of(tuple(rest), part, domain, everyone):
                 yield (code, *codes), region

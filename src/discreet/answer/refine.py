@@ -38,12 +38,9 @@ def refine(question: Question, wish: Wish, desk: Desk, facts: Sequence[Fact]) ->
     Intervals hold as they do for every combination of independent draws; a number that facts alone determine is exact.
     Raises UnsupportedQuery where nothing public determines any number.
     """
-    desk.known.refresh()
-    refining = _Refining(desk, facts)
-    for column in question.aggregates:
-        _settle(column.query, question, refining)
+    settled, origins = settle_free([question], desk, facts)
     notes = [*question.notes]
-    rows = Rows(refining.settled, wish.confidence, desk, notes).of(question)
+    rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if rows and all(row.value is None for row in rows):
         raise UnsupportedQuery(
             "nothing that was released or is known determines this; ask without refine, which measures it"
@@ -51,7 +48,7 @@ def refine(question: Question, wish: Wish, desk: Desk, facts: Sequence[Fact]) ->
     if any(row.value is None for row in rows):
         notes.append(UNDETERMINED)
         rows = [replace(row, kind="derived") if row.value is None else row for row in rows]
-    notes += _origins(refining.made_of)
+    notes += origins
     return Answer(
         text=question.text,
         by=tuple(question.name_of(attribute) for attribute in question.by),
@@ -64,6 +61,16 @@ def refine(question: Question, wish: Wish, desk: Desk, facts: Sequence[Fact]) ->
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
     )
+
+
+def settle_free(questions: Sequence[Question], desk: Desk, facts: Sequence[Fact]) -> tuple[Settled, list[str]]:
+    """The numbers of some questions as far as public things determine them, and what they are made of, in words."""
+    desk.known.refresh()
+    refining = _Refining(desk, facts)
+    for question in questions:
+        for column in question.aggregates:
+            _settle(column.query, question, refining)
+    return refining.settled, _origins(refining.made_of)
 
 
 def _settle(measure: Measure, question: Question, refining: _Refining) -> None:

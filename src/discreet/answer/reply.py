@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.answer.compound import Compound
 from discreet.answer.estimate import Estimate, Kind, Ratio
@@ -23,6 +23,10 @@ from discreet.sql.where_text import where_text
 ANSWERED_FOR = "answered for"
 NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
 OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
+NULL = "NULL"
+"""How a label is shown that is not there."""
+Label = str | None
+LabelKind = Literal["text", "whole", "number"]
 ROUNDING = 1e-9
 """Interval ends this close to each other, relatively, may be equal."""
 
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
 class Row:
     """One number: of a group (its labels) and an aggregate (its column)."""
 
-    labels: tuple[str, ...]
+    labels: tuple[Label, ...]
     column: str
     value: float | None
     low: float | None
@@ -55,6 +59,8 @@ class Row:
     """Of a count in a long GROUP BY: the estimate made of all lines and the noise's law, see `answer/shrink.py`."""
     chosen: bool = False
     """Whether its line was chosen by its noise: its interval then holds for all lines at once that were there."""
+    line: int | None = None
+    """The number of its line, where labels do not tell lines apart."""
 
     @property
     def is_too_noisy(self) -> bool:
@@ -101,10 +107,22 @@ class Answer:
     guarantee: Guarantee
     notes: tuple[str, ...]
     domain: Domain
+    order: tuple[str, ...] = ()
+    """All columns in the order they were asked for, where that is not labels before numbers."""
+    label_kinds: tuple[LabelKind, ...] = ()
+    """What the labels of a statement are; those of a plain question are what its attributes are."""
+
+    @property
+    def lines(self) -> list[tuple[tuple[Label, ...], list[Row]]]:
+        """The rows line by line, each with its labels."""
+        found: dict[object, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.labels if row.line is None else row.line, []).append(row)
+        return [(rows[0].labels, [row for row in rows if row.column in self.columns]) for rows in found.values()]
 
     @property
     def only(self) -> Row:
-        if len(self.rows) != 1:
+        if len(self.rows) != 1 or not self.columns:
             raise UnsupportedQuery(f"this answer has {len(self.rows)} numbers; look at .rows")
         return self.rows[0]
 
@@ -150,7 +168,7 @@ class Answer:
         return self.only.compound
 
     def to_json(self) -> dict[str, Any]:
-        single = len(self.rows) == 1
+        single = len(self.rows) == 1 and bool(self.columns)
         return {
             "sql": self.text,
             "value": self.value if single else None,
@@ -205,9 +223,6 @@ class Answer:
             headers += [column, f"{float(self.confidence):.0%}"][: 1 + (column in bounded)]
             headers += [f"{column} shrunken"] * (column in also)
         headers.append("kind")
-        lines: dict[tuple[str, ...], list[Row]] = {}
-        for row in self.rows:
-            lines.setdefault(row.labels, []).append(row)
         near, offered = any(row.is_near for row in self.rows), any(row.affordable for row in self.rows)
         headers += [ANSWERED_FOR] * near + ["could be had"] * offered
         return headers, [
@@ -216,7 +231,7 @@ class Answer:
                 *["; ".join(self._regions(rows))] * near,
                 *[_offers(rows)] * offered,
             ]
-            for labels, rows in lines.items()
+            for labels, rows in self.lines
         ]
 
     def origins(self, rows: Sequence[Row]) -> tuple[str, str]:
@@ -235,10 +250,7 @@ class Answer:
         ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
         numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
         writer.writerow([*self.by, *numbered, "kind", "answered_for"])
-        lines: dict[tuple[str, ...], list[Row]] = {}
-        for row in self.rows:
-            lines.setdefault(row.labels, []).append(row)
-        for labels, rows in lines.items():
+        for labels, rows in self.lines:
             numbers = [
                 number
                 for row in rows
@@ -386,8 +398,8 @@ def _offers(rows: Sequence[Row]) -> str:
     return "; ".join(dict.fromkeys(f"± {number(row.affordable)}" for row in rows if row.affordable is not None))
 
 
-def _line(labels: tuple[str, ...], rows: list[Row], bounded: set[str], shrunken: frozenset[str]) -> list[str]:
-    cells = list(labels)
+def _line(labels: tuple[Label, ...], rows: list[Row], bounded: set[str], shrunken: frozenset[str]) -> list[str]:
+    cells = [NULL if label is None else label for label in labels]
     for row in rows:
         cells += [number(row.value), _interval_text(row)][: 1 + (row.column in bounded)]
         cells += [number(row.shrunken)] * (row.column in shrunken)

@@ -1,5 +1,6 @@
 """From settled numbers to the rows of an answer: a value, an interval and its kind for each group and aggregate."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -8,14 +9,14 @@ from discreet.answer.chosen import at_once, chosen_columns
 from discreet.answer.estimate import Estimate, combined, in_grains, nothing, ratio
 from discreet.answer.past import groups_of
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
-from discreet.answer.reply import Row
+from discreet.answer.reply import Label, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken
 from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
 from discreet.noise.law import Exponential
 from discreet.noise.spread import Draws
-from discreet.query.query import Combination, Count, Mean, Quantile, Query
+from discreet.query.query import Combination, Count, Mean, Quantile, Query, group_attribute
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
@@ -26,7 +27,7 @@ AS_WIDE = "their intervals are as wide as the numbers; ask for more accuracy, or
 class _Place:
     """Where a row stands: its group, its column, and the region that was asked for."""
 
-    labels: tuple[str, ...]
+    labels: tuple[Label, ...]
     column: str
     asked: Region
 
@@ -43,10 +44,21 @@ class Rows:
     desk: Desk
     notes: list[str]
 
+    def lines(self, question: Question) -> Iterator[tuple[Codes, list[Row]]]:
+        """Every group of a question with its numbers, in the order of codes."""
+        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+            places = [_Place((), column.name, _asked(column, region, question)) for column in question.aggregates]
+            yield (
+                codes,
+                [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)],
+            )
+
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
-        attributes, aggregates = [self.desk.domain[name] for name in question.by], question.aggregates
-        lines, codes_of = [], {}
+        attributes = [group_attribute(group, self.desk.domain) for group in question.by]
+        aggregates = question.aggregates
+        lines: list[list[Row]] = []
+        codes_of: dict[tuple[Label, ...], Codes] = {}
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
             labels = tuple(attribute.label(code) for attribute, code in zip(attributes, codes, strict=True))
             places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]
@@ -164,7 +176,7 @@ class Rows:
     def _mean(self, mean: Mean, total: Estimate | None, count: Estimate | None, place: _Place) -> Row:
         if total is None or count is None or total.answered != count.answered:
             return place.unanswered()
-        found = ratio(total, count, self.confidence, *map(float, value_range(self.desk.domain[mean.of])))
+        found = ratio(total, count, self.confidence, *map(float, value_range(mean.of, self.desk.domain)))
         answered = total.answered if found.kind == "relaxed" else place.asked
         error = max(total.relaxation_error, count.relaxation_error)
         return Row(

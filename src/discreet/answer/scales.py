@@ -22,14 +22,16 @@ from discreet.answer.policy import (
     stepped,
     usual_noise,
 )
-from discreet.domain.attribute import Attribute, Bins, Integer
+from discreet.domain.attribute import Bins, Integer
+from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.noise.law import Law, Noise
 from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum
-from discreet.query.sensitivity import largest_addend
+from discreet.query.cells import Amount
+from discreet.query.query import Combination, Count, Distinct, Mean, Quantile, Query, Sum, summed_name
+from discreet.query.sensitivity import largest_in_sum
 from discreet.release.purchase import Purchase
 from discreet.sql.question import Measure, Question
 
@@ -50,6 +52,8 @@ def elementary(measure: Measure, desk: Desk) -> list[Query]:
 
 def parts_of_mean(mean: Mean, desk: Desk) -> tuple[Sum, Count]:
     """The sum and the count of the rows that have a value."""
+    if not isinstance(mean.of, str):
+        return Sum(mean.of, mean.where, mean.by), Count(mean.where, mean.by)
     attribute = desk.domain[mean.of]
     where = mean.where.intersect(desk.domain.slab(mean.of, 0, attribute.cells - 1))
     return Sum(mean.of, where, mean.by), Count(where, mean.by)
@@ -101,7 +105,7 @@ def _want(measure: Measure, scales: Scales) -> None:
     desk, wish, budget = scales.desk, scales.wish, scales.budget
     usual = usual_noise(budget, desk.policy.limits) if wish.scale is None else budget.noise_of_scale(wish.scale)
     match measure:
-        case Count() | Sum():
+        case Count() | Sum() | Distinct():
             within = wish.within
             if within is None:
                 scales.want(measure, usual)
@@ -132,7 +136,7 @@ def needs_first_count(question: Question, wish: Wish, desk: Desk) -> bool:
 
 def _is_solved(mean: Mean, wish: Wish, desk: Desk) -> bool:
     """A bound as wide as the values themselves is meant for the counts beside the average."""
-    low, high = value_range(desk.domain[mean.of])
+    low, high = value_range(mean.of, desk.domain)
     return wish.within is not None and wish.within < (high - low) / 2
 
 
@@ -169,13 +173,15 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> N
     total, _ = parts_of_mean(mean, desk)
     decision = _first_count(mean, scales.averages, desk)
     if decision.buy and scales.purchase is None:
-        scales.notes.append(f"AVG({mean.of}) needs a first noisy count before its own noise can be solved for")
+        scales.notes.append(
+            f"AVG({summed_name(mean.of)}) needs a first noisy count before its own noise can be solved for"
+        )
         return first
     counted = settle(decision, desk, scales.purchase).numbers.values()
     surely = [e.value - e.halfwidth(confidence) for e in counted if isinstance(e, Estimate)]
     largest = max(surely, default=0.0)
     if largest <= 0:
-        scales.notes.append(f"too few rows for AVG({mean.of}) within {number_text(within)}")
+        scales.notes.append(f"too few rows for AVG({summed_name(mean.of)}) within {number_text(within)}")
         return first
     smallest = min(rows for rows in surely if rows >= largest / SMALL_GROUP)
     unit = scales.budget.noise_of_scale(Fraction(1))
@@ -213,8 +219,11 @@ def _rounded_up(value: float) -> float:
     return round(math.ceil(value / step * (1 - 1e-12)) * step, 12)
 
 
-def value_range(attribute: Attribute) -> tuple[Fraction, Fraction]:
-    """The least and the greatest value of a numeric attribute."""
+def value_range(of: str | Amount, domain: Domain) -> tuple[Fraction, Fraction]:
+    """The least and the greatest value of a numeric attribute, or of an expression."""
+    if isinstance(of, Amount):
+        return of.least * of.grain, of.greatest * of.grain
+    attribute = domain[of]
     if isinstance(attribute, Integer):
         return Fraction(attribute.low), Fraction(attribute.high)
     edges = [edge for edge in attribute.edges if edge is not None] if isinstance(attribute, Bins) else [Fraction(0)]
@@ -225,4 +234,4 @@ def largest_value(query: Query, desk: Desk) -> Fraction:
     """The most that one row adds to a query."""
     if not isinstance(query, Sum):
         return Fraction(1)
-    return largest_addend(desk.domain[query.of]) or Fraction(1)
+    return largest_in_sum(query.of, desk.domain) or Fraction(1)

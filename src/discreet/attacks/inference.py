@@ -205,10 +205,11 @@ def _keep(known: dict[Box, ReleasedCount], answered: ReleasedCount) -> None:
 def _answers(noisy: Noisy, draw: tuple[int, int], domain: Domain) -> Iterator[ReleasedCount]:
     """Each released number as the count of a box; regions of several boxes are no rules."""
     query = noisy.measurement.query
-    if len(query.where.boxes) != 1:
+    names = [group for group in query.by if isinstance(group, str)]
+    if len(query.where.boxes) != 1 or len(names) < len(query.by):
         return
     [box] = query.where.boxes
-    axes = [domain.axis(name) for name in query.by]
+    axes = [domain.axis(name) for name in names]
     values, variance = noisy.values, noisy.variance
     for cell in np.ndindex(values.shape):
         low, high = list(box.low), list(box.high)

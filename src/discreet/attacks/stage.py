@@ -78,7 +78,7 @@ class Stage:
     def sql(self, run: int, cells: Sequence[int], code: int = ONE) -> str:
         """Count, block by block, who stands in these cells of a run with a bit of 1; or of 0."""
         query = self.query(run, cells, code)
-        names, condition = ", ".join(map(identifier, query.by)), where_text(query.where, self.domain)
+        names, condition = ", ".join(identifier(axis.name) for axis in self.by), where_text(query.where, self.domain)
         grouped = f"SELECT {names}, COUNT(*) FROM {self.domain.name} WHERE {condition} GROUP BY {names}"
         return grouped if names else f"SELECT COUNT(*) FROM {self.domain.name} WHERE {condition}"
 

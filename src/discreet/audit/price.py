@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from math import floor, prod
+from math import floor
 from typing import Any
 
+from discreet.audit.cells import groups_in, names_of, read_amount, take_amount
 from discreet.audit.terms import Terms, Unreadable
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
@@ -21,7 +22,7 @@ from discreet.exact import parse_exact
 Corner = tuple[int, ...]
 Piece = tuple[Corner, Corner, int]
 """Lowest codes, highest codes, units."""
-KINDS = ("count", "counts", "residual", "residuals", "sum", "quantile", "subset_count")
+KINDS = ("count", "counts", "residual", "residuals", "sum", "distinct", "quantile", "subset_count")
 ONE = Fraction(1)
 LAWS = ("laplace", "gaussian", "exponential", "binomial")
 
@@ -61,7 +62,7 @@ class PlanLine:
     boxes: tuple[tuple[Corner, Corner], ...]
     law: str
     parameter: Fraction
-    groups: tuple[tuple[str, ...], ...]
+    groups: tuple[tuple[Any, ...], ...]
 
     @property
     def times(self) -> int:
@@ -95,9 +96,15 @@ def _line(line: Mapping[str, Any], domain: Domain) -> PlanLine:
     by = fields.get("by", [])
     groups = tuple(map(tuple, by if kind in ("counts", "residuals") else [by]))
     for group in groups:
-        if len(set(group)) < len(group) or not set(group) <= set(domain.names):
+        names = [one for one in group if isinstance(one, str)]
+        if len(set(names)) < len(names) or (kind.startswith("residual") and len(names) < len(group)):
             raise Unreadable("its plan groups by what the domain does not have")
-    if kind in ("sum", "quantile") and fields["of"] not in domain.names:
+        groups_in(group, domain)
+    if kind == "distinct":
+        groups_in(fields["of"], domain)
+    elif kind == "sum" and not isinstance(fields["of"], str):
+        read_amount(fields["of"], domain)
+    elif kind in ("sum", "quantile") and fields["of"] not in domain.names:
         raise Unreadable("its plan is about an attribute that the domain does not have")
     if kind == "subset_count" and not isinstance(fields["subsets"], list):
         raise Unreadable("its plan counts over no subsets")
@@ -132,9 +139,9 @@ def expected_answers(plan: Sequence[PlanLine], domain: Domain, people: int | Non
                     (), len(line.fields["subsets"]), -reach, None if people is None else people + reach
                 )
                 continue
-            cells = prod(domain[name].size for name in group)
+            cells = groups_in(group, domain)
             top = domain[line.fields["of"]].size - 1 if line.kind == "quantile" else None
-            yield ExpectedAnswer(group, cells, None if top is None else 0, top)
+            yield ExpectedAnswer(tuple(names_of(group)), cells, None if top is None else 0, top)
 
 
 def mispriced(plan: Sequence[PlanLine], cost: ClaimedCost, domain: Domain, terms: Terms) -> Mispriced | None:
@@ -216,6 +223,8 @@ def _take_sum(
     left: Counter[Piece], line: PlanLine, box: tuple[Corner, Corner], domain: Domain, terms: Terms
 ) -> tuple[str, int]:
     """Take the pieces that pay for a sum over one box: a problem, or what has to be paid everywhere instead."""
+    if not isinstance(line.fields["of"], str):
+        return _take_amount(left, line, box, domain, terms)
     attribute, axis = domain[line.fields["of"]], domain.axis(line.fields["of"])
     one_signed = _one_signed(attribute)
 
@@ -245,6 +254,18 @@ def _take_sum(
         left[found] -= 1
         code = _next_adding(attribute, found[1][axis] + 1, last)
     return "", 0
+
+
+def _take_amount(
+    left: Counter[Piece], line: PlanLine, box: tuple[Corner, Corner], domain: Domain, terms: Terms
+) -> tuple[str, int]:
+    amount = read_amount(line.fields["of"], domain)
+    problem, whole = take_amount(
+        left, amount, box, lambda most: terms.units(line.law, line.parameter, most, amount.is_one_signed)
+    )
+    if whole and not _is_whole(box, domain):
+        return "a sum of an expression is not paid for in its region", 0
+    return problem, whole
 
 
 def _alike(attribute: Attribute) -> bool:

@@ -41,12 +41,12 @@ def ask(
 ) -> None:
     """Ask a question in SQL. It is answered from what is public where that is good enough, else measured with noise."""
     from discreet.home import declared_domain
-    from discreet.sql.parse import parse
+    from discreet.sql.split import read
 
     if explain and refine:
         raise InvalidNoise("a refined answer is free, so that there is nothing to explain: ask with --refine alone")
     # A question that cannot be read is refused before the journal is, and before anything that answers is imported.
-    parse(sql, declared_domain(vault))
+    read(sql, declared_domain(vault))
     from discreet.vault import Vault
 
     if explain:

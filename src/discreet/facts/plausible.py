@@ -94,9 +94,10 @@ def _weights(fact: CountFact, query: Count, domain: Domain) -> NDArray[np.int64]
     """How often each group of a measurement counts in a fact; None where the fact cuts through a group."""
     if not query.by and len(fact.terms) == 1 and fact.terms[0][1] == query.where:
         return np.array(fact.terms[0][0])
-    if len(query.where.boxes) != 1:
+    names = [group for group in query.by if isinstance(group, str)]
+    if len(query.where.boxes) != 1 or len(names) < len(query.by):
         return None
-    [where], axes = query.where.boxes, [domain.axis(name) for name in query.by]
+    [where], axes = query.where.boxes, [domain.axis(name) for name in names]
     weights = np.zeros([domain.shape[axis] for axis in axes], np.int64)
     for times, region in fact.terms:
         for box in region.boxes:

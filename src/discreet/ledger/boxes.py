@@ -68,16 +68,21 @@ def layers(lows: Ints, highs: Ints) -> Ints:
 
 
 @kernel
-def meeting_units(lows: Ints, highs: Ints, units: Ints, most: int) -> Ints:
-    """For each box the units of all boxes that it meets, itself among them: no point of it is charged more.
+def meeting_units(lows: Ints, highs: Ints, units: Ints, layer: Ints, most: int) -> Ints:
+    """For each box the units of the boxes that it meets, itself among them, of each layer the most: no point of it is
+    charged more, for it lies in one box of a layer.
 
     Sums stop at `most`, which is beyond any limit.
     """
     total = np.zeros_like(units)
+    top = np.zeros(len(lows) + 1, dtype=np.int64)
     for one in range(len(lows)):
+        top[:] = 0
         for two in range(len(lows)):
-            if meet(lows[one], highs[one], lows[two], highs[two]):
-                total[one] = min(total[one] + units[two], most)
+            if units[two] > top[layer[two]] and meet(lows[one], highs[one], lows[two], highs[two]):
+                top[layer[two]] = units[two]
+        for each in top:
+            total[one] = min(total[one] + each, most)
     return total
 
 

@@ -78,8 +78,10 @@ class BucketedSpend:
         largest, units = max(pieces, key=lambda piece: piece[1])
         if units > room:
             return self._refused(largest, cost.everywhere + units)
-        add_up = meeting_units.sized(len(pieces) ** 2 * self._tree.shape.size)
-        for i, needed in enumerate(add_up(lows, highs, units_of(pieces), 2 * MAX_UNITS).tolist()):
+        steps = len(pieces) ** 2 * self._tree.shape.size
+        layer = layers.sized(steps)(lows, highs)
+        meeting = meeting_units.sized(steps)(lows, highs, units_of(pieces), layer, 2 * MAX_UNITS)
+        for i, needed in enumerate(meeting.tolist()):
             _, found = bucket_tree.fullest.sized(self._steps)(self._tree, lows[i], highs[i], room - needed)
             if found >= 0:
                 return self._refused(pieces[i][0], cost.everywhere + needed)
@@ -95,13 +97,14 @@ class BucketedSpend:
     def add(self, cost: Cost) -> None:
         """Count a cost layer by layer of disjoint boxes, then split what has no room for such a charge again."""
         lows, highs = corners(self._tree.shape, cost.regional)
-        if self._regional_max + sum(units for _, units in cost.regional) > 2 * MAX_UNITS:
-            raise OverflowError("more was spent than any limit allows")
-        self._everywhere += cost.everywhere
         # By units, the most first: where boxes of a layer meet one bucket, it counts the first.
         order = sorted(range(len(cost.regional)), key=lambda i: -cost.regional[i][1])
         lows, highs, units = lows[order], highs[order], units_of(cost.regional)[order]
         layer = layers.sized(len(units) ** 2 * self._tree.shape.size)(lows, highs)
+        tops = [int(units[layer == number].max()) for number in range(layer.max(initial=-1) + 1)]
+        if self._regional_max + sum(tops) > 2 * MAX_UNITS:
+            raise OverflowError("more was spent than any limit allows")
+        self._everywhere += cost.everywhere
         for number in range(layer.max(initial=-1) + 1):
             self._count(lows[layer == number], highs[layer == number], units[layer == number])
         room = self.limit - self._everywhere - cost.everywhere

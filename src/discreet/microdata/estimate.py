@@ -16,7 +16,7 @@ those of a bucket together for as many as it has people.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
 from statistics import NormalDist
@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
-from discreet.query.query import Count
+from discreet.query.query import Count, Group, group_attribute
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn
 
@@ -101,16 +102,21 @@ def ask_buckets(buckets: "Buckets", sql: str, pairings: float = 0.95) -> Estimat
     if not 0 < pairings < 1:
         raise UnsupportedQuery("a share of pairings is a number between 0 and 1, such as 0.95")
     question = parse(sql, buckets.domain)
-    groups = math.prod(buckets.domain[name].size for name in question.by)
+    attributes = [group_attribute(group, buckets.domain) for group in question.by]
+    groups = math.prod(attribute.size for attribute in attributes)
     if groups > MOST_GROUPS:
         raise UnsupportedQuery(f"GROUP BY makes {groups:,} groups; over buckets at most {MOST_GROUPS:,} are estimated")
     for asked in question.aggregates:
         if not isinstance(asked.query, Count):
             raise UnsupportedQuery(f"{asked.name}: buckets are asked for COUNT(*); sums and means need the values")
     rows = []
-    for codes in product(*(range(buckets.domain[name].size) for name in question.by)):
-        labels = {n: buckets.domain[n].label(code) for n, code in zip(question.by, codes, strict=True)}
-        slab = _slab(buckets, question.by, codes)
+    sections = [_sections(group, buckets.domain) for group in question.by]
+    for codes in product(*(range(attribute.size) for attribute in attributes)):
+        named = zip(question.by, attributes, codes, strict=True)
+        labels = {group: attribute.label(code) for group, attribute, code in named}
+        slab = buckets.domain.everything
+        for parts, code in zip(sections, codes, strict=True):
+            slab = slab.intersect(parts[code])
         row: list[str | Estimated] = []
         for column in question.columns:
             if isinstance(column, GroupColumn):
@@ -133,11 +139,11 @@ def _number(cell: "str | Estimated") -> float:
     return cell.value if isinstance(cell, Estimated) else 0.0
 
 
-def _slab(buckets: "Buckets", by: Sequence[str], codes: Sequence[int]) -> Region:
-    region = buckets.domain.everything
-    for name, code in zip(by, codes, strict=True):
-        region = region.intersect(buckets.domain.slab(name, code, code))
-    return region
+def _sections(group: Group, domain: Domain) -> list[Region]:
+    """The part of the domain that belongs to each of a column's values, or of an expression's."""
+    if not isinstance(group, str):
+        return group.sections(domain.everything, domain)
+    return [domain.slab(group, code, code) for code in range(domain[group].size)]
 
 
 def estimate(buckets: "Buckets", region: Region) -> Estimated:

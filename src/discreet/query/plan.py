@@ -1,7 +1,7 @@
 """Plans: what to measure and with how much noise. Public: made before the table is touched, and kept in the journal."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
@@ -12,7 +12,18 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law, law_from_json, law_text, law_to_json
 from discreet.notebook import NotebookView, Pairs
-from discreet.query.query import Count, Json, Quantile, Query, Residual, query_from_json, query_to_json
+from discreet.query.query import (
+    Count,
+    Json,
+    Quantile,
+    Query,
+    Residual,
+    group_name,
+    groups_from_json,
+    groups_to_json,
+    query_from_json,
+    query_to_json,
+)
 from discreet.query.sensitivity import spends
 
 
@@ -69,7 +80,7 @@ class Plan(NotebookView):
             query = query_to_json(first.query)
             if len(measurements) > 1:
                 [(kind, fields)] = query.items()
-                query = {f"{kind}s": {**fields, "by": [list(m.query.by) for m in measurements]}}
+                query = {f"{kind}s": {**fields, "by": [groups_to_json(m.query.by) for m in measurements]}}
             lines.append({"query": query, "noise": law_to_json(first.law)})
         return lines
 
@@ -82,7 +93,7 @@ class Plan(NotebookView):
 def _told(measurement: Measurement) -> str:
     query = measurement.query
     boxes, by = len(query.where.boxes), getattr(query, "by", ())
-    groups = f" by {', '.join(by)}" if by else ""
+    groups = f" by {', '.join(map(group_name, by))}" if by else ""
     return f"over {boxes:,} box{'es' * (boxes != 1)}{groups}, {law_text(measurement.law)}"
 
 
@@ -99,8 +110,12 @@ def _measurements(line: Json) -> Iterator[Measurement]:
     if kind not in ("counts", "residuals"):
         yield Measurement(query_from_json(line["query"]), law)
         return
-    like = query_from_json({kind.removesuffix("s"): {**fields, "by": ()}})
-    yield from (Measurement(replace(like, by=tuple(by)), law) for by in fields["by"])
+    alone = kind.removesuffix("s")
+    like = query_from_json({alone: {**fields, "by": ()}})
+    for by in fields["by"]:
+        groups = groups_from_json(by)
+        query = Count(like.where, groups) if alone == "count" else Residual(like.where, tuple(map(group_name, groups)))
+        yield Measurement(query, law)
 
 
 def exact_scale(value: Number, name: str = "scale") -> Fraction:

@@ -1,10 +1,11 @@
 """The questions that the gate can measure, and the two that are made of them.
 
-`where` is a region of the domain; `by` names the attributes whose codes group the answer: an answer is an array over
-their codes, in that order (a single number without any). A marginal, or cuboid, is a Count of everything `by` its
+`where` is a region of the domain; `by` names the attributes whose codes group the answer, or labels cells with groups:
+an answer is an array over codes and groups, in that order (a single number without any). A marginal, or cuboid, is a Count of everything `by` its
 dimensions.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,9 +15,12 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
 from discreet.exact import parse_exact
+from discreet.query.cells import Amount, Labelling
 from discreet.query.subset import MOST_SUBSETS, Subset, subset_from_json, subset_to_json
 
 Json = dict[str, Any]
+Group = str | Labelling
+"""What an answer is grouped by: an attribute's name, or an expression."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Count:
     """How many rows lie in `where`."""
 
     where: Region
-    by: tuple[str, ...] = ()
+    by: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,21 @@ class Residual:
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum of a numeric attribute over the rows in `where`; missing and other values add nothing."""
+    """The sum of a numeric attribute, or of an expression, over the rows in `where`; missing and other values add
+    nothing."""
 
-    of: str
+    of: str | Amount
     where: Region
-    by: tuple[str, ...] = ()
+    by: tuple[Group, ...] = ()
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """How many different combinations of codes and groups of `of` occur among the rows in `where`."""
+
+    of: tuple[Group, ...]
+    where: Region
+    by: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,7 @@ class Quantile:
     of: str
     level: Fraction
     where: Region
-    by: tuple[str, ...] = ()
+    by: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,16 +84,16 @@ class SubsetCount:
             raise UnsupportedQuery("a count over subsets has no groups; ask for each with a condition of its own")
 
 
-Query = Count | Residual | Sum | Quantile | SubsetCount
+Query = Count | Residual | Sum | Distinct | Quantile | SubsetCount
 
 
 @dataclass(frozen=True)
 class Mean:
-    """Sum over Count, both measured: AVG."""
+    """Sum over Count, both measured: AVG. Of an expression, `where` is where it has a value."""
 
-    of: str
+    of: str | Amount
     where: Region
-    by: tuple[str, ...] = ()
+    by: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,6 +101,25 @@ class Combination:
     """A sum of Counts or of Sums, each times a whole number."""
 
     terms: tuple[tuple[int, Count | Sum], ...]
+
+
+def group_attribute(group: Group, domain: Domain) -> Attribute:
+    """A group's codes with their labels, as an attribute has them."""
+    return domain[group] if isinstance(group, str) else group.attribute
+
+
+def group_name(group: Group) -> str:
+    return group if isinstance(group, str) else group.text
+
+
+def summed_name(of: str | Amount) -> str:
+    """What is summed, in words."""
+    return of if isinstance(of, str) else of.text
+
+
+def grain_of_sum(of: str | Amount, domain: Domain) -> Fraction:
+    """The unit in which a sum is measured."""
+    return grain_of(domain[of]) if isinstance(of, str) else of.grain
 
 
 def grain_of(attribute: Attribute) -> Fraction:
@@ -108,37 +141,50 @@ def grain_of(attribute: Attribute) -> Fraction:
 def query_to_json(query: Query) -> Json:
     """The query as the journal keeps it: codes, not labels."""
     where = [[list(box.low), list(box.high)] for box in query.where.boxes]
-    body: Json = {"where": where, "by": list(query.by)}
+    body: Json = {"where": where, "by": groups_to_json(query.by)}
     match query:
         case Count():
             return {"count": body}
         case Residual():
             return {"residual": body}
         case Sum():
-            return {"sum": {**body, "of": query.of}}
+            return {"sum": {**body, "of": query.of if isinstance(query.of, str) else query.of.to_json()}}
+        case Distinct():
+            return {"distinct": {**body, "of": groups_to_json(query.of)}}
         case Quantile():
             return {"quantile": {**body, "of": query.of, "level": str(query.level)}}
         case SubsetCount():
             return {"subset_count": {"where": where, "subsets": [subset_to_json(subset) for subset in query.subsets]}}
 
 
+def groups_to_json(by: tuple[Group, ...]) -> list[str | Json]:
+    return [group if isinstance(group, str) else group.to_json() for group in by]
+
+
+def groups_from_json(by: Sequence[str | Json]) -> tuple[Group, ...]:
+    return tuple(group if isinstance(group, str) else Labelling.from_json(group) for group in by)
+
+
 def query_from_json(body: Json) -> Query:
     [(kind, fields)] = body.items()
     where = Region(tuple(Box(tuple(low), tuple(high)) for low, high in fields["where"]))
-    by = tuple(fields.get("by", ()))
+    by = groups_from_json(fields.get("by", ()))
     match kind:
         case "count":
             return Count(where, by)
         case "residual":
-            return Residual(where, by)
+            return Residual(where, tuple(map(group_name, by)))
         case "sum":
-            return Sum(fields["of"], where, by)
+            of = fields["of"]
+            return Sum(of if isinstance(of, str) else Amount.from_json(of), where, by)
+        case "distinct":
+            return Distinct(groups_from_json(fields["of"]), where, by)
         case "quantile":
             return Quantile(fields["of"], parse_exact(fields["level"]), where, by)
         case "subset_count":
             return SubsetCount(tuple(map(subset_from_json, fields["subsets"])), where)
     raise UnsupportedQuery(
-        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, quantile and subset_count"
+        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, distinct, quantile and subset_count"
     )
 
 
@@ -146,15 +192,31 @@ def answer_shape(query: Query, domain: Domain) -> tuple[int, ...]:
     """The shape of the query's answer: one axis for each attribute of `by`; for subsets, one for them."""
     if isinstance(query, SubsetCount):
         return (len(query.subsets),)
-    return tuple(domain[name].size for name in query.by)
+    return tuple(group_attribute(group, domain).size for group in query.by)
+
+
+def _parts(query: Query) -> tuple[Group | Amount, ...]:
+    match query:
+        case Sum() | Quantile():
+            return (*query.by, query.of)
+        case Distinct():
+            return (*query.by, *query.of)
+    return query.by
 
 
 def require_in_domain(query: Query, domain: Domain) -> None:
     """Raise unless the query's attributes and its region are the domain's own."""
-    for name in (*query.by, query.of) if isinstance(query, Sum | Quantile) else query.by:
-        domain.axis(name)
+    for part in _parts(query):
+        if isinstance(part, str):
+            domain.axis(part)
+        else:
+            part.require_in_domain(domain)
+    if isinstance(query, Distinct) and set(query.of) & set(query.by):
+        raise UnsupportedQuery(
+            "what groups an answer has one value in each group; count the different values of others"
+        )
     if len(set(query.by)) < len(query.by):
-        raise UnsupportedQuery("an attribute groups an answer once")
+        raise UnsupportedQuery("an attribute or an expression groups an answer once")
     if query.where is domain.everything:
         return
     whole = domain.everything.boxes[0]

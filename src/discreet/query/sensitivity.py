@@ -20,7 +20,8 @@ from discreet.errors import UnsupportedQuery
 from discreet.ledger.budget import Budget
 from discreet.ledger.spend import units_up
 from discreet.noise.law import Law
-from discreet.query.query import Count, Quantile, Query, Residual, SubsetCount, Sum, answer_shape, grain_of
+from discreet.query.cells import Amount
+from discreet.query.query import Count, Distinct, Quantile, Query, Residual, SubsetCount, Sum, answer_shape, grain_of
 from discreet.query.residual import as_counts
 
 PIECES = 256
@@ -30,7 +31,9 @@ PIECES = 256
 def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[tuple[Box, int]]:
     """Boxes, disjoint, with the units that a measurement of `query` with this noise spends on each of their points."""
     match query:
-        case Count() | Quantile():
+        case Count() | Quantile() | Distinct():
+            # A row more brings one combination of codes at most, and none is lost by it: it moves the number of
+            # different ones in its group as it moves a count, by 0 or 1, and in no other group.
             amount = units_up(budget.loss(law, Fraction(1), one_signed=True))
             yield from ((box, amount) for box in query.where.boxes)
         case Residual():
@@ -40,8 +43,13 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
         case SubsetCount():
             # A person's row moves each answer by at most 1, wherever it is: a query is one of T for everybody.
             yield domain.everything.boxes[0], budget.units_of_queries(len(query.subsets), law)
-        case Sum():
-            axis, attribute = domain.axis(query.of), domain[query.of]
+        case Sum(of=Amount() as amount):
+            # A row at p moves the sum by |f(p)| grains, and one of its groups alone.
+            for box in query.where.boxes:
+                for piece, grains in amount.pieces(box, domain):
+                    yield piece, units_up(budget.loss(law, grains * amount.grain, amount.is_one_signed))
+        case Sum(of=str() as name):
+            axis, attribute = domain.axis(name), domain[name]
             grain, one_signed = grain_of(attribute), is_one_signed(attribute)
             for box in query.where.boxes:
                 for low, high, grains in _pieces(attribute, box.low[axis], box.high[axis]):
@@ -71,6 +79,11 @@ def _pieces(attribute: Attribute, first: int, last: int) -> Iterator[tuple[int, 
             yield starts[0], ends[-1], grains
 
 
+def largest_in_sum(of: str | Amount, domain: Domain) -> Fraction:
+    """The largest |value| that any row can add to a sum."""
+    return of.grain * of.largest if isinstance(of, Amount) else largest_addend(domain[of])
+
+
 def largest_addend(attribute: Attribute) -> Fraction:
     """The largest |value| that any row can add to a sum of an attribute."""
     return grain_of(attribute) * _most_grains(attribute, 0, attribute.cells - 1)
@@ -91,9 +104,16 @@ def _rounded(edge: Fraction | None, attribute: Bins) -> int:
 
     Division and rounding keep the order of numbers, so a row rounds to no more than the larger of its bin's edges.
     """
+    return abs(grains_of(edge, attribute))
+
+
+def grains_of(edge: Fraction | None, attribute: Bins) -> int:
+    """An edge in grains, rounded in that way."""
     if edge is None:
         raise UnsupportedQuery(f"{attribute.name} has an open bin, so a sum has no bound")
-    return floor(abs(Fraction(float(edge) / float(grain_of(attribute)))) + Fraction(1, 2))
+    grains = Fraction(float(edge) / float(grain_of(attribute)))
+    whole = floor(abs(grains) + Fraction(1, 2))
+    return whole if grains >= 0 else -whole
 
 
 def _cut(box: Box, axis: int, low: int, high: int) -> Box:

@@ -28,7 +28,17 @@ from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits, require_production
 from discreet.noise.law import Noise
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Quantile, Query, Residual, SubsetCount, Sum, answer_shape, require_in_domain
+from discreet.query.query import (
+    Count,
+    Distinct,
+    Quantile,
+    Query,
+    Residual,
+    SubsetCount,
+    Sum,
+    answer_shape,
+    require_in_domain,
+)
 from discreet.query.residual import require_residual, residual_of
 from discreet.release.archive import Archive, Array
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
@@ -41,6 +51,9 @@ if TYPE_CHECKING:
 
 RELEASE_CELLS = 1 << 29
 """A plan with more numbers than this is refused before anything is spent."""
+
+DISTINCT_CELLS = 1 << 26
+"""At most so many combinations of codes are looked for at once."""
 
 
 @dataclass(frozen=True)
@@ -194,11 +207,12 @@ class Gate:
             else:
                 of_law[noise_in_grains(measurement, self.domain)].append(place)
         for noise, places in of_law.items():
-            sizes = [exact[place].size for place in places]
+            answers_of = [_answer_to(measurements[place].query, exact[place]) for place in places]
+            sizes = [answer.size for answer in answers_of]
             draws = np.split(noise.sample(sum(sizes), self.bits), np.cumsum(sizes)[:-1])
-            for place, drawn in zip(places, draws, strict=True):
-                shaped = drawn.reshape(exact[place].shape)
-                answers[place] = np.add(_answer_to(measurements[place].query, exact[place]), shaped, out=shaped)
+            for place, answer, drawn in zip(places, answers_of, draws, strict=True):
+                shaped = drawn.reshape(answer.shape)
+                answers[place] = np.add(answer, shaped, out=shaped)
         return [answers[place] for place in range(len(measurements))]
 
     def _require_measurable(self, plan: Plan) -> None:
@@ -211,11 +225,22 @@ class Gate:
                 require_drawable(measurement.query, self.domain)
             else:
                 noise_in_grains(measurement, self.domain)
+            if isinstance(measurement.query, Distinct):
+                _require_few(measurement.query, self.domain)
             if isinstance(measurement.query, Residual):
                 require_residual(answer_shape(measurement.query, self.domain))
         cells = sum(prod(answer_shape(m.query, self.domain)) for m in plan.measurements)
         if cells > RELEASE_CELLS:
             raise UnsupportedQuery(f"the answer would have {cells:,} cells; at most {RELEASE_CELLS:,} are released")
+
+
+def _require_few(query: Distinct, domain: Domain) -> None:
+    """Raise where more combinations would have to be looked for than fit into memory."""
+    cells = prod(answer_shape(Count(query.where, (*query.by, *query.of)), domain))
+    if cells > DISTINCT_CELLS:
+        raise UnsupportedQuery(
+            f"COUNT(DISTINCT …) looks for {cells:,} combinations; at most {DISTINCT_CELLS:,} are looked for: group by less"
+        )
 
 
 def _stands(charge: Charge) -> str:
@@ -230,9 +255,14 @@ def _read_for(query: Query) -> Count | Sum | SubsetCount:
     """What is read exactly, in order to answer a query."""
     if isinstance(query, Residual):
         return Count(query.where, query.by)
+    if isinstance(query, Distinct):
+        return Count(query.where, (*query.by, *query.of))
     return histogram_of(query) if isinstance(query, Quantile) else query
 
 
 def _answer_to(query: Query, read: Array) -> Array:
     """The exact answer to a query, from what was read for it."""
+    if isinstance(query, Distinct):
+        found: Array = np.count_nonzero(read, axis=tuple(range(len(query.by), read.ndim)))
+        return np.asarray(found, np.int64)
     return residual_of(read) if isinstance(query, Residual) else read

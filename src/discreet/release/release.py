@@ -16,7 +16,7 @@ from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Exponential, Law, Noise
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Quantile, Query, SubsetCount, Sum, grain_of
+from discreet.query.query import Quantile, Query, SubsetCount, Sum, grain_of_sum, group_attribute, group_name
 
 Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
 
@@ -65,7 +65,7 @@ class Noisy:
     def rows(self, domain: Domain, confidence: float = 0.95) -> Iterator["ReleasedCell"]:
         """One row for each cell: the labels of its group, the value, and an interval where there is one."""
         query = self.measurement.query
-        attributes = [domain[name] for name in query.by]
+        attributes = [group_attribute(group, domain) for group in query.by]
         values = self.values
         half = None if isinstance(query, Quantile) else float(self.halfwidth(confidence))
         for cell in np.ndindex(values.shape):
@@ -81,7 +81,7 @@ class Noisy:
 
 def label_names(query: Query) -> tuple[str, ...]:
     """What the labels of an answer's rows are called."""
-    return ("subset",) if isinstance(query, SubsetCount) else query.by
+    return ("subset",) if isinstance(query, SubsetCount) else tuple(map(group_name, query.by))
 
 
 class ReleasedCell(NamedTuple):
@@ -148,7 +148,7 @@ class Release:
 def grain_in(measurement: Measurement, domain: Domain) -> Fraction:
     """The unit of a measurement's answer: 1, or for a Sum its attribute's grain."""
     query = measurement.query
-    return grain_of(domain[query.of]) if isinstance(query, Sum) else Fraction(1)
+    return grain_of_sum(query.of, domain) if isinstance(query, Sum) else Fraction(1)
 
 
 def noise_in_grains(measurement: Measurement, domain: Domain) -> Noise:

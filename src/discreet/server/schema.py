@@ -156,7 +156,7 @@ class Refusal(BaseModel):
 
 
 class Row(BaseModel):
-    labels: dict[str, str]
+    labels: dict[str, str | None]
     column: str
     value: float | None
     low: float | None

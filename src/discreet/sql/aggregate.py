@@ -6,19 +6,20 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.domain.attribute import Attribute, Category
+from discreet.domain.attribute import Attribute, Bins, Category
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
-from discreet.query.query import Combination, Count, Mean, Quantile, Sum, grain_of
+from discreet.query.query import Combination, Count, Distinct, Group, Mean, Quantile, Sum, grain_of
+from discreet.sql.amount import read_amount, read_labelling
 from discreet.sql.condition import AllOf, Atom, Condition, atoms, region_of
 from discreet.sql.question import Measure
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import exact_number, literal, only, refused
-from discreet.sql.where import read_condition
+from discreet.sql.where import cells_where, read_condition, value_of
 
 AGGREGATES = (
-    "COUNT, SUM, AVG, MIN, MAX, MEDIAN and QUANTILE(column, level), each with FILTER (WHERE …); "
+    "COUNT, SUM and AVG of expressions, MIN, MAX, MEDIAN and QUANTILE(column, level), each with FILTER (WHERE …); "
     "sums, differences and whole multiples of counts, or of sums of one column; columns of GROUP BY"
 )
 LEVELS = {exp.Min: Fraction(0), exp.Median: Fraction(1, 2), exp.Max: Fraction(1)}
@@ -33,7 +34,7 @@ class Grouping:
     scope: Scope
     where: Condition
     region: Region
-    by: tuple[str, ...]
+    by: tuple[Group, ...]
     most_cells: int
 
 
@@ -126,12 +127,19 @@ def _read_function(node: exp.Expression, groups: Grouping, filters: tuple[Condit
         case exp.Count():
             return _count(node, groups, filters)
         case exp.Sum() | exp.Avg():
-            only(node, ("this",), f"{node.key.upper()} of a column")
+            only(node, ("this",), f"{node.key.upper()} of a column or an expression")
+            if not _is_numeric_column(node.this, groups.scope):
+                return _summed(node, groups, filters)
             attribute, where, notes = _numbers(node, node.this, groups, filters)
             grain_of(attribute)
             if isinstance(node, exp.Sum):
                 return Aggregate(Sum(attribute.name, where, groups.by), f"sum_{attribute.name}", notes)
             return Aggregate(Mean(attribute.name, where, groups.by), f"avg_{attribute.name}", notes)
+        case exp.CountIf():
+            only(node, ("this",), "COUNT_IF(condition)")
+            held = read_condition(node.this, groups.scope)
+            notes = tuple(note for atom in atoms(held) for note in atom.notes)
+            return Aggregate(Count(_region(groups, (*filters, held)), groups.by), "count_if", notes)
         case exp.Min() | exp.Max() | exp.Median():
             only(node, ("this",), f"{node.key.upper()} of a column")
             attribute, where, notes = _numbers(node, node.this, groups, filters)
@@ -151,14 +159,76 @@ def _count(node: exp.Count, groups: Grouping, filters: tuple[Condition, ...]) ->
     if isinstance(counted, exp.Star | exp.Literal):
         only(counted, ("this", "is_string"), "COUNT(*) and COUNT(column)")
         return Aggregate(Count(_region(groups, filters), groups.by), "count")
+    if isinstance(counted, exp.Distinct):
+        return _distinct(counted, groups, filters)
+    if counted is None:
+        raise refused(counted, "COUNT(*) and COUNT(column or expression)")
     if not isinstance(counted, exp.Column):
-        raise refused(counted, "COUNT(*) and COUNT(column)")
+        found = value_of(counted, groups.scope)
+        present = cells_where(found, found.present)
+        return Aggregate(Count(_region(groups, (*filters, present)), groups.by), "count", found.notes)
     axis = groups.scope.axis(counted)
     attribute = groups.scope.domain.attributes[axis]
     if not attribute.null:
         return Aggregate(Count(_region(groups, filters), groups.by), f"count_{attribute.name}")
-    present = Atom(axis, ((0, attribute.size - 2),))
-    return Aggregate(Count(_region(groups, (*filters, present)), groups.by), f"count_{attribute.name}")
+    declared = Atom(axis, ((0, attribute.size - 2),))
+    return Aggregate(Count(_region(groups, (*filters, declared)), groups.by), f"count_{attribute.name}")
+
+
+def _distinct(node: exp.Distinct, groups: Grouping, filters: tuple[Condition, ...]) -> Aggregate:
+    """COUNT(DISTINCT …) of columns and expressions: of those that have no missing value among them."""
+    only(node, ("expressions",), "COUNT(DISTINCT column or expression)")
+    parts = [part for one in node.expressions for part in (one.expressions if isinstance(one, exp.Tuple) else [one])]
+    of: dict[Group, None] = {}
+    present: list[Condition] = []
+    notes: list[str] = []
+    scope = groups.scope
+    for part in parts:
+        column = part.unnest()
+        if isinstance(column, exp.Column) and scope.derived_of(column) is None:
+            axis = scope.axis(column)
+            attribute = scope.domain.attributes[axis]
+            if isinstance(attribute, Bins):
+                raise UnsupportedQuery(f"{attribute.name} is known in bins, so its different values cannot be counted")
+            if attribute.outside == "other":
+                notes.append(f"values of {attribute.name} outside the declared ones count as one")
+            present.append(Atom(axis, ((0, attribute.size - 1 - attribute.null),)))
+            of[attribute.name] = None
+        else:
+            labelling, said = read_labelling(column, scope)
+            found = value_of(column, scope)
+            present.append(cells_where(found, found.present))
+            of[labelling] = None
+            notes += said
+    query = Distinct(tuple(one for one in of if one not in groups.by), _region(groups, (*filters, *present)), groups.by)
+    return Aggregate(query, "count_distinct", tuple(notes))
+
+
+def _is_numeric_column(node: exp.Expression | None, scope: Scope) -> bool:
+    """Whether what is summed is a column by itself; one of TRUE and FALSE is an expression's value."""
+    column = None if node is None else node.unnest()
+    if not isinstance(column, exp.Column):
+        return False
+    attribute = scope.attribute(column)
+    return not isinstance(attribute, Category) or not set(attribute.values) <= {"true", "false"}
+
+
+def _summed(node: exp.Sum | exp.Avg, groups: Grouping, filters: tuple[Condition, ...]) -> Aggregate:
+    """SUM and AVG of an expression. A sum of one whole number over and over is that many times a count, and one of a
+    column's value where something holds is a sum of that column: what was released of those serves it too."""
+    if node.this is None or isinstance(node.this, exp.Distinct):
+        raise refused(node.this, f"{node.key.upper()} of a column or an expression")
+    read = read_amount(node.this, groups.scope)
+    if isinstance(node, exp.Avg):
+        where = _region(groups, (*filters, read.present))
+        return Aggregate(Mean(read.amount, where, groups.by), "avg", read.notes)
+    if read.times is not None:
+        count = Count(_region(groups, (*filters, read.adds)), groups.by)
+        query = count if read.times == 1 else Combination(((read.times, count),))
+        return Aggregate(query, "sum", read.notes)
+    if read.column is not None:
+        return Aggregate(Sum(read.column, _region(groups, (*filters, read.adds)), groups.by), "sum", read.notes)
+    return Aggregate(Sum(read.amount, _region(groups, (*filters, read.present)), groups.by), "sum", read.notes)
 
 
 def _quantile_parts(node: exp.Expression) -> tuple[exp.Expression, Fraction]:

@@ -7,7 +7,7 @@ AND and OR of sets of codes.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from math import prod
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
+from discreet.query.cells import Ints, boxes_of
 from discreet.sql.codes import Codes, Interval
 
 MOST_CELLS = 2**19
@@ -33,6 +34,22 @@ class Atom:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The points where `held` is true at their classes: of every code of some axes, ascending, classes say its place
+    in `held`. What an expression over several attributes becomes."""
+
+    axes: tuple[int, ...]
+    classes: tuple[Ints, ...]
+    held: Grid
+    notes: tuple[str, ...] = ()
+
+    def starts(self, place: int) -> list[int]:
+        """The codes of one of the axes at which a run of one class begins."""
+        of_code = self.classes[place]
+        return [0, *(np.flatnonzero(of_code[1:] != of_code[:-1]) + 1).tolist()]
+
+
 @dataclass(frozen=True)
 class AllOf:
     """AND; without parts, TRUE."""
@@ -47,12 +64,12 @@ class AnyOf:
     parts: tuple["Condition", ...]
 
 
-Condition = Atom | AllOf | AnyOf
+Condition = Atom | Cells | AllOf | AnyOf
 
 
-def atoms(condition: Condition) -> Iterator[Atom]:
+def atoms(condition: Condition) -> Iterator[Atom | Cells]:
     """The comparisons of a condition, from left to right."""
-    if isinstance(condition, Atom):
+    if isinstance(condition, Atom | Cells):
         yield condition
     else:
         for part in condition.parts:
@@ -67,10 +84,15 @@ def region_of(condition: Condition, domain: Domain, most_cells: int = MOST_CELLS
     MOST_BOXES boxes is refused.
     """
     parts = condition.parts if isinstance(condition, AllOf) else (condition,)
-    if all(isinstance(part, Atom) and len(part.codes) == 1 for part in parts):
-        return _one_box(atoms(condition), domain)
+    ranges = [part for part in parts if isinstance(part, Atom) and len(part.codes) == 1]
+    if len(ranges) == len(parts):
+        return _one_box(ranges, domain)
     cuts: dict[int, set[int]] = {}
     for atom in atoms(condition):
+        if isinstance(atom, Cells):
+            for place, axis in enumerate(atom.axes):
+                cuts.setdefault(axis, {0}).update(atom.starts(place))
+            continue
         starts = cuts.setdefault(atom.axis, {0})
         for low, high in atom.codes:
             starts.update((low, high + 1))
@@ -83,7 +105,8 @@ def region_of(condition: Condition, domain: Domain, most_cells: int = MOST_CELLS
         )
     shapes = {axis.number: [axis.cells if other is axis else 1 for other in axes] for axis in axes}
     held = _holds(condition, {axis.number: axis for axis in axes}, shapes)
-    found = list(islice(_boxes(np.broadcast_to(held, [axis.cells for axis in axes]), axes), MOST_BOXES + 1))
+    grid = np.broadcast_to(held, [axis.cells for axis in axes])
+    found = list(islice(boxes_of(grid, [axis.stops for axis in axes]), MOST_BOXES + 1))
     if len(found) > MOST_BOXES:
         raise UnsupportedQuery(
             f"the conditions describe more than {MOST_BOXES} separate boxes of the domain; ask for a simpler region"
@@ -130,25 +153,16 @@ def _holds(condition: Condition, axes: dict[int, _Axis], shapes: dict[int, list[
         for low, high in condition.codes:
             line[axis.cell[low] : axis.cell[high + 1]] = True
         return line.reshape(shapes[condition.axis])
+    if isinstance(condition, Cells):
+        own = [axes[axis] for axis in condition.axes]
+        classes = [of_code[list(axis.stops[:-1])] for axis, of_code in zip(own, condition.classes, strict=True)]
+        sizes = [axis.cells if number in condition.axes else 1 for number, axis in axes.items()]
+        return condition.held[np.ix_(*classes)].reshape(sizes)
     every = isinstance(condition, AllOf)
     held = np.full((1,) * len(axes), every)
     for part in condition.parts:
         held = held & _holds(part, axes, shapes) if every else held | _holds(part, axes, shapes)
     return held
-
-
-def _boxes(grid: Grid, axes: list[_Axis]) -> Iterator[tuple[Interval, ...]]:
-    """The true cells as boxes: runs of equal sections along the first axis, and the boxes of each section."""
-    if not axes:
-        yield from [()] if grid else []
-        return
-    changes = (grid[1:] != grid[:-1]).any(axis=tuple(range(1, grid.ndim)))
-    edges = [0, *(np.flatnonzero(changes) + 1).tolist(), len(grid)]
-    stops = axes[0].stops
-    for first, stop in pairwise(edges):
-        if grid[first].any():
-            for rest in _boxes(grid[first], axes[1:]):
-                yield ((stops[first], stops[stop] - 1), *rest)
 
 
 def _embed(whole: Box, axes: list[_Axis], intervals: tuple[Interval, ...]) -> Box:

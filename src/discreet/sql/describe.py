@@ -2,13 +2,13 @@
 
 from discreet.domain.domain import Domain
 from discreet.exact import number_text
-from discreet.query.query import Count, Quantile, Query, Residual, SubsetCount, Sum
+from discreet.query.query import Count, Distinct, Group, Quantile, Query, Residual, SubsetCount, Sum
 from discreet.sql.where_text import identifier, where_text
 
 
 def query_text(query: Query, domain: Domain) -> str:
     """The SQL of a query: SELECT sex, COUNT(*) FROM people WHERE age >= 50 GROUP BY sex."""
-    groups = [identifier(name) for name in query.by]
+    groups = [_group(group) for group in query.by]
     where = "" if query.where == domain.everything else f" WHERE {where_text(query.where, domain)}"
     group_by = f" GROUP BY {', '.join(groups)}" if groups else ""
     select = f"SELECT {', '.join([*groups, _aggregate(query)])} FROM {identifier(domain.name)}{where}{group_by}"
@@ -19,13 +19,19 @@ def _subsets(query: SubsetCount) -> str:
     return str(query.subsets[0]) if len(query.subsets) == 1 else f"{len(query.subsets):,} subsets"
 
 
+def _group(group: Group) -> str:
+    return identifier(group) if isinstance(group, str) else group.text
+
+
 def _aggregate(query: Query) -> str:
     match query:
         case Count() | SubsetCount():
             return "COUNT(*)"
+        case Distinct():
+            return f"COUNT(DISTINCT {', '.join(map(_group, query.of))})"
         case Residual():
             return "RESIDUAL(COUNT(*))"
         case Sum():
-            return f"SUM({identifier(query.of)})"
+            return f"SUM({identifier(query.of) if isinstance(query.of, str) else query.of.text})"
         case Quantile():
             return f"QUANTILE({identifier(query.of)}, {number_text(query.level)})"

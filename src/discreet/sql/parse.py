@@ -5,6 +5,7 @@ Conditions that the codes cannot tell exactly are answered nearly, with a note: 
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
@@ -13,7 +14,9 @@ from sqlglot import exp
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
+from discreet.query.query import Group, group_attribute, group_name
 from discreet.sql.aggregate import AGGREGATES, Grouping, Term, read_aggregate, read_terms
+from discreet.sql.amount import expression_text, read_labelling
 from discreet.sql.condition import MOST_CELLS, AllOf, Condition, atoms, region_of
 from discreet.sql.question import AggregateColumn, Column, GroupColumn, OrderKey, Question
 from discreet.sql.scope import Scope
@@ -31,12 +34,20 @@ CLAUSES = "SELECT … FROM … WHERE … GROUP BY … ORDER BY … LIMIT … OFF
 def parse(text: str, domain: Domain) -> Question:
     """The question that one SELECT over the domain asks. Anything else raises UnsupportedQuery, and an unknown column
     DomainError, in bounded time and with words that depend on the text and the domain alone."""
-    select = read_select(text)
+    return parse_select(read_select(text), text, domain)
+
+
+def parse_select(select: exp.Select, text: str, domain: Domain) -> Question:
+    """The same of a syntax tree: that of a whole statement, or of one private block of it."""
     only(select, ("expressions", "from_", "where", "group", "order", "limit", "offset"), CLAUSES)
     scope = Scope.of(select, domain)
-    by = _group_by(select, scope)
-    outputs = [(output, read_terms(output.unalias())) for output in select.expressions]
-    calls = sum(len(terms) for output, terms in outputs if not isinstance(output.unalias(), exp.Column))
+    grouped = _group_by(select, scope)
+    by = tuple(dict.fromkeys(grouped.groups.values()))
+    outputs = [
+        (output, [] if _is_group(output, grouped, scope) else read_terms(output.unalias()))
+        for output in select.expressions
+    ]
+    calls = sum(len(terms) for _, terms in outputs)
     if calls > MOST_AGGREGATES:
         raise UnsupportedQuery(
             f"the statement has {calls} aggregates, and at most {MOST_AGGREGATES} are answered at once"
@@ -45,8 +56,8 @@ def parse(text: str, domain: Domain) -> Question:
     where: Condition = AllOf(()) if clause is None else read_condition(clause.this, scope)
     most_cells = MOST_CELLS // max(calls, 1)
     groups = Grouping(scope, where, region_of(where, domain, most_cells), by, most_cells)
-    columns, column_notes = _columns(outputs, groups)
-    notes = [note for atom in atoms(where) for note in atom.notes] + column_notes
+    columns, column_notes = _columns(outputs, groups, grouped)
+    notes = [note for atom in atoms(where) for note in atom.notes] + [*grouped.notes] + column_notes
     if not groups.region:
         notes.append("no point of the domain satisfies the WHERE: the region is empty on every table")
     return Question(
@@ -54,7 +65,7 @@ def parse(text: str, domain: Domain) -> Question:
         by=by,
         where=groups.region,
         columns=columns,
-        order_by=_order_by(select, columns, groups),
+        order_by=_order_by(select, columns, groups, grouped),
         limit=_row_number(select, "limit"),
         offset=_row_number(select, "offset") or 0,
         notes=tuple(dict.fromkeys(notes)),
@@ -73,34 +84,56 @@ def parse_predicate(text: str, domain: Domain) -> tuple[Region, tuple[str, ...]]
     return region_of(where, domain), tuple(dict.fromkeys(notes))
 
 
-def _group_by(select: exp.Select, scope: Scope) -> tuple[str, ...]:
-    """The attributes of GROUP BY: columns, their aliases, or their places in the SELECT list."""
+@dataclass(frozen=True)
+class _Grouped:
+    """What GROUP BY groups by, under its text; and notes."""
+
+    groups: dict[str, Group]
+    notes: tuple[str, ...] = ()
+
+
+def _group_by(select: exp.Select, scope: Scope) -> _Grouped:
+    """The attributes and expressions of GROUP BY: themselves, their aliases, or their places in the SELECT list."""
     clause = select.args.get("group")
     if clause is None:
-        return ()
-    only(clause, ("expressions",), "GROUP BY of columns")
+        return _Grouped({})
+    only(clause, ("expressions",), "GROUP BY of columns and expressions")
     aliases = {output.alias.lower(): output.this for output in select.expressions if isinstance(output, exp.Alias)}
-    by: dict[str, None] = {}
+    groups: dict[str, Group] = {}
+    notes: list[str] = []
     for node in clause.expressions:
-        column = node.unnest()
-        if isinstance(column, exp.Literal):
-            column = select.expressions[_place(column, len(select.expressions))].unalias().unnest()
-        elif isinstance(column, exp.Column) and not column.table and column.name.lower() not in scope.axes:
-            column = aliases.get(column.name.lower(), column).unnest()
-        if not isinstance(column, exp.Column):
-            raise refused(column, "GROUP BY of columns")
-        by[scope.attribute(column).name] = None
-    groups = prod(scope.domain[name].size for name in by)
-    if groups > MOST_GROUPS:
+        part = node.unnest()
+        if isinstance(part, exp.Literal):
+            part = select.expressions[_place(part, len(select.expressions))].unalias().unnest()
+        elif isinstance(part, exp.Column) and not part.table and not scope.knows(part):
+            part = aliases.get(part.name.lower(), part).unnest()
+        if isinstance(part, exp.Column) and scope.derived_of(part) is None:
+            name = scope.attribute(part).name
+            groups[name] = name
+        else:
+            group, said = read_labelling(part, scope)
+            groups[expression_text(part, scope)] = group
+            notes += said
+    count = prod(group_attribute(group, scope.domain).size for group in set(groups.values()))
+    if count > MOST_GROUPS:
         raise UnsupportedQuery(
-            f"GROUP BY makes {groups:,} groups, and at most {MOST_GROUPS:,} are answered; group by fewer columns, or "
+            f"GROUP BY makes {count:,} groups, and at most {MOST_GROUPS:,} are answered; group by fewer columns, or "
             "have a cube of them published"
         )
-    return tuple(by)
+    return _Grouped(groups, tuple(notes))
+
+
+def _is_group(output: exp.Expression, grouped: _Grouped, scope: Scope) -> bool:
+    """Whether an output column is one of the groups: a column, or an expression of GROUP BY again."""
+    node = output.unalias().unnest()
+    if isinstance(node, exp.Column) and scope.derived_of(node) is None:
+        return True
+    is_plain = grouped.groups and node.find(exp.AggFunc, exp.Query, exp.Star) is None
+    return bool(is_plain) and expression_text(node, scope) in grouped.groups
 
 
 def _columns(
-    outputs: Sequence[tuple[exp.Expression, list[Term]]], groups: Grouping
+    outputs: Sequence[tuple[exp.Expression, list[Term]]], groups: Grouping, grouped: _Grouped
 ) -> tuple[tuple[Column, ...], list[str]]:
     columns: list[Column] = []
     notes: list[str] = []
@@ -109,9 +142,12 @@ def _columns(
         raise UnsupportedQuery(f"two output columns are called {shown(taken.most_common(1)[0][0])}")
     for output, terms in outputs:
         node = output.unalias().unnest()
-        if isinstance(node, exp.Column):
+        if isinstance(node, exp.Column) and groups.scope.derived_of(node) is None:
             attribute = _grouped(node, groups)
             columns.append(GroupColumn(output.alias or _free_name(attribute, taken), attribute))
+        elif not terms:
+            group = grouped.groups[expression_text(node, groups.scope)]
+            columns.append(GroupColumn(output.alias or _free_name(group_name(group), taken), group))
         else:
             aggregate = read_aggregate(terms, groups)
             columns.append(AggregateColumn(output.alias or _free_name(aggregate.name, taken), aggregate.query))
@@ -140,7 +176,9 @@ def _free_name(name: str, taken: Counter[str]) -> str:
     return free
 
 
-def _order_by(select: exp.Select, columns: Sequence[Column], groups: Grouping) -> tuple[OrderKey, ...]:
+def _order_by(
+    select: exp.Select, columns: Sequence[Column], groups: Grouping, grouped: _Grouped
+) -> tuple[OrderKey, ...]:
     clause = select.args.get("order")
     if clause is None:
         return ()
@@ -148,11 +186,12 @@ def _order_by(select: exp.Select, columns: Sequence[Column], groups: Grouping) -
     keys = []
     for ordered in clause.expressions:
         only(ordered, ("this", "desc", "nulls_first"), "ORDER BY of output columns")
-        keys.append(OrderKey(_ordered_column(ordered.this.unnest(), columns, groups), bool(ordered.args.get("desc"))))
+        place = _ordered_column(ordered.this.unnest(), columns, groups, grouped)
+        keys.append(OrderKey(place, bool(ordered.args.get("desc"))))
     return tuple(keys)
 
 
-def _ordered_column(node: exp.Expression, columns: Sequence[Column], groups: Grouping) -> int:
+def _ordered_column(node: exp.Expression, columns: Sequence[Column], groups: Grouping, grouped: _Grouped) -> int:
     """The output column that ORDER BY means: by its place, its name, or the same expression again."""
     if isinstance(node, exp.Literal):
         return _place(node, len(columns))
@@ -160,8 +199,12 @@ def _ordered_column(node: exp.Expression, columns: Sequence[Column], groups: Gro
         for place, column in enumerate(columns):
             if not node.table and column.name.lower() == node.name.lower():
                 return place
+    if isinstance(node, exp.Column) and groups.scope.derived_of(node) is None:
         attribute = groups.scope.attribute(node).name
         found = [place for place, column in enumerate(columns) if getattr(column, "attribute", None) == attribute]
+    elif _is_group(node, grouped, groups.scope):
+        group = grouped.groups[expression_text(node, groups.scope)]
+        found = [place for place, column in enumerate(columns) if getattr(column, "attribute", None) == group]
     else:
         query = read_aggregate(read_terms(node), groups).query
         found = [place for place, column in enumerate(columns) if getattr(column, "query", None) == query]

@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 
 from discreet.domain.region import Region
-from discreet.query.query import Combination, Count, Mean, Quantile, Sum
+from discreet.query.query import Combination, Count, Distinct, Group, Mean, Quantile, Sum, group_name
 
-Measure = Count | Sum | Mean | Quantile | Combination
+Measure = Count | Sum | Mean | Distinct | Quantile | Combination
 
 
 @dataclass(frozen=True)
 class GroupColumn:
-    """An output column that holds the labels of a GROUP BY attribute."""
+    """An output column that holds the labels of what GROUP BY groups by: an attribute, or an expression."""
 
     name: str
-    attribute: str
+    attribute: Group
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class OrderKey:
 
 @dataclass(frozen=True)
 class Question:
-    """One SELECT. `by` names the GROUP BY attributes, which every aggregate has in this order; `where` is the WHERE's
+    """One SELECT. `by` has the attributes and expressions of GROUP BY, which every aggregate has in this order; `where` is the WHERE's
     region, empty where no point of the domain satisfies it. Order, limit and offset are for the noisy rows. `notes`
     say where the answer will differ from what was asked."""
 
     text: str
-    by: tuple[str, ...]
+    by: tuple[Group, ...]
     where: Region
     columns: tuple[Column, ...]
     order_by: tuple[OrderKey, ...] = ()
@@ -50,10 +50,10 @@ class Question:
     offset: int = 0
     notes: tuple[str, ...] = ()
 
-    def name_of(self, attribute: str) -> str:
+    def name_of(self, group: Group) -> str:
         """What the column of a group's labels is called: its alias, or the attribute where it is not selected."""
-        names = (c.name for c in self.columns if isinstance(c, GroupColumn) and c.attribute == attribute)
-        return next(names, attribute)
+        names = (c.name for c in self.columns if isinstance(c, GroupColumn) and c.attribute == group)
+        return next(names, group_name(group))
 
     @property
     def aggregates(self) -> tuple[AggregateColumn, ...]:

@@ -1,14 +1,26 @@
 """What the names in a statement mean: the domain's table, and its attributes by name or by qualified name."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from discreet.domain.attribute import Attribute
+from discreet.domain.attribute import Attribute, Category, Hierarchy
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.sql.syntax import only, refused
 from discreet.sql.tokens import SHOWN_CHARACTERS, shown
+
+GROUP_SUFFIX = "_group"
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A column that an attribute decides: a value for each of its codes. What hierarchies and code lists add."""
+
+    name: str
+    axis: int
+    values: tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -18,6 +30,8 @@ class Scope:
     domain: Domain
     qualifier: str
     axes: dict[str, int]
+    derived: dict[str, Derived] = field(default_factory=dict)
+    """Columns beside the attributes, by their names in lower case."""
 
     @classmethod
     def of(cls, select: exp.Select, domain: Domain) -> "Scope":
@@ -34,8 +48,22 @@ class Scope:
         alias = table.args.get("alias")
         if alias is not None:
             only(alias, ("this",), f"FROM {domain.name} AS a_name")
+        return cls.over(domain, table.alias or table.name)
+
+    @classmethod
+    def over(cls, domain: Domain, name: str = "") -> "Scope":
+        """The scope of a domain under a name."""
         axes = {attribute.name.lower(): axis for axis, attribute in enumerate(domain.attributes)}
-        return cls(domain, (table.alias or table.name).lower(), axes)
+        return cls(domain, (name or domain.name).lower(), axes, hierarchy_columns(domain))
+
+    def knows(self, column: exp.Column) -> bool:
+        return column.name.lower() in self.axes or self.derived_of(column) is not None
+
+    def derived_of(self, column: exp.Column) -> Derived | None:
+        """The column beside the attributes that a name means."""
+        if column.table and column.table.lower() != self.qualifier:
+            return None
+        return None if column.name.lower() in self.axes else self.derived.get(column.name.lower())
 
     def axis(self, column: exp.Column) -> int:
         """The axis of a column; an unknown one raises with the near ones named."""
@@ -47,5 +75,29 @@ class Scope:
         axis = self.axes.get(column.name.lower())
         return self.domain.axis(column.name[:SHOWN_CHARACTERS]) if axis is None else axis
 
+    def name_of(self, column: exp.Column) -> str:
+        derived = self.derived_of(column)
+        return self.attribute(column).name if derived is None else derived.name
+
     def attribute(self, column: exp.Column) -> Attribute:
         return self.domain.attributes[self.axis(column)]
+
+
+def hierarchy_columns(domain: Domain) -> dict[str, Derived]:
+    """The lowest groups of every hierarchy, as columns NAME_group. Undeclared and missing values are in none."""
+    found = {}
+    for axis, attribute in enumerate(domain.attributes):
+        if isinstance(attribute, Category) and attribute.hierarchy is not None:
+            name = attribute.name + GROUP_SUFFIX
+            group = dict(_leaves(attribute.hierarchy, None))
+            beyond = [None] * (attribute.size - attribute.cells)
+            found[name.lower()] = Derived(name, axis, (*(group[value] for value in attribute.values), *beyond))
+    return found
+
+
+def _leaves(hierarchy: Hierarchy, parent: str | None) -> Iterator[tuple[str, str | None]]:
+    for node in hierarchy:
+        if isinstance(node, str):
+            yield node, parent
+        else:
+            yield from _leaves(node[1], node[0])

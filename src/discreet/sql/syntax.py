@@ -1,7 +1,8 @@
 """SQL text → one SELECT's syntax tree, or a refusal in bounded time and in our own words.
 
 The tokens are bounded before the parser sees them, and its steps while it runs. The few deep recursions that these
-bounds leave (a row of NOTs) end in RecursionError, which is refused as well.
+bounds leave (a row of NOTs) end in RecursionError, which is refused as well. The dialect is DuckDB's: what the sandbox
+runs was read as it is written.
 """
 
 import re
@@ -9,8 +10,8 @@ from decimal import Decimal
 from fractions import Fraction
 
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError
-from sqlglot.parser import Parser
 from sqlglot.tokens import TokenType
 
 from discreet.errors import UnsupportedQuery
@@ -73,18 +74,30 @@ KINDS: tuple[tuple[type[exp.Expression], str], ...] = (
 
 def read_where(text: str, table: str) -> exp.Select:
     """The syntax tree of a SELECT with a text as its condition; places in it are counted from the condition's start."""
-    return read_select(f"SELECT COUNT(*) FROM {table} WHERE\n{text}", lines_before=1)
+    select = read_select(f"SELECT COUNT(*) FROM {table} WHERE\n{text}", lines_before=1)
+    for node in select.walk():
+        if "line" in node.meta:
+            node.meta["line"] -= 1
+    return select
 
 
 def read_select(text: str, lines_before: int = 0) -> exp.Select:
     """The syntax tree of the one SELECT that the text holds. Some lines may be ours, not the analyst's."""
+    tree = read_query(text, lines_before)
+    if not isinstance(tree, exp.Select):
+        raise refused(tree, "one SELECT")
+    if tree.args.get("with_"):
+        raise UnsupportedQuery("WITH (a sub-query) is not supported here; supported: one SELECT")
+    return tree
+
+
+def read_query(text: str, lines_before: int = 0) -> exp.Query:
+    """The same of one query of any form: WITH, UNION and sub-queries too."""
     tokens = read_tokens(text)
     first = tokens[0]
-    if first.token_type != TokenType.SELECT:
-        what = {TokenType.WITH: "WITH (a sub-query)", TokenType.L_PAREN: "a sub-query"}
+    if first.token_type not in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN):
         raise UnsupportedQuery(
-            f"{what.get(first.token_type, f'a statement that begins with {shown(first.text)}')} is not supported here; "
-            "supported: one SELECT"
+            f"a statement that begins with {shown(first.text)} is not supported here; supported: one SELECT"
         )
     check_nothing_is_missing(tokens)
     try:
@@ -96,7 +109,7 @@ def read_select(text: str, lines_before: int = 0) -> exp.Select:
     except Exception:
         # The parser's own slips on broken input, of any kind: its words say nothing to an analyst.
         raise UnsupportedQuery(NOT_UNDERSTOOD) from None
-    if not isinstance(tree, exp.Select):
+    if not isinstance(tree, exp.Query):
         raise refused(tree, "one SELECT")
     return tree
 
@@ -105,13 +118,13 @@ class _Endless(Exception):
     """The parser took more steps than any statement needs."""
 
 
-class _BoundedParser(Parser):  # type: ignore[misc]
+class _BoundedParser(DuckDB.Parser):  # type: ignore[misc]
     """The parser, stopped after a number of steps that grows with the tokens alone: on some broken statements, such as
     `FROM people x (a, NOT`, it would go back and forth for ever. Whole statements take less than 2 steps a token."""
 
     def __init__(self, tokens: int) -> None:
         self.steps_left = STEPS_PER_TOKEN * tokens
-        super().__init__()
+        super().__init__(dialect="duckdb")
 
     def _advance(self, times: int = 1) -> None:
         self.steps_left -= 1
@@ -139,7 +152,16 @@ def only(node: exp.Expression, parts: tuple[str, ...], supported: str) -> None:
 
 def refused(node: exp.Expression | None, supported: str) -> UnsupportedQuery:
     """The refusal of a node by its name, with what may stand there."""
-    return UnsupportedQuery(f"{_name(node)} is not supported here; supported: {supported}")
+    return UnsupportedQuery(f"{_name(node)} is not supported here{place_of(node)}; supported: {supported}")
+
+
+def place_of(node: exp.Expression | None) -> str:
+    """Where a node begins, as a refusal says it; nothing where the parser does not know."""
+    for inner in () if node is None else node.dfs():
+        if inner.meta.get("line", 0) > 0:
+            column = inner.meta["col"] - inner.meta["end"] + inner.meta["start"]
+            return f", line {inner.meta['line']}, column {max(column, 1)}"
+    return ""
 
 
 def _name(node: exp.Expression | None) -> str:

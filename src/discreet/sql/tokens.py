@@ -1,14 +1,15 @@
 """SQL text → tokens, checked before the parser sees them.
 
-Length, number and nesting are bounded, comments and further statements refused; so are the omissions that the parser
+Length, number and nesting are bounded, hints and further statements refused; so are the omissions that the parser
 would forgive, such as `BETWEEN 20 50` or an empty GROUP BY: a question is never guessed.
 """
 
 import re
 from itertools import zip_longest
 
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token, Tokenizer, TokenType
+from sqlglot.tokens import Token, TokenType
 
 from discreet.errors import UnsupportedQuery
 
@@ -54,6 +55,12 @@ NEVER_NEIGHBOURS = {
 """Pairs of roles between which something is missing. A `name` is a word of FROM."""
 
 
+class _Tokenizer(DuckDB.Tokenizer):  # type: ignore[misc]
+    """DuckDB's tokens, with names in `backticks` too, as MySQL's clients write them."""
+
+    IDENTIFIERS = ('"', "`")
+
+
 def read_tokens(text: str) -> list[Token]:
     """The tokens of the text's one statement."""
     if len(text) > MOST_CHARACTERS:
@@ -62,10 +69,10 @@ def read_tokens(text: str) -> list[Token]:
     if odd:
         raise UnsupportedQuery(f"the SQL holds the control character {odd[0]!a}; leave it out")
     try:
-        tokens: list[Token] = Tokenizer().tokenize(text)
+        tokens: list[Token] = _Tokenizer(dialect="duckdb").tokenize(text)
     except TokenError:
         raise UnsupportedQuery("the SQL ends within quotes or a comment") from None
-    if tokens and tokens[-1].token_type == TokenType.SEMICOLON and not tokens[-1].comments:
+    if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
         raise UnsupportedQuery("there is no statement; ask with one SELECT")
@@ -90,8 +97,8 @@ def _check_statement(tokens: list[Token]) -> None:
             depth -= 1
         elif kind == TokenType.SEMICOLON:
             raise UnsupportedQuery("there is more than one statement; ask one SELECT at a time")
-        if token.comments or kind == TokenType.HINT:
-            raise UnsupportedQuery("comments are not supported; leave them out")
+        if kind == TokenType.HINT:
+            raise UnsupportedQuery("hints are not supported; leave them out")
         if following and token.text.upper() == "NULLS" and following.text.upper() in ("FIRST", "LAST"):
             raise UnsupportedQuery("NULLS FIRST and NULLS LAST are not supported; groups are in the domain's order")
 

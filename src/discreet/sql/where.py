@@ -1,22 +1,29 @@
 """WHERE and FILTER: syntax tree → Condition, by an allow-list."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.errors import UnsupportedQuery
+from discreet.sql.codes import Codes, merged
 from discreet.sql.compare import Bound, Verdict, is_among, is_missing, is_within, number, ordered
-from discreet.sql.condition import AllOf, AnyOf, Atom, Condition
+from discreet.sql.condition import AllOf, AnyOf, Atom, Cells, Condition
+from discreet.sql.expression import Evaluated, evaluate
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import literal, only, refused
+from discreet.sql.syntax import literal, only, place_of, refused
 from discreet.sql.tokens import shown
 
 CONDITIONS = "AND, OR, NOT, IN, BETWEEN, IS NULL, TRUE, FALSE, and = <> < <= > >= of a column and a value"
 VALUES = "a number, a text in single quotes, TRUE or FALSE"
 
+DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([ T]\d{2}(:\d{2}(:\d{2})?)?)?)?", re.ASCII)
 ORDERINGS = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -32,36 +39,174 @@ def read_condition(node: exp.Expression, scope: Scope, wanted: bool = True) -> C
             return read_condition(node.this, scope, not wanted)
         case exp.Boolean():
             return AllOf(()) if bool(node.this) == wanted else AnyOf(())
+        case exp.In() if _is_value(node.this) and node.expressions:
+            # The value is sought in columns: 'x' IN (a, b).
+            only(node, ("this", "expressions"), "IN (values)")
+            either = [exp.EQ(this=one.copy(), expression=node.this.copy()) for one in node.expressions]
+            parts = tuple(_sought(one, scope, wanted) for one in either)
+            return AnyOf(parts) if wanted else AllOf(parts)
+    if type(node) in ORDERINGS and is_ordinary(node, scope):
+        ordering = _ordering(node, scope, wanted)
+        return _atom(ordering.axis, is_within(ordering.attribute, *ordering.bounds), True)
+    if is_ordinary(node, scope):
+        differs = isinstance(node, exp.NEQ)
+        axis, verdict = _verdict(exp.EQ(**node.args) if differs else node, scope)
+        return _atom(axis, verdict, wanted != differs)
+    if isinstance(node, exp.Column) and scope.derived_of(node) is None:
+        axis = scope.axis(node)
+        if (truth := _truth(scope.domain.attributes[axis])) is not None:
+            return _atom(axis, is_among(scope.domain.attributes[axis], [truth]), wanted)
+        raise UnsupportedQuery(f"{shown(node.name)} alone is not a condition; compare it with a value")
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+        ends = (
+            exp.GTE(this=node.this, expression=node.args["low"]),
+            exp.LTE(this=node.this, expression=node.args["high"]),
+        )
+        return read_condition(exp.and_(*ends, copy=True), scope, wanted)
+    _require_texts(node, scope)
+    return _expressed(node, scope, wanted)
+
+
+def _require_texts(node: exp.Expression, scope: Scope) -> None:
+    """Refuse a text in double quotes where a column is compared with it."""
+    for side in (node.args.get("this"), node.args.get("expression")) if isinstance(node, exp.Predicate) else ():
+        inner = side.unnest() if isinstance(side, exp.Expression) else None
+        if isinstance(inner, exp.Column) and isinstance(inner.this, exp.Identifier) and inner.this.args.get("quoted"):
+            if inner.name.lower() not in scope.axes:
+                raise UnsupportedQuery(
+                    f"{shown(inner.name)} is in double quotes, as columns are; texts take single quotes"
+                )
+
+
+def is_ordinary(node: exp.Expression, scope: Scope) -> bool:
+    """Whether a condition compares one column with values: the form whose meaning `compare.py` says."""
+
+    def is_column(side: exp.Expression) -> bool:
+        return isinstance(side, exp.Column) and scope.derived_of(side) is None
+
+    match node:
+        case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+            left, right = node.this.unnest(), node.expression.unnest()
+            column = (
+                left
+                if is_column(left) and _is_value(right)
+                else right
+                if is_column(right) and _is_value(left)
+                else None
+            )
+            return column is not None and not (type(node) in ORDERINGS and _holds_dates(column, scope))
+        case exp.In():
+            values = node.expressions
+            return is_column(node.this.unnest()) and all(map(_is_value, values)) and not node.args.get("query")
+        case exp.Between():
+            column, ends = node.this.unnest(), (node.args["low"], node.args["high"])
+            return is_column(column) and all(map(_is_value, ends)) and not _holds_dates(column, scope)
+        case exp.Is(expression=exp.Null()):
+            return is_column(node.this.unnest())
+    return False
+
+
+def _holds_dates(column: exp.Column, scope: Scope) -> bool:
+    """Whether a category's values are dates, which their spelling orders too."""
+    attribute = scope.attribute(column)
+    return isinstance(attribute, Category) and all(DATE.fullmatch(value) for value in attribute.values)
+
+
+def _is_value(node: exp.Expression) -> bool:
+    """Whether it is a literal, or a number with signs before it."""
+    inner = node.unnest()
+    while isinstance(inner, exp.Neg):
+        inner = inner.this.unnest()
+    return isinstance(inner, exp.Literal | exp.Boolean | exp.Null)
+
+
+def _verdict(node: exp.Expression, scope: Scope) -> tuple[int, Verdict]:
+    """What an ordinary condition is for every code of its column."""
+    match node:
         case exp.EQ() | exp.NEQ():
             column, value, _ = _sides(node, scope)
             axis = scope.axis(column)
             verdict = is_among(scope.domain.attributes[axis], [value])
-            return _atom(axis, verdict, wanted == isinstance(node, exp.EQ))
+            return axis, verdict if isinstance(node, exp.EQ) else _opposite(verdict)
         case exp.In():
             only(node, ("this", "expressions"), "IN (values)")
             axis = _axis(node.this, scope)
             values = [literal(value, VALUES) for value in node.expressions]
             if not values:
                 raise UnsupportedQuery("IN () holds no values; name at least one")
-            return _atom(axis, is_among(scope.domain.attributes[axis], values), wanted)
+            return axis, is_among(scope.domain.attributes[axis], values)
         case exp.Between():
             only(node, ("this", "low", "high"), "BETWEEN a value AND a value")
             axis = _axis(node.this, scope)
             attribute = ordered(scope.domain.attributes[axis])
             low, high = (number(attribute, literal(node.args[end], VALUES)) for end in ("low", "high"))
-            return _atom(axis, is_within(attribute, Bound(low, False), Bound(high, False)), wanted)
-        case exp.Is(expression=exp.Null()):
+            return axis, is_within(attribute, Bound(low, False), Bound(high, False))
+        case exp.Is():
             axis = _axis(node.this, scope)
-            return _atom(axis, is_missing(scope.domain.attributes[axis]), wanted)
-    if type(node) in ORDERINGS:
-        ordering = _ordering(node, scope, wanted)
-        return _atom(ordering.axis, is_within(ordering.attribute, *ordering.bounds), True)
-    if isinstance(node, exp.Column):
-        axis = scope.axis(node)
-        if (truth := _truth(scope.domain.attributes[axis])) is not None:
-            return _atom(axis, is_among(scope.domain.attributes[axis], [truth]), wanted)
-        raise UnsupportedQuery(f"{shown(node.name)} alone is not a condition; compare it with a value")
-    raise refused(node, CONDITIONS)
+            return axis, is_missing(scope.domain.attributes[axis])
+    ordering, opposite = (_ordering(node, scope, wanted) for wanted in (True, False))
+    true, false = (is_within(one.attribute, *one.bounds) for one in (ordering, opposite))
+    return ordering.axis, Verdict(true.true, false.true, true.notes)
+
+
+def _opposite(verdict: Verdict) -> Verdict:
+    """What <> is where this is =."""
+    return Verdict(verdict.false, verdict.true, verdict.notes + verdict.notes_if_false)
+
+
+def _sought(node: exp.EQ, scope: Scope, wanted: bool) -> Condition:
+    """Whether a column is a value that is sought in several: one that does not declare it does not have it."""
+    column, value = node.this.unnest(), literal(node.expression, VALUES)
+    if not isinstance(column, exp.Column):
+        return read_condition(node, scope, wanted)
+    axis = scope.axis(column)
+    attribute = scope.domain.attributes[axis]
+    if isinstance(attribute, Category) and isinstance(value, str) and attribute.code(value) is None:
+        present = ((0, attribute.size - 1 - attribute.null),)
+        note = f"{attribute.name} does not declare {shown(value)}: none of its rows is counted as having it"
+        return Atom(axis, () if wanted else present, (note,))
+    return read_condition(node, scope, wanted)
+
+
+def value_of(node: exp.Expression, scope: Scope, exactly: bool = False) -> Evaluated:
+    """An expression's value at every point of the domain; see `evaluate`."""
+    domain = scope.domain
+
+    def verdict(inner: exp.Expression) -> tuple[int, NDArray[np.object_], tuple[str, ...]] | None:
+        plain = inner.unnest()
+        if not is_ordinary(plain, scope):
+            return None
+        axis, found = _verdict(plain, scope)
+        values: NDArray[Any] = np.full(domain.shape[axis], None, np.object_)
+        for codes, truth in ((found.true, True), (found.false, False)):
+            for low, high in codes:
+                values[low : high + 1] = truth
+        return axis, values, found.notes
+
+    return evaluate(node, scope, verdict, exactly)
+
+
+def _expressed(node: exp.Expression, scope: Scope, wanted: bool) -> Condition:
+    """A condition of any other form, evaluated on the domain."""
+    found = value_of(node, scope)
+    if not found.is_boolean:
+        raise UnsupportedQuery(f"this is not a condition{place_of(node)}; compare it with a value")
+    held = found.where(wanted)
+    return cells_where(found, held)
+
+
+def cells_where(found: Evaluated, held: NDArray[np.bool_]) -> Condition:
+    """The cells of an expression where something holds, as a condition."""
+    if not found.axes:
+        return AllOf(()) if held.all() else AnyOf(())
+    if len(found.axes) == 1:
+        return Atom(found.axes[0], codes_where(held[found.classes[0]]), found.notes)
+    return Cells(found.axes, found.classes, held, found.notes)
+
+
+def codes_where(held: NDArray[np.bool_]) -> Codes:
+    """The codes for which something holds."""
+    return merged((code, code) for code in np.flatnonzero(held).tolist())
 
 
 def _truth(attribute: Attribute) -> Fraction | bool | None:
@@ -121,7 +266,7 @@ def _connective(node: exp.And | exp.Or, scope: Scope, wanted: bool) -> Condition
     parts: list[Condition] = []
     orderings: dict[int, list[_Ordering]] = {}
     for part in node.flatten():
-        if type(part) in ORDERINGS:
+        if type(part) in ORDERINGS and is_ordinary(part, scope):
             ordering = _ordering(part, scope, wanted)
             orderings.setdefault(ordering.axis, []).append(ordering)
         else:
@@ -153,16 +298,6 @@ def _axis(node: exp.Expression, scope: Scope) -> int:
 def _sides(node: exp.Expression, scope: Scope) -> tuple[exp.Column, Fraction | str | bool, bool]:
     """The column and the value of a comparison, and whether the value stands on the left."""
     left, right = node.this.unnest(), node.expression.unnest()
-    if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-        scope.axis(left)
-        if right.this.args.get("quoted"):
-            raise UnsupportedQuery(f"{shown(right.name)} is in double quotes, as columns are; texts take single quotes")
-        scope.axis(right)
-        raise UnsupportedQuery("two columns cannot be compared; compare a column with a value")
     if isinstance(left, exp.Column):
         return left, literal(right, VALUES), False
-    if isinstance(right, exp.Column):
-        return right, literal(left, VALUES), True
-    raise refused(
-        next((side for side in (left, right) if not isinstance(side, exp.Literal)), left), "a column and a value"
-    )
+    return right, literal(left, VALUES), True

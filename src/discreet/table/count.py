@@ -17,7 +17,9 @@ from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.native import kernel
-from discreet.query.query import Count, SubsetCount, Sum, answer_shape
+from discreet.query.cells import Amount, Labelling
+from discreet.query.query import Count, Group, SubsetCount, Sum, answer_shape, group_attribute
+from discreet.table.layout import has_units
 
 Array = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -94,27 +96,38 @@ def count(queries: Sequence[Measured], rows: CodedRows) -> list[Array]:
 
 def _read(queries: Sequence[Measured], rows: CodedRows) -> list[Total]:
     domain = rows.domain
-    marginals = list(dict.fromkeys(query.by for query in queries if _is_marginal(query, domain)))
+    marginals = list(dict.fromkeys(_attributes(query) for query in queries if _is_marginal(query, domain)))
     counted: dict[tuple[str, ...], Array] = {}
     if len(marginals) > 1:
         shared = tuple(name for name in domain.names if any(name in by for by in marginals))
         wanted = sum(_cells(by, domain) for by in marginals)
         if _cells(shared, domain) <= min(SHARED_CELLS, max(SMALL_CELLS, SPARSER * wanted)):
-            counted = _shared(marginals, shared, rows)
+            counted.update(_shared(marginals, shared, rows))
         elif len(marginals) >= MANY:
-            counted = _by_kernel(marginals, shared, rows)
+            counted.update(_by_kernel(marginals, shared, rows))
     return [
-        Total(counted[query.by]) if query.by in counted and _is_marginal(query, domain) else _tally(query, rows)
+        Total(counted[_attributes(query)])
+        if _is_marginal(query, domain) and _attributes(query) in counted
+        else _tally(query, rows)
         for query in queries
     ]
 
 
 def _is_marginal(query: Measured, domain: Domain) -> bool:
-    return isinstance(query, Count) and bool(query.by) and query.where == domain.everything
+    return isinstance(query, Count) and bool(query.by) and query.where == domain.everything and not _labelled(query)
 
 
-def _cells(by: Sequence[str], domain: Domain) -> int:
-    return prod(domain[name].size for name in by)
+def _attributes(query: Measured) -> tuple[str, ...]:
+    """The attributes that a query is grouped by, where no expressions are."""
+    return tuple(group for group in query.by if isinstance(group, str))
+
+
+def _labelled(query: Measured) -> bool:
+    return any(isinstance(group, Labelling) for group in query.by)
+
+
+def _cells(by: Sequence[Group], domain: Domain) -> int:
+    return prod(group_attribute(group, domain).size for group in by)
 
 
 def _shared(
@@ -145,15 +158,34 @@ def _by_kernel(
 
 def attributes_read(query: Measured | SubsetCount, domain: Domain) -> list[str]:
     """The attributes whose codes an answer is read from."""
-    summed = [query.of] if isinstance(query, Sum) else []
-    return list(dict.fromkeys((*query.by, *summed, *_restricted(query.where, domain))))
+    grouped = [name for group in query.by for name in _names(group)]
+    summed = _names(query.of) if isinstance(query, Sum) else ()
+    return list(dict.fromkeys((*grouped, *summed, *_restricted(query.where, domain))))
+
+
+def summed_in_grains(query: Measured | SubsetCount, domain: Domain) -> tuple[str, ...]:
+    """The attributes whose grains an answer is read from."""
+    if not isinstance(query, Sum):
+        return ()
+    if isinstance(query.of, Amount):
+        return query.of.in_grains
+    return (query.of,) if has_units(domain[query.of]) else ()
+
+
+def _names(part: Group | Amount) -> tuple[str, ...]:
+    match part:
+        case str():
+            return (part,)
+        case Amount():
+            return (*part.attributes, *part.in_grains)
+    return part.table.attributes
 
 
 def _finer(query: Measured, domain: Domain) -> Measured:
     """The query itself, or for a region of many boxes the same of everything, by every attribute it restricts."""
     if len(query.where.boxes) <= FEW_BOXES:
         return query
-    by = (*query.by, *(name for name in _restricted(query.where, domain) if name not in query.by))
+    by: tuple[Group, ...] = (*query.by, *(name for name in _restricted(query.where, domain) if name not in query.by))
     finer = replace(query, where=domain.everything, by=by)
     return finer if prod(answer_shape(finer, domain)) <= SHARED_CELLS else query
 
@@ -167,13 +199,13 @@ def _restricted(region: Region, domain: Domain) -> list[str]:
 
 
 def _rolled_up(query: Measured, finer: Measured, total: Total, domain: Domain) -> Total:
-    axes = [domain.axis(name) for name in finer.by]
+    axes = [domain.axis(group) if isinstance(group, str) else None for group in finer.by]
     kept, gone = len(query.by), tuple(range(len(query.by), len(finer.by)))
 
     def rolled_up(half: Array) -> Array:
         answer = np.zeros(half.shape[:kept], np.int64)
         for box in query.where.boxes:
-            inside = tuple(slice(box.low[axis], box.high[axis] + 1) for axis in axes)
+            inside = tuple(slice(None) if axis is None else slice(box.low[axis], box.high[axis] + 1) for axis in axes)
             answer[inside[:kept]] += half[inside].sum(axis=gone)
         return answer
 
@@ -225,9 +257,11 @@ def _add(query: Measured, rows: CodedRows, block: slice, total: Total) -> None:
 def cell_of_rows(query: Measured, rows: CodedRows, block: slice) -> Array:
     """The cell of the answer that each row of a block belongs to; behind the last for rows outside the region."""
     keys = np.zeros(block.stop - block.start, np.int64)
-    for name in query.by:
-        keys *= rows.domain[name].size
-        keys += rows.codes(name)[block]
+    for group in query.by:
+        keys *= group_attribute(group, rows.domain).size
+        keys += (
+            rows.codes(group)[block] if isinstance(group, str) else group.table.at(lambda name: rows.codes(name)[block])
+        )
     inside = _inside(query.where, rows, block)
     return keys if inside is None else np.where(inside, keys, _cells(query.by, rows.domain))
 
@@ -236,6 +270,8 @@ def amounts(query: Measured, rows: CodedRows, block: slice) -> Array:
     """What each row of a block adds: 1 to a count, whole grains to a sum."""
     if isinstance(query, Count):
         return np.ones(block.stop - block.start, np.int64)
+    if isinstance(query.of, Amount):
+        return query.of.of_rows(lambda name: rows.codes(name)[block], lambda name: rows.units(name)[block])
     attribute = rows.domain[query.of]
     if not isinstance(attribute, Integer):
         return rows.units(query.of)[block].astype(np.int64, copy=False)

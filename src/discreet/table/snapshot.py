@@ -24,8 +24,8 @@ from discreet.domain.domain import Domain
 from discreet.errors import EngineError, TableError
 from discreet.ledger.snapshot import SnapshotId
 from discreet.query.query import Count, SubsetCount, Sum
-from discreet.table.count import CodedRows, attributes_read, count
-from discreet.table.layout import MANIFEST, PLACE, codes_file, has_units, units_file
+from discreet.table.count import CodedRows, attributes_read, count, summed_in_grains
+from discreet.table.layout import MANIFEST, PLACE, codes_file, units_file
 
 if TYPE_CHECKING:
     from discreet.table.roster import Roster
@@ -66,8 +66,8 @@ class Snapshot:
         for query in queries:
             for name in attributes_read(query, self.domain):
                 self.column(codes_file(self.domain.axis(name)))
-            if isinstance(query, Sum) and has_units(self.domain[query.of]):
-                self.column(units_file(self.domain.axis(query.of)))
+            for name in summed_in_grains(query, self.domain):
+                self.column(units_file(self.domain.axis(name)))
             if isinstance(query, SubsetCount):
                 self.column(PLACE)
 

@@ -10,8 +10,8 @@ from discreet.domain.domain import Domain
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
 from discreet.release.release import Release
-from discreet.sql.parse import parse
 from discreet.sql.question import Question
+from discreet.sql.split import Statement, Stepwise, read
 
 QUESTIONS = 256
 """Size of the cache of parsed SQL statements."""
@@ -26,9 +26,9 @@ class Memory:
     recall: Callable[[Charge, Record], Release]
 
     @cached_property
-    def question(self) -> Callable[[str], Question]:
+    def question(self) -> Callable[[str], Question | Statement | Stepwise]:
         """Reading SQL takes longer than answering what is known already."""
-        return lru_cache(QUESTIONS)(lambda sql: parse(sql, self.domain))
+        return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain))
 
     @cached_property
     def known(self) -> Known:

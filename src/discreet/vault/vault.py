@@ -71,6 +71,7 @@ from discreet.release.purchase import Purchase
 from discreet.release.release import Release
 from discreet.release.slots import Slots
 from discreet.release.taking import Taking
+from discreet.sql.question import Question
 from discreet.vault.memory import Memory
 from discreet.vault.public import Public, PublicDesk
 
@@ -297,22 +298,33 @@ class Vault(NotebookView):
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
 
         `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
-        vault's policy does. `relax` says whether a region without budget is answered by one nearby, or not at all; the
-        policy's word where nothing is said. `refine` spends nothing: it makes the best of the vault's facts and all
-        released answers.
+        vault's policy does. Of a statement with a public half (HAVING, ratios, windows, WITH, …) they are about the
+        counts, sums and averages that it is made of. `relax` says whether a region without budget is answered by one
+        nearby, or not at all; the policy's word where nothing is said. `refine` spends nothing: it makes the best of
+        the vault's facts and all released answers.
         """
         if refine:
             return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
         wish = Wish.of(self.policy, scale, within, confidence)
+        asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
         purchase = Purchase(self.gate, self.policy.limits)
-        return ask(self._memory.question(sql), wish, self._desk.relaxing(relax), purchase)
+        if isinstance(asked, Question):
+            return ask(asked, wish, desk, purchase)
+        from discreet.answer.statement import ask_statement  # most questions have no public half
+
+        return ask_statement(asked, wish, desk, purchase)
 
     def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
         from discreet.answer.refine import refine
 
         if scale is not None or within is not None:
             raise InvalidNoise("a refined answer is as sharp as what is public makes it; leave out scale and within")
-        return refine(self._memory.question(sql), wish, self._desk, self.facts.current())
+        asked = self._memory.question(sql)
+        if isinstance(asked, Question):
+            return refine(asked, wish, self._desk, self.facts.current())
+        from discreet.answer.statement import refine_statement
+
+        return refine_statement(asked, wish, self._desk, self.facts.current())
 
     def explain(
         self: PublicDesk,
@@ -325,7 +337,12 @@ class Vault(NotebookView):
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
         wish = Wish.of(self.policy, scale, within, confidence)
-        return explain(self._memory.question(sql), wish, self._desk.relaxing(relax))
+        asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
+        if isinstance(asked, Question):
+            return explain(asked, wish, desk)
+        from discreet.answer.statement import explain_statement
+
+        return explain_statement(asked, wish, desk)
 
     def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
         """The same vault, with every charge in somebody's name and within what they may spend; and every answer

@@ -13,6 +13,7 @@ from sqlglot import exp
 from discreet.answer.past import groups_of
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
+from discreet.query.query import group_attribute
 from discreet.server.mysql.columns import (
     Cell,
     ClientRows,
@@ -65,7 +66,7 @@ def _sampled(select: exp.Select, scope: Scope) -> list[ResultColumn]:
 def _values(select: exp.Select, domain: Domain) -> ClientRows:
     """The declared values of the columns: those that the WHERE leaves, ordered and cut as asked."""
     question = parse(_counted(select), domain)
-    names = [domain[name] for name in question.by]
+    names = [group_attribute(group, domain) for group in question.by]
     if prod(attribute.size for attribute in names) > MOST_VALUES:
         raise UnsupportedQuery(f"these columns have more than {MOST_VALUES:,} values together; ask for fewer columns")
     found = [codes for codes, _ in groups_of(question.by, question.where, domain)]
@@ -79,7 +80,9 @@ def _values(select: exp.Select, domain: Domain) -> ClientRows:
     rows = tuple(_cells(question, domain, codes) for codes in found[question.offset : stop])
     listed = [column for column in question.columns if isinstance(column, GroupColumn)]
     return ClientRows(
-        tuple(label_column(c.name, domain[c.attribute]) for c in listed), rows, (DECLARED, *question.notes)
+        tuple(label_column(c.name, group_attribute(c.attribute, domain)) for c in listed),
+        rows,
+        (DECLARED, *question.notes),
     )
 
 
@@ -98,6 +101,6 @@ def _cells(question: Question, domain: Domain, codes: tuple[int, ...]) -> tuple[
     cells: list[Cell] = []
     for column in question.columns:
         if isinstance(column, GroupColumn):
-            attribute = domain[column.attribute]
+            attribute = group_attribute(column.attribute, domain)
             cells.append(label_cell(attribute, attribute.label(codes[question.by.index(column.attribute)])))
     return tuple(cells)

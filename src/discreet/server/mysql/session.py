@@ -15,7 +15,7 @@ from mysql_mimic import ResultSet
 from mysql_mimic.errors import MysqlError
 from mysql_mimic.session import BaseSession
 
-from discreet.answer.reply import Answer, Explanation, Row
+from discreet.answer.reply import Answer, Explanation, LabelKind
 from discreet.domain.domain import Domain
 from discreet.errors import (
     AccessDenied,
@@ -27,6 +27,7 @@ from discreet.errors import (
     TooManyRequests,
     UnsupportedQuery,
 )
+from discreet.query.query import group_attribute
 from discreet.server.auth import User, list_users
 from discreet.server.desk import FrontDesk
 from discreet.server.mysql.catalogue import DATABASE, SCHEMAS, Catalogue
@@ -193,26 +194,28 @@ def _question(text: str, domain: Domain) -> Question:
 def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
     """An answer as rows: the columns in the order they were asked for, on request each noisy one with its interval, and
     each line with where its numbers come from."""
+    if answer.order:
+        return _statement_rows(answer, intervals)
     question = _question(answer.text, domain)
     columns = []
     for column in question.columns:
         if isinstance(column, GroupColumn):
-            columns.append(label_column(column.name, domain[column.attribute]))
+            columns.append(label_column(column.name, group_attribute(column.attribute, domain)))
         else:
             ends = ("", "_low", "_high", "_shrunken") if intervals else ("",)
             columns += [number_column(f"{column.name}{end}") for end in ends]
             columns += [whole_column(f"{column.name}_may_be_zero")] * intervals
     if intervals:
         columns += [text_column("discreet_kind"), text_column("discreet_answered_for")]
-    groups: dict[tuple[str, ...], dict[str, Row]] = {}
-    for row in answer.rows:
-        groups.setdefault(row.labels, {})[row.column] = row
     rows = []
-    for labels, found in groups.items():
+    for labels, numbers in answer.lines:
         cells: list[Cell] = []
+        found = {row.column: row for row in numbers}
         for column in question.columns:
             if isinstance(column, GroupColumn):
-                cells.append(label_cell(domain[column.attribute], labels[question.by.index(column.attribute)]))
+                cells.append(
+                    label_cell(group_attribute(column.attribute, domain), labels[question.by.index(column.attribute)])
+                )
             else:
                 row = found[column.name]
                 cells.append(row.value)
@@ -221,6 +224,43 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
             cells += answer.origins(list(found.values()))
         rows.append(tuple(cells))
     return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()))
+
+
+def _statement_rows(answer: Answer, intervals: bool) -> ClientRows:
+    """The rows of an answer whose columns are what a public half made of them."""
+    made = {"text": text_column, "whole": whole_column, "number": number_column}
+    kinds = dict(zip(answer.by, answer.label_kinds, strict=True))
+    columns = []
+    for name in answer.order:
+        if name in kinds:
+            columns.append(made[kinds[name]](name))
+        else:
+            ends = ("", "_low", "_high") if intervals else ("",)
+            columns += [number_column(f"{name}{end}") for end in ends]
+            columns += [whole_column(f"{name}_may_be_zero")] * intervals
+    if intervals:
+        columns += [text_column("discreet_kind"), text_column("discreet_answered_for")]
+    rows = []
+    for labels, numbers in answer.lines:
+        cells: list[Cell] = []
+        of_label, of_number = dict(zip(answer.by, labels, strict=True)), {row.column: row for row in numbers}
+        for name in answer.order:
+            if name in kinds:
+                cells.append(_typed(of_label[name], kinds[name]))
+            else:
+                row = of_number[name]
+                cells.append(row.value)
+                cells += (row.low, row.high, int(row.may_be_zero)) if intervals else ()
+        if intervals:
+            cells += answer.origins(numbers)
+        rows.append(tuple(cells))
+    return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()))
+
+
+def _typed(label: str | None, kind: LabelKind) -> Cell:
+    if label is None or kind == "text":
+        return label
+    return int(label) if kind == "whole" else float(label)
 
 
 def explained(found: Explanation) -> ClientRows:

@@ -1,0 +1,355 @@
+"""A whole statement: its private blocks planned and bought together, its public half run over their answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from discreet.answer.answer import Decision, Desk, Settled
+from discreet.answer.ask import (
+    NOT_RELAXED,
+    UNANSWERED,
+    decided,
+    forecast_of,
+    in_steps,
+    settled_of,
+)
+from discreet.answer.chosen import at_once
+from discreet.answer.halves import BlockAnswer, Label, PublicHalf, Result, lineage_of
+from discreet.answer.levels import Levels, levels_of
+from discreet.answer.past import groups_of
+from discreet.answer.policy import Wish
+from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind, Row
+from discreet.answer.rows import Rows
+from discreet.answer.scales import elementary, scales_for
+from discreet.errors import DiscreetError, Refreshed, UnsupportedQuery
+from discreet.facts.facts import Fact
+from discreet.ledger.guarantee import Guarantee
+from discreet.ledger.spend import Cost
+from discreet.query.plan import Measurement, Plan
+from discreet.release.purchase import Purchase
+from discreet.sql.question import AggregateColumn, Question
+from discreet.sql.split import Statement, Stepwise
+
+FIRST = "its sub-query is answered first, and its noisy value goes into the rest"
+ASKED_OF = "scale and within are about the counts, sums and averages that a statement is made of"
+
+
+def ask_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk, purchase: Purchase) -> Answer:
+    """Answer a statement: what `explain_statement` said, and never more. What is refused was not spent."""
+    purchase.snapshot = desk.ledger.snapshot
+    try:
+        desk.known.refresh()
+        if isinstance(statement, Stepwise):
+            most = _foreseen_steps(statement, wish, desk).cost
+            limit = desk.policy.max_per_query
+            desk = replace(desk, policy=replace(desk.policy, max_per_query=most if limit is None else min(most, limit)))
+        answered = _Asking(wish, desk, purchase).answer(statement)
+        if desk.known.snapshot != purchase.snapshot:
+            raise Refreshed("the vault was refreshed in the meantime: ask again")
+        return answered
+    except DiscreetError as error:
+        raise purchase.told(error) from None
+
+
+@dataclass
+class _Asking:
+    """One statement on its way to an answer."""
+
+    wish: Wish
+    desk: Desk
+    purchase: Purchase
+    is_fresh: bool = True
+
+    def answer(self, statement: Statement | Stepwise) -> Answer:
+        whole, notes = self._filled(statement)
+        result = self._result(whole)
+        budget, peak = self.desk.ledger.budget, self.purchase.bought.peak
+        guarantee = self.desk.ledger.promise(peak if self.is_fresh else self.desk.ledger.spent_max)
+        return reply(whole, result, self.wish, self.desk, budget.amount_of(peak), guarantee, notes)
+
+    def _filled(self, statement: Statement | Stepwise) -> tuple[Statement, list[str]]:
+        """The statement once its sub-queries are answered."""
+        notes: list[str] = []
+        while isinstance(statement, Stepwise):
+            known = {}
+            for text, first in statement.first.items():
+                inner, more = self._filled(first)
+                known[text] = _values(self._result(inner))
+                notes += [*more, FIRST]
+            statement = statement.then(known)
+        return statement, notes
+
+    def _result(self, statement: Statement) -> Result:
+        dry_run(statement, self.desk)
+        solved = solved_for(statement, self.wish, self.desk)
+        together = questions_of(statement)
+        desk = in_steps(_merged(together), solved, self.desk) if together else self.desk
+        self.purchase.limits = desk.policy.limits
+        notes: list[str] = [*statement.notes]
+        settled = Settled()
+        if together:
+            scales = scales_for(_merged(together), solved, desk, self.purchase)
+            levels = levels_of(scales.laws, solved, desk)
+            settled = settled_of(together, solved, levels.laws, desk, self.purchase)
+            levels.fill(settled, desk)
+            notes += scales.notes
+            desk.known.refresh()
+        self.is_fresh = self.is_fresh and settled.is_fresh
+        return public_result(statement, settled, self.wish.confidence, desk, notes)
+
+
+def public_result(
+    statement: Statement, settled: Settled, confidence: Fraction, desk: Desk, notes: Sequence[str] = ()
+) -> Result:
+    """The public half over settled numbers."""
+    said = list(notes)
+    rows = Rows(settled, confidence, desk, said)
+    answers, start = [], 0
+    for block in statement.blocks:
+        lines = list(rows.lines(block.question))
+        answers.append(BlockAnswer(block, lines, start))
+        start += len(lines)
+    every = [row for answer in answers for _, found in answer.lines for row in found]
+    if any(row.value is None and row.kind == "relaxed" for row in every):
+        said.append(UNANSWERED if desk.policy.relax else NOT_RELAXED)
+    if any(row.is_near for row in every):
+        said.append("some of the numbers that it is made of are relaxed: for a region nearby")
+    half = PublicHalf(statement, answers, confidence, desk, list(dict.fromkeys(said)))
+    return half.result()
+
+
+def reply(
+    statement: Statement,
+    result: Result,
+    wish: Wish,
+    desk: Desk,
+    cost: Fraction,
+    guarantee: Guarantee,
+    notes: Sequence[str] = (),
+) -> Answer:
+    """A result as an answer."""
+    by = tuple(name for name, is_number in result.columns.items() if not is_number)
+    columns = tuple(name for name, is_number in result.columns.items() if is_number)
+    kinds = tuple(_label_kind([line.labels[place] for line in result.lines]) for place in range(len(by)))
+    rows: list[Row] = []
+    where = statement.blocks[0].question.where
+    for number, line in enumerate(result.lines):
+        labels = tuple(None if label is None else _text(label) for label in line.labels)
+        rows += [replace(row, labels=labels, line=number) for row in line.numbers]
+        if not line.numbers:
+            rows.append(Row(labels, "", None, None, None, "derived", where, where, line=number))
+    return Answer(
+        text=statement.text,
+        by=by,
+        columns=columns,
+        rows=tuple(rows),
+        confidence=wish.confidence,
+        cost=cost,
+        budget=desk.ledger.budget,
+        guarantee=guarantee,
+        notes=tuple(dict.fromkeys([*notes, *result.notes])),
+        domain=desk.domain,
+        order=tuple(result.columns),
+        label_kinds=kinds,
+    )
+
+
+def _text(label: Label) -> str:
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    return str(label)
+
+
+def _label_kind(labels: Sequence[Label]) -> LabelKind:
+    known = [label for label in labels if label is not None]
+    if known and all(isinstance(label, int) and not isinstance(label, bool) for label in known):
+        return "whole"
+    if known and all(isinstance(label, int | float) and not isinstance(label, bool) for label in known):
+        return "number"
+    return "text"
+
+
+def _values(result: Result) -> list[Label]:
+    """The values of a sub-query's first column."""
+    first_is_number = next(iter(result.columns.values()))
+    found = [line.numbers[0].value if first_is_number else line.labels[0] for line in result.lines]
+    if len(result.lines) == 1 and found[0] is None:
+        raise UnsupportedQuery("a sub-query has no answer that the rest could be asked with")
+    return found
+
+
+def questions_of(statement: Statement) -> list[Question]:
+    """Those of its blocks that ask for numbers."""
+    return [block.question for block in statement.blocks if block.question.aggregates]
+
+
+def _merged(questions: Sequence[Question]) -> Question:
+    """All aggregates as one question's: what noise is solved for."""
+    columns = tuple(column for question in questions for column in question.aggregates)
+    return replace(questions[0], columns=columns)
+
+
+def solved_for(statement: Statement, wish: Wish, desk: Desk) -> Wish:
+    """What the noise is solved for. Where lines are chosen by it, their intervals hold for all lines at once."""
+    if wish.within is None:
+        return wish
+    lines = [sum(1 for _ in groups_of(one.question.by, one.question.where, desk.domain)) for one in statement.blocks]
+    if not lineage_of(statement, lines).is_chosen:
+        return wish
+    return replace(wish, confidence=at_once(wish.confidence, max(sum(lines), 1)))
+
+
+def refine_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk, facts: Sequence[Fact]) -> Answer:
+    """Answer from what is public alone. Never measures, never spends."""
+    from discreet.answer.refine import settle_free
+
+    def result_of(one: Statement, notes: list[str]) -> Result:
+        dry_run(one, desk)
+        settled, origins = settle_free(questions_of(one), desk, facts)
+        if questions_of(one) and all(number is None for number in settled.numbers.values()):
+            raise UnsupportedQuery(
+                "nothing that was released or is known determines this; ask without refine, which measures it"
+            )
+        notes += origins
+        return public_result(one, settled, wish.confidence, desk, one.notes)
+
+    def filled(one: Statement | Stepwise, notes: list[str]) -> Statement:
+        while isinstance(one, Stepwise):
+            one = one.then({text: _values(result_of(filled(inner, notes), notes)) for text, inner in one.first.items()})
+        return one
+
+    notes: list[str] = []
+    whole = filled(statement, notes)
+    result = result_of(whole, notes)
+    guarantee = desk.ledger.promise(desk.ledger.spent_max)
+    return reply(whole, result, wish, desk, desk.ledger.budget.amount_of(0), guarantee, notes)
+
+
+def dry_run(statement: Statement, desk: Desk) -> Result:
+    """The public half over made-up numbers: what cannot be evaluated is refused before anything is spent."""
+    answers, start = [], 0
+    for block in statement.blocks:
+        lines = []
+        for number, (codes, region) in enumerate(groups_of(block.question.by, block.question.where, desk.domain)):
+            value = float(number + 1)
+            rows = [Row((), c.name, value, value, value, "derived", region, region) for c in block.question.aggregates]
+            lines.append((codes, rows))
+        answers.append(BlockAnswer(block, lines, start))
+        start += len(lines)
+    return PublicHalf(statement, answers, Fraction(1, 2), desk).values_only()
+
+
+def explain_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> Explanation:
+    """What an answer would be made from, cost and be worth. Spends nothing.
+
+    The cost is what is then spent, to the unit; where something depends on an answer that is not there yet it is the
+    most that it can be, and said to be.
+    """
+    desk.known.refresh()
+    return _foreseen_steps(statement, wish, desk)
+
+
+def _foreseen_steps(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> Explanation:
+    """A statement in steps costs at most what they cost together, wherever their noisy values lead."""
+    if isinstance(statement, Statement):
+        return _foreseen(statement, wish, desk)
+    steps, known = [], {}
+    for text, first in statement.first.items():
+        steps.append(_foreseen_steps(first, wish, desk))
+        known[text] = _stand_in(first, desk)
+    rest = statement.then(known)
+    last = _foreseen_steps(rest, wish, desk)
+    most = sum((step.cost for step in steps), Fraction(0)) + max(last.cost, _anywhere(rest, wish, desk))
+    budget = desk.ledger.budget
+    limit = desk.policy.max_per_query
+    if limit is not None:
+        most = min(most, limit)
+    return replace(
+        last,
+        forecasts=tuple(one for step in (*steps, last) for one in step.forecasts),
+        cost=most,
+        is_exact=False,
+        left=min(step.left for step in (*steps, last)),
+        more=int(min(step.left for step in (*steps, last)) / most) if most else None,
+        budget=budget,
+        notes=tuple(dict.fromkeys([FIRST, *(note for step in (*steps, last) for note in step.notes)])),
+    )
+
+
+def _stand_in(first: Statement | Stepwise, desk: Desk) -> list[Label]:
+    """A value of a sub-query's kind, to plan with."""
+    while isinstance(first, Stepwise):
+        first = first.then({text: _stand_in(inner, desk) for text, inner in first.first.items()})
+    return _values(dry_run(first, desk))[:MOST_STAND_INS]
+
+
+MOST_STAND_INS = 1000
+
+
+def _anywhere(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> Fraction:
+    """The most that a step costs, whatever region its noisy values choose."""
+    while isinstance(statement, Stepwise):
+        statement = statement.then({text: _stand_in(inner, desk) for text, inner in statement.first.items()})
+    together = questions_of(statement)
+    if not together:
+        return Fraction(0)
+    solved = solved_for(statement, wish, desk)
+    stepwise = in_steps(_merged(together), solved, desk)
+    if stepwise is not desk:
+        assert stepwise.policy.max_per_query is not None
+        return stepwise.policy.max_per_query
+    laws = scales_for(_merged(together), solved, desk, None).laws
+    everywhere = [Measurement(replace(query, where=desk.domain.everything), law) for query, law in laws.items()]
+    budget = desk.ledger.budget
+    return Fraction(budget.amount_of(Plan(tuple(everywhere)).cost(desk.domain, budget).peak))
+
+
+def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
+    dry_run(statement, desk)
+    solved = solved_for(statement, wish, desk)
+    together, budget = questions_of(statement), desk.ledger.budget
+    notes = [*statement.notes]
+    regions = [question.where for question in together] or [statement.blocks[0].question.where]
+    left = min(desk.left(region) for region in regions)
+    if not together:
+        return Explanation(statement.text, (), wish.confidence, budget, Fraction(0), True, left, None, tuple(notes))
+    stepwise = in_steps(_merged(together), solved, desk)
+    is_exact = stepwise is desk
+    scales = scales_for(_merged(together), solved, stepwise, purchase=None)
+    levels = levels_of(scales.laws, solved, stepwise)
+    decision = decided(together, solved, levels.laws, stepwise, Cost())
+    stepwise.policy.limits.require(decision.plan(), desk.domain, budget)
+    cost = budget.amount_of(decision.plan().cost(desk.domain, budget).peak)
+    if not is_exact:
+        assert stepwise.policy.max_per_query is not None
+        cost = stepwise.policy.max_per_query
+    notes += [*scales.notes, *([ASKED_OF] if wish.within is not None else [])]
+    if decision.relax:
+        notes.append("too little is left there for some of the numbers: they are relaxed, or not answered")
+    return Explanation(
+        text=statement.text,
+        forecasts=tuple(_forecasts(statement, levels, decision, solved, desk)),
+        confidence=wish.confidence,
+        budget=budget,
+        cost=cost,
+        is_exact=is_exact,
+        left=left,
+        more=0 if decision.relax else int(left / cost) if cost else None,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _forecasts(statement: Statement, levels: Levels, decision: Decision, wish: Wish, desk: Desk) -> list[Forecast]:
+    """One for each aggregate that the blocks ask for."""
+    found: dict[tuple[str, object], Forecast] = {}
+    for block in statement.blocks:
+        for column in block.question.aggregates:
+            named = AggregateColumn(block.calls.get(column.name, column.name), column.query)
+            parts = elementary(column.query, desk)
+            if any(part in levels.sums for part in parts):
+                scale = max(float(levels.laws[levels.sums[part]].scale) for part in parts if part in levels.sums)
+                lines = sum(1 for _ in groups_of(block.question.by, block.question.where, desk.domain))
+                found[named.name, column.query] = Forecast(named.name, {"derived": lines}, None, scale)
+            else:
+                found[named.name, column.query] = forecast_of(named, decision, wish, desk)
+    return list(found.values())

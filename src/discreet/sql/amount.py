@@ -1,0 +1,286 @@
+"""Expressions of GROUP BY and inside aggregates: syntax tree → the public table of codes that measures it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+from math import comb, floor, log10, prod
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from discreet.domain.attribute import Attribute, Bins, Integer
+from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery
+from discreet.exact import number_text
+from discreet.query.cells import LARGEST, Amount, CellTable, Ints, Labelling, joined
+from discreet.query.query import grain_of
+from discreet.query.sensitivity import grains_of
+from discreet.sql.condition import AllOf, AnyOf, Atom, Condition
+from discreet.sql.expression import Evaluated
+from discreet.sql.polynomial import Polynomial, Powers, has_bins, read_polynomial
+from discreet.sql.scope import Scope
+from discreet.sql.syntax import place_of
+from discreet.sql.where import cells_where, is_ordinary, value_of
+
+DECIMALS = 6
+"""Amounts that are whole in at most so many decimals are summed exactly …"""
+DIGITS = 7
+"""… others to so many digits of the largest."""
+ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Paren)
+SLACK = Fraction(1, 10**9)
+"""How far a double may be from the decimal that it stands for, as a part of its last place."""
+
+
+def expression_text(node: exp.Expression, scope: Scope) -> str:
+    """An expression as SQL, the same however its names are written."""
+    plain = node.unnest().copy()
+    for column in list(plain.find_all(exp.Column)):
+        if column is not plain:
+            column.replace(exp.column(exp.to_identifier(scope.name_of(column))))
+    if isinstance(plain, exp.Column):
+        return scope.name_of(plain)
+    return str(plain.sql("duckdb"))
+
+
+def read_labelling(node: exp.Expression, scope: Scope) -> tuple[Labelling, tuple[str, ...]]:
+    """GROUP BY of an expression: its groups, in the order of their values, and notes."""
+    found = value_of(node, scope)
+    values: list[Any] = found.values
+    if not found.axes:
+        raise UnsupportedQuery(f"GROUP BY takes columns and expressions of them{place_of(node)}; this has no column")
+    distinct = sorted({value for value in values if value is not None})
+    codes = {value: code for code, value in enumerate(distinct)}
+    numbers = [len(distinct) if value is None else codes[value] for value in values]
+    named: list[object] = [*distinct, None] if None in values else list(distinct)
+    table = _table(found, np.array(numbers, np.int64), scope)
+    return Labelling(expression_text(node, scope), table, tuple(named)), found.notes
+
+
+def _table(found: Evaluated, numbers: Ints, scope: Scope) -> CellTable:
+    if not found.axes:
+        first = scope.domain.attributes[0]
+        return CellTable((first.name,), (np.zeros(first.size, np.int64),), numbers.reshape(1))
+    names = [scope.domain.attributes[axis].name for axis in found.axes]
+    return CellTable.of(names, found.classes, numbers.reshape(found.shape))
+
+
+@dataclass(frozen=True)
+class ReadAmount:
+    """What an expression inside an aggregate adds, and where it has a value. `times` of each row in `adds`, where all
+    that add anything add the same whole number; of the attribute `column`, where they add its value."""
+
+    amount: Amount
+    present: Condition
+    adds: Condition
+    times: int | None
+    column: str | None
+    notes: tuple[str, ...]
+
+
+def read_amount(node: exp.Expression, scope: Scope) -> ReadAmount:
+    """An expression that is summed: whole numbers of a grain, which a note tells where they were rounded to it."""
+
+    def ordinary(inner: exp.Expression) -> bool:
+        return is_ordinary(inner, scope)
+
+    if has_bins(node, scope, ordinary):
+        return _of_bins(node, read_polynomial(node, scope, ordinary), scope)
+    found = _number(node, scope)
+    numbers = [None if value is None else Fraction(value) for value in found.values]
+    grain, notes = _grain([number for number in numbers if number is not None], node)
+    whole = _whole(numbers, grain, node).reshape(found.shape)
+    amount = Amount(expression_text(node, scope), _table(found, whole, scope), grain)
+    adding = np.unique(whole[whole != 0]).tolist()
+    value = adding[0] * grain if len(adding) == 1 else None
+    return ReadAmount(
+        amount=amount,
+        present=_condition(found, found.present),
+        adds=_condition(found, whole != 0),
+        times=int(value) if value is not None and value.denominator == 1 else 0 if not adding else None,
+        column=_column(found, whole, grain, scope),
+        notes=(*found.notes, *notes),
+    )
+
+
+def _number(node: exp.Expression, scope: Scope) -> Evaluated:
+    found = value_of(node, scope, exactly=True)
+    if not found.is_numeric:
+        raise UnsupportedQuery(f"only numbers can be summed{place_of(node)}; this is a text or a date")
+    return found
+
+
+def _whole(numbers: Sequence[Fraction | None], grain: Fraction, node: exp.Expression) -> Ints:
+    grains = [0 if number is None else round(number / grain) for number in numbers]
+    if max(map(abs, grains), default=0) >= LARGEST:
+        raise UnsupportedQuery(f"the values of this expression are too large to be summed{place_of(node)}")
+    return np.array(grains, np.int64)
+
+
+def _condition(found: Evaluated, held: Any) -> Condition:
+    return _everywhere(held) if held.all() or not held.any() else cells_where(found, held)
+
+
+def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> ReadAmount:
+    """A sum of products of columns in bins, each with a coefficient from the domain. See `Amount`."""
+    domain = scope.domain
+    parts = {power: _number(_wide(part), scope) for power, part in polynomial.terms.items()}
+    units = {power: prod((grain_of(domain[name]) for name in power), start=Fraction(1)) for power in parts}
+    values = {
+        power: [None if value is None else Fraction(value) * units[power] for value in found.values]
+        for power, found in parts.items()
+    }
+    grain, notes = _grain([value for part in values.values() for value in part if value is not None], node)
+    tables = {
+        power: _table(found, _whole(values[power], grain, node).reshape(found.shape), scope)
+        for power, found in parts.items()
+    }
+    used = {power: table for power, table in tables.items() if power and table.table.any()}
+    constant = tables.get((), _table(Evaluated((), (), None), np.zeros(1, np.int64), scope))
+    low, high = ends_of(constant, used, domain)
+    amount = Amount(expression_text(node, scope), constant, grain, tuple(used.items()), low, high)
+    if amount.largest >= LARGEST:
+        raise UnsupportedQuery(f"the values of this expression are too large to be summed{place_of(node)}")
+    present = [_condition(found, found.present) for found in parts.values()]
+    names = dict.fromkeys(name for power in used for name in power)
+    present += [Atom(domain.axis(name), ((0, domain[name].cells - 1),)) for name in names]
+    column, adds = _one_column(tables, parts, grain, scope)
+    return ReadAmount(
+        amount=amount if used else replace(amount, terms=(), low=None, high=None),
+        present=AllOf(tuple(present)),
+        adds=AllOf((*present, adds)),
+        times=None,
+        column=column,
+        notes=(*(note for found in parts.values() for note in found.notes), *notes),
+    )
+
+
+def _wide(node: exp.Expression) -> exp.Expression:
+    """The same with whole numbers that are added and multiplied in 64 bits."""
+
+    def widened(part: exp.Expression) -> exp.Expression:
+        is_whole = isinstance(part, exp.Literal) and not part.is_string and part.this.isdigit()
+        return exp.cast(part, "BIGINT") if is_whole and isinstance(part.parent, ARITHMETIC) else part
+
+    return node.transform(widened)
+
+
+def _one_column(
+    tables: Mapping[Powers, CellTable], parts: Mapping[Powers, Evaluated], grain: Fraction, scope: Scope
+) -> tuple[str | None, Condition]:
+    """The one column in bins whose own value it is that rows add, or nothing; and where they do."""
+    used = [power for power, table in tables.items() if table.table.any()]
+    if len(used) != 1 or len(used[0]) != 1:
+        return None, AllOf(())
+    [power] = used
+    share = grain_of(scope.domain[power[0]]) / grain
+    if not set(np.unique(tables[power].table).tolist()) <= {0, int(share)} or share.denominator != 1:
+        return None, AllOf(())
+    found = parts[power]
+    return power[0], _condition(found, np.array([bool(value) for value in found.values]).reshape(found.shape))
+
+
+def ends_of(constant: CellTable, terms: Mapping[Powers, CellTable], domain: Domain) -> tuple[CellTable, CellTable]:
+    """The least and the most grains that a row of each cell can add: the sharper of two enclosures.
+
+    Term by term, each is between its coefficient times the least and the greatest product of its bins. And around the
+    middle m of a bin of half-width h: the polynomial of (x − m) is within Σ |coefficient| h^k of its constant, which is
+    exact for products and squares of differences.
+    """
+    names = sorted({name for power in terms for name in power})
+    ranges = [_ranges(domain[name]) for name in names]
+    tables = [constant, *terms.values(), *(table for of_name in ranges for table in of_name)]
+    powers = [tuple(power.count(name) for name in names) for power in terms]
+
+    def enclosed(*grids: Ints) -> tuple[Any, Any]:
+        # In doubled units the middle of a bin is whole; Python's integers do not overflow.
+        whole = [grid.astype(object) for grid in grids]
+        base, coefficients, spans = whole[0], whole[1 : 1 + len(powers)], whole[1 + len(powers) :]
+        low = high = base
+        for coefficient, power in zip(coefficients, powers, strict=True):
+            ends: list[Any] = [coefficient]
+            for place, exponent in enumerate(power):
+                for _ in range(exponent):
+                    ends = [end * spans[2 * place + side] for end in ends for side in (0, 1)]
+            low = low + reduce(np.minimum, ends)
+            high = high + reduce(np.maximum, ends)
+        middle, rest = _around(base, coefficients, powers, spans)
+        degree = 2 ** max(sum(power) for power in powers)
+        return np.maximum(low, -((rest - middle) // degree)), np.minimum(high, -((-middle - rest) // degree))
+
+    low = joined(lambda *grids: enclosed(*grids)[0].astype(np.int64), *tables)
+    high = joined(lambda *grids: enclosed(*grids)[1].astype(np.int64), *tables)
+    return low, high
+
+
+def _around(base: Any, coefficients: Sequence[Any], powers: Sequence[tuple[int, ...]], spans: Sequence[Any]) -> Any:
+    """The polynomial at the middle of the bins, and the most that it differs from that: both times 2^degree."""
+    degree = max(sum(power) for power in powers)
+    middles = [spans[2 * place] + spans[2 * place + 1] for place in range(len(powers[0]))]
+    halves = [spans[2 * place + 1] - spans[2 * place] for place in range(len(powers[0]))]
+    shifted: dict[tuple[int, ...], Any] = {}
+    for coefficient, power in zip(coefficients, powers, strict=True):
+        scaled = coefficient * 2 ** (degree - sum(power))
+        for chosen in product(*(range(exponent + 1) for exponent in power)):
+            part = scaled
+            for place, (exponent, kept) in enumerate(zip(power, chosen, strict=True)):
+                part = part * comb(exponent, kept) * middles[place] ** (exponent - kept)
+            shifted[chosen] = shifted.get(chosen, 0) + part
+    zero = (0,) * len(powers[0])
+    middle = shifted.pop(zero, 0) + base * 2**degree
+    rest = 0
+    for chosen, part in shifted.items():
+        for place, kept in enumerate(chosen):
+            part = part * halves[place] ** kept
+        rest = rest + abs(part)
+    return middle, rest
+
+
+def _ranges(attribute: Attribute) -> tuple[CellTable, CellTable]:
+    """The least and the most grains of a row in each bin; of missing and other values, none."""
+    assert isinstance(attribute, Bins)
+    edges = [grains_of(edge, attribute) for edge in attribute.edges]
+    beyond = [0] * (attribute.size - attribute.cells)
+    own = np.arange(attribute.size, dtype=np.int64)
+    tables = (np.array([*part, *beyond], np.int64) for part in (edges[:-1], edges[1:]))
+    low, high = (CellTable((attribute.name,), (own,), table) for table in tables)
+    return low, high
+
+
+def _everywhere(held: Any) -> Condition:
+    return AllOf(()) if held.all() else AnyOf(())
+
+
+def _column(found: Evaluated, whole: Ints, grain: Fraction, scope: Scope) -> str | None:
+    """The attribute whose value it is that every row adds which adds anything."""
+    for place, axis in enumerate(found.axes):
+        attribute = scope.domain.attributes[axis]
+        codes = np.unique(found.classes[place])
+        if not isinstance(attribute, Integer) or grain != 1 or len(codes) < attribute.cells:
+            continue
+        of_code = np.arange(attribute.size) + attribute.low
+        of_code[attribute.cells :] = 0
+        values = np.zeros(len(codes), np.int64)
+        values[found.classes[place]] = of_code
+        spread = values.reshape([-1 if other == place else 1 for other in range(len(found.axes))])
+        if bool(np.all((whole == 0) | (whole == spread))):
+            return attribute.name
+    return None
+
+
+def _grain(numbers: Sequence[Fraction], node: exp.Expression) -> tuple[Fraction, list[str]]:
+    """The unit in which all numbers are whole, as far as doubles can say; else one that is fine enough, with a note."""
+    if all(number.denominator == 1 for number in numbers):
+        return Fraction(1), []
+    for decimals in range(1, DECIMALS + 1):
+        unit = Fraction(1, 10**decimals)
+        if all(
+            abs(number / unit - round(number / unit)) <= SLACK * max(abs(number / unit), Fraction(1))
+            for number in numbers
+        ):
+            return unit, []
+    largest = max(max(numbers), -min(numbers))
+    unit = Fraction(10) ** (floor(log10(largest)) + 1 - DIGITS)
+    return unit, [f"{node.sql('duckdb')} is rounded to {number_text(unit)} before it is summed"]

@@ -1,0 +1,72 @@
+"""The list of questions: tests/fixtures/sql/questions/THEME.sql, statements divided by empty lines.
+
+Above each statement: `-- asks:` what it asks, which is its name; and, where needed, `-- refused:` what kind of thing it
+is that must never be answered; `-- reference:` the SQL that DuckDB is asked instead, where the domain makes another
+question of it.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tests.questions.tables import QUESTIONS
+
+THEMES = {
+    "official": "official statistics",
+    "hospital": "hospital quality reports",
+    "superset": "Superset's charts",
+    "metabase": "Metabase's questions",
+    "survey": "weighted surveys",
+    "warehouse": "TPC-H and SSB shapes",
+    "adhoc": "everyday SQL",
+}
+NEVER = "never"
+UNANSWERED = QUESTIONS / "unanswered.txt"
+_KEYS = ("asks", "refused", "reference")
+
+
+@dataclass(frozen=True)
+class ListedQuestion:
+    """One question of the list, and what it is compared with."""
+
+    theme: str
+    asks: str
+    sql: str
+    table: str
+    reference: str
+    refused: str | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.theme}: {self.asks}"
+
+
+@cache
+def questions() -> tuple[ListedQuestion, ...]:
+    """Those that are to be answered."""
+    return tuple(question for theme in THEMES for question in _read(QUESTIONS / f"{theme}.sql"))
+
+
+@cache
+def never_answered() -> tuple[ListedQuestion, ...]:
+    """Those that are to be refused."""
+    return tuple(_read(QUESTIONS / f"{NEVER}.sql"))
+
+
+def unanswered() -> list[str]:
+    """Names of questions that are known not to be answered yet."""
+    return UNANSWERED.read_text(encoding="utf-8").splitlines()
+
+
+def _read(path: Path) -> list[ListedQuestion]:
+    found = []
+    for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
+        lines, said = block.split("\n"), {}
+        while lines[0].startswith(tuple(f"-- {key}: " for key in _KEYS)):
+            key, _, text = lines.pop(0).removeprefix("-- ").partition(": ")
+            said[key] = text
+        sql = "\n".join(lines)
+        table = "encounters" if "encounters" in sql else "people"
+        reference = said.get("reference", sql.replace("`", '"'))
+        found.append(ListedQuestion(path.stem, said["asks"], sql, table, reference, said.get("refused")))
+    return found

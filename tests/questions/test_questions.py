@@ -1,0 +1,46 @@
+"""Every question of the list is answered rightly, but for those that are known not to be; what must not be is not."""
+
+import pytest
+
+from discreet.errors import DiscreetError
+from tests.questions.judge import LIBRARIES, Verdict, judge
+from tests.questions.listed import ListedQuestion, never_answered, questions, unanswered
+from tests.questions.tables import SCALE, TABLES, vault_over
+from tests.trust.fuzzing import BUSY_SECONDS, within
+
+FEWEST = 150
+"""Questions that the list has at least."""
+
+
+@pytest.fixture(scope="module")
+def vaults(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vaults")
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("XDG_STATE_HOME", str(folder))
+        yield {name: vault_over(name, folder / name) for name in TABLES}
+
+
+@pytest.mark.parametrize("question", questions(), ids=lambda question: question.name)
+def test_a_question_is_answered_rightly_unless_it_is_listed_as_unanswered(question: ListedQuestion, tmp_path):
+    judged = judge(question, tmp_path / "vault")
+    expected = Verdict.REFUSED if question.name in unanswered() else Verdict.RIGHT
+    assert judged.verdict is expected, judged.why
+
+
+@pytest.mark.parametrize("question", never_answered(), ids=lambda question: question.asks)
+def test_what_must_never_be_answered_is_refused_soon_in_words_and_spends_nothing(question: ListedQuestion, vaults):
+    vault = vaults[question.table]
+    before = vault.ledger.charges
+    for verb in (vault.explain, vault.ask):
+        with within(BUSY_SECONDS), pytest.raises(DiscreetError) as refusal:
+            verb(question.sql, scale=SCALE)
+        assert not any(word in str(refusal.value) for word in LIBRARIES), str(refusal.value)
+    assert vault.ledger.charges == before
+
+
+def test_the_list_is_long_and_what_is_not_answered_is_on_it():
+    names = [question.name for question in questions()]
+    assert len(set(names)) == len(names) >= FEWEST
+    assert set(unanswered()) <= set(names)
+    assert len(set(unanswered())) == len(unanswered())
+    assert all(question.refused for question in never_answered())

@@ -1,0 +1,130 @@
+"""The sandbox runs queries over what it is handed, and nothing else."""
+
+import pyarrow as pa
+import pytest
+import sqlglot
+
+from discreet.errors import UnsupportedQuery
+from discreet.sql.sandbox import run
+
+TABLE = pa.table({"g": ["x", "y", None], "n": [4.0, 0.0, -1.0]})
+
+
+def ran(text: str, seconds: float = 10.0) -> list[tuple[object, ...]]:
+    found = run(sqlglot.parse_one(text, read="duckdb"), {"b0": TABLE}, seconds)
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT g, n FROM b0 ORDER BY n", [(None, -1.0), ("y", 0.0), ("x", 4.0)]),
+        ("SELECT SUM(n) FROM b0", [(3.0,)]),
+        ("SELECT n / SUM(n) OVER () FROM b0 ORDER BY 1 DESC LIMIT 1", [(4 / 3,)]),
+        ("WITH w AS (SELECT * FROM b0 WHERE n > 0) SELECT COUNT(*) FROM w", [(1,)]),
+        ("SELECT 7 // 2, 7 / 2, 2 ** 3", [(3, 3.5, 8.0)]),
+        ("SELECT CASE WHEN g LIKE 'x%' THEN 1 ELSE 0 END FROM b0 ORDER BY g", [(1,), (0,), (0,)]),
+    ],
+)
+def test_a_query_over_its_tables_is_answered(text, expected):
+    assert ran(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1 / 0",
+        "SELECT 1 % 0",
+        "SELECT 1 // 0",
+        "SELECT n / (n - n) FROM b0 LIMIT 1",
+        "SELECT SQRT(-1.0)",
+        "SELECT LN(0)",
+        "SELECT LOG(-1)",
+        "SELECT LOG(2, -1)",
+        "SELECT CAST('a' AS INTEGER)",
+        "SELECT 'a'::DATE",
+        "SELECT MAKE_DATE(2020, 13, 1)",
+        "SELECT SQRT(MIN(n)) FROM b0",
+        "SELECT SQRT(MIN(n) OVER ()) FROM b0 LIMIT 1",
+        "SELECT LN((SELECT MIN(n) FROM b0))",
+    ],
+)
+def test_what_would_fail_is_null(text):
+    assert ran(text) == [(None,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("SELECT * FROM read_csv('/etc/passwd')", "READ_CSV"),
+        ("SELECT * FROM read_parquet('x')", "READ_PARQUET"),
+        ("SELECT * FROM read_text('/etc/passwd')", "read_text"),
+        ("SELECT * FROM glob('*')", "glob"),
+        ("SELECT * FROM generate_series(1, 1000000000000)", "GENERATE_SERIES"),
+        ("SELECT * FROM range(10)", "GENERATE_SERIES"),
+        ("SELECT UNNEST([1, 2])", "EXPLODE"),
+        ("SELECT * FROM duckdb_settings()", "duckdb_settings"),
+        ("SELECT * FROM duckdb_tables", "duckdb_tables"),
+        ("SELECT * FROM information_schema.tables", "information_schema"),
+        ("SELECT * FROM '/etc/passwd'", "/etc/passwd"),
+        ('SELECT * FROM "/etc/passwd"', "/etc/passwd"),
+        ("SELECT * FROM pragma_version()", "pragma_version"),
+        ("SELECT getenv('HOME')", "getenv"),
+        ("SELECT random()", "RAND"),
+        ("SELECT now()", "now"),
+        ("SELECT CURRENT_DATE", "CURRENT"),
+        ("SELECT today()", "today"),
+        ("SELECT uuid()", "UUID"),
+        ("SELECT nextval('s')", "nextval"),
+        ("SELECT current_setting('threads')", "current_setting"),
+        ("SELECT query('SELECT 1')", "query"),
+        ("SELECT repeat('x', 1000000000)", "REPEAT"),
+        ("WITH RECURSIVE r AS (SELECT 1 a UNION ALL SELECT a FROM r) SELECT * FROM r", "RECURSIVE"),
+        ("WITH duckdb_tables AS (SELECT 1) SELECT * FROM duckdb_tables", "engine's own"),
+        ("ATTACH 'x.db'", "ATTACH"),
+        ("INSTALL httpfs", "INSTALL"),
+        ("PRAGMA version", "PRAGMA"),
+        ("SET threads = 2", "SET"),
+        ("COPY b0 TO 'x.csv'", "COPY"),
+        ("CREATE TABLE t AS SELECT 1", "CREATE"),
+        ("INSERT INTO b0 VALUES (1)", "INSERT"),
+        ("SELECT CAST(1 AS BLOB)", "VARBINARY"),
+        ("SELECT [1, 2]", "ARRAY"),
+        ("SELECT * FROM b0 TABLESAMPLE 10%", "TABLESAMPLE|name and an alias"),
+        ("SELECT * FROM people", "people"),
+    ],
+)
+def test_what_is_on_no_list_is_refused_by_name(text, named):
+    with pytest.raises(UnsupportedQuery, match=f"(?i){named}"):
+        ran(text)
+
+
+def test_the_settings_cannot_be_changed_and_files_cannot_be_read_even_past_the_lists():
+    import duckdb
+
+    from discreet.sql.sandbox import _database
+
+    for text in (
+        "SET threads = 2",
+        "SELECT * FROM read_text('/etc/hostname')",
+        "ATTACH 'x.db'",
+        "COPY (SELECT 1) TO 'x'",
+    ):
+        with pytest.raises(duckdb.Error):
+            _database().cursor().execute(text)
+
+
+def test_a_statement_without_end_is_stopped():
+    many = " CROSS JOIN ".join(f"b0 t{i}" for i in range(24))
+    with pytest.raises(UnsupportedQuery, match=r"takes longer than 0\.2 seconds"):
+        ran(f"SELECT SUM(t1.n * t2.n) FROM {many}", seconds=0.2)
+
+
+def test_deep_nesting_is_refused():
+    with pytest.raises(UnsupportedQuery, match="nested too deeply"):
+        ran("SELECT " + " + ".join(["1"] * 200))
+
+
+def test_a_refusal_says_where():
+    with pytest.raises(UnsupportedQuery, match="line 2, column 4"):
+        ran("SELECT 1,\n   getenv('HOME')")
