@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from discreet.refinement.linear_refinement import LinearRefinement
     from discreet.refinement.refine import refine
     from discreet.refinement.rho import calibrate, rho
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
 # Engines, compiled code and solvers are imported when they are first asked for: `discreet --help` needs none of them.
 _LATER = {

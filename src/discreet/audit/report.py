@@ -30,7 +30,7 @@ from discreet.ledger.receipt import Receipt
 from discreet.private import private_file
 from discreet.progress import Progress, silent
 from discreet.release.archive import Archive
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 CANNOT_SEE = (
     "whether the table was read by another way than through the vault",

@@ -147,7 +147,7 @@ def _parties(places: Sequence[str], tokens: list[str] | None) -> "list[Party]":
 
 
 def _vault_at(path: str) -> "Party":
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     return Vault.open(path).party()
 
