@@ -3,7 +3,7 @@
     python -m tools.house src/discreet          # or any other package
     python -m tools.house src/discreet --chain  # with the longest chain of imports
 
-They are signs to look at, not limits to write for. Modules that import each other in a circle are an error.
+They are signs to look at, not limits to write for.
 """
 
 import ast
@@ -11,7 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from graphlib import TopologicalSorter
 from pathlib import Path
 
 Imports = dict[str, set[str]]
@@ -56,8 +55,7 @@ def _imported(tree: ast.AST, modules: dict[str, ast.Module], at_once: bool) -> I
 
 
 def longest_chain(imports: Imports) -> list[str]:
-    """A longest chain of modules, each of which imports the next. Raises CycleError where there is a circle."""
-    tuple(TopologicalSorter(imports).static_order())
+    """A longest chain of modules, each of which imports the next. Requires that there is no circle."""
 
     @cache
     def below(module: str) -> tuple[str, ...]:
@@ -66,14 +64,32 @@ def longest_chain(imports: Imports) -> list[str]:
     return list(max(map(below, sorted(imports)), key=len))
 
 
+def circles(imports: Imports) -> set[frozenset[str]]:
+    """Modules that import each other, by way of others or not."""
+    reached = {module: _reached(module, imports) for module in imports}
+    together = {module: frozenset(one for one in reached[module] if module in reached[one]) for module in imports}
+    return {circle for circle in together.values() if circle}
+
+
+def _reached(module: str, imports: Imports) -> set[str]:
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        new = imports[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
 def numbers(modules: dict[str, ast.Module]) -> int:
     """Constants with a name in capitals, of a module, that are numbers."""
-    found = 0
-    for tree in modules.values():
-        for node in tree.body:
-            named = isinstance(node, ast.Assign) and all(isinstance(to, ast.Name) and to.id.isupper() for to in node.targets)
-            found += named and isinstance(node, ast.Assign) and _is_number(node.value)
-    return found
+    assigned = [node for tree in modules.values() for node in tree.body if isinstance(node, ast.Assign)]
+    return sum(all(map(_is_capital, node.targets)) and _is_number(node.value) for node in assigned)
+
+
+def _is_capital(target: ast.expr) -> bool:
+    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    return all(isinstance(name, ast.Name) and name.id.isupper() for name in names)
 
 
 def _is_number(value: ast.expr) -> bool:
@@ -95,9 +111,11 @@ def main() -> None:
     modules, lines = parsed(package), sum(len(file.read_text().splitlines()) for file in package.rglob("*.py"))
     names, constants = class_names(modules), numbers(modules)
     twice = sorted(name for name, times in names.items() if times > 1)
-    chain = longest_chain(imports_of(modules, at_once=False))
+    chain = longest_chain(imports_of(modules, at_once=True))
     print(f"{len(modules)} modules, {lines:,} lines")
-    print(f"imports {len(longest_chain(imports_of(modules, at_once=True)))} deep, {len(chain)} with those in functions")
+    print(f"imports {len(chain)} deep")
+    for circle in sorted(map(sorted, circles(imports_of(modules, at_once=False)))):
+        print(f"in a circle, by imports in functions: {', '.join(circle)}")
     print(f"{constants} numeric constants, {1000 * constants / lines:.1f} in 1,000 lines")
     print(f"{len(names)} class names, {len(twice)} of them used twice: {', '.join(twice)}")
     if "--chain" in sys.argv:
