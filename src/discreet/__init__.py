@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from discreet.mining.functions import functions
     from discreet.mining.implication import implication
     from discreet.mining.learn import learn
-    from discreet.mining.party import party_of
+    from discreet.mining.parties import party_of
     from discreet.mining.statistics import Statistics
     from discreet.refinement.linear_refinement import LinearRefinement
     from discreet.refinement.refine import refine
@@ -37,7 +37,7 @@ _LATER = {
     "functions": "discreet.mining.functions",
     "implication": "discreet.mining.implication",
     "learn": "discreet.mining.learn",
-    "party_of": "discreet.mining.party",
+    "party_of": "discreet.mining.parties",
     "refine": "discreet.refinement.refine",
     "rho": "discreet.refinement.rho",
     "Vault": "discreet.vault",

@@ -13,9 +13,9 @@ from typing import Any
 
 from discreet.audit.bodies import Bodies
 from discreet.audit.compared import check_facts, check_guarantees, check_map, ledger_of
-from discreet.audit.depth import Depth
 from discreet.audit.exposure import check_files, check_pending, check_promise, check_receipts, check_users
 from discreet.audit.finding import Check, Finding
+from discreet.audit.load import Depth
 from discreet.audit.promised import bound_of
 from discreet.audit.published import check_published
 from discreet.audit.replay import Replay, replay

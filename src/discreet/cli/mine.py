@@ -133,7 +133,7 @@ def learn(
 
 def _parties(places: Sequence[str], tokens: list[str] | None) -> "list[Party]":
     """The parties at these places; one token does for all of them."""
-    from discreet.mining.party import party_of
+    from discreet.mining.parties import party_of
 
     given: list[str | None] = [*tokens] if tokens else [None]
     if len(given) not in (1, len(places)):

@@ -152,7 +152,7 @@ class Cube:
     @cached_property
     def least_squares(self) -> "Cube":
         """The cube as least squares makes it, whatever shape this one has."""
-        from discreet.cube.publish import cuboids_of
+        from discreet.cube.cuboids import cuboids_of
 
         if self._is_least_squares:
             return self
