@@ -121,10 +121,10 @@ def learn(
     as_json: Json = False,
 ) -> None:
     """Learn how many people meet a Boolean function, from published statistics alone. Free."""
-    from discreet.mining.folder import read_statistics
     from discreet.mining.learn import learn as learn_from
+    from discreet.mining.statistics import Statistics
 
-    found = learn_from(read_statistics(folder), function, confidence=confidence)
+    found = learn_from(Statistics.load(folder), function, confidence=confidence)
     if as_json:
         print_json(found)
     else:

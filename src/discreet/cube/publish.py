@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.cube import Cube, Dimension, Origin
+from discreet.cube.cube import Cube
 from discreet.cube.cuboids import cuboids_of
+from discreet.cube.dimension import Dimension, Origin
 from discreet.cube.known_cuboids import Known, impose
 from discreet.cube.memory import require_memory
 from discreet.cube.plan import CubePlan

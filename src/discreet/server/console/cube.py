@@ -16,7 +16,8 @@ from discreet.server.console.table import Line, table_of
 from discreet.server.console.visit import Visit
 
 if TYPE_CHECKING:
-    from discreet.cube.cube import Cube, Dimension
+    from discreet.cube.cube import Cube
+    from discreet.cube.dimension import Dimension
 
 LINES = 100
 """Lines on one page."""
