@@ -275,6 +275,15 @@ class Client:
         new = {"name": name, "role": role, "quota": exact, "expires": expires}
         return _made(self.url, lambda body: str(body["token"]), self.post("/users", new))
 
+    def rotate_user(self, name: str) -> str:
+        """Give a user another token and return it: the one before opens nothing any more. For custodians."""
+        return _made(self.url, lambda body: str(body["token"]), self.post(f"/users/{quote(name, safe='')}/token", {}))
+
+    def edit_user(self, name: str, *, quota: Number | None = None, expires: str | None = None) -> Json:
+        """Change a user's quota ("none" for none), or how long their token is good for. For custodians."""
+        changed = {"quota": None if quota is None else str(quota), "expires": expires}
+        return call(self.url, f"/users/{quote(name, safe='')}", changed, self.token, ServerError, "PATCH")
+
     def revoke_user(self, name: str) -> None:
         """Take a user's token back: it opens nothing from the next request on. For custodians."""
         call(self.url, f"/users/{quote(name, safe='')}", None, self.token, ServerError, "DELETE")

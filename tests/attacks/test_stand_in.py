@@ -7,7 +7,6 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from discreet.answer.policy import noise_of_scale
 from discreet.attacks.averaging import attack_by_averaging
 from discreet.attacks.stand_in import sharpest, stand_in
 from discreet.errors import BudgetExceeded, InvalidNoise, UnsupportedQuery
@@ -68,7 +67,7 @@ def test_the_sharpest_questions_spend_the_budget_to_the_last_few_units(currency,
     scale, fits = sharpest(vault, questions)
     assert fits == questions
     budget = vault.ledger.budget
-    spent = questions * units_up(budget.loss(noise_of_scale(scale, budget), Fraction(1), True))
+    spent = questions * units_up(budget.loss(budget.noise_of_scale(scale), Fraction(1), True))
     assert budget.limit * 0.9999 < spent <= budget.limit
 
 

@@ -14,7 +14,7 @@ from discreet.cube.cube import Cube
 from discreet.cube.cuboids import cuboids_of
 from discreet.cube.measure import Measure
 from discreet.cube.memory import needed_bytes
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import CubePlan
 from discreet.cube.planners.few import Slopes, optimise_few
 from discreet.cube.planners.residuals import can_measure_residuals, optimise_residuals, residual_slopes
@@ -26,14 +26,14 @@ from discreet.cube.wide import is_wide
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.errors import ArchiveError, UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.query.lattice import Lattice
 from discreet.query.query import Residual
 from discreet.query.residual import residual_of
 from discreet.vault import Vault
 from experiments.wide.residual import residual_planner_largest
 
-HALF = GaussianNoise(Fraction(1, 2), "add-remove")
+HALF = NoiseModel(ConcentratedBudget(Fraction(1, 2), "add-remove"))
 SMALL = Lattice((3, 2, 4))
 OBJECTIVES = ("max", "mean", "mean-std")
 
@@ -62,7 +62,7 @@ def small_plan(seed=1, neighbours="add-remove", masks=range(8)):
         lattice=SMALL,
         published=tuple(masks),
         weights=(1.0,) * len(masks),
-        noise=replace(HALF, neighbours=neighbours),
+        noise=NoiseModel(replace(HALF.budget, neighbours=neighbours)),
         source_masks=tuple(masks),
         shares=tuple(Fraction(weight, sum(weights)) for weight in weights),
         basis="residuals",
@@ -107,7 +107,7 @@ def test_variances_are_those_of_dense_least_squares_where_cuboids_are_known_exac
 
 
 @pytest.mark.parametrize(
-    "noise", [LaplaceNoise(Fraction(1), "add-remove"), replace(HALF, measure=Measure("income", Fraction(9)))]
+    "noise", [NoiseModel(PureBudget(Fraction(1), "add-remove")), replace(HALF, measure=Measure("income", Fraction(9)))]
 )
 def test_residuals_are_of_counts_with_gaussian_noise(noise):
     with pytest.raises(UnsupportedQuery, match="residuals are measured of counts, and with Gaussian noise"):
@@ -124,7 +124,7 @@ def test_a_cuboid_that_lacks_a_residual_cannot_be_computed():
 @pytest.mark.parametrize("rows", [1, 3])
 def test_the_whole_budget_is_charged_to_the_last_unit(neighbours, rows):
     lattice = Lattice((3, 4, 5) * 6)
-    noise = GaussianNoise(Fraction(1, 7), neighbours, rows)
+    noise = NoiseModel(ConcentratedBudget(Fraction(1, 7), neighbours, rows))
     shares = optimise_residuals(Task(lattice, lattice.choose(1), (1.0,) * 19, noise))
     exact = {mask: noise.exact_share(share) for mask, share in shares.items()}
     plan = replace(
@@ -183,7 +183,7 @@ class TestPlanner:
 
     @pytest.mark.parametrize(("size", "basis"), [(2, "residuals"), (30, "cuboids")])
     def test_where_rows_are_replaced_the_better_of_both_is_measured(self, size, basis):
-        plan = plan_cube(Lattice((size,) * 25), replace(HALF, neighbours="replace"), cuboids=2)
+        plan = plan_cube(Lattice((size,) * 25), NoiseModel(replace(HALF.budget, neighbours="replace")), cuboids=2)
         assert plan.basis == basis
         whole = optimise_few(Task(plan.lattice, plan.published, plan.weights, plan.noise))
         shares = tuple(plan.noise.exact_share(share) for share in whole.values())
@@ -193,7 +193,7 @@ class TestPlanner:
     @pytest.mark.parametrize(
         ("lattice", "noise", "choice"),
         [
-            (Lattice((3,) * 18), LaplaceNoise(Fraction(1), "add-remove"), {}),
+            (Lattice((3,) * 18), NoiseModel(PureBudget(Fraction(1), "add-remove")), {}),
             (Lattice((3,) * 18), replace(HALF, measure=Measure("income", Fraction(9))), {}),
             (Lattice((3,) * 18), HALF, {"planner": "all"}),
             (Lattice((3,) * 18), HALF, {"objective": "most", "bound": 900.0}),
@@ -209,7 +209,7 @@ class TestPlanner:
         lattice = Lattice((3,) * 18)
         task = Task(lattice, lattice.choose(2), (1.0,) * 172, HALF)
         assert can_measure_residuals(task)
-        assert not can_measure_residuals(replace(task, noise=LaplaceNoise(Fraction(1), "add-remove")))
+        assert not can_measure_residuals(replace(task, noise=NoiseModel(PureBudget(Fraction(1), "add-remove"))))
 
 
 NAMES = [f"q{place}" for place in range(18)]

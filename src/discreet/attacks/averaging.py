@@ -11,7 +11,6 @@ from itertools import combinations
 
 import numpy as np
 
-from discreet.answer.policy import noise_of_scale
 from discreet.attacks.guesses import Attempt, BitAttack, Chart, Guesses
 from discreet.attacks.questions import Bools, Floats, Rehearsal, ask_blocks
 from discreet.attacks.stage import Counts, Stage, coins
@@ -57,7 +56,7 @@ def attack_by_averaging(
         asked = [ask_blocks(copy, stage, cells, scale, kinds[1]).ravel() for cells in equivalents(stage, SHARES)]
         reworded.append(np.stack(asked) / rehearsal.rows_each)
     truth = np.concatenate(truths)
-    law = noise_of_scale(scale, vault.ledger.budget)
+    law = vault.ledger.budget.noise_of_scale(scale)
     means = {
         FRESH: fresh_means(truth, law, rehearsal),
         SAME: running_means(np.concatenate(same, axis=1)),

@@ -15,7 +15,6 @@ from statistics import NormalDist
 
 import numpy as np
 
-from discreet.answer.policy import noise_of_scale
 from discreet.attacks.averaging import alone, equivalents
 from discreet.attacks.guesses import Attempt, BitAttack, Chart, Guesses
 from discreet.attacks.questions import Bools, Floats, Rehearsal, ask_blocks, measure_blocks
@@ -75,7 +74,7 @@ def _at_once(rehearsal: Rehearsal, kinds: Counter[str]) -> tuple[Bools, Floats]:
     values, who has the other is counted too: that is another region, and has a budget of its own."""
     vault, stage = rehearsal.vault, rehearsal.stage
     scale, _ = sharpest(vault, 1)
-    law = noise_of_scale(scale, vault.ledger.budget)
+    law = vault.ledger.budget.noise_of_scale(scale)
     truths, ratios = [], []
     for ones, copy in rehearsal.play(lambda: alone(stage, rehearsal.bits)):
         told = log_ratio(ask_blocks(copy, stage, [0], scale, kinds), law, rehearsal.rows_each)
@@ -90,7 +89,7 @@ def _in_parts(rehearsal: Rehearsal, kinds: Counter[str]) -> tuple[Bools, Floats]
     """One person a block, counted in other words until the budget is gone."""
     vault, stage = rehearsal.vault, rehearsal.stage
     scale, _ = sharpest(vault, PARTS)
-    law = noise_of_scale(scale, vault.ledger.budget)
+    law = vault.ledger.budget.noise_of_scale(scale)
     truths, ratios = [], []
     for ones, copy in rehearsal.play(lambda: alone(stage, rehearsal.bits)):
         told = [

@@ -17,7 +17,6 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.answer.estimate import Estimate
-from discreet.answer.policy import noise_of_scale
 from discreet.attacks.bound import advantage_bound
 from discreet.attacks.guesses import Attempt, BitAttack, Chart, Guesses
 from discreet.attacks.questions import Bools, Floats, Rehearsal, ask_run, measure_blocks
@@ -98,7 +97,7 @@ def attack_by_reconstruction(
         truths.append(ones.reshape(stage.blocks, stage.width) > 0)
         asked.append(_ask(copy, rehearsal, halves(pairs, stage.width, bits), sharpest(vault, pairs)[0], kinds))
     truth = np.concatenate(truths)
-    law = noise_of_scale(sharpest(vault, 1)[0], vault.ledger.budget)
+    law = vault.ledger.budget.noise_of_scale(sharpest(vault, 1)[0])
     told = {
         EXACT: _told(halves(pairs, stage.width, bits), truth),
         FRESH: _told(halves(UNACCOUNTED // 2, stage.width, bits), truth),
@@ -136,7 +135,7 @@ def _told(counted: Bools, truth: Bools) -> Equations:
 def _ask(copy: Vault, rehearsal: Rehearsal, counted: Bools, scale: Fraction, kinds: Counter[str]) -> Equations:
     """What a copy says of halves of its blocks while it has budget, and of a few more when it has none."""
     stage = rehearsal.stage
-    law = noise_of_scale(scale, copy.ledger.budget)
+    law = copy.ledger.budget.noise_of_scale(scale)
     measured = [measure_blocks(copy, stage, np.flatnonzero(cells).tolist(), law, kinds).ravel() for cells in counted]
     further = coins((FURTHER, stage.width), rehearsal.bits)
     further[:, 0] |= ~further.any(axis=1)  # a half of few people may be nobody, and that is no question

@@ -14,10 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.answer.policy import noise_of_scale
 from discreet.empirical.copies import vault_over
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import PureBudget, QueryBudget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS, units_up
 from discreet.vault.vault import Vault
 
@@ -30,7 +29,7 @@ NOT_SQL = (
 
 def require_sql(vault: Vault) -> None:
     """Raise UnsupportedQuery for a vault that answers no SQL."""
-    if isinstance(vault.ledger.budget, QueryBudget):
+    if vault.ledger.budget.by_queries:
         raise UnsupportedQuery(NOT_SQL)
 
 
@@ -66,5 +65,5 @@ def sharpest(vault: Vault, questions: int) -> tuple[Fraction, int]:
     else:
         scale = Fraction(isqrt(FINEST_STEP**2 * UNITS // (2 * units)) + 1, FINEST_STEP)
     scale = max(scale, policy.min_scale or scale)
-    spent = units_up(budget.loss(noise_of_scale(scale, budget), Fraction(1), one_signed=True))
+    spent = units_up(budget.loss(budget.noise_of_scale(scale), Fraction(1), one_signed=True))
     return scale, budget.limit // spent

@@ -324,9 +324,9 @@ def _names(text: str | None) -> list[str] | None:
 def _plan_for_sizes(
     sizes: str, neighbours: str | None, epsilon: str | None, rho: str | None, choice: dict[str, Any]
 ) -> "CubePlan":
-    from discreet.cube.noise_model import GaussianNoise, LaplaceNoise, NoiseModel
+    from discreet.cube.noise_model import NoiseModel
     from discreet.cube.planning import plan_cube
-    from discreet.ledger.budget import exact_amount
+    from discreet.ledger.budget import budget_of
     from discreet.query.lattice import Lattice
 
     try:
@@ -337,12 +337,7 @@ def _plan_for_sizes(
         raise InvalidBudget("--sizes needs --neighbours add-remove or --neighbours replace")
     if (epsilon is None) == (rho is None):
         raise InvalidBudget("say what the cube may spend: --epsilon 1, or --rho 0.5")
-    noise: NoiseModel
-    if rho is None:
-        noise = LaplaceNoise(exact_amount(epsilon or 0), neighbours)  # type: ignore[arg-type]
-    else:
-        noise = GaussianNoise(exact_amount(rho, "ρ"), neighbours)  # type: ignore[arg-type]
-    return plan_cube(lattice, noise, **choice)
+    return plan_cube(lattice, NoiseModel(budget_of(epsilon, None, rho, neighbours, max_rows=1)), **choice)  # type: ignore[arg-type]
 
 
 @contextmanager

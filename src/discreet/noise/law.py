@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,15 @@ class Laplace:
         """The least w such that a draw stays within ±w with at least this probability."""
         return laplace_halfwidth(self.scale, confidence)
 
+    @property
+    def continuous_variance(self) -> Fraction:
+        """The variance of the continuous law of the same scale, which papers state."""
+        return 2 * self.scale**2
+
+    def continuous_halfwidth(self, confidence: Fraction) -> float:
+        """The width for the continuous law of the same scale."""
+        return -math.log(float(1 - confidence)) * float(self.scale)
+
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
         from discreet.noise.laplace import sample_laplace  # samplers bring compiled code that planning does not need
 
@@ -85,6 +95,13 @@ class Gaussian:
 
     def halfwidth(self, confidence: Fraction) -> int:
         return gaussian_halfwidth(self.sigma_squared, confidence)
+
+    @property
+    def continuous_variance(self) -> Fraction:
+        return self.sigma_squared
+
+    def continuous_halfwidth(self, confidence: Fraction) -> float:
+        return NormalDist().inv_cdf(0.5 + float(confidence) / 2) * self.scale
 
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
         from discreet.noise.gaussian import sample_gaussian
@@ -121,6 +138,13 @@ class Binomial:
 
     def halfwidth(self, confidence: Fraction) -> int:
         return binomial_halfwidth(self.trials, confidence)
+
+    @property
+    def continuous_variance(self) -> Fraction:
+        return self.scale_squared
+
+    def continuous_halfwidth(self, confidence: Fraction) -> float:
+        return NormalDist().inv_cdf(0.5 + float(confidence) / 2) * self.scale
 
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
         from discreet.noise.binomial import sample_binomial

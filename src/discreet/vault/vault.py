@@ -21,7 +21,7 @@ from discreet.account import (
 )
 from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
-from discreet.answer.policy import Policy, Wish, exponential_like, noise_of_scale
+from discreet.answer.policy import Policy, Wish, exponential_like
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
@@ -280,7 +280,7 @@ class Vault(NotebookView):
         require_amounts(self.ledger.budget)
         if scale is None:
             raise VaultError("say how much noise: measure(query, scale=100)")
-        noise = noise_of_scale(exact_scale(scale), self.ledger.budget)
+        noise = self.ledger.budget.noise_of_scale(exact_scale(scale))
         law = exponential_like(noise, self.ledger.budget) if isinstance(query, Quantile) else noise
         return self.gate.measure(Plan((Measurement(query, law),)))
 
