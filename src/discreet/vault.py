@@ -30,7 +30,6 @@ from discreet.domain.read import domain_text, parse_domain
 from discreet.errors import (
     DiscreetError,
     InvalidBudget,
-    InvalidNoise,
     JournalError,
     Refreshed,
     VaultError,
@@ -76,7 +75,7 @@ from discreet.sql.question import Question
 from discreet.verbs.buckets import BucketVerbs
 from discreet.verbs.cubes import CubeVerbs
 from discreet.verbs.facts import FactVerbs
-from discreet.verbs.public import Public, PublicDesk
+from discreet.verbs.public import Public, PublicDesk, PublicFacts
 from discreet.verbs.subsets import SubsetVerbs
 
 if TYPE_CHECKING:
@@ -245,26 +244,16 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
-        refine: bool = False,
     ) -> Answer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
 
         `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
         vault's policy does. `relax` says whether a region without budget is answered by one nearby, or not at all; the
-        policy's word where nothing is said. `refine` spends nothing: it makes the best of the vault's facts and all
-        released answers.
+        policy's word where nothing is said. Every number is the best that is public by then: all released answers and
+        facts are in it.
         """
-        if refine:
-            return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
         wish = Wish.of(self.policy, scale, within, confidence)
         return ask(self._question(sql), wish, self._desk.relaxing(relax), Purchase(self.gate, self.policy.limits))
-
-    def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
-        from discreet.answer.refine import refine
-
-        if scale is not None or within is not None:
-            raise InvalidNoise("a refined answer is as sharp as what is public makes it; leave out scale and within")
-        return refine(self._question(sql), wish, self._desk, self.facts())
 
     def explain(
         self: PublicDesk,
@@ -292,8 +281,8 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
         return lru_cache(QUESTIONS)(lambda sql: parse(sql, self.domain))
 
     @cached_property
-    def _known(self: Public) -> Known:
-        return Known(self.domain, self.ledger, self._recall)
+    def _known(self: PublicFacts) -> Known:
+        return Known(self.domain, self.ledger, self._recall, self.facts)
 
     @cached_property
     def _others(self) -> Others:

@@ -96,8 +96,7 @@ FREE: dict[str, Callable[[Vault, Path], object]] = {
     "preview_fact": lambda vault, _: told(vault.preview_fact, sql_of("COUNT(*)"), {"value": 6_000}),
     "release": lambda vault, _: [vault.release(charge.id) for charge, _ in vault.ledger.answered()],
     "releases": lambda vault, _: list(vault.releases()),
-    # These make a noun, and `refine` is what `ask` does with its own word.
-    "ask": lambda vault, _: [told(vault.ask, sql, {"refine": True}) for sql in QUESTIONS],
+    # These make a noun.
     "asked_by": lambda vault, _: [
         told(vault.asked_by(Asker("ana", Fraction(1))).explain, sql, {}) for sql in QUESTIONS
     ],
@@ -129,10 +128,9 @@ def test_every_verb_that_says_it_is_free_is_typed_so_and_is_tried_below():
     words = re.compile(r"[Ss]pends nothing|Public, and free|Reads and spends nothing|, and free")
     saying = {name for name in dir(Vault) if name[0] != "_" and words.search(getattr(Vault, name).__doc__ or "")}
     own = {
-        "ask",
         "publish_buckets",
         "plan_statistics",
-    }  # of `refine`; of its currency; of a SuLQ database, tried with it
+    }  # of its currency; of a SuLQ database, tried with it
     assert saying - own <= annotated_as_public()
     assert annotated_as_public() <= FREE.keys()
 

@@ -24,8 +24,6 @@ from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Query
 from discreet.vault import Vault
 
-TOGETHER = 24
-"""So many copies are refined in one question: of many together each would take longer."""
 MISSING = -1e9
 """Stands for a number that an answer does not have, in arrays that need one."""
 
@@ -41,19 +39,12 @@ def asked(select: str, *, scale: Number, where: str = "", by: str = "") -> Relea
     return release
 
 
-def asked_in_turn(*selects: tuple[str, str], scale: Number, refined: tuple[str, str]) -> Releasing:
+def asked_in_turn(*selects: tuple[str, str], scale: Number, again: tuple[str, str]) -> Releasing:
     """Several questions, (SELECT, GROUP BY), and then one that is answered from what they released; the total."""
 
     def release(vault: Vault, runs: int) -> Released:
-        answers = [_by_copy(vault.ask(_sql(select, "", by), scale=scale), runs) for select, by in selects]
-        answers.append(
-            np.vstack([again(vault, first, min(TOGETHER, runs - first)) for first in range(0, runs, TOGETHER)])
-        )
+        answers = [_by_copy(vault.ask(_sql(select, "", by), scale=scale), runs) for select, by in (*selects, again)]
         return np.hstack(answers), vault.ledger.promise(vault.ledger.spent_max)
-
-    def again(vault: Vault, first: int, copies: int) -> Outcomes:
-        some = f"copy BETWEEN {first} AND {first + copies - 1}"
-        return _by_copy(vault.ask(_sql(refined[0], some, refined[1]), refine=True), copies)
 
     return release
 
