@@ -212,11 +212,10 @@ class Client:
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
-        refine: bool = False,
     ) -> RemoteAnswer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed."""
         wish = _wish(scale, within, confidence, relax)
-        return _made(self.url, RemoteAnswer.of, self.post("/ask", {"sql": sql, **wish, "refine": refine}))
+        return _made(self.url, RemoteAnswer.of, self.post("/ask", {"sql": sql, **wish}))
 
     def explain(
         self,

@@ -127,7 +127,7 @@ def test_what_is_public_but_too_wide_is_said_to_be_so_where_nothing_sharper_can_
     where = vault.count(age=(2, 5)).where
     vault.measure(Quantile("age", Fraction(1, 2), where), scale=Fraction(UNITS, vault.ledger.left(where)))
     answer = vault.ask(OLD, within=20)
-    assert (answer.kind, answer.cost, answer.answered) == ("derived", 0, "age BETWEEN 2 AND 5")
+    assert (answer.kind, answer.cost, answer.answered) == ("repeated", 0, "age BETWEEN 2 AND 5")
     assert any("no budget is left for ± 20" in note for note in answer.notes)
 
 

@@ -42,8 +42,6 @@ def test_an_answer_promises_what_it_cost_or_what_all_earlier_ones_did_that_may_b
     assert so_far == Fraction(3, 20)
     again = vault.ask(FEMALES, scale=10)
     assert (again.kind, again.cost, again.guarantee.amount) == ("repeated", 0, so_far)
-    refined = vault.ask(FEMALES, refine=True)
-    assert (refined.cost, refined.guarantee.amount) == (0, so_far)
     mixed = vault.ask("SELECT sex, COUNT(*) FROM people WHERE age >= 0 GROUP BY sex", scale=10)
     assert mixed.guarantee.amount == spent(vault) > mixed.cost
 

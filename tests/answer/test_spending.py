@@ -101,8 +101,7 @@ FREE: dict[str, Callable[[Vault, Path], object]] = {
     "facts.preview": lambda vault, _: told(vault.facts.preview, sql_of("COUNT(*)"), {"value": 6_000}),
     "release": lambda vault, _: [vault.release(charge.id) for charge, _ in vault.ledger.answered()],
     "releases": lambda vault, _: list(vault.releases()),
-    # These make a noun, and `refine` is what `ask` does with its own word.
-    "ask": lambda vault, _: [told(vault.ask, sql, {"refine": True}) for sql in QUESTIONS],
+    # These make a noun.
     "asked_by": lambda vault, _: [
         told(vault.asked_by(Asker("ana", Fraction(1))).explain, sql, {}) for sql in QUESTIONS
     ],
@@ -141,7 +140,7 @@ def _self_of(verb):
 def test_every_verb_that_says_it_is_free_is_typed_so_and_is_tried_below():
     words = re.compile(r"[Ss]pends nothing|Public, and free|Reads and spends nothing|, and free")
     saying = {name for name, verb in verbs() if words.search(verb.__doc__ or "")}
-    own = {"ask", "buckets.publish", "sulq.plan"}  # of `refine`; of its currency; of a SuLQ database, tried with it
+    own = {"buckets.publish", "sulq.plan"}  # of its currency; of a SuLQ database, tried with it
     assert saying - own <= annotated_as_public()
     assert annotated_as_public() <= FREE.keys()
 

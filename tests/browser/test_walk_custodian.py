@@ -87,18 +87,6 @@ def test_a_custodian_adds_a_fact_after_saying_that_it_stays(enter, console, pict
     picture(page, "facts", full_page=True)
 
 
-def test_a_refined_answer_says_so_and_spends_nothing(enter, console):
-    page = enter("ana")
-    charged = console.vault.ledger.charges
-    page.get_by_role("checkbox", name="sex", exact=True).check()
-    page.get_by_role("checkbox", name="refine").check()
-    expect(page.locator("#forecast")).to_contain_text("nothing is measured")
-    page.get_by_role("button", name="Ask", exact=True).click()
-    expect(page.locator("#answer")).to_contain_text("The best estimate from facts and everything that was released")
-    expect(page.locator("#answer")).to_contain_text("spent nothing")
-    assert console.vault.ledger.charges == charged
-
-
 def test_a_custodian_publishes_buckets_and_sees_before_what_is_known_of_the_limits(enter, console, picture):
     page = enter("demo")
     page.get_by_role("link", name="Buckets").click()

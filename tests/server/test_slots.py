@@ -100,11 +100,11 @@ ADDRESSES = {
 }
 """What a page is asked for, where there is a choice."""
 FREE_POSTS = {
-    f"{API}/ask": [FREE, {"sql": SQL, "refine": True}],
+    f"{API}/ask": [FREE, {"sql": SQL, "within": 1000}],
     f"{API}/explain": [FRESH, FREE],
     f"{API}/cubes/plan": [{"epsilon": 1, "cuboids": 1}],
     f"{API}/buckets/{{name}}/ask": [{"sql": "SELECT COUNT(*) FROM people WHERE age < 30"}],
-    "/ask": [{"sql": SQL, "refine": "1"}],
+    "/ask": [{"sql": SQL, "within": "1000"}],
     "/ask/explain": [{"sql": SQL, "within": "60"}],
 }
 """What can be sent that spends nothing, and tells something."""

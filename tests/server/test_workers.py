@@ -133,7 +133,7 @@ def test_a_client_has_the_verbs_of_a_vault(service):
     assert (answer.text, answer.asked, answer.confidence) == (here.text, here.asked, 0.9)
     by_sex = "SELECT sex, COUNT(*) FROM people WHERE age < 10 GROUP BY sex"
     ida.ask(by_sex, scale=100)
-    grouped = ida.ask(by_sex, refine=True)
+    grouped = ida.ask(by_sex, scale=100)
     assert [row.labels["sex"] for row in grouped.rows] == ["F", "M", "(missing)"]
     with pytest.raises(UnsupportedQuery, match=r"look at \.rows"):
         assert grouped.value

@@ -230,8 +230,8 @@ IN_THE_PRODUCT = [
     Planted("no noise in empty cells", CASES["cell counts", "nobody, or one row"], silent_empty_cells),
     Planted("no noise in a cube's empty cells", CASES["cube, consistent", "nobody, or one row"], silent_empty_cells),
     Planted(
-        "no noise in empty cells, refined",
-        CASES["ask twice, then refined", "nobody, or one row"],
+        "no noise in empty cells, made of two answers",
+        CASES["ask twice, then the first again", "nobody, or one row"],
         silent_empty_cells,
         8_000,
     ),

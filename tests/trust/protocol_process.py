@@ -144,7 +144,7 @@ def _ask(process: Running, since: int, buy: bool) -> None:
     known.refresh()
     decided_on = known.snapshot
     process.expect_known({charge for charge, _ in known._noises}, decided_on)
-    found = {town: known.same(_count(vault, town), _region(vault, town)) for town in TOWNS}
+    found = {town: known.of(_count(vault, town)).measured(_region(vault, town)) for town in TOWNS}
     answers = [(past.source[0], int(past.value)) for past in found.values() if past is not None]
     missing = [town for town, past in found.items() if past is None]
     if missing and buy:

@@ -24,7 +24,7 @@ STATUSES = {200, 201, 202, 400, 401, 403, 404, 405, 409, 413}
 COUNT = "SELECT COUNT(*) FROM people WHERE age < 30"
 BODIES: dict[str, list[Any]] = {
     "/ask": [{"sql": COUNT, "scale": 10}, {"sql": COUNT, "within": "50", "confidence": 0.9},
-             {"sql": COUNT, "refine": True},
+             {"sql": COUNT, "within": 1e4},
              {"sql": "SELECT sex, AVG(income) FROM people GROUP BY sex", "scale": "1/3"}],
     "/explain": [{"sql": COUNT}, {"sql": COUNT, "scale": 1e3, "within": None, "confidence": "0.99"}],
     "/cubes/plan": [{"epsilon": "0.5", "cuboids": 2, "dimensions": ["sex", "income"]},

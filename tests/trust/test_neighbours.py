@@ -203,7 +203,7 @@ def asked(draw: Random) -> Action:
         case 0:
             return lambda vault: vault.explain(sql, **wish)
         case 1:
-            return lambda vault: vault.ask(sql, refine=True)
+            return lambda vault: vault.ask(sql, within=10**6)
     return lambda vault: vault.ask(sql, **wish)
 
 
@@ -318,7 +318,7 @@ REQUESTS = [
     ("ask", {"sql": "SELECT MEDIAN(age), MAX(age), SUM(income) FROM people WHERE age < 9", "scale": 9}),
     ("ask", {"sql": "SELECT AVG(income) FROM people", "within": 500}),
     ("explain", {"sql": "SELECT COUNT(*) FROM people WHERE age < 5", "within": 3}),
-    ("ask", {"sql": "SELECT COUNT(*) FROM people WHERE age < 5", "refine": True}),
+    ("ask", {"sql": "SELECT COUNT(*) FROM people WHERE age < 5", "within": 1000}),
     ("facts", {"sql": "SELECT COUNT(*) FROM people", "value": 120}),
     ("cubes/plan", {"epsilon": "1/5", "dimensions": ["age", "sex"]}),
     ("ask", {"sql": "SELECT age, sex, COUNT(*) FROM people GROUP BY age, sex", "scale": 3}),

@@ -5,11 +5,12 @@ before, sharply enough → repeated; it follows from released answers, sharply e
 its region → measured; else → relaxed: an answer for the nearest region that released answers can make.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 
+from discreet.answer.best import Best
 from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing, released, worst
@@ -28,12 +29,14 @@ from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.noise.spread import Draws
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Combination, Count, Distinct, Quantile, Query, Sum, grain_of_sum
+from discreet.query.query import Count, Distinct, Quantile, Query, Sum, grain_of_sum
 from discreet.release.purchase import Purchase
 
 Codes = tuple[int, ...]
 Cell = tuple[Query, Codes]
 """One number: an elementary quantity, of one group."""
+ROUNDING = 1e-9
+"""Variances this close to each other, relatively, may be equal."""
 MOST_RELAXED_BOXES = 8
 """A region of more boxes than this is relaxed as one."""
 
@@ -160,8 +163,15 @@ def decide(
     needed: dict[Cell, Region] = {}
     for query, law in laws.items():
         wanted = _in_grains(query, law, desk)
+        groups: dict[Codes, Region] = {}
         for codes, region in groups_of(query.by, query.where, desk.domain):
-            found = None if region and (query, codes) in afresh else _free(query, region, wanted, desk)
+            if not region:
+                free[query, codes] = nothing(region)
+            elif (query, codes) in afresh:
+                needed[query, codes] = region
+            else:
+                groups[codes] = region
+        for (codes, region), found in zip(groups.items(), _free(query, [*groups.values()], wanted, desk), strict=True):
             if found is None:
                 needed[query, codes] = region
             else:
@@ -241,14 +251,23 @@ def _in_grains(query: Query, law: Law, desk: Desk) -> Law:
     return law if isinstance(law, Exponential) else law.times(1 / desk.grain(query))
 
 
-def _free(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | Picked | None:
-    """A number that need not be measured, for what is public is as sharp as this law, which is in grains."""
-    if not region:
-        return nothing(region)
-    repeated = _repeated(query, region, law, desk)
-    if repeated is None and isinstance(query, Count | Sum) and isinstance(law, Laplace | Gaussian):
-        return _derived(query, region, law.variance, desk)
-    return repeated
+def _free(query: Query, regions: Sequence[Region], law: Law, desk: Desk) -> list[Estimate | Picked | None]:
+    """Numbers that need not be measured, for what is public is as sharp as this law, which is in grains."""
+    if isinstance(query, Count | Sum) and isinstance(law, Laplace | Gaussian):
+        enough = law.variance * (1 + ROUNDING)
+        found = desk.known.best(query, regions, enough)
+        return [
+            public(query, region, one, desk) if one is not None and one.variance <= enough else None
+            for region, one in zip(regions, found, strict=True)
+        ]
+    return [_repeated(query, region, law, desk) for region in regions]
+
+
+def public(query: Count | Sum, region: Region, found: Best, desk: Desk, kind: Kind | None = None) -> Estimate:
+    """The best that is public, as an answer."""
+    own: Kind = kind or ("repeated" if found.is_one_draw else "derived")
+    estimate = Estimate(found.value, found.variance, own, region, found.draws, sources=found.sources, facts=found.facts)
+    return in_grains(estimate, desk.grain(query))
 
 
 def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | Picked | None:
@@ -258,7 +277,7 @@ def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | 
             found = desk.known.quantile(replace(query, where=region, by=()))
             return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= law.scale else None
         case ((Count() | Sum()), (Laplace() | Gaussian())):
-            return _again(query, desk.known.same(query, region), region, law, desk)
+            return _again(query, desk.known.of(query).measured(region), region, law, desk)
         case Distinct(), (Laplace() | Gaussian()):
             return _again(query, desk.known.distinct(Distinct(query.of, region)), region, law, desk)
     return None
@@ -271,14 +290,6 @@ def _again(query: Query, same: PastAnswer | None, region: Region, law: Noise, de
     draws, sources = (Draws(1.0, desk.known.noise(same.source)),), frozenset({same.source})
     repeated = Estimate(same.value, same.variance, "repeated", region, draws, sources=sources)
     return in_grains(repeated, desk.grain(query))
-
-
-def _derived(query: Count | Sum, region: Region, enough: float, desk: Desk) -> Estimate | None:
-    past = desk.known.of(query)
-    derived = derive(region, past, enough=enough)
-    if derived is not None and derived.variance <= enough:
-        return in_grains(released(derived.terms, "derived", region, past, desk.known.noise), desk.grain(query))
-    return None
 
 
 def _affordable(
@@ -301,21 +312,10 @@ class Settled:
     """The numbers of a question."""
 
     numbers: dict[Cell, Estimate | Picked | None] = field(default_factory=dict)
-    combinations: dict[tuple[Combination, Codes], Estimate | None] = field(default_factory=dict)
-    """Sums of quantities that were estimated as one; others are added up."""
+    charges: set[int] = field(default_factory=set)
+    """What was bought for it."""
     by_quota: bool = False
     """Whether the vault had let all of it be measured, and its asker's quota did not."""
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether every number was measured for this question, and none is made of earlier answers."""
-        found = [*self.numbers.values(), *self.combinations.values()]
-        return all(_is_fresh(number) for number in found if number is not None)
-
-
-def _is_fresh(number: Estimate | Picked) -> bool:
-    of_nobody = isinstance(number, Estimate) and not number.answered
-    return number.kind == "measured" or of_nobody
 
 
 def settle(decision: Decision, desk: Desk, purchase: Purchase | None) -> Settled:
@@ -400,9 +400,25 @@ def _measure(decision: Decision, desk: Desk, purchase: Purchase, settled: Settle
         draws, sources = (Draws(1.0, noisy.noise),), frozenset({(release.charge, places[query])})
         estimate = Estimate(unit, noisy.noise.variance, "measured", region, draws, sources=sources)
         settled.numbers[query, codes] = in_grains(estimate, noisy.grain)
-    if decision.patches:
-        desk.known.refresh()
+    settled.charges.add(release.charge)
+    desk.known.refresh()
+    _improve(settled, desk)
     return True
+
+
+def _improve(settled: Settled, desk: Desk) -> None:
+    """Make every number the best that is public, now that more was released: whoever asks next is told the same."""
+    cells: dict[Count | Sum, list[Cell]] = {}
+    for (query, codes), number in settled.numbers.items():
+        if isinstance(query, Count | Sum) and isinstance(number, Estimate) and number.answered:
+            cells.setdefault(query, []).append((query, codes))
+    for query, some in cells.items():
+        numbers = [settled.numbers[cell] for cell in some]
+        regions = [number.answered for number in numbers if isinstance(number, Estimate)]
+        for cell, number, region, found in zip(some, numbers, regions, desk.known.best(query, regions), strict=True):
+            if found is not None and isinstance(number, Estimate):
+                kind: Kind | None = "measured" if number.kind == "measured" else None
+                settled.numbers[cell] = public(query, region, found, desk, kind)
 
 
 def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk, is_patched: bool) -> Estimate | None:
@@ -423,7 +439,10 @@ def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk
     is_free = not any(one.measured for one in relaxed)
     if is_free and tuple(one.compound.difference for one in relaxed) == region.boxes:
         terms = [answer for one in relaxed for answer in (*one.compound.plus, *one.compound.minus)]
-        derived = derive(region, past, known=terms if len(relaxed) == 1 else ())
+        [found] = desk.known.best(query, [region])
+        derived = derive(region, past, known=terms if len(relaxed) == 1 else ()) if found is None else None
+        if found is not None:
+            return public(query, region, found, desk)
         if derived is not None:
             estimate = released(derived.terms, "derived", region, past, desk.known.noise)
             return in_grains(estimate, desk.grain(query))
@@ -435,9 +454,14 @@ def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk
 def _compound_estimate(query: Count | Sum, relaxed: Relaxed, desk: Desk) -> Estimate:
     past, compound = desk.known.of(query), relaxed.compound
     answered = Region((compound.difference,))
-    # The compound is one unbiased combination; the best one has no more variance, and often much less.
-    best = derive(answered, past, known=[*compound.plus, *compound.minus])
-    estimate = released(compound.terms if best is None else best.terms, "relaxed", answered, past, desk.known.noise)
+    # The compound is one unbiased combination; the best that is public has no more variance, and often much less.
+    [found] = desk.known.best(query, [answered])
+    if found is not None and found.variance <= compound.variance * (1 + ROUNDING):
+        estimate = public(query, answered, found, desk, "relaxed")
+        return replace(estimate, relaxation_error=relaxed.error, compound=compound)
+    derived = derive(answered, past, known=[*compound.plus, *compound.minus])
+    terms = compound.terms if derived is None else derived.terms
+    estimate = released(terms, "relaxed", answered, past, desk.known.noise)
     return in_grains(replace(estimate, relaxation_error=relaxed.error, compound=compound), desk.grain(query))
 
 

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from discreet.answer.answer import Cell, Decision, Desk, Settled, decide, settle
 from discreet.answer.chosen import at_once
 from discreet.answer.derive import derive
-from discreet.answer.estimate import Estimate
+from discreet.answer.estimate import Estimate, Ratio
 from discreet.answer.past import groups_of
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
@@ -98,7 +98,7 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
     if settled.by_quota and desk.asker is not None:
         quota = desk.asker.quota_words(desk.ledger.budget)
         notes.append(f"{quota}, and too little of it is left there: {AS_NEAR}")
-    notes += _wider(rows, wish)
+    notes += [*_wider(rows, wish), *facts_in(rows)]
     budget, peak = desk.ledger.budget, purchase.bought.peak
     return Answer(
         text=question.text,
@@ -109,15 +109,39 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
         cost=budget.amount_of(peak),
         budget=budget,
         # Where earlier answers are in it, it is as private as everything that was released so far.
-        guarantee=desk.ledger.promise(peak if settled.is_fresh else desk.ledger.spent_max),
+        guarantee=desk.ledger.promise(peak if are_fresh(rows, settled) else desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
     )
 
 
+def are_fresh(rows: Sequence[Row], settled: Settled) -> bool:
+    """Whether every number was measured for this question, and none is made of earlier answers."""
+    for row in rows:
+        match row.source:
+            case None if row.value is not None and row.kind != "measured":
+                return False
+            case Estimate(sources=sources) if any(charge not in settled.charges for charge, _ in sources):
+                return False
+            case Ratio(total=total, count=count):
+                if any(charge not in settled.charges for charge, _ in total.sources | count.sources):
+                    return False
+    return True
+
+
+def facts_in(rows: Sequence[Row]) -> list[str]:
+    """Which facts numbers are made with: a wrong one makes them wrong."""
+    estimates = [row.source for row in rows if isinstance(row.source, Estimate)]
+    estimates += [
+        part for row in rows if isinstance(row.source, Ratio) for part in (row.source.total, row.source.count)
+    ]
+    facts = sorted(frozenset[int]().union(*(one.facts for one in estimates)))
+    return [f"made with fact{'s' * (len(facts) > 1)} {', '.join(map(str, facts))}"] if facts else []
+
+
 def _wider(rows: Sequence[Row], wish: Wish) -> list[str]:
     """What to say of numbers that are not as sharp as was asked for, and cannot be bought so."""
-    missed = [row for row in rows if row.kind == "derived" and row.is_wider_than(wish.within)]
+    missed = [row for row in rows if row.kind in ("derived", "repeated") and row.is_wider_than(wish.within)]
     if wish.within is None or not missed:
         return []
     return [f"no budget is left for ± {number_text(wish.within)} ({len(missed):,} numbers): {AS_NEAR}"]

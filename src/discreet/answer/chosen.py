@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from discreet.answer.estimate import Estimate, Ratio
-from discreet.answer.past import Source
 from discreet.answer.reply import Row
+from discreet.cube.marginals import Source
 from discreet.sql.question import AggregateColumn, Question
 
 

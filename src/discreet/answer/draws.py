@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable
 
 from discreet.answer.index import Answers
-from discreet.answer.past import PastAnswer, Source
+from discreet.answer.past import PastAnswer
+from discreet.cube.marginals import Source
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, Spread, gathered
 

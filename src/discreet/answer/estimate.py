@@ -10,7 +10,8 @@ from typing import Literal
 from discreet.answer.compound import Compound
 from discreet.answer.draws import Laws, draws_of
 from discreet.answer.index import Answers
-from discreet.answer.past import PastAnswer, Source
+from discreet.answer.past import PastAnswer
+from discreet.cube.marginals import Source
 from discreet.domain.region import Region
 from discreet.noise.spread import Draws, Spread, gathered, halfwidth
 
@@ -34,6 +35,8 @@ class Estimate:
     compound: Compound | None = None
     sources: frozenset[Source] = frozenset()
     """The measurements that the draws are of: estimates that have none in common are independent."""
+    facts: frozenset[int] = frozenset()
+    """The facts that it is made of, by their numbers."""
     parts: tuple[tuple[float, "Estimate"], ...] = ()
     terms: tuple[tuple[float, PastAnswer], ...] = ()
     """Of one that is made of released answers: those, each with its share."""

@@ -26,7 +26,7 @@ from sqlglot import exp
 from discreet.answer.answer import Codes, Desk
 from discreet.answer.chosen import at_once
 from discreet.answer.estimate import Estimate, Kind, Ratio, combined, worst
-from discreet.answer.joint import JointNoise
+from discreet.answer.joint_noise import JointNoise
 from discreet.answer.reply import Row
 from discreet.domain.attribute import Attribute, Category, Integer
 from discreet.domain.domain import Domain

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from threading import Lock
 
 from discreet.answer.groups import Groups
+from discreet.answer.joint import Joint
 from discreet.answer.links import Links
 from discreet.answer.nearest import NearestBoxes
+from discreet.answer.parts import exact_marginals, joint_of, marginals_in
 from discreet.answer.past import Block, PastAnswer
 from discreet.answer.residuals import ResidualRelease
+from discreet.cube.marginals import Marginals
+from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
+from discreet.facts.facts import Fact
 
 Corner = int
 """A point by its place in the domain, the last axis running fastest: much quicker to look up than its codes."""
@@ -66,6 +71,8 @@ class Answers:
         self.shape = shape
         self.groups = Groups(len(shape))
         self.residuals: list[ResidualRelease] = []
+        self.cubes: set[int] = set()
+        """Charges that measured several tables of everything at once."""
         self._writing = Lock()
         self._answered: dict[Region, Answered] = {}
         self._boxes: list[Box] = []
@@ -75,10 +82,48 @@ class Answers:
         self._links = Links()
         self._precision: dict[Corner, float] = defaultdict(float)
         self._nearest: dict[tuple[float, ...], NearestBoxes] = {}
+        self._marginals = Marginals(shape)
+        self._facts: tuple[Fact, ...] = ()
+        self._joint: Joint | None = None
+        self._simpler: tuple[Joint, list[Joint]] | None = None
+
+    def know(self, facts: tuple[Fact, ...], domain: Domain) -> None:
+        """Take these for all facts that there are."""
+        with self._writing:
+            if [fact.number for fact in facts] != [fact.number for fact in self._facts]:
+                self._facts, self._joint = facts, None
+                noisy = [table for table in self._marginals.tables if table.variance]
+                self._marginals = Marginals(self.shape).joined(*noisy, *exact_marginals(facts, domain))
+
+    @property
+    def joint(self) -> Joint:
+        """Everything that is public about this quantity, ready for estimates. Made again when there is more."""
+        joint = self._joint
+        if joint is None:
+            with self._writing:
+                joint = self._joint = joint_of(
+                    self._marginals, self._answered.values(), self.groups.blocks, self._facts
+                )
+        return joint
+
+    @property
+    def simpler(self) -> list[Joint]:
+        """Less than everything, but more evenly made: marginals without parts, and each cube with nothing but facts."""
+        joint = self.joint
+        if self._simpler is None or self._simpler[0] is not joint:
+            exact, tables = joint.marginals.exact, joint.marginals.tables
+            found = [Joint(joint.marginals, ())] if joint.parts and any(table.axes for table in tables) else []
+            for charge in sorted(self.cubes):
+                own = tuple(table for table in tables if table.source[0] == charge and table.variance)
+                if 0 < len(own) + len(exact) < len(tables):
+                    found.append(Joint(Marginals(self.shape, (*own, *exact)), ()))
+            self._simpler = joint, found
+        return self._simpler[1]
 
     def add(self, released: PastAnswer | Block | ResidualRelease) -> None:
         """Requires an answer that was released: from here on it may be shown to anybody."""
         with self._writing:
+            self._join(released)
             if isinstance(released, ResidualRelease):
                 self.residuals.append(released)
             elif isinstance(released, Block):
@@ -88,6 +133,13 @@ class Answers:
                 known.answers = tuple(sorted((*known.answers, released), key=lambda answer: answer.variance))
             else:
                 self._index(released)
+
+    def _join(self, released: PastAnswer | Block | ResidualRelease) -> None:
+        """Into the marginals, where it is of everything."""
+        self._joint = None
+        found = list(marginals_in(released, self.shape))
+        if found:
+            self._marginals = self._marginals.joined(*found)
 
     def _weigh(self, answered: Answered, answer: PastAnswer) -> None:
         """Before it can be found: readers see too much precision rather than too little."""
@@ -126,6 +178,19 @@ class Answers:
         """The answers to this very region, least variance first."""
         known = self._answered.get(where)
         return () if known is None else known.answers
+
+    def measured(self, where: Region) -> PastAnswer | None:
+        """The sharpest number that was asked for as this very region, alone or as a group; none of a cube's, whose
+        cells were not asked for one by one."""
+        found = list(self.same(where)[:1])
+        if len(where.boxes) == 1:
+            box = where.boxes[0]
+            found += [
+                block.total(box)
+                for block in self.groups.aligned(box)
+                if block.source[0] not in self.cubes and all(box.low[axis] == box.high[axis] for axis in block.by)
+            ]
+        return min(found, key=lambda answer: answer.variance, default=None)
 
     def precision(self, corner: Corner) -> float:
         """1/variance of all answers to regions with a corner here, times the squares of what they have there; 0 where

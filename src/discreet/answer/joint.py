@@ -1,120 +1,409 @@
-"""The noise of many numbers at once: which draws they have in common, and what other noise could have been.
+"""One estimate from all that is public: least squares over marginals of the whole table, single counts, and facts.
 
-Every number is a weighted sum of atoms: single draws of noise in released measurements, each with its law. Numbers that
-share a measured cell share its atom, so that a sum and its parts, or a share and its total, are drawn together.
+The marginals by themselves are solved in closed form (`marginals.py`): an estimate with known errors in every space
+that they tell of, nothing in the others. A part is any other sum of boxes that was measured, or that is a fact. With
+shares w of parts A, measured as y with noise D, the target t is estimated as
+
+    marginals(t − Σ wᵢAᵢ) + Σ wᵢyᵢ,     with the variance  (t − Σ wᵢAᵢ)ᵀ K (t − Σ wᵢAᵢ) + Σ wᵢ²Dᵢ,
+
+K being the covariance of what marginals say. It has no bias where t − Σ wᵢAᵢ lies in the spaces that marginals tell of.
+Differenced along every axis (`index.corners`), a function of the axes C alone is 0 except at points with the code 0
+on all other axes: so that is one equation for each corner with codes above 0 on axes that no marginal has together. The
+w of least variance that meet these equations make the best linear unbiased estimate from marginals and parts together.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from functools import cached_property
+from itertools import chain
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.answer import Desk
-from discreet.answer.estimate import Estimate
-from discreet.answer.past import PastAnswer, Source
-from discreet.domain.region import Region
-from discreet.noise.law import Noise
-from discreet.noise.simulate import simulated
+from discreet.cube.marginals import MOST_TABLES, Floats, Marginals, Source, Weights, subsets
+from discreet.domain.region import Box
 
-Floats = NDArray[np.float64]
-MOST_CELLS = 4096
-"""A number that adds up more measured cells than this is drawn on its own, with no atom in common with others."""
+Terms = tuple[tuple[int, Box], ...]
+"""Whole numbers, each times the count of a box."""
+Corner = tuple[int, ...]
+Corners = Mapping[Corner, int]
+
+BIAS = 1e-9
+"""No corner of an estimate is further than this from what it has to be."""
+RANK = 1e-10
+"""Directions below this share of the longest are linear dependence."""
+NEGLIGIBLE = 1e-9
+"""A share of the variance, or of a part, below this is the arithmetic's rounding of 0."""
+MOST_WRITTEN = 64
+"""Estimates with more weights than this say their variance and which laws are in them, not each draw."""
+MOST_CORNERS = 64
+"""A sum with more corners than this, that marginals do not tell of, is not looked for."""
+AT_ONCE = 1024
+"""So many targets are estimated at a time: memory is bounded."""
 
 
-@dataclass
-class JointNoise:
-    """Estimates as they are added, and the atoms that they are made of."""
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A sum of boxes that was measured, with its noise's variance and the draws in it; or a fact, by its number."""
 
-    desk: Desk
-    _atoms: dict[object, int] = field(default_factory=dict)
-    _laws: list[Noise] = field(default_factory=list)
-    _entries: list[tuple[int, int, float]] = field(default_factory=list)
-    _count: int = 0
-    _axes: dict[Source, tuple[int, ...]] | None = None
+    terms: Terms
+    value: float
+    variance: float
+    draws: Weights = ()
+    fact: int | None = None
+    is_count: bool = False
+    """Whether it was asked for by itself, and not as a group."""
 
-    def add(self, estimate: Estimate) -> int:
-        """The place of a number among those that are drawn."""
-        place, self._count = self._count, self._count + 1
-        self._entries += [(place, atom, weight) for atom, weight in self._parts(estimate, 1.0)]
-        return place
 
-    def drawn(self, draws: int, key: int) -> Floats:
-        """Errors that the numbers could have had: a row for each number, a column for each draw."""
-        found = np.zeros((self._count, draws))
-        atoms = np.zeros((len(self._laws), draws))
-        by_law: dict[Noise, list[int]] = {}
-        for atom, law in enumerate(self._laws):
-            by_law.setdefault(law, []).append(atom)
-        for number, (law, places) in enumerate(by_law.items()):
-            atoms[places] = simulated(law, len(places), draws, key + number)
-        if not self._entries:
-            return found
-        rows, chosen, weights = (np.array(column) for column in zip(*self._entries, strict=True))
-        single = np.bincount(rows, minlength=self._count)[rows] == 1
-        found[rows[single]] = atoms[chosen[single]] * weights[single, None]
-        for row, atom, weight in zip(
-            rows[~single].tolist(), chosen[~single].tolist(), weights[~single].tolist(), strict=True
-        ):
-            found[row] += weight * atoms[atom]
-        return found
+@dataclass(frozen=True)
+class Joined:
+    """An estimate of a target, and what it is made of. `draws` are None where they are not listed one by one: then
+    they are some of `sources`, and none has more variance than `largest`."""
 
-    def _parts(self, estimate: Estimate, times: float) -> Iterator[tuple[int, float]]:
-        weight = times * float(estimate.grain)
-        if estimate.parts:
-            for factor, part in estimate.parts:
-                yield from self._parts(part, weight * factor)
-        elif estimate.is_one_draw:
-            [source], [draw] = estimate.sources, estimate.draws
-            yield self._atom(self._cell(source, estimate.answered), draw.law), weight * draw.weight
-        elif estimate.terms and self._is_small(estimate):
-            for share, answer in estimate.terms:
-                law = self.desk.known.noise(answer.source)
-                for cell in self._cells(answer):
-                    yield self._atom(cell, law), weight * share
-        else:
-            for number, draw in enumerate(estimate.draws):
-                for one in range(draw.count):
-                    yield self._atom((id(estimate), number, one), draw.law), weight * draw.weight
+    value: float
+    variance: float
+    draws: Weights | None
+    largest: float
+    sources: frozenset[Source]
+    facts: frozenset[int]
 
-    def _is_small(self, estimate: Estimate) -> bool:
-        """Whether its cells are few, and each of its answers is a sum of whole cells, which residuals are not."""
-        cells = 0.0
-        for _, answer in estimate.terms:
-            law = self.desk.known.noise(answer.source)
-            count = answer.variance / law.variance
-            if answer.source not in self.axes and abs(count - 1) > 1e-9:
-                return False
-            cells += count
-        return cells <= MOST_CELLS
+
+@dataclass(frozen=True, eq=False)
+class _Solver:
+    """The shares of some parts with the least variance."""
+
+    parts: NDArray[np.intp]
+    equations: Mapping[Corner, int]
+    matrix: Floats
+    pseudo_inverse: Floats
+    free: Floats
+    """The directions in which shares are not bound by equations."""
+    covariance: Floats
+    """Of the parts, their own noise included."""
+    curvature: Floats
+    """The pseudo-inverse of the covariance along free directions."""
+    sources: frozenset[Source]
+
+    def shares(self, wanted: Floats, with_target: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """For each target, a row each: the shares of parts, and whether they meet its equations."""
+        least = wanted @ self.pseudo_inverse.T
+        least = least + (wanted - least @ self.matrix.T) @ self.pseudo_inverse.T
+        slopes = (least @ self.covariance - with_target) @ self.free
+        found = least - (slopes @ self.curvature) @ self.free.T
+        is_met = (np.abs(found @ self.matrix.T - wanted) <= BIAS).all(axis=1)
+        return found, np.asarray(is_met)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Marginals and parts, ready for targets. It never changes."""
+
+    marginals: Marginals
+    parts: tuple[Part, ...]
+    is_whole: bool = True
+    """Whether all that was released is in it."""
+    left_out: frozenset[Source] = frozenset()
+    """GROUP BYs that are not in it."""
+    _solvers: dict[tuple[int, ...], _Solver] = field(default_factory=dict, repr=False)
 
     @property
-    def axes(self) -> dict[Source, tuple[int, ...]]:
-        """The axes that released GROUP BYs are grouped by."""
-        if self._axes is None:
-            self._axes = {
-                block.source: block.by for answers in self.desk.known.all() for block in answers.groups.blocks
-            }
-        return self._axes
+    def is_trivial(self) -> bool:
+        """Whether single counts alone are in it: their combinations are found without it."""
+        return all(part.is_count for part in self.parts) and not any(
+            table.axes or not table.variance for table in self.marginals.tables
+        )
 
-    def _cells(self, answer: PastAnswer) -> Iterator[object]:
-        by = self.axes.get(answer.source)
-        if by is None:
-            yield answer.source, answer.where
-            return
-        for box in answer.where.boxes:
-            for codes in product(*(range(box.low[axis], box.high[axis] + 1) for axis in by)):
-                yield answer.source, codes
-
-    def _cell(self, source: Source, where: Region) -> object:
-        by = self.axes.get(source)
-        if by is None or not where.boxes:
-            return source, where
-        return source, tuple(where.boxes[0].low[axis] for axis in by)
-
-    def _atom(self, cell: object, law: Noise) -> int:
-        found = self._atoms.setdefault(cell, len(self._laws))
-        if found == len(self._laws):
-            self._laws.append(law)
+    def estimates(self, targets: Sequence[Terms]) -> list[Joined | None]:
+        """The best estimate of each target; None where nothing that is public determines it."""
+        untold = [self._untold(terms) if few_corners(terms, self.marginals) else None for terms in targets]
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for place, corners in enumerate(untold):
+            chosen = None if corners is None else self._helping(corners)
+            if chosen is not None:
+                groups.setdefault(chosen, []).append(place)
+        found: list[Joined | None] = [None] * len(targets)
+        for chosen, places in groups.items():
+            for start in range(0, len(places), AT_ONCE):
+                some = places[start : start + AT_ONCE]
+                corners_of = [untold[place] or {} for place in some]
+                solved = self._solved(chosen, [targets[place] for place in some], corners_of)
+                for place, one in zip(some, solved, strict=True):
+                    found[place] = one
         return found
+
+    def _untold(self, terms: Terms) -> Corners:
+        """The corners of a sum of boxes that marginals tell nothing of."""
+        found: dict[Corner, int] = {}
+        sizes, told = self.marginals.sizes, self.marginals.precisions
+        for times, box in terms:
+            cut = self.marginals.cut(box)
+            if self.marginals.determine(cut):
+                continue
+            turns: list[tuple[Corner, int]] = [((), times)]
+            for low, high, size in zip(box.low, box.high, sizes, strict=True):
+                closing = [((*at, high + 1), -turn) for at, turn in turns] if high + 1 < size else []
+                turns = [((*at, low), turn) for at, turn in turns] + closing
+            for at, turn in turns:
+                if tuple(axis for axis, code in enumerate(at) if code) not in told:
+                    found[at] = found.get(at, 0) + turn
+        return {at: turn for at, turn in found.items() if turn}
+
+    @cached_property
+    def _corners(self) -> tuple[Corners, ...]:
+        return tuple(self._untold(part.terms) for part in self.parts)
+
+    @cached_property
+    def _owners(self) -> Counter[Corner]:
+        return Counter(chain.from_iterable(self._corners))
+
+    @cached_property
+    def _told_alone(self) -> tuple[int, ...]:
+        return self._peeled({})
+
+    def _helping(self, corners: Corners) -> tuple[int, ...] | None:
+        """The parts that may have a share in a target with these corners; None where it cannot be made up."""
+        if not corners:
+            return self._told_alone
+        if any(corner not in self._owners for corner in corners):
+            return None
+        found = self._peeled(corners)
+        reached = {corner for part in found for corner in self._corners[part]}
+        return found if reached.issuperset(corners) else None
+
+    def _peeled(self, corners: Corners) -> tuple[int, ...]:
+        """All parts, again and again without those that have a corner to themselves: nothing could cancel it."""
+        left = list(range(len(self.parts)))
+        while True:
+            owners = Counter(chain(corners, *(self._corners[part] for part in left)))
+            kept = [part for part in left if all(owners[corner] > 1 for corner in self._corners[part])]
+            if len(kept) == len(left):
+                return tuple(left)
+            left = kept
+
+    @cached_property
+    def _boxes(self) -> "_Boxes":
+        return _Boxes.of([part.terms for part in self.parts])
+
+    @cached_property
+    def _covariance(self) -> Floats:
+        return self._kernel(self._boxes, self._boxes)
+
+    @cached_property
+    def _said(self) -> Floats:
+        """What marginals say of each part."""
+        return np.array([self._value(part.terms) for part in self.parts])
+
+    def _value(self, terms: Terms) -> float:
+        return sum(times * self.marginals.value(box) for times, box in terms)
+
+    def _solver(self, chosen: tuple[int, ...]) -> _Solver:
+        if chosen not in self._solvers:
+            parts = np.array(chosen, np.intp)
+            equations: dict[Corner, int] = {}
+            for part in chosen:
+                for corner in self._corners[part]:
+                    equations.setdefault(corner, len(equations))
+            matrix = np.zeros((len(equations), len(parts)))
+            for place, part in enumerate(chosen):
+                for corner, turn in self._corners[part].items():
+                    matrix[equations[corner], place] = turn
+            noise = np.array([self.parts[part].variance for part in chosen])
+            covariance = self._covariance[np.ix_(parts, parts)] + np.diag(noise)
+            inverse, free = _solved_equations(matrix)
+            curvature = _pseudo_inverse(free.T @ covariance @ free)
+            sources = frozenset(source for part in chosen for _, source, _ in self.parts[part].draws)
+            self._solvers[chosen] = _Solver(parts, equations, matrix, inverse, free, covariance, curvature, sources)
+        return self._solvers[chosen]
+
+    def _solved(
+        self, chosen: tuple[int, ...], targets: Sequence[Terms], untold: Sequence[Corners]
+    ) -> list[Joined | None]:
+        said = np.array([self._value(terms) for terms in targets])
+        own = np.array([self._own_variance(terms) for terms in targets])
+        if not chosen:
+            return [
+                None if corners else self._joined(terms, float(value), float(variance), 0.0, np.zeros(0), None)
+                for terms, corners, value, variance in zip(targets, untold, said, own, strict=True)
+            ]
+        solver = self._solver(chosen)
+        wanted = np.zeros((len(targets), len(solver.equations)))
+        for place, corners in enumerate(untold):
+            for corner, turn in corners.items():
+                wanted[place, solver.equations[corner]] = turn
+        with_target = self._kernel(_Boxes.of(targets), self._boxes)[:, solver.parts]
+        shares, is_met = solver.shares(wanted, with_target)
+        noise = np.array([self.parts[part].variance for part in chosen])
+        of_parts = shares**2 @ noise
+        between = shares @ (solver.covariance - np.diag(noise))
+        of_marginals = np.maximum(own - 2 * (shares * with_target).sum(axis=1) + (between * shares).sum(axis=1), 0.0)
+        # What is left where all of it cancels is rounding.
+        of_marginals[of_marginals <= NEGLIGIBLE * own] = 0.0
+        values = np.array([self.parts[part].value for part in chosen]) - self._said[solver.parts]
+        estimates = said + shares @ values
+        return [
+            self._joined(terms, float(estimates[i]), float(of_marginals[i]), float(of_parts[i]), shares[i], solver)
+            if is_met[i]
+            else None
+            for i, terms in enumerate(targets)
+        ]
+
+    def _own_variance(self, terms: Terms) -> float:
+        """Of what marginals say of a sum of boxes, in the spaces that they tell of."""
+        if len(terms) == 1 and self.marginals.determine(self.marginals.cut(terms[0][1])):
+            return terms[0][0] ** 2 * self.marginals.variance(terms[0][1])
+        boxes = _Boxes.of([terms])
+        return float(self._kernel(boxes, boxes)[0, 0])
+
+    @cached_property
+    def _least_noise(self) -> float:
+        return min((part.variance for part in self.parts if part.variance), default=1.0)
+
+    @cached_property
+    def _sources(self) -> frozenset[Source]:
+        """Of all noisy marginals."""
+        return frozenset(table.source for table in self.marginals.tables if table.variance)
+
+    def _joined(
+        self, terms: Terms, value: float, of_marginals: float, of_parts: float, shares: Floats, chosen: _Solver | None
+    ) -> Joined:
+        """An estimate with these variances; what it is made of is told from them."""
+        helping: list[tuple[float, Part]] = []
+        if chosen is not None:
+            places = np.flatnonzero(np.abs(shares) > NEGLIGIBLE).tolist()
+            helping = [(float(shares[place]), self.parts[chosen.parts[place]]) for place in places]
+        if of_parts <= NEGLIGIBLE * self._least_noise:
+            of_parts = 0.0
+            helping = [(share, part) for share, part in helping if not part.variance]
+        facts = {part.fact for _, part in helping if part.fact is not None} | self._facts(terms)
+        variance = of_marginals + of_parts
+        if not variance:
+            return Joined(float(round(value)), 0.0, (), 0.0, frozenset(), frozenset(facts))
+        draws = self._draws(terms, of_marginals, helping)
+        if draws is not None and len(draws) <= MOST_WRITTEN:
+            sources = frozenset(source for _, source, _ in draws)
+            value = float(round(value)) if _is_one(draws) else value
+            return Joined(value, variance, draws, variance, sources, frozenset(facts))
+        sources = self._sources if chosen is None else self._sources | chosen.sources
+        own = max((share**2 * part.variance for share, part in helping), default=0.0)
+        largest = max(own, min(self._largest_draw(terms, shares, chosen), of_marginals))
+        return Joined(value, variance, None, largest, sources, frozenset(facts))
+
+    def _largest_draw(self, terms: Terms, shares: Floats, chosen: _Solver | None) -> float:
+        """At most so much variance has a single draw of the marginals in an estimate."""
+        if len(self.marginals.tables) > MOST_TABLES:
+            return inf
+        weights = self._largest_weights(terms)
+        if chosen is not None:
+            weights = weights + np.abs(shares) @ self._of_parts[chosen.parts]
+        return float((weights**2 * self.marginals.variances).max(initial=0.0))
+
+    def _largest_weights(self, terms: Terms) -> Floats:
+        found = np.zeros(len(self.marginals.tables))
+        for times, box in terms:
+            found += abs(times) * self.marginals.largest_weights(box)
+        return found
+
+    @cached_property
+    def _of_parts(self) -> Floats:
+        """The largest weights of marginals in what they say of each part."""
+        return np.array([self._largest_weights(part.terms) for part in self.parts])
+
+    def _draws(self, terms: Terms, of_marginals: float, helping: Sequence[tuple[float, Part]]) -> Weights | None:
+        """One by one, where they are of parts alone, or of one table; None where they are of several tables."""
+        if not of_marginals:
+            return tuple(
+                (share * weight, source, count) for share, part in helping for weight, source, count in part.draws
+            )
+        sole = self.marginals.sole(self.marginals.cut(terms[0][1]))
+        if helping or len(terms) > 1 or sole is None:
+            return None
+        return ((float(terms[0][0]), sole.source, sole.cells(terms[0][1])),)
+
+    def _facts(self, terms: Terms) -> set[int]:
+        """The facts among marginals that tell of a target."""
+        exact = self.marginals.exact
+        if not exact:
+            return set()
+        spaces = {space for _, box in terms for space in subsets(self.marginals.cut(box))}
+        return {table.source[1] for table in exact if any(table.tells(space) for space in spaces)}
+
+    def _kernel(self, one: "_Boxes", other: "_Boxes") -> Floats:
+        """The covariances of what marginals say of sums of boxes, in the spaces that they tell of."""
+        sizes, precisions = self.marginals.sizes, self.marginals.precisions
+        axes = [axis for axis, size in enumerate(sizes) if one.cuts(axis, size) or other.cuts(axis, size)]
+        inside, outside = {}, {}
+        for axis in axes:
+            size = sizes[axis]
+            overlap = np.minimum.outer(one.high[:, axis], other.high[:, axis])
+            overlap = np.maximum(overlap - np.maximum.outer(one.low[:, axis], other.low[:, axis]) + 1, 0)
+            both = np.multiply.outer(one.lengths(axis), other.lengths(axis))
+            inside[axis], outside[axis] = overlap - both / size, both / size**2
+        shared = {axis for axis in axes if one.cuts(axis, sizes[axis]) and other.cuts(axis, sizes[axis])}
+        total = np.zeros((len(one.low), len(other.low)))
+        for space, precision in precisions.items():
+            if np.isfinite(precision) and shared.issuperset(space):
+                factors = [inside[axis] if axis in space else outside[axis] for axis in axes]
+                total += np.multiply.reduce(factors) / precision if factors else 1 / precision
+        return one.added_up(other.added_up(total.T).T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Boxes:
+    """The boxes of some sums, one after the other, with their factors."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    times: Floats
+    starts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, sums: Sequence[Terms]) -> "_Boxes":
+        terms = [term for one in sums for term in one]
+        starts = np.cumsum([0, *(len(one) for one in sums)])[:-1]
+        low, high = (np.array([getattr(box, end) for _, box in terms], np.int64) for end in ("low", "high"))
+        return cls(low, high, np.array([times for times, _ in terms], np.float64), starts)
+
+    def lengths(self, axis: int) -> Floats:
+        return (self.high[:, axis] - self.low[:, axis] + 1).astype(np.float64)
+
+    def cuts(self, axis: int, size: int) -> bool:
+        return bool((self.high[:, axis] - self.low[:, axis] + 1 < size).any())
+
+    def added_up(self, rows: Floats) -> Floats:
+        """Rows of boxes as rows of sums."""
+        return np.add.reduceat(rows * self.times[:, None], self.starts, axis=0)
+
+
+def _is_one(draws: Weights) -> bool:
+    """Whether there is one draw alone, taken once."""
+    return len(draws) == 1 and draws[0][2] == 1 and abs(abs(draws[0][0]) - 1) <= NEGLIGIBLE
+
+
+def few_corners(terms: Terms, marginals: Marginals) -> bool:
+    """Whether a sum of boxes has few enough corners to be looked for as a combination of others."""
+    corners = 0
+    for _, box in terms:
+        if not marginals.determine(marginals.cut(box)):
+            corners += 1 << sum(high + 1 < size for high, size in zip(box.high, marginals.sizes, strict=True))
+    return corners <= MOST_CORNERS
+
+
+def _solved_equations(matrix: Floats) -> tuple[Floats, Floats]:
+    """The pseudo-inverse of some equations, and a basis of what they leave free."""
+    rows, columns = matrix.shape
+    if not rows:
+        return np.zeros((columns, 0)), np.eye(columns)
+    left, lengths, right = np.linalg.svd(matrix)
+    rank = int(np.count_nonzero(lengths > RANK * lengths[0]))
+    inverse = right[:rank].T @ (left[:, :rank] / lengths[:rank]).T
+    return inverse, right[rank:].T
+
+
+def _pseudo_inverse(covariance: Floats) -> Floats:
+    """Of a covariance, scaled to ones on its diagonal; what is exact twice over counts once."""
+    spread = np.sqrt(np.diagonal(covariance))
+    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    scales = np.multiply.outer(scale, scale)
+    return np.asarray(np.linalg.pinv(covariance * scales, RANK, hermitian=True) * scales, np.float64)

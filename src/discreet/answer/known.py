@@ -1,15 +1,20 @@
 """Everything that was released, ready to answer from: the journal's records, indexed by what they measured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import inf
 from threading import Lock
 
+from discreet.answer.best import Best, best
 from discreet.answer.index import Answers
-from discreet.answer.past import PastAnswer, Source, groups_of, past_answers
+from discreet.answer.joint import Terms
+from discreet.answer.past import PastAnswer, groups_of, past_answers
 from discreet.answer.residuals import ReleasedResidual, ResidualRelease
+from discreet.cube.marginals import Source
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
+from discreet.facts.facts import Fact
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
 from discreet.ledger.snapshot import SnapshotId
@@ -26,6 +31,8 @@ class Known:
     domain: Domain
     ledger: Books
     recall: Callable[[Charge, Record], Release]
+    facts: Callable[[], tuple[Fact, ...]] = tuple
+    """The facts about the table as it is now."""
     _by_quantity: dict[str | Amount | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
@@ -52,6 +59,16 @@ class Known:
                     self._add(self.recall(charge, record))
                 self._upto = record.receipt.seq
             self._upto = max(self._upto, last)
+            if self.ledger.facts:
+                self.of(Count(self.domain.everything)).know(self.facts(), self.domain)
+
+    def best(self, query: Count | Sum, regions: Sequence[Region], enough: float = inf) -> list[Best | None]:
+        """The one public number for each region, in grains; None where there is none, or none that is sharp enough."""
+        return best([_terms((1, region)) for region in regions], self.of(query), self.noise, enough)
+
+    def best_sum(self, query: Count | Sum, *terms: tuple[int, Region]) -> Best | None:
+        """The same for a sum of regions of one quantity, each times a whole number."""
+        return best([_terms(*terms)], self.of(query), self.noise)[0]
 
     @property
     def seen(self) -> tuple[SnapshotId | None, int]:
@@ -81,21 +98,9 @@ class Known:
         """The sharpest number of different values that was released, of a query without groups."""
         return self._distincts.get(query)
 
-    def same(self, query: Count | Sum, region: Region) -> PastAnswer | None:
-        """The sharpest single measurement of exactly this region."""
-        answers = self.of(query)
-        found = list(answers.same(region)[:1])
-        if len(region.boxes) == 1:
-            box = region.boxes[0]
-            found += [
-                block.total(box)
-                for block in answers.groups.aligned(box)
-                if all(box.low[axis] == box.high[axis] for axis in block.by)
-            ]
-        return min(found, key=lambda answer: answer.variance, default=None)
-
     def _add(self, release: Release) -> None:
         together = ResidualRelease(self.domain.shape)
+        self._note_cube(release)
         for place, noisy in enumerate(release.answers):
             query, law = noisy.measurement.query, noisy.measurement.law
             if isinstance(query, Quantile):
@@ -125,6 +130,21 @@ class Known:
                 answers.add(answer)
         if together.tables:
             self.of(Count(self.domain.everything)).add(together)
+
+    def _note_cube(self, release: Release) -> None:
+        """Where several tables of everything were measured at once."""
+        tables: dict[str | Amount | None, int] = {}
+        for noisy in release.answers:
+            query = noisy.measurement.query
+            if isinstance(query, Count | Sum | Residual) and query.where == self.domain.everything:
+                quantity = query.of if isinstance(query, Sum) else None
+                tables[quantity] = tables.get(quantity, 0) + 1
+                if tables[quantity] > 1:
+                    self.of(query).cubes.add(release.charge)
+
+
+def _terms(*terms: tuple[int, Region]) -> Terms:
+    return tuple((times, box) for times, region in terms for box in region.boxes)
 
 
 def _axes(query: Residual, domain: Domain) -> tuple[int, ...]:

@@ -10,13 +10,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.cube.marginals import Source
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.query.cells import Labelling
 from discreet.query.query import Count, Group, Sum, group_name
-
-Source = tuple[int, int]
-"""A measurement: the id of its charge, and its place in the charge's plan. Different ones have independent noises."""
 
 PIECEMEAL_CELLS = 4096
 """A GROUP BY whose groups are no boxes is kept group by group, up to this many; beyond, it is not used."""

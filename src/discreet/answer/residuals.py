@@ -14,7 +14,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.past import PastAnswer, Source
+from discreet.answer.past import PastAnswer
+from discreet.cube.marginals import Source
 from discreet.domain.region import Box, Region
 
 Axes = tuple[int, ...]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.answer.answer import Cell, Codes, Decision, Desk, Picked, Settled
+from discreet.answer.answer import Cell, Codes, Decision, Desk, Picked, Settled, public
 from discreet.answer.chosen import at_once, chosen_columns
-from discreet.answer.estimate import Estimate, combined, in_grains, nothing, ratio
+from discreet.answer.estimate import Estimate, combined, in_grains, nothing, ratio, worst
 from discreet.answer.past import groups_of
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Label, Row
@@ -16,7 +16,7 @@ from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
 from discreet.noise.law import Exponential
 from discreet.noise.spread import Draws
-from discreet.query.query import Combination, Count, Mean, Quantile, Query, group_attribute
+from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum, group_attribute
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
@@ -139,14 +139,29 @@ class Rows:
             case Mean() as mean:
                 total, count = (self._number(query, codes, place) for query in parts_of_mean(mean, self.desk))
                 return self._mean(mean, total, count, place)
-            case Combination() as whole if (whole, codes) in self.settled.combinations:
-                return self._estimate(self.settled.combinations[whole, codes], place)
             case Combination(terms=terms):
                 found = [(times, self._number(query, codes, place)) for times, query in terms]
                 parts = [(times, estimate) for times, estimate in found if estimate is not None]
-                return self._estimate(combined(parts) if len(parts) == len(found) else None, place)
+                if len(parts) < len(found):
+                    return place.unanswered()
+                return self._estimate(self._together([query for _, query in terms], parts) or combined(parts), place)
             case query:
                 return self._estimate(self._number(query, codes, place), place, is_count=isinstance(query, Count))
+
+    def _together(self, queries: list[Count | Sum], parts: list[tuple[int, Estimate]]) -> Estimate | None:
+        """A sum of public numbers of one quantity as one estimate: what they have in common cancels. None where it is
+        of several, or where one is for another region or not measured yet."""
+        is_one = len({query.of if isinstance(query, Sum) else None for query in queries}) == 1
+        own = [estimate for _, estimate in parts]
+        is_public = all(charge >= 0 for one in own for charge, _ in one.sources)
+        if len(parts) == 1 or not is_one or not is_public or any(one.kind == "relaxed" for one in own):
+            return None
+        found = self.desk.known.best_sum(queries[0], *((times, one.answered) for times, one in parts))
+        if found is None:
+            return None
+        region = Region.of(box for one in own for box in one.answered.boxes)
+        kind = worst({one.kind for one in own})
+        return public(queries[0], region, found, self.desk, kind)
 
     def _number(self, query: Query, codes: Codes, place: _Place) -> Estimate | None:
         """The settled number; a group outside a FILTER has no points, hence 0."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from discreet.answer.estimate import Estimate, spread_of
 from discreet.answer.reply import Row
+from discreet.noise.spread import Mixture, Spread
 from discreet.query.query import Count
 from discreet.sql.question import AggregateColumn
 
@@ -23,6 +24,17 @@ def add_shrunken(lines: list[list[Row]], columns: Sequence[AggregateColumn]) -> 
             continue
         from discreet.answer.shrink import shrink  # most questions have few lines
 
-        numbers = shrink([one.value for one in estimates], [spread_of(one) for one in estimates])
+        numbers = shrink([one.value for one in estimates], [_alike(spread_of(one)) for one in estimates])
         for rows, number in zip(lines, numbers or (), strict=False):
             rows[place] = replace(rows[place], shrunken=number)
+
+
+def _alike(spread: Spread) -> Spread:
+    """The same noise with the variances of mixtures in two digits: lines with nearly the same law have one."""
+    rounded = (
+        replace(draw, law=replace(draw.law, variance=float(f"{draw.law.variance:.1e}")))
+        if isinstance(draw.law, Mixture)
+        else draw
+        for draw in spread
+    )
+    return tuple(rounded)

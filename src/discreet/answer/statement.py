@@ -8,7 +8,9 @@ from discreet.answer.answer import Decision, Desk, Settled
 from discreet.answer.ask import (
     NOT_RELAXED,
     UNANSWERED,
+    are_fresh,
     decided,
+    facts_in,
     forecast_of,
     in_steps,
     settled_of,
@@ -22,7 +24,6 @@ from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind, Row
 from discreet.answer.rows import Rows
 from discreet.answer.scales import elementary, scales_for
 from discreet.errors import DiscreetError, Refreshed, UnsupportedQuery
-from discreet.facts.facts import Fact
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.spend import Cost
 from discreet.query.plan import Measurement, Plan
@@ -94,28 +95,24 @@ class _Asking:
             levels.fill(settled, desk)
             notes += scales.notes
             desk.known.refresh()
-        self.is_fresh = self.is_fresh and settled.is_fresh
-        return public_result(statement, settled, self.wish.confidence, desk, notes)
+        return self._public(statement, settled, desk, notes)
 
-
-def public_result(
-    statement: Statement, settled: Settled, confidence: Fraction, desk: Desk, notes: Sequence[str] = ()
-) -> Result:
-    """The public half over settled numbers."""
-    said = list(notes)
-    rows = Rows(settled, confidence, desk, said)
-    answers, start = [], 0
-    for block in statement.blocks:
-        lines = list(rows.lines(block.question))
-        answers.append(BlockAnswer(block, lines, start))
-        start += len(lines)
-    every = [row for answer in answers for _, found in answer.lines for row in found]
-    if any(row.value is None and row.kind == "relaxed" for row in every):
-        said.append(UNANSWERED if desk.policy.relax else NOT_RELAXED)
-    if any(row.is_near for row in every):
-        said.append("some of the numbers that it is made of are relaxed: for a region nearby")
-    half = PublicHalf(statement, answers, confidence, desk, list(dict.fromkeys(said)))
-    return half.result()
+    def _public(self, statement: Statement, settled: Settled, desk: Desk, said: list[str]) -> Result:
+        """The public half over settled numbers."""
+        rows = Rows(settled, self.wish.confidence, desk, said)
+        answers, start = [], 0
+        for block in statement.blocks:
+            lines = list(rows.lines(block.question))
+            answers.append(BlockAnswer(block, lines, start))
+            start += len(lines)
+        every = [row for answer in answers for _, found in answer.lines for row in found]
+        self.is_fresh = self.is_fresh and are_fresh(every, settled)
+        said += facts_in(every)
+        if any(row.value is None and row.kind == "relaxed" for row in every):
+            said.append(UNANSWERED if desk.policy.relax else NOT_RELAXED)
+        if any(row.is_near for row in every):
+            said.append("some of the numbers that it is made of are relaxed: for a region nearby")
+        return PublicHalf(statement, answers, self.wish.confidence, desk, list(dict.fromkeys(said))).result()
 
 
 def reply(
@@ -197,32 +194,6 @@ def solved_for(statement: Statement, wish: Wish, desk: Desk) -> Wish:
     if not lineage_of(statement, lines).is_chosen:
         return wish
     return replace(wish, confidence=at_once(wish.confidence, max(sum(lines), 1)))
-
-
-def refine_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk, facts: Sequence[Fact]) -> Answer:
-    """Answer from what is public alone. Never measures, never spends."""
-    from discreet.answer.refine import settle_free
-
-    def result_of(one: Statement, notes: list[str]) -> Result:
-        dry_run(one, desk)
-        settled, origins = settle_free(questions_of(one), desk, facts)
-        if questions_of(one) and all(number is None for number in settled.numbers.values()):
-            raise UnsupportedQuery(
-                "nothing that was released or is known determines this; ask without refine, which measures it"
-            )
-        notes += origins
-        return public_result(one, settled, wish.confidence, desk, one.notes)
-
-    def filled(one: Statement | Stepwise, notes: list[str]) -> Statement:
-        while isinstance(one, Stepwise):
-            one = one.then({text: _values(result_of(filled(inner, notes), notes)) for text, inner in one.first.items()})
-        return one
-
-    notes: list[str] = []
-    whole = filled(statement, notes)
-    result = result_of(whole, notes)
-    guarantee = desk.ledger.promise(desk.ledger.spent_max)
-    return reply(whole, result, wish, desk, desk.ledger.budget.amount_of(0), guarantee, notes)
 
 
 def dry_run(statement: Statement, desk: Desk) -> Result:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table, waiting
-from discreet.errors import InvalidNoise
 
 if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation, Forecast
@@ -29,9 +28,6 @@ def ask(
         Relax | None,
         typer.Option(help="whether a region without budget is answered by one nearby; as the policy says by default"),
     ] = None,
-    refine: Annotated[
-        bool, typer.Option("--refine", help="make the best of facts and all released answers; spend nothing")
-    ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="show cost and expected error; spend nothing")] = False,
     shrunken: Annotated[
         bool, typer.Option("--shrunken", help="beside the counts of a long GROUP BY, show the shrunken ones")
@@ -43,8 +39,6 @@ def ask(
     from discreet.home import declared_domain
     from discreet.sql.split import read
 
-    if explain and refine:
-        raise InvalidNoise("a refined answer is free, so that there is nothing to explain: ask with --refine alone")
     # A question that cannot be read is refused before the journal is, and before anything that answers is imported.
     read(sql, declared_domain(vault))
     from discreet.vault.vault import Vault
@@ -66,7 +60,6 @@ def ask(
             within=within,
             confidence=confidence,
             relax=None if relax is None else relax is Relax.on,
-            refine=refine,
         )
     if save is not None:
         answer.save_csv(save, shrunken)

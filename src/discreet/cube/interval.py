@@ -1,17 +1,17 @@
 """How far a cell of a cube may be off: what `noise/spread.py` says of the draws that it is made of.
 
 A cell that is the sum of equal draws has a known law on the integers: its half-width is exact. A consistent cell is a
-combination of very many draws; its half-width holds for every combination with that variance.
+combination of very many draws; its half-width holds for every combination with that variance that is as even.
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 
+from discreet.cube.marginals import MOST_TABLES
 from discreet.cube.plan import CubePlan
+from discreet.domain.region import Box
 from discreet.noise.law import Laplace
-from discreet.noise.spread import Draws, Spread, any_halfwidth, require_confidence
+from discreet.noise.spread import Draws, Spread, any_halfwidth, normal_halfwidth, rounded_down
 from discreet.noise.spread import halfwidth as spread_halfwidth
 
 
@@ -21,26 +21,36 @@ def halfwidth(plan: CubePlan, mask: int, consistent: bool, confidence: float) ->
     if consistent and any(not mask & ~known for known, _ in plan.known):
         return 0.0
     grain = noise.measure.grain
+    if plan.basis == "cuboids" and (not consistent or (len(plan.shares) == 1 and not plan.known)):
+        source = plan.best_source(mask)
+        draws = Draws(1.0, noise.law_in_grains(plan.share_of(source)), plan.lattice.magnification(mask, source))
+        return float(grain) * spread_halfwidth((draws,), Fraction(str(confidence)))
     variance = plan.variance(*plan.lattice.names_of(mask), consistent=consistent) / float(grain) ** 2
     least = noise.least_scale(plan.largest_share)
     if least is None:
         return float(grain) * normal_halfwidth(variance, confidence)
-    if not consistent or (len(plan.shares) == 1 and not plan.known):
-        source = plan.best_source(mask)
-        draws = Draws(1.0, noise.law_in_grains(plan.share_of(source)), plan.lattice.magnification(mask, source))
-        return float(grain) * spread_halfwidth((draws,), Fraction(str(confidence)))
-    return float(grain) * any_halfwidth(variance, least, confidence)
+    return float(grain) * any_halfwidth(variance, least, confidence, spread_evenly(plan, mask))
+
+
+def spread_evenly(plan: CubePlan, mask: int) -> int:
+    """No draw has more than one in so many parts of the variance of a consistent cell."""
+    if len(plan.source_masks) + len(plan.known) > MOST_TABLES:
+        return 1
+    sizes = plan.lattice.sizes
+    cell = Box((0,) * len(sizes), tuple(0 if mask >> axis & 1 else size - 1 for axis, size in enumerate(sizes)))
+    return rounded_down(plan.marginals.variance(cell) / plan.marginals.largest_draw(cell))
 
 
 @dataclass(frozen=True)
 class CellError:
     """What is known of the noise in a cell: its variance, the least scale of a Laplace draw in it, in grains, its
-    grain, and the draws themselves where they are of one kind."""
+    grain, the draws themselves where they are of one kind, and else how evenly its variance lies on them."""
 
     variance: float
     least_scale: Fraction | None
     grain: Fraction
     draws: Spread | None
+    evenly: int = 1
 
 
 def cell_error(plan: CubePlan, mask: int, consistent: bool) -> CellError:
@@ -50,7 +60,7 @@ def cell_error(plan: CubePlan, mask: int, consistent: bool) -> CellError:
     variance = plan.variance(*plan.lattice.names_of(mask), consistent=consistent)
     least = noise.least_scale(plan.largest_share)
     if consistent and (len(plan.shares) > 1 or plan.known):
-        return CellError(variance, least, grain, None)
+        return CellError(variance, least, grain, None, 1 if least is None else spread_evenly(plan, mask))
     source = plan.best_source(mask)
     law = noise.law_in_grains(plan.share_of(source))
     return CellError(variance, least, grain, (Draws(float(grain), law, plan.lattice.magnification(mask, source)),))
@@ -64,15 +74,10 @@ def difference_halfwidth(total: CellError, count: CellError, times: float, confi
     variance = total.variance + times**2 * count.variance
     scales = [scale for scale in (total.least_scale, count.least_scale) if scale is not None]
     if scales:
-        return any_halfwidth(variance, min(scales), confidence)
+        largest = max(total.variance / total.evenly, times**2 * count.variance / count.evenly)
+        return any_halfwidth(variance, min(scales), confidence, rounded_down(variance / largest) if largest else 1)
     steps = float(total.grain) + abs(times) * float(count.grain)
     return normal_halfwidth(variance, confidence) - 0.5 + steps / 2
-
-
-def normal_halfwidth(variance: float, confidence: float) -> float:
-    """The width for a combination of Gaussian draws. At σ ≥ 1 a discrete one is normal to 10^-6, but for its steps:
-    half a step is added."""
-    return NormalDist().inv_cdf(0.5 + require_confidence(confidence) / 2) * math.sqrt(variance) + 0.5
 
 
 def sum_halfwidth(scale: Fraction, draws: int, confidence: float) -> float:

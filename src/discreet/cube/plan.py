@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.cube.known_variances import variances_given
+from discreet.cube.marginals import Marginal, Marginals
 from discreet.cube.noise_model import NoiseModel
 from discreet.cube.variances import Exactness, OverResiduals, exactness_of
 from discreet.errors import UnsupportedQuery
@@ -108,6 +109,20 @@ class CubePlan(NotebookView):
         """The variance of the noise on each number of each source, by its mask."""
         of_share = {share: self.noise.variance(share) for share in set(self.cell_shares.values())}
         return {mask: of_share[share] for mask, share in self.cell_shares.items()}
+
+    @cached_property
+    def marginals(self) -> Marginals:
+        """Its sources, and what it knows exactly, without their numbers."""
+        lattice, variances = self.lattice, self.source_variances
+        residual = self.basis == "residuals"
+        exact = [(mask, 0.0) for mask, _ in self.known]
+        tables = [
+            Marginal(
+                lattice.axes(mask), lattice.shape(mask), variance, (0, place), is_residual=residual and variance > 0
+            )
+            for place, (mask, variance) in enumerate([*variances.items(), *exact])
+        ]
+        return Marginals(lattice.sizes, tuple(tables))
 
     @cached_property
     def _exactness(self) -> Exactness:

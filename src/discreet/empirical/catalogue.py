@@ -79,7 +79,7 @@ class Case:
 
 
 def catalogue() -> list[Case]:
-    return [*_laws(), *_counts(), *_values(), *_concentrated(), *_cubes(), *_refined(), *_subsets()]
+    return [*_laws(), *_counts(), *_values(), *_concentrated(), *_cubes(), *_known(), *_subsets()]
 
 
 def _laws() -> list[Case]:
@@ -158,15 +158,15 @@ def _cubes() -> list[Case]:
     ]
 
 
-def _refined() -> list[Case]:
+def _known() -> list[Case]:
     """What is made of what is public anyway, or was released before."""
-    in_turn = asked_in_turn(("COUNT(*)", "sex"), ("COUNT(*)", ""), scale=1, refined=("COUNT(*)", "sex"))
+    in_turn = asked_in_turn(("COUNT(*)", "sex"), ("COUNT(*)", ""), scale=1, again=("COUNT(*)", "sex"))
     return [
         vault_case("cube beside a fact", SWAPPED, knowing(1, published(("sex",), epsilon=1))),
         vault_case("cube, agreeing with a fact", SWAPPED, knowing(1, published(("sex",), epsilon=1, facts="vault"))),
-        vault_case("ask twice, then refined", NOBODY_OR_ONE, in_turn, 20),
-        vault_case("ask twice, then refined", ANOTHER, in_turn, 20),
-        vault_case("ask, refined by a fact", SWAPPED, knowing(1, in_turn), 20),
+        vault_case("ask twice, then the first again", NOBODY_OR_ONE, in_turn, 20),
+        vault_case("ask twice, then the first again", ANOTHER, in_turn, 20),
+        vault_case("ask twice beside a fact", SWAPPED, knowing(1, in_turn), 20),
     ]
 
 

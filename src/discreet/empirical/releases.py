@@ -22,11 +22,8 @@ from discreet.ledger.ledger import Ledger
 from discreet.noise.law import Law
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Query
-from discreet.vault.memory import Memory
 from discreet.vault.vault import Vault
 
-TOGETHER = 24
-"""So many copies are refined in one question: of many together each would take longer."""
 MISSING = -1e9
 """Stands for a number that an answer does not have, in arrays that need one."""
 
@@ -42,19 +39,12 @@ def asked(select: str, *, scale: Number, where: str = "", by: str = "") -> Relea
     return release
 
 
-def asked_in_turn(*selects: tuple[str, str], scale: Number, refined: tuple[str, str]) -> Releasing:
+def asked_in_turn(*selects: tuple[str, str], scale: Number, again: tuple[str, str]) -> Releasing:
     """Several questions, (SELECT, GROUP BY), and then one that is answered from what they released; the total."""
 
     def release(vault: Vault, runs: int) -> Released:
-        answers = [_by_copy(vault.ask(_sql(select, "", by), scale=scale), runs) for select, by in selects]
-        answers.append(
-            np.vstack([again(vault, first, min(TOGETHER, runs - first)) for first in range(0, runs, TOGETHER)])
-        )
+        answers = [_by_copy(vault.ask(_sql(select, "", by), scale=scale), runs) for select, by in (*selects, again)]
         return np.hstack(answers), vault.ledger.promise(vault.ledger.spent_max)
-
-    def again(vault: Vault, first: int, copies: int) -> Outcomes:
-        some = f"copy BETWEEN {first} AND {first + copies - 1}"
-        return _by_copy(vault.ask(_sql(refined[0], some, refined[1]), refine=True), copies)
 
     return release
 
@@ -150,7 +140,7 @@ def _room_for(vault: Vault, databases: int) -> Vault:
     roomy = replace(budget, queries=databases * budget.queries)
     ledger = Ledger.open(vault.path / JOURNAL, vault.domain, roomy)
     gate = replace(vault.gate, ledger=ledger)
-    return replace(vault, ledger=ledger, gate=gate, _memory=Memory(vault.domain, ledger, gate.recall))
+    return replace(vault, ledger=ledger, gate=gate, _memory=replace(vault._memory, ledger=ledger, recall=gate.recall))
 
 
 def _sql(select: str, where: str, by: str) -> str:

@@ -5,23 +5,28 @@ interval again; each 16 bits of it choose one of 65,536 equally likely quantiles
 """
 
 import math
+from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise.law import Gaussian, Laplace, Noise
+from discreet.noise.spread import Draws, Mixture, halfwidth
 
 Floats = NDArray[np.float64]
 STEP = 0x9E3779B97F4A7C15
 QUANTILES = 1 << 16
+USUAL = Fraction(19, 20)
+"""A mixture is drawn from a normal law that is as wide as it may be at this confidence."""
 REACH = 10
 """A normal law is written out so many deviations to either side."""
 FINEST = 5000
 """In steps of whole numbers, or of one in so many parts of its deviation where that is more."""
 
 
-def simulated(law: Noise, rows: int, columns: int, key: int) -> Floats:
+def simulated(law: Noise | Mixture, rows: int, columns: int, key: int) -> Floats:
     """So many independent numbers of a law. Another key makes others."""
     chosen = _words(-(-rows * columns // 4), key).view(np.uint16)[: rows * columns]
     return _quantiles(law)[chosen].reshape(rows, columns)
@@ -37,7 +42,7 @@ def _words(count: int, key: int) -> NDArray[np.uint64]:
 
 
 @lru_cache(32)
-def _quantiles(law: Noise) -> Floats:
+def _quantiles(law: Noise | Mixture) -> Floats:
     levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
     if isinstance(law, Laplace):
         # |K| ≥ k with the chance 2q^k/(1 + q), q = exp(−1/scale).
@@ -45,8 +50,16 @@ def _quantiles(law: Noise) -> Floats:
         q = math.exp(-1 / scale)
         tails = 2 * np.minimum(levels, 1 - levels)
         return np.where(levels < 0.5, -1, 1) * np.floor(np.log(tails * ((1 + q) / 2)) * -scale)
+    if isinstance(law, Mixture):
+        return _normal(halfwidth((Draws(1.0, law),), USUAL) / NormalDist().inv_cdf(0.5 + float(USUAL) / 2))
     deviation = math.sqrt(float(law.sigma_squared) if isinstance(law, Gaussian) else law.variance)
-    step = max(1.0, math.floor(deviation / FINEST))
+    return _normal(deviation, max(1.0, math.floor(deviation / FINEST)))
+
+
+def _normal(deviation: float, step: float | None = None) -> Floats:
+    """The quantiles of a normal law, in steps."""
+    step = step or deviation / FINEST
+    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
     points = step * np.arange(-math.ceil(REACH * deviation / step) - 1, math.ceil(REACH * deviation / step) + 2)
     masses = np.exp(-(points**2) / (2 * deviation * deviation))
     return np.asarray(points[np.searchsorted(np.cumsum(masses / masses.sum())[:-1], levels)], np.float64)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,21 @@ LEAST_ALLOWED = 1e-9
 """Where less may go wrong than this, floats do not tell; Bernstein's bound does."""
 VANISHED = 1e-14
 STEPS = 2048
+MOST_EVENLY = 64
+"""How evenly a mixture's variance lies on its draws is told up to here: beyond, it is as good as normal."""
 TANGENTS = 24
 LEAST_SCALE = Fraction(1, 600)
 """The variance of smaller scales is lost to a float."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A weighted sum of many draws, of which this is known: its variance; the `least` law, all being of its kind and of
+    no smaller scale; and that none has more than one in `evenly` parts of the variance."""
+
+    variance: float
+    least: Noise
+    evenly: int = 1
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,7 @@ class Draws:
     """So many independent draws of one law, each times this weight."""
 
     weight: float
-    law: Noise
+    law: Noise | Mixture
     count: int = 1
 
     @property
@@ -70,25 +83,54 @@ def halfwidth(draws: Sequence[Draws], confidence: Fraction) -> float:
     """The sum of these draws stays within ± this with at least this probability.
 
     The least such width for one draw and for sums on a lattice (equal weights, say); for others it is at most about
-    half a percent above it.
+    half a percent above it, and with a mixture it holds for all of them.
     """
     together = gathered(draws)
     if not together:
         return 0.0
+    if any(isinstance(draw.law, Mixture) for draw in together):
+        return _mixed_halfwidth(together, require_confidence(confidence))
     if len(together) == 1 and together[0].count == 1:
-        return together[0].weight * together[0].law.halfwidth(confidence)
+        return together[0].weight * _plain(together[0].law).halfwidth(confidence)
     return _halfwidth(together, require_confidence(confidence))
 
 
 def gathered(draws: Iterable[Draws]) -> Spread:
     """The same sum with equal draws together, signs left out (all laws are symmetric), and the widest first."""
-    counts: dict[tuple[float, Noise], int] = {}
+    counts: dict[tuple[float, Noise | Mixture], int] = {}
     for draw in draws:
         key = float(f"{abs(draw.weight):.{DIGITS}g}"), draw.law
         if key[0] and draw.count:
             counts[key] = counts.get(key, 0) + draw.count
     together = [Draws(weight, law, count) for (weight, law), count in counts.items()]
     return tuple(sorted(together, key=lambda draw: -draw.variance))
+
+
+def _plain(law: Noise | Mixture) -> Noise:
+    return law.least if isinstance(law, Mixture) else law
+
+
+def _mixed_halfwidth(together: Spread, confidence: float) -> float:
+    """The width for every sum with this variance, of draws with these laws or wider ones."""
+    variance = sum(draw.variance for draw in together)
+    laws = [_plain(draw.law) for draw in together]
+    if any(isinstance(law, Laplace) for law in laws):
+        least = min((law for law in laws if isinstance(law, Laplace)), key=lambda law: law.scale)
+        largest = max(draw.variance / draw.count / getattr(draw.law, "evenly", 1) for draw in together)
+        evenly = rounded_down(variance / largest)
+        return math.sqrt(variance) * any_halfwidth(1.0, Fraction(least.scale), confidence, evenly)
+    return normal_halfwidth(variance, confidence, max(draw.weight for draw in together))
+
+
+def rounded_down(parts: float) -> int:
+    """The greatest power of two that is not above, and at most MOST_EVENLY."""
+    return 1 << int(math.log2(min(max(parts * (1 + ROUNDING), 1.0), MOST_EVENLY)))
+
+
+def normal_halfwidth(variance: float, confidence: float, step: float = 1.0) -> float:
+    """The width for a combination of Gaussian draws. At σ ≥ 1 a discrete one is normal to 10^-6, but for its steps:
+    half a step is added."""
+    return NormalDist().inv_cdf(0.5 + require_confidence(confidence) / 2) * math.sqrt(variance) + step / 2
 
 
 def require_confidence(confidence: Fraction | float) -> float:
@@ -160,9 +202,11 @@ def _transform(together: Spread, angles: Floats, start: Floats | None = None) ->
     return product
 
 
-def _characteristic(law: Noise, angles: Floats) -> Floats:
-    """E cos(angle·K) of one draw K."""
+def _characteristic(law: Noise | Mixture, angles: Floats) -> Floats:
+    """E cos(angle·K) of one draw K. A mixture is taken for a normal number: it is one nearly, not surely."""
     match law:
+        case Mixture():
+            return np.exp(-law.variance * angles**2 / 2)
         case Laplace():
             return np.asarray(1 / (1 + 2 * law.variance * np.sin(angles / 2) ** 2))
         case Binomial():
@@ -192,11 +236,11 @@ def _reach(together: Spread, allowed: float) -> float:
     return longest * logarithm + math.sqrt((longest * logarithm) ** 2 + 2 * logarithm * variance)
 
 
-def _proxy(law: Noise) -> float:
+def _proxy(law: Noise | Mixture) -> float:
     return float(law.sigma_squared) if isinstance(law, Gaussian) else law.variance
 
 
-def _tail(law: Noise) -> float:
+def _tail(law: Noise | Mixture) -> float:
     return -1 / math.expm1(-min(1 / float(law.scale), 700.0)) if isinstance(law, Laplace) else 0.0
 
 
@@ -212,9 +256,9 @@ def _lattice_step(together: Spread) -> float | None:
 
 
 @lru_cache(maxsize=4096)
-def any_halfwidth(variance: float, least_scale: Fraction, confidence: float) -> float:
+def any_halfwidth(variance: float, least_scale: Fraction, confidence: float, evenly: int = 1) -> float:
     """A width w such that any combination of independent discrete Laplace draws, of this scale or larger ones and with
-    this variance, stays within ±w with at least this probability."""
+    this variance, stays within ±w with at least this probability. None has more than 1/`evenly` of the variance."""
     allowed = 1 - require_confidence(confidence)
     # Both are worst for the least scale; a draw of a scale below LEAST_SCALE is 0, but for one in 10^260.
     scale = max(least_scale, LEAST_SCALE)
@@ -224,29 +268,31 @@ def any_halfwidth(variance: float, least_scale: Fraction, confidence: float) -> 
     widths = []
     for kappa in (2.0, 2.75, 3.5):
         rest = allowed * (1 - math.exp(-(kappa**2) / 2))
-        widths.append(widening * mixture_deviations(1 - rest) + kappa * graininess)
+        widths.append(widening * mixture_deviations(1 - rest, evenly) + kappa * graininess)
     return math.sqrt(variance) * min(widths)
 
 
 @lru_cache(maxsize=256)
-def mixture_deviations(confidence: float) -> float:
+def mixture_deviations(confidence: float, evenly: int = 1) -> float:
     """Within how many standard deviations every combination of independent continuous Laplace draws stays, with at
-    least this probability: 2.157 for 95%, where the normal law has 1.960 and a single draw 2.118."""
+    least this probability, if none has more than 1/`evenly` of the variance: 2.157 for 95% where one may have all of
+    it (a single draw has 2.118), and near the normal law's 1.960 where none has much."""
     allowed = 1 - confidence
     low, high = 0.0, 1.0
-    while _tail_bound(high) > allowed:
+    while _tail_bound(high, evenly) > allowed:
         low, high = high, 2 * high
     while high - low > 1e-5:
         middle = (low + high) / 2
-        low, high = (middle, high) if _tail_bound(middle) > allowed else (low, middle)
+        low, high = (middle, high) if _tail_bound(middle, evenly) > allowed else (low, middle)
     return high
 
 
-def _tail_bound(t: float) -> float:
-    """The least E max(h(V), tangent of h at v2) for V exponential, over some v2 ≥ t²/3; h(v) = Pr[|N(0, v)| > t]."""
+def _tail_bound(t: float, evenly: int) -> float:
+    """The least E max(h(V), tangent of h at v2) over some v2 ≥ t²/3; h(v) = Pr[|N(0, v)| > t], and V is the mean of so
+    many exponential numbers."""
     step = (t * t + 40) / STEPS
     v = (np.arange(STEPS) + 0.5) * step
-    weights = np.exp(-v) * step
+    weights = np.exp(evenly * (math.log(evenly) - v) + (evenly - 1) * np.log(v) - math.lgamma(evenly)) * step
     inflection = max(t * t / 3, 1e-6)
     touching = np.append(inflection * np.geomspace(1, 64, TANGENTS), max(1.0, inflection))
     slopes = t * np.exp(-t * t / (2 * touching)) / np.sqrt(2 * np.pi * touching**3)

@@ -42,10 +42,6 @@ class Question(Request):
         return {"scale": self.scale, "within": self.within, "confidence": self.confidence, "relax": self.relax}
 
 
-class Asked(Question):
-    refine: bool = Field(False, description="make the best of facts and all released answers; spend nothing")
-
-
 class SubsetsAsked(Request):
     """Counts of one predicate over subsets of the roster."""
 
@@ -176,7 +172,7 @@ class Answer(BaseModel):
     value: float | None
     interval: list[float | None] | None
     confidence: float
-    kind: str = Field(examples=["measured", "repeated", "derived", "relaxed", "refined", "mixed"])
+    kind: str = Field(examples=["measured", "repeated", "derived", "relaxed", "mixed"])
     asked: str | None
     answered: str | None
     relaxation_error: float

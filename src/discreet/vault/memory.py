@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 from discreet.answer.known import Known
 from discreet.answer.others import Others
 from discreet.domain.domain import Domain
+from discreet.facts.facts import Fact
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
 from discreet.release.release import Release
@@ -24,6 +25,8 @@ class Memory:
     domain: Domain
     ledger: Books
     recall: Callable[[Charge, Record], Release]
+    facts: Callable[[], tuple[Fact, ...]]
+    """Those about the table as it is now."""
 
     @cached_property
     def question(self) -> Callable[[str], Question | Statement | Stepwise]:
@@ -32,7 +35,7 @@ class Memory:
 
     @cached_property
     def known(self) -> Known:
-        return Known(self.domain, self.ledger, self.recall)
+        return Known(self.domain, self.ledger, self.recall, self.facts)
 
     @cached_property
     def others(self) -> Others:

@@ -29,7 +29,6 @@ from discreet.domain.read import domain_text, parse_domain
 from discreet.errors import (
     DiscreetError,
     InvalidBudget,
-    InvalidNoise,
     JournalError,
     PartyError,
     Refreshed,
@@ -208,7 +207,7 @@ class Vault(NotebookView):
             roster and cache(lambda: _roster(home, roster["fingerprint"])),
         )
         gate = Gate(domain, own.current, account, Archive(home / RELEASES), Bits())
-        memory = Memory(domain, account, gate.recall)
+        memory = Memory(domain, account, gate.recall, lambda: _facts(gate).current())
         return cls(home, domain, account, gate, own, settings.table, settings.policy, memory)
 
     # What asking does not need takes long to import: each of these brings its own.
@@ -223,9 +222,7 @@ class Vault(NotebookView):
     @property
     def facts(self) -> "VaultFacts":
         """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`."""
-        from discreet.vault.facts import VaultFacts
-
-        return VaultFacts(self.domain, self.ledger, self.gate.archive, self.gate.recall)
+        return _facts(self.gate)
 
     @property
     def buckets(self) -> "VaultBuckets":
@@ -293,18 +290,15 @@ class Vault(NotebookView):
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
-        refine: bool = False,
     ) -> Answer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
 
         `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
         vault's policy does. Of a statement with a public half (HAVING, ratios, windows, WITH, …) they are about the
         counts, sums and averages that it is made of. `relax` says whether a region without budget is answered by one
-        nearby, or not at all; the policy's word where nothing is said. `refine` spends nothing: it makes the best of
-        the vault's facts and all released answers.
+        nearby, or not at all; the policy's word where nothing is said. Every number is the best that is public by then:
+        all released answers and facts are in it.
         """
-        if refine:
-            return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
         wish = Wish.of(self.policy, scale, within, confidence)
         asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
         purchase = Purchase(self.gate, self.policy.limits)
@@ -313,18 +307,6 @@ class Vault(NotebookView):
         from discreet.answer.statement import ask_statement  # most questions have no public half
 
         return ask_statement(asked, wish, desk, purchase)
-
-    def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
-        from discreet.answer.refine import refine
-
-        if scale is not None or within is not None:
-            raise InvalidNoise("a refined answer is as sharp as what is public makes it; leave out scale and within")
-        asked = self._memory.question(sql)
-        if isinstance(asked, Question):
-            return refine(asked, wish, self._desk, self.facts.current())
-        from discreet.answer.statement import refine_statement
-
-        return refine_statement(asked, wish, self._desk, self.facts.current())
 
     def explain(
         self: PublicDesk,
@@ -530,3 +512,9 @@ def propose_domain(table: object, name: str | None = None) -> str:
     from discreet.table.propose import propose
 
     return propose(table, name)
+
+
+def _facts(gate: Gate) -> "VaultFacts":
+    from discreet.vault.facts import VaultFacts
+
+    return VaultFacts(gate.domain, gate.ledger, gate.archive, gate.recall)

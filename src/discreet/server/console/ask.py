@@ -17,11 +17,10 @@ from discreet.sql.where_text import where_text
 KINDS = {
     "measured": "Noise was drawn for it now, and the budget of its region paid.",
     "repeated": "The same was measured before: the same answer again, for nothing.",
-    "derived": "It follows from answers that were released before, for nothing.",
+    "derived": "It follows from facts and answers that were released before, for nothing.",
     "relaxed": "Too little budget is left there, so this is the nearest that released answers come to it, for nothing.",
     "mixed": "Some numbers are new and some follow from what was released before; each line says which.",
 }
-REFINED = "The best estimate from facts and everything that was released, for nothing."
 CONFIDENCES = ("0.9", "0.95", "0.99")
 MOST_LINES = 500
 """Lines of an answer on one page; the rest is in the download."""
@@ -41,17 +40,17 @@ async def explain(visit: Visit) -> Response:
 
 async def answer(visit: Visit) -> Response:
     """Ask, in the user's name."""
-    sql, wish, refine = question(visit), _wish(visit), bool(visit.first("refine"))
-    ask = partial(_ask, sql=sql, wish=wish, refine=refine)
+    sql, wish = question(visit), _wish(visit)
+    ask = partial(_ask, sql=sql, wish=wish)
     try:
-        found = await visit.desk.answer(visit.user, "ask", {"sql": sql, **wish, "refine": refine}, ask)
+        found = await visit.desk.answer(visit.user, "ask", {"sql": sql, **wish}, ask)
     except DiscreetError as error:
         return await run_in_threadpool(_refused, visit, error)
-    return await run_in_threadpool(_answered, visit, found, refine)
+    return await run_in_threadpool(_answered, visit, found)
 
 
-def _ask(vault: Any, sql: str, wish: dict[str, str], refine: bool) -> Answer:
-    found = vault.ask(sql, **wish, refine=refine)
+def _ask(vault: Any, sql: str, wish: dict[str, str]) -> Answer:
+    found = vault.ask(sql, **wish)
     assert isinstance(found, Answer)
     return found
 
@@ -60,9 +59,8 @@ def _refused(visit: Visit, error: DiscreetError) -> Response:
     return _shown(visit, {"answer": None, "refusal": visit.public(error)})
 
 
-def _answered(visit: Visit, found: Answer, refine: bool) -> Response:
-    view = _view(found)
-    return _shown(visit, {"answer": {**view, "why": REFINED} if refine else view, "refusal": None})
+def _answered(visit: Visit, found: Answer) -> Response:
+    return _shown(visit, {"answer": _view(found), "refusal": None})
 
 
 def _shown(visit: Visit, outcome: dict[str, Any]) -> Response:
@@ -80,9 +78,8 @@ def question(visit: Visit) -> str:
 
 
 def _wish(visit: Visit) -> dict[str, str]:
-    """How sharp the answer is to be; a refined one is as sharp as what is public makes it."""
-    within = "" if visit.first("refine") else visit.first("within").replace(",", "")
-    given = {"within": within, "confidence": visit.first("confidence")}
+    """How sharp the answer is to be."""
+    given = {"within": visit.first("within").replace(",", ""), "confidence": visit.first("confidence")}
     return {key: value for key, value in given.items() if value}
 
 
@@ -97,7 +94,6 @@ def _form(visit: Visit) -> dict[str, Any]:
         "within": visit.first("within"),
         "confidence": visit.first("confidence", f"{float(visit.vault.policy.confidence):g}"),
         "confidences": CONFIDENCES,
-        "refine": bool(visit.first("refine")),
         "refusal": None,
     }
 

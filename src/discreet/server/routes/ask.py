@@ -19,7 +19,7 @@ def routes(desk: FrontDesk) -> APIRouter:
     router, free = APIRouter(tags=["ask"]), FreeAnswers()
 
     @router.post("/ask", response_model=schema.Answer)
-    async def ask(asked: schema.Asked, user: Annotated[User, Depends(user_of)]) -> Response:
+    async def ask(asked: schema.Question, user: Annotated[User, Depends(user_of)]) -> Response:
         """Answer a SELECT: from what is public where that is sharp enough, else measured with noise, else relaxed."""
 
         what = asked.model_dump()
@@ -31,7 +31,7 @@ def routes(desk: FrontDesk) -> APIRouter:
 
         def work(vault: Vault) -> Response:
             head = vault.ledger.head
-            answer = vault.ask(asked.sql, **asked.wish(), refine=asked.refine)
+            answer = vault.ask(asked.sql, **asked.wish())
             told = JsonReply(answer)
             # What a quota kept from being measured is this asker's answer alone.
             if not answer.cost and (user.quota is None or all(row.kind != "relaxed" for row in answer.rows)):

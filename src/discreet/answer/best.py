@@ -1,0 +1,174 @@
+"""The best that is public: the one number for a region, whoever asks and however, until something new is released.
+
+Where all that was released is in the `joint` system, and it is unless there is very much of it, that is the best linear
+unbiased estimate of all. What the system has no room for (see `parts.py`) joins it by its precision where it is of the
+very region; and where the nearest answers by themselves make a sharper estimate (`derive`), it is that one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from math import inf
+
+from discreet.answer.derive import Derived, derive
+from discreet.answer.draws import Laws, draws_of
+from discreet.answer.index import Answers
+from discreet.answer.joint import NEGLIGIBLE, Joined, Joint, Terms
+from discreet.answer.past import PastAnswer
+from discreet.cube.marginals import Source
+from discreet.domain.region import Region
+from discreet.noise.law import Noise
+from discreet.noise.spread import Draws, Mixture, Spread, gathered, halfwidth, rounded_down
+
+JUDGED = (Fraction(9, 10), Fraction(19, 20), Fraction(999, 1000))
+"""The confidences at which the widths of intervals are compared."""
+DIGITS = 13
+"""Of a number: further ones are the arithmetic's rounding, and differ from one way to compute it to another."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """An unbiased estimate, with the draws of noise in it, the measurements and the facts that it is made of."""
+
+    value: float
+    variance: float
+    draws: Spread = ()
+    sources: frozenset[Source] = frozenset()
+    facts: frozenset[int] = frozenset()
+
+    @property
+    def is_one_draw(self) -> bool:
+        """Whether it is a number as it was measured."""
+        if len(self.draws) != 1 or isinstance(self.draws[0].law, Mixture):
+            return False
+        return self.draws[0].count == 1 and abs(self.draws[0].weight - 1) <= NEGLIGIBLE
+
+
+def best(targets: Sequence[Terms], past: Answers, laws: Laws, enough: float = inf) -> list[Best | None]:
+    """The best public estimate of each sum of boxes; None where there is none. It depends on the boxes and on what was
+    released, on nothing else. Where it is above `enough`, it may be None as well."""
+    of_somebody = [terms for terms in targets if terms]
+    found = [_least_variance(of_somebody, past, laws, enough)]
+    found += [_estimates(joint, of_somebody, laws) for joint in past.simpler]
+    choices = zip(*found, strict=True) if of_somebody else iter(())
+    return [_narrowest(next(choices), terms, past, laws) if terms else Best(0.0, 0.0) for terms in targets]
+
+
+def _narrowest(choices: Sequence[Best | None], terms: Terms, past: Answers, laws: Laws) -> Best | None:
+    """Of several estimates the one with the least variance, unless its intervals are wider than another's: combinations
+    of draws have thicker middles than single ones, and what was bought within some width is to stay within it. None is
+    wider than what a cube says, or than what was measured."""
+    found = [one for one in choices if one is not None]
+    if not any(one.is_one_draw for one in found):
+        found += [one for one in [_as_measured(terms, past, laws)] if one is not None]
+    found.sort(key=lambda one: one.variance)
+    while len(found) > 1 and not all(_is_narrower(found[0], other) for other in found[1:]):
+        found = found[1:]
+    return replace(found[0], value=float(f"{found[0].value:.{DIGITS}g}")) if found else None
+
+
+def _as_measured(terms: Terms, past: Answers, laws: Laws) -> Best | None:
+    """The sum of the numbers that were asked for as what they are; None where some were not."""
+    regions: dict[Region, int] = {}
+    for times, box in terms:
+        regions[Region((box,))] = regions.get(Region((box,)), 0) + times
+    if len({times for times, _ in terms}) == 1 and len(terms) > 1:
+        whole = Region.of(box for _, box in terms)
+        regions = {whole: terms[0][0]} if past.measured(whole) is not None else regions
+    found = [(times, past.measured(region)) for region, times in regions.items()]
+    answers = [(float(times), answer) for times, answer in found if answer is not None]
+    if len(answers) < len(found) or not _are_independent([answer for _, answer in answers]):
+        return None
+    draws = gathered(Draws(times, laws(answer.source)) for times, answer in answers)
+    made = Derived.of(answers)
+    return Best(made.value, made.variance, draws, frozenset(answer.source for _, answer in answers))
+
+
+def _are_independent(answers: Sequence[PastAnswer]) -> bool:
+    """Whether they are of other measurements, or other groups of one."""
+    return all(
+        one.source != other.source or not one.where.intersect(other.where) for one, other in combinations(answers, 2)
+    )
+
+
+def _is_narrower(own: Best, measured: Best) -> bool:
+    """Whether an estimate's intervals are never wider than another's."""
+    return all(
+        halfwidth(own.draws, confidence) <= halfwidth(measured.draws, confidence) * (1 + NEGLIGIBLE)
+        for confidence in JUDGED
+    )
+
+
+def _least_variance(targets: Sequence[Terms], past: Answers, laws: Laws, enough: float) -> list[Best | None]:
+    joint = past.joint
+    if joint.is_trivial and all(times == 1 for terms in targets for times, _ in terms):
+        return [_derived(terms, past, laws, enough) for terms in targets]
+    own = _estimates(joint, targets, laws)
+    if joint.is_whole:
+        return own
+    return [
+        _sharper(_with_groups(one, terms, joint.left_out, past, laws), terms, past, laws, enough)
+        for one, terms in zip(own, targets, strict=True)
+    ]
+
+
+def _estimates(joint: Joint, targets: Sequence[Terms], laws: Laws) -> list[Best | None]:
+    least: dict[frozenset[Source], Noise] = {}
+    return [None if one is None else _of_joint(one, laws, least) for one in joint.estimates(targets)]
+
+
+def _with_groups(own: Best | None, terms: Terms, left_out: frozenset[Source], past: Answers, laws: Laws) -> Best | None:
+    """An estimate together with those of GROUP BYs that are not in it, each by its precision."""
+    if not left_out or len(terms) != 1 or terms[0][0] != 1 or (own is not None and not own.variance):
+        return own
+    box = terms[0][1]
+    totals = [block.total(box) for block in past.groups.aligned(box) if block.source in left_out]
+    if not totals:
+        return own
+    precision = sum(1 / total.variance for total in totals) + (0.0 if own is None else 1 / own.variance)
+    groups = Derived.of([(1 / total.variance / precision, total) for total in totals])
+    draws = draws_of(groups.terms, past, laws)
+    sources = frozenset(total.source for total in totals)
+    if own is None:
+        return Best(groups.value, groups.variance, draws, sources)
+    share = 1 / own.variance / precision
+    return Best(
+        share * own.value + groups.value,
+        1 / precision,
+        gathered([*(draw.times(share) for draw in own.draws), *draws]),
+        own.sources | sources,
+        own.facts,
+    )
+
+
+def _sharper(own: Best | None, terms: Terms, past: Answers, laws: Laws, enough: float) -> Best | None:
+    """An estimate, or what single answers make where that has less variance."""
+    most = enough if own is None else min(enough, own.variance)
+    other = _derived(terms, past, laws, most)
+    if own is None or other is None:
+        return own or other
+    return other if other.variance < own.variance else own
+
+
+def _derived(terms: Terms, past: Answers, laws: Laws, enough: float) -> Best | None:
+    """What single answers make of a region; sums of several with different factors are added up elsewhere."""
+    if any(times != 1 for times, _ in terms):
+        return None
+    derived = derive(Region.of(box for _, box in terms), past, enough=enough)
+    if derived is None:
+        return None
+    draws = draws_of(derived.terms, past, laws)
+    return Best(derived.value, derived.variance, draws, frozenset(answer.source for _, answer in derived.terms))
+
+
+def _of_joint(one: Joined, laws: Laws, least: dict[frozenset[Source], Noise]) -> Best:
+    """`least` keeps the sharpest law of some measurements."""
+    if one.draws is not None:
+        draws = gathered(Draws(weight, laws(source), count) for weight, source, count in one.draws)
+    else:
+        if one.sources not in least:
+            least[one.sources] = min((laws(source) for source in one.sources), key=lambda law: law.scale_squared)
+        mixture = Mixture(one.variance, least[one.sources], rounded_down(one.variance / one.largest))
+        draws = (Draws(1.0, mixture),)
+    return Best(one.value, one.variance, draws if one.variance else (), one.sources, one.facts)
