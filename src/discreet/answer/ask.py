@@ -173,9 +173,7 @@ def settled_of(
         sleep(PATIENCE / 50)
 
 
-def decided(
-    questions: Sequence[Question], wish: Wish, laws: dict[Query, Law], desk: Desk, bought: Cost
-) -> Decision:
+def decided(questions: Sequence[Question], wish: Wish, laws: dict[Query, Law], desk: Desk, bought: Cost) -> Decision:
     """Decide; what is free but not as sharp as was asked for is to be measured."""
     decision = decide(laws, desk, bought)
     if wish.within is None or not decision.free:

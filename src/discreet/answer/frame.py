@@ -44,6 +44,10 @@ def picture_of(answer: "Answer", column: str | None = None) -> "Figure":
     if not rows:
         raise PictureError(f"no group of this answer has a number for {name}")
     ends = [(row.low, row.value, row.high) for row in rows]
-    labels = [(", ".join(NULL if label is None else label for label in row.labels) or name) + (" (another region)" if row.is_near else "") for row in rows]
+    labels = [
+        (", ".join(NULL if label is None else label for label in row.labels) or name)
+        + (" (another region)" if row.is_near else "")
+        for row in rows
+    ]
     note = f"{float(answer.confidence):.0%} intervals; {answer.kind}"
     return interval_picture(labels, ends, ", ".join(answer.by), name, answer.text, note)

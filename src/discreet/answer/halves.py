@@ -240,7 +240,12 @@ def _block_columns(block: Block) -> dict[str, bool]:
 def is_direct(statement: Statement) -> bool:
     """Whether every line of the result is a line of a block."""
     tree = statement.public
-    if not isinstance(tree, exp.Select) or tree.args.get("distinct") or tree.args.get("group") or tree.args.get("joins"):
+    if (
+        not isinstance(tree, exp.Select)
+        or tree.args.get("distinct")
+        or tree.args.get("group")
+        or tree.args.get("joins")
+    ):
         return False
     source = tree.args.get("from_")
     if source is None or source.this.alias_or_name != TABLE or not statement.names:
@@ -393,9 +398,7 @@ class _Drawing:
         lines = sum(len(answer.lines) for answer in self.half.answers)
         self.draws = min(max(DRAWN_NUMBERS // (8 * max(lines, 1)), LEAST_DRAWS), MOST_DRAWS)
         self.noise = JointNoise(self.half.desk)
-        self.places = [
-            [[self._added(row) for row in rows] for _, rows in answer.lines] for answer in self.half.answers
-        ]
+        self.places = [[[self._added(row) for row in rows] for _, rows in answer.lines] for answer in self.half.answers]
         self.errors = self.noise.drawn(self.draws, self._key())
 
     def _added(self, row: Row) -> tuple[int, ...]:

@@ -54,7 +54,9 @@ class JointNoise:
         rows, chosen, weights = (np.array(column) for column in zip(*self._entries, strict=True))
         single = np.bincount(rows, minlength=self._count)[rows] == 1
         found[rows[single]] = atoms[chosen[single]] * weights[single, None]
-        for row, atom, weight in zip(rows[~single].tolist(), chosen[~single].tolist(), weights[~single].tolist(), strict=True):
+        for row, atom, weight in zip(
+            rows[~single].tolist(), chosen[~single].tolist(), weights[~single].tolist(), strict=True
+        ):
             found[row] += weight * atoms[atom]
         return found
 
@@ -91,7 +93,9 @@ class JointNoise:
     def axes(self) -> dict[Source, tuple[int, ...]]:
         """The axes that released GROUP BYs are grouped by."""
         if self._axes is None:
-            self._axes = {block.source: block.by for answers in self.desk.known.all() for block in answers.groups.blocks}
+            self._axes = {
+                block.source: block.by for answers in self.desk.known.all() for block in answers.groups.blocks
+            }
         return self._axes
 
     def _cells(self, answer: PastAnswer) -> Iterator[object]:

@@ -112,7 +112,9 @@ class Known:
                 for codes, region in groups_of(query.by, query.where, self.domain):
                     single = Distinct(query.of, region)
                     found = PastAnswer(region, int(noisy.units[codes]), noisy.noise.variance, source)
-                    self._distincts[single] = min(found, self._distincts.get(single, found), key=lambda past: past.variance)
+                    self._distincts[single] = min(
+                        found, self._distincts.get(single, found), key=lambda past: past.variance
+                    )
                 continue
             answers = self.of(query)
             if isinstance(query, Residual):

@@ -48,7 +48,10 @@ class Rows:
         """Every group of a question with its numbers, in the order of codes."""
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
             places = [_Place((), column.name, _asked(column, region, question)) for column in question.aggregates]
-            yield codes, [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)]
+            yield (
+                codes,
+                [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)],
+            )
 
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""

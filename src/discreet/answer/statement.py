@@ -42,9 +42,7 @@ def ask_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk, purch
         if isinstance(statement, Stepwise):
             most = _foreseen_steps(statement, wish, desk).cost
             limit = desk.policy.max_per_query
-            desk = replace(
-                desk, policy=replace(desk.policy, max_per_query=most if limit is None else min(most, limit))
-            )
+            desk = replace(desk, policy=replace(desk.policy, max_per_query=most if limit is None else min(most, limit)))
         answered = _Asking(wish, desk, purchase).answer(statement)
         if desk.known.snapshot != purchase.snapshot:
             raise Refreshed("the vault was refreshed in the meantime: ask again")
@@ -195,7 +193,9 @@ def solved_for(statement: Statement, wish: Wish, desk: Desk) -> Wish:
     """What the noise is solved for. Where lines are chosen by it, their intervals hold for all lines at once."""
     if wish.within is None or not lineage_of(statement).is_chosen:
         return wish
-    lines = sum(1 for block in statement.blocks for _ in groups_of(block.question.by, block.question.where, desk.domain))
+    lines = sum(
+        1 for block in statement.blocks for _ in groups_of(block.question.by, block.question.where, desk.domain)
+    )
     return replace(wish, confidence=at_once(wish.confidence, max(lines, 1)))
 
 

@@ -102,7 +102,11 @@ class _Reading:
         columns: dict[str, bool] = {}
         for output in select.expressions:
             if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
-                chosen = [self.sources[output.table.lower()]] if isinstance(output, exp.Column) and output.table else self.sources.values()
+                chosen = (
+                    [self.sources[output.table.lower()]]
+                    if isinstance(output, exp.Column) and output.table
+                    else self.sources.values()
+                )
                 columns |= {name: noisy for one in chosen for name, noisy in one.columns.items()}
                 continue
             noisy = self.is_noisy(output)
@@ -162,7 +166,9 @@ class _Reading:
             return any(found)
         if name in self.outer:
             return self.outer[name]
-        aliased = [one.this for one in self.select.expressions if isinstance(one, exp.Alias) and one.alias.lower() == name]
+        aliased = [
+            one.this for one in self.select.expressions if isinstance(one, exp.Alias) and one.alias.lower() == name
+        ]
         return any(self.is_noisy(one) for one in aliased if node.find_ancestor(exp.Alias) is None)
 
 

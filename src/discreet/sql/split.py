@@ -34,7 +34,9 @@ OWN = "discreet_"
 """How names begin that no statement may give."""
 TABLE, LINE, GROUPING_SET = f"{OWN}b", f"{OWN}line", f"{OWN}set"
 """What a SELECT calls its block; the number of a line in it; which of several GROUP BYs it is from."""
-ROWS_ONLY = "a SELECT over rows takes columns, expressions and WHERE; aggregate it, by GROUP BY or in the SELECT around it"
+ROWS_ONLY = (
+    "a SELECT over rows takes columns, expressions and WHERE; aggregate it, by GROUP BY or in the SELECT around it"
+)
 DECLARED = "the values are those that the domain declares: which of them occur is not looked up"
 
 
@@ -266,7 +268,9 @@ class _Splitter:
             return TABLE  # it is read again when what it needs is answered
         if key not in self.blocks:
             if len(self.blocks) == MOST_BLOCKS:
-                raise UnsupportedQuery(f"the statement has more than {MOST_BLOCKS} SELECTs over the table; ask in parts")
+                raise UnsupportedQuery(
+                    f"the statement has more than {MOST_BLOCKS} SELECTs over the table; ask in parts"
+                )
             question = parse_select(select, self.text, self.domain)
             if is_declared:
                 columns = tuple(column for column in question.columns if isinstance(column, GroupColumn))
@@ -398,7 +402,19 @@ class _OverRows:
     sets: list[tuple[str, ...]] = field(default_factory=list)
     table: str = TABLE
 
-    PARTS = ("expressions", "from_", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct", "with_")
+    PARTS = (
+        "expressions",
+        "from_",
+        "where",
+        "group",
+        "having",
+        "qualify",
+        "order",
+        "limit",
+        "offset",
+        "distinct",
+        "with_",
+    )
 
     def relation(self, kept: exp.With | None) -> _Relation:
         select = self.select
@@ -476,7 +492,10 @@ class _OverRows:
     def _aggregated(self, where: tuple[exp.Expression, ...], kept: exp.With | None) -> exp.Select:
         select = self.select
         self._read_groups()
-        outputs = [exp.alias_(self.public(self.column(output.unalias())), _name(output), quoted=True) for output in select.expressions]
+        outputs = [
+            exp.alias_(self.public(self.column(output.unalias())), _name(output), quoted=True)
+            for output in select.expressions
+        ]
         tree = exp.Select(expressions=outputs)
         tree.set("with_", kept)
         having = select.args.get("having")
@@ -522,7 +541,10 @@ class _OverRows:
         for output in self.select.expressions:
             self._key(self.column(output.unalias()))
         self.sets = [tuple(self.keys.values())]
-        outputs = [exp.alias_(self.public(self.column(output.unalias())), _name(output), quoted=True) for output in self.select.expressions]
+        outputs = [
+            exp.alias_(self.public(self.column(output.unalias())), _name(output), quoted=True)
+            for output in self.select.expressions
+        ]
         tree = exp.Select(expressions=outputs)
         tree.set("with_", kept)
         self._copy_end(tree)
@@ -584,7 +606,9 @@ class _OverRows:
         combined = [tuple(dict.fromkeys(key for one in chosen for key in one)) for chosen in product(*sets)]
         self.sets = list(dict.fromkeys(combined))
         if len(self.sets) > MOST_BLOCKS:
-            raise UnsupportedQuery(f"GROUP BY makes {len(self.sets)} sets of groups, and at most {MOST_BLOCKS} are answered")
+            raise UnsupportedQuery(
+                f"GROUP BY makes {len(self.sets)} sets of groups, and at most {MOST_BLOCKS} are answered"
+            )
 
     def _sets(self, node: exp.Expression) -> list[tuple[str, ...]]:
         """The sets of groups that one item of GROUP BY stands for."""
@@ -595,7 +619,10 @@ class _OverRows:
             case exp.Cube():
                 items = [self._set(one) for one in node.expressions]
                 chosen = sorted(product((True, False), repeat=len(items)), key=sum, reverse=True)
-                return [tuple(key for one, is_in in zip(items, inside, strict=True) if is_in for key in one) for inside in chosen]
+                return [
+                    tuple(key for one, is_in in zip(items, inside, strict=True) if is_in for key in one)
+                    for inside in chosen
+                ]
             case exp.GroupingSets():
                 return [one for inner in node.expressions for one in self._sets(inner)]
         return [self._set(node)]
@@ -618,15 +645,21 @@ class _OverRows:
         elif isinstance(inner, exp.Column) and not inner.table and not self._is_source_column(inner.name):
             inner = self._aliases().get(inner.name.lower(), inner)
         if _has_aggregate(inner):
-            raise UnsupportedQuery(f"GROUP BY takes no aggregates{place_of(inner)}; group the result in a SELECT around it")
+            raise UnsupportedQuery(
+                f"GROUP BY takes no aggregates{place_of(inner)}; group the result in a SELECT around it"
+            )
         return self._key(self.column(inner))
 
     def _is_source_column(self, name: str) -> bool:
         lower = name.lower()
-        return lower in self.rows.columns or (self.rows.is_open and any(lower == a.name.lower() for a in self.splitter.domain.attributes))
+        return lower in self.rows.columns or (
+            self.rows.is_open and any(lower == a.name.lower() for a in self.splitter.domain.attributes)
+        )
 
     def _aliases(self) -> dict[str, exp.Expression]:
-        return {output.alias.lower(): output.this for output in self.select.expressions if isinstance(output, exp.Alias)}
+        return {
+            output.alias.lower(): output.this for output in self.select.expressions if isinstance(output, exp.Alias)
+        }
 
     def _dealiased(self, node: exp.Expression) -> exp.Expression:
         """HAVING, QUALIFY and ORDER BY may name output columns."""
