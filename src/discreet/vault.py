@@ -249,11 +249,11 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
     ) -> Answer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
 
-        Of a statement with a public half (HAVING, ratios, windows, WITH, …) that is said of the counts, sums and averages
-        that it is made of. `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
-        vault's policy does. `relax` says whether a region without budget is answered by one nearby, or not at all; the
-        policy's word where nothing is said. `refine` spends nothing: it makes the best of the vault's facts and all
-        released answers.
+        `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
+        vault's policy does. Of a statement with a public half (HAVING, ratios, windows, WITH, …) they are about the
+        counts, sums and averages that it is made of. `relax` says whether a region without budget is answered by one
+        nearby, or not at all; the policy's word where nothing is said. `refine` spends nothing: it makes the best of
+        the vault's facts and all released answers.
         """
         if refine:
             return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)

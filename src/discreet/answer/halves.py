@@ -1,14 +1,14 @@
-"""The public half of a statement: its query run over the noisy answers of its blocks, with an interval for every number.
+"""The public half of a statement: its query run over the noisy answers of its blocks, with an interval for each number.
 
-An interval is exact where a number is a sum of noisy numbers. Elsewhere the query is run again, in one go, over numbers that
-could have been true: the released ones, each less an error drawn from the known law of its noise, those in common drawn
-together. For a ratio the quantiles of that are Fieller's interval: T/N is below r for as many draws as T − rN, which is
-nothing but noise for the true r, exceeds its own noise.
+An interval is exact where a number is a sum of noisy numbers. Elsewhere the query is run again, in one go, over numbers
+that could have been true: the released ones, each less an error drawn from the known law of its noise, those in common
+drawn together. For a ratio the quantiles of that are Fieller's interval: T/N is below r for as many draws as T − rN,
+which is nothing but noise for the true r, exceeds its own noise.
 
 Lines that were chosen by noise get intervals that hold for all lines at once that they were chosen from: each error is
-drawn as much larger as the noise of one number reaches at the confidence of all together. Where the choice lies deeper (the
-largest group, a count of groups above a bound), the interval also covers what the query makes of all numbers at their lower
-and at their upper ends, and how far it moves with a little noise while the same lines stay chosen.
+drawn as much larger as the noise of one number reaches at the confidence of all together. Where the choice lies deeper
+(the largest group, a count of groups above a bound), the interval also covers what the query makes of all numbers at
+their lower and at their upper ends, and how far it moves with a little noise while the same lines stay chosen.
 """
 
 import hashlib
@@ -160,7 +160,7 @@ class PublicHalf:
 
     @cached_property
     def lineage(self) -> Lineage:
-        return lineage_of(self.statement)
+        return lineage_of(self.statement, [len(answer.lines) for answer in self.answers])
 
     @property
     def candidates(self) -> int:
@@ -223,9 +223,12 @@ class PublicHalf:
         return pa.table(columns)
 
 
-def lineage_of(statement: Statement) -> Lineage:
-    """What the statement does with noise."""
-    blocks = {block.name: Lineage(_block_columns(block)) for block in statement.blocks}
+def lineage_of(statement: Statement, lines: Sequence[int]) -> Lineage:
+    """What the statement does with the noise of its blocks, of so many lines each."""
+    blocks = {
+        block.name: Lineage(_block_columns(block), lines=count)
+        for block, count in zip(statement.blocks, lines, strict=True)
+    }
     return lineage(statement.public, blocks)
 
 
@@ -276,7 +279,7 @@ def _plain(value: Any) -> Label:
     if isinstance(value, float):
         return None if not math.isfinite(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
     if hasattr(value, "isoformat"):
-        text = value.isoformat(sep=" ") if hasattr(value, "hour") else value.isoformat()
+        text = str(value.isoformat(sep=" ") if hasattr(value, "hour") else value.isoformat())
         return text.removesuffix(" 00:00:00")
     number = float(value)
     return int(number) if number.is_integer() else number
@@ -321,7 +324,7 @@ class _Intervals:
             return self._row(name, place, value, value, value)
         if len(used) == 1 and not isinstance(used[0][1].source, Estimate):
             [(weight, row)] = used
-            ends = sorted((weight * end + constant for end in (row.low, row.high) if end is not None))
+            ends = sorted(weight * end + constant for end in (row.low, row.high) if end is not None)
             if half.lineage.own or len(ends) < 2:
                 low, high = self._ends[name]
                 return self._row(name, place, value, _end(low[place]), _end(high[place]))
@@ -524,9 +527,9 @@ class _Drawing:
         if self.half.is_direct:
             shown = {line: place for place, line in enumerate(values[LINE])}
             longest = max((answer.start + len(answer.lines) for answer in self.half.answers), default=0)
-            places = np.full(longest + 1, -1, np.int64)
-            places[list(shown)] = list(shown.values())
-            return places[table.column(LINE).to_numpy()]
+            place_of = np.full(longest + 1, -1, np.int64)
+            place_of[list(shown)] = list(shown.values())
+            return np.asarray(place_of[table.column(LINE).to_numpy()])
         keys = [*zip(*(values[name] for name in self.labels), strict=True)] if self.labels else []
         size = len(values[self.names[0]])
         if not keys:

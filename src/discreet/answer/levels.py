@@ -1,7 +1,7 @@
-"""Quantities of one statement that follow from finer ones of it: a total from its groups, a ROLLUP from its finest lines.
+"""Quantities of one statement that follow from finer ones of it: a total from its groups, a ROLLUP from its finest.
 
-What follows is not measured: the lines then add up, and cost nothing. Where an accuracy was asked for, that is weighed: the
-finest measured so sharply that their sums keep it as well, or each measured on its own, whichever costs less.
+What follows is not measured: the lines then add up, and cost nothing. Where an accuracy was asked for, that is weighed:
+the finest measured so sharply that their sums keep it as well, or each measured on its own, whichever costs less.
 """
 
 import math

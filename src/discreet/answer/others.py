@@ -10,8 +10,8 @@ from discreet.domain.region import Region
 from discreet.ledger.books import Books
 from discreet.ledger.ledger import Charge
 from discreet.noise.law import Law
-from discreet.query.plan import Plan
 from discreet.query.cells import Labelling
+from discreet.query.plan import Plan
 from discreet.query.query import Count, Quantile, Query, Sum, group_name
 
 Quantity = tuple[object, ...]

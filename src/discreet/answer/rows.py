@@ -9,7 +9,7 @@ from discreet.answer.chosen import at_once, chosen_columns
 from discreet.answer.estimate import Estimate, combined, in_grains, nothing, ratio
 from discreet.answer.past import groups_of
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
-from discreet.answer.reply import Row
+from discreet.answer.reply import Label, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken
 from discreet.domain.attribute import Attribute
@@ -27,7 +27,7 @@ AS_WIDE = "their intervals are as wide as the numbers; ask for more accuracy, or
 class _Place:
     """Where a row stands: its group, its column, and the region that was asked for."""
 
-    labels: tuple[str, ...]
+    labels: tuple[Label, ...]
     column: str
     asked: Region
 
@@ -55,11 +55,10 @@ class Rows:
 
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
-        attributes, aggregates = (
-            [group_attribute(group, self.desk.domain) for group in question.by],
-            question.aggregates,
-        )
-        lines, codes_of = [], {}
+        attributes = [group_attribute(group, self.desk.domain) for group in question.by]
+        aggregates = question.aggregates
+        lines: list[list[Row]] = []
+        codes_of: dict[tuple[Label, ...], Codes] = {}
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
             labels = tuple(attribute.label(code) for attribute, code in zip(attributes, codes, strict=True))
             places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]

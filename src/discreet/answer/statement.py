@@ -28,7 +28,7 @@ from discreet.ledger.spend import Cost
 from discreet.query.plan import Measurement, Plan
 from discreet.release.purchase import Purchase
 from discreet.sql.question import AggregateColumn, Question
-from discreet.sql.split import Known, Statement, Stepwise
+from discreet.sql.split import Statement, Stepwise
 
 FIRST = "its sub-query is answered first, and its noisy value goes into the rest"
 ASKED_OF = "scale and within are about the counts, sums and averages that a statement is made of"
@@ -191,12 +191,12 @@ def _merged(questions: Sequence[Question]) -> Question:
 
 def solved_for(statement: Statement, wish: Wish, desk: Desk) -> Wish:
     """What the noise is solved for. Where lines are chosen by it, their intervals hold for all lines at once."""
-    if wish.within is None or not lineage_of(statement).is_chosen:
+    if wish.within is None:
         return wish
-    lines = sum(
-        1 for block in statement.blocks for _ in groups_of(block.question.by, block.question.where, desk.domain)
-    )
-    return replace(wish, confidence=at_once(wish.confidence, max(lines, 1)))
+    lines = [sum(1 for _ in groups_of(one.question.by, one.question.where, desk.domain)) for one in statement.blocks]
+    if not lineage_of(statement, lines).is_chosen:
+        return wish
+    return replace(wish, confidence=at_once(wish.confidence, max(sum(lines), 1)))
 
 
 def refine_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk, facts: Sequence[Fact]) -> Answer:
@@ -242,8 +242,8 @@ def dry_run(statement: Statement, desk: Desk) -> Result:
 def explain_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> Explanation:
     """What an answer would be made from, cost and be worth. Spends nothing.
 
-    The cost is what is then spent, to the unit; where something depends on an answer that is not there yet it is the most
-    that it can be, and said to be.
+    The cost is what is then spent, to the unit; where something depends on an answer that is not there yet it is the
+    most that it can be, and said to be.
     """
     desk.known.refresh()
     return _foreseen_steps(statement, wish, desk)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from math import floor, prod
+from math import floor
 from typing import Any
 
 from discreet.audit.cells import groups_in, names_of, read_amount, take_amount

@@ -158,6 +158,6 @@ def _sql(select: str, where: str, by: str) -> str:
 
 def _by_copy(answer: Answer, runs: int) -> Outcomes:
     """The numbers of an answer, those of each copy in a row."""
-    rows = sorted(answer.rows, key=lambda row: int(row.labels[0]))
+    rows = sorted(answer.rows, key=lambda row: int(str(row.labels[0])))
     values = [MISSING if row.value is None else row.value for row in rows]
     return np.array(values, np.float64).reshape(runs, -1)

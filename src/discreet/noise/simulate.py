@@ -1,4 +1,4 @@
-"""Made-up noise for intervals: repeatable, and of the laws that real noise has. It protects nobody, and never touches rows.
+"""Made-up noise for intervals: repeatable, and of the laws that real noise has. It protects nobody and reads no rows.
 
 A counter is hashed (SplitMix64) with a key, so that the same question about the same released numbers gets the same
 interval again; each 16 bits of it choose one of 65,536 equally likely quantiles of a law.
@@ -49,4 +49,4 @@ def _quantiles(law: Noise) -> Floats:
     step = max(1.0, math.floor(deviation / FINEST))
     points = step * np.arange(-math.ceil(REACH * deviation / step) - 1, math.ceil(REACH * deviation / step) + 2)
     masses = np.exp(-(points**2) / (2 * deviation * deviation))
-    return points[np.searchsorted(np.cumsum(masses / masses.sum())[:-1], levels)]
+    return np.asarray(points[np.searchsorted(np.cumsum(masses / masses.sum())[:-1], levels)], np.float64)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from sqlglot import exp
 
@@ -17,6 +18,8 @@ class Lineage:
     columns: Mapping[str, bool]
     deep: bool = False
     own: bool = False
+    lines: float = 1
+    """How many lines it has, at most."""
 
     @property
     def is_chosen(self) -> bool:
@@ -41,8 +44,9 @@ def _query(node: exp.Expression, scope: Scope, outer: Mapping[str, bool]) -> Lin
             pairs = zip(left.columns.items(), right.columns.values(), strict=False)
             columns = {name: one or other for (name, one), other in pairs}
             is_set = bool(node.args.get("distinct")) and any(columns.values())
-            own = _limited(node, columns, scope, outer)
-            return Lineage(columns, left.is_chosen or right.is_chosen or is_set, own)
+            lines = left.lines + right.lines
+            own = _limited(node, columns, scope, outer, lines)
+            return Lineage(columns, left.is_chosen or right.is_chosen or is_set, own, lines)
         case exp.Select():
             return _Reading(node, _with(node, scope, outer), outer).lineage()
     return Lineage({})
@@ -60,13 +64,19 @@ def _renamed(found: Lineage, alias: exp.Expression | None) -> Lineage:
     names = [column.name.lower() for column in alias.args.get("columns") or ()] if alias is not None else []
     kept = [*found.columns.items()]
     columns = {names[place] if place < len(names) else name: noisy for place, (name, noisy) in enumerate(kept)}
-    return Lineage(columns, found.deep, found.own)
+    return Lineage(columns, found.deep, found.own, found.lines)
 
 
-def _limited(node: exp.Expression, columns: Mapping[str, bool], scope: Scope, outer: Mapping[str, bool]) -> bool:
+def _limited(
+    node: exp.Expression, columns: Mapping[str, bool], scope: Scope, outer: Mapping[str, bool], lines: float
+) -> bool:
     """Whether ORDER BY and LIMIT choose lines by noise."""
-    order = node.args.get("order")
-    if order is None or not (node.args.get("limit") or node.args.get("offset")):
+    order, limit = node.args.get("order"), node.args.get("limit")
+    if (
+        order is None
+        or not (limit or node.args.get("offset"))
+        or (_all_of(limit, lines) and not node.args.get("offset"))
+    ):
         return False
     places = [*columns.values()]
     for ordered in order.expressions:
@@ -77,6 +87,12 @@ def _limited(node: exp.Expression, columns: Mapping[str, bool], scope: Scope, ou
         elif _Reading(exp.Select(), scope, {**outer, **columns}).is_noisy(key):
             return True
     return False
+
+
+def _all_of(limit: exp.Expression | None, lines: float) -> bool:
+    """Whether a LIMIT leaves nothing out."""
+    count = None if limit is None else limit.args.get("expression")
+    return isinstance(count, exp.Literal) and count.this.isdigit() and int(count.this) >= lines
 
 
 @dataclass
@@ -122,8 +138,10 @@ class _Reading:
         known = {**self.outer, **{name: noisy for one in self.sources.values() for name, noisy in one.columns.items()}}
         qualified = self.is_noisy(select.args.get("qualify"))
         inner = {**self.scope, **self.sources}
-        own = where or qualified or _limited(select, columns, inner, known)
-        return Lineage(columns, self._deep, own)
+        grouped = self._aggregates() and not select.args.get("group")
+        lines = 1 if grouped else prod(one.lines for one in self.sources.values())
+        own = where or qualified or _limited(select, columns, inner, known, lines)
+        return Lineage(columns, self._deep, own, lines)
 
     def _aggregates(self) -> bool:
         return bool(self.select.args.get("group")) or any(

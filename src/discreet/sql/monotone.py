@@ -4,7 +4,7 @@ from sqlglot import exp
 
 RISING = (exp.Floor, exp.Ceil, exp.Round, exp.Sqrt, exp.Cbrt, exp.Exp, exp.Ln, exp.Paren)
 COMPARED = (exp.LT, exp.LTE, exp.GT, exp.GTE)
-NUMBERS = frozenset("TINYINT SMALLINT INT BIGINT INT128 FLOAT DOUBLE DECIMAL".split())
+NUMBERS = frozenset(["TINYINT", "SMALLINT", "INT", "BIGINT", "INT128", "FLOAT", "DOUBLE", "DECIMAL"])
 
 
 def is_monotone(node: exp.Expression) -> bool:

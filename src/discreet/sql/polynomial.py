@@ -21,7 +21,7 @@ Powers = tuple[str, ...]
 MOST_POWERS = 16
 HIGHEST = 4
 POLYNOMIALS = "of columns in bins sums take + - * of them, / by other values, and CASE"
-WIDE = frozenset("DOUBLE DECIMAL FLOAT".split())
+WIDE = frozenset(["DOUBLE", "DECIMAL", "FLOAT"])
 
 
 @dataclass(frozen=True)

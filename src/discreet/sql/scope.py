@@ -11,7 +11,6 @@ from discreet.errors import UnsupportedQuery
 from discreet.sql.syntax import only, refused
 from discreet.sql.tokens import SHOWN_CHARACTERS, shown
 
-
 GROUP_SUFFIX = "_group"
 
 

@@ -1,8 +1,9 @@
 """SQL text → the two halves of a statement: private blocks, and one public query over their noisy answers.
 
-A block is one SELECT of groups and aggregates over the table, as `parse.py` reads it. Sub-queries and CTEs that only select
-rows are inlined into it. Everything else (HAVING, arithmetic of aggregates, windows, ORDER BY of expressions, DISTINCT,
-LIMIT, UNION, joins between results, sub-queries of results) is left as a query over tables of noisy answers, a block each.
+A block is one SELECT of groups and aggregates over the table, as `parse.py` reads it. Sub-queries and CTEs that only
+select rows are inlined into it. Everything else (HAVING, arithmetic of aggregates, windows, ORDER BY of expressions,
+DISTINCT, LIMIT, UNION, joins between results, sub-queries of results) is left as a query over tables of noisy answers,
+a block each.
 
 A sub-query whose value a block needs (`WHERE age > (SELECT AVG(age) …)`) is a statement of its own, answered first.
 """
@@ -130,7 +131,7 @@ def _named(public: exp.Query) -> tuple[str, ...]:
         select = select.this
     taken: set[str] = set()
     for place, output in enumerate(select.expressions):
-        if isinstance(output, exp.Star) or isinstance(output, exp.Column) and isinstance(output.this, exp.Star):
+        if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
             return ()
         name = free = output.alias_or_name
         number = 1
@@ -173,7 +174,8 @@ class _Splitter:
             relation = self.query(side, inner)
             if isinstance(relation, _Rows):
                 raise UnsupportedQuery(
-                    f"{node.key.upper()} of rows is not supported{place_of(side)}; aggregate each side, or use OR in one WHERE"
+                    f"{node.key.upper()} of rows is not supported{place_of(side)}; aggregate each side, "
+                    "or use OR in one WHERE"
                 )
             sides.append(relation.tree)
         tree = node.copy()
@@ -212,7 +214,8 @@ class _Splitter:
         over_rows = [table for table, relation in zip(tables, relations, strict=True) if isinstance(relation, _Rows)]
         if over_rows and len(tables) > 1:
             raise UnsupportedQuery(
-                f"a join of rows is not supported{place_of(over_rows[0])}; join results: SELECT … FROM (SELECT … GROUP BY …) …"
+                f"a join of rows is not supported{place_of(over_rows[0])}; join results, "
+                "as in SELECT … FROM (SELECT … GROUP BY …) a JOIN (SELECT … GROUP BY …) b ON …"
             )
         if over_rows:
             [rows] = relations
@@ -437,7 +440,7 @@ class _OverRows:
         is_open = False
         for output in self.select.expressions:
             node = output.unalias()
-            if isinstance(node, exp.Star) or isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
                 star = node if isinstance(node, exp.Star) else node.this
                 only(star, (), "* alone")
                 columns |= self.rows.columns
@@ -706,7 +709,8 @@ class _OverRows:
                 if isinstance(node.this, exp.Star):
                     raise refused(node.this, "columns of GROUP BY and aggregates")
                 raise UnsupportedQuery(
-                    f"{node.name} is neither in GROUP BY nor in an aggregate{place_of(node)}; single rows are never shown"
+                    f"{node.name} is neither in GROUP BY nor in an aggregate{place_of(node)}; "
+                    "single rows are never shown"
                 )
         if _is_aggregate(node):
             sums = as_sums(node, Scope.over(self.splitter.domain))

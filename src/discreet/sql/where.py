@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.errors import UnsupportedQuery
-from discreet.sql.compare import Bound, Verdict, is_among, is_missing, is_within, number, ordered
 from discreet.sql.codes import Codes, merged
+from discreet.sql.compare import Bound, Verdict, is_among, is_missing, is_within, number, ordered
 from discreet.sql.condition import AllOf, AnyOf, Atom, Cells, Condition
 from discreet.sql.expression import Evaluated, evaluate
 from discreet.sql.scope import Scope

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from discreet.answer.reply import Answer, Explanation, Row
+from discreet.answer.reply import NULL, Answer, Explanation, Row
 from discreet.errors import DiscreetError
 from discreet.server.console.overlap import overlap_picture
 from discreet.server.console.pick import offers, picked_sql, summable
@@ -122,7 +122,7 @@ def _forecast(told: Explanation) -> dict[str, Any]:
 def _line(row: Row, found: Answer) -> Line:
     about = where_text(row.answered, found.domain) if row.is_near else ""
     return Line(
-        row.labels,
+        tuple(NULL if label is None else label for label in row.labels),
         row.value,
         row.low,
         row.high,

@@ -50,8 +50,10 @@ def label_column(name: str, attribute: Attribute) -> ResultColumn:
     return whole_column(name) if is_whole(attribute) else text_column(name)
 
 
-def label_cell(attribute: Attribute, label: str) -> Cell:
+def label_cell(attribute: Attribute, label: str | None) -> Cell:
     """A label as a cell: missing values are NULL, unless a declared value is written like them."""
+    if label is None:
+        return None
     declared = isinstance(attribute, Category) and attribute.code(label) is not None
     if attribute.null_code is not None and label == attribute.label(attribute.null_code) and not declared:
         return None
