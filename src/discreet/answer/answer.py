@@ -28,7 +28,7 @@ from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.noise.spread import Draws
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Combination, Count, Distinct, Quantile, Query, Sum, grain_of_sum
+from discreet.query.query import Combination, Count, Distinct, People, Quantile, Query, Sum, grain_of_sum
 from discreet.release.purchase import Purchase
 
 Codes = tuple[int, ...]
@@ -259,8 +259,8 @@ def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | 
             return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= law.scale else None
         case ((Count() | Sum()), (Laplace() | Gaussian())):
             return _again(query, desk.known.same(query, region), region, law, desk)
-        case Distinct(), (Laplace() | Gaussian()):
-            return _again(query, desk.known.distinct(Distinct(query.of, region)), region, law, desk)
+        case ((Distinct() | People()), (Laplace() | Gaussian())):
+            return _again(query, desk.known.distinct(replace(query, where=region, by=())), region, law, desk)
     return None
 
 
