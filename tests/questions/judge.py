@@ -126,7 +126,7 @@ def _mismatch(line: Mapping[str, Any], other: tuple[Any, ...], places: Sequence[
         if isinstance(value, int | float) and f"{place}_low" in line:
             why = _off(value, line[f"{place}_low"], line[f"{place}_high"], true)
             wrong += [f"{column}: {why}"] if why else []
-        elif _canonical(value) != _canonical(true):
+        elif canonical(value) != canonical(true):
             wrong.append(f"{column}: {value!r} is not {true!r}")
     return "; ".join(wrong)
 
@@ -144,7 +144,7 @@ def _off(value: float, low: float | None, high: float | None, true: Any) -> str:
     return ""
 
 
-def _canonical(value: Any) -> str | float | None:
+def canonical(value: Any) -> str | float | None:
     """A label, whatever it was written as."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -161,4 +161,4 @@ def _canonical(value: Any) -> str | float | None:
 
 
 def _sortable(value: Any) -> Cell:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else _canonical(value)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else canonical(value)
