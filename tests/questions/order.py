@@ -1,7 +1,7 @@
 """Whether lines are in the order that a statement's own ORDER BY says."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import sqlglot
 from sqlglot import exp
@@ -35,7 +35,8 @@ def order_of(sql: str, names: Sequence[str]) -> list[Key] | None:
 
 def is_ordered(lines: Sequence[Mapping[str, Cell]], keys: Sequence[Key], domain: Domain) -> bool:
     """Whether lines stand as the keys say: texts by their letters, or in the domain's order. NULLs stand anywhere."""
-    ranks = [{name: _rank(name, lines, domain) for name, _ in keys}, {name: {} for name, _ in keys}]
+    either = [({}, _rank(name, lines, domain)) for name, _ in keys]
+    ranks = [dict(zip((name for name, _ in keys), chosen, strict=True)) for chosen in product(*either)]
     return any(all(_follows(one, other, keys, rank) for one, other in pairwise(lines)) for rank in ranks)
 
 
