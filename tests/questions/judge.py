@@ -104,9 +104,8 @@ def _disorder(
     if keys is None:
         in_place = all(not _mismatch(line, other, places, columns) for line, other in zip(found, expected, strict=True))
         return "" if in_place else "lines are in another order"
-    shown: list[dict[str, Cell]] = [
-        {column: _sortable(line[place]) for column, place in zip(columns, places, strict=True)} for line in found
-    ]
+    cells = [_sortable([line[place] for line in found]) for place in places]
+    shown = [dict(zip(columns, line, strict=True)) for line in zip(*cells, strict=True)]
     return "" if is_ordered(shown, keys, answer.domain) else f"lines are not ordered by {keys}"
 
 
@@ -126,7 +125,7 @@ def _mismatch(line: Mapping[str, Any], other: tuple[Any, ...], places: Sequence[
         if isinstance(value, int | float) and f"{place}_low" in line:
             why = _off(value, line[f"{place}_low"], line[f"{place}_high"], true)
             wrong += [f"{column}: {why}"] if why else []
-        elif _canonical(value) != _canonical(true):
+        elif canonical(value) != canonical(true):
             wrong.append(f"{column}: {value!r} is not {true!r}")
     return "; ".join(wrong)
 
@@ -144,7 +143,7 @@ def _off(value: float, low: float | None, high: float | None, true: Any) -> str:
     return ""
 
 
-def _canonical(value: Any) -> str | float | None:
+def canonical(value: Any) -> str | float | None:
     """A label, whatever it was written as."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -160,5 +159,9 @@ def _canonical(value: Any) -> str | float | None:
         return shown.lower() if shown.lower() in ("true", "false") else shown
 
 
-def _sortable(value: Any) -> Cell:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else _canonical(value)
+def _sortable(values: Sequence[Any]) -> list[Cell]:
+    """A column's cells as they sort: numbers where all of them are, else texts."""
+    cells = [canonical(value) for value in values]
+    if all(cell is None or isinstance(cell, float) for cell in cells):
+        return cells
+    return [None if cell is None else str(value) for cell, value in zip(cells, values, strict=True)]

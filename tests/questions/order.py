@@ -35,10 +35,9 @@ def order_of(sql: str, names: Sequence[str]) -> list[Key] | None:
 
 def is_ordered(lines: Sequence[Mapping[str, Cell]], keys: Sequence[Key], domain: Domain) -> bool:
     """Whether lines stand as the keys say: texts by their letters, or in the domain's order. NULLs stand anywhere."""
-    orders = [[(name, _rank(name, lines, domain)), (name, {})] for name, _ in keys]
-    return any(
-        all(_follows(one, other, keys, dict(ranks)) for one, other in pairwise(lines)) for ranks in product(*orders)
-    )
+    either = [({}, _rank(name, lines, domain)) for name, _ in keys]
+    ranks = [dict(zip((name for name, _ in keys), chosen, strict=True)) for chosen in product(*either)]
+    return any(all(_follows(one, other, keys, rank) for one, other in pairwise(lines)) for rank in ranks)
 
 
 def _follows(
@@ -51,9 +50,7 @@ def _follows(
         if first is None or second is None:
             return True
         if first != second:
-            # Of the texts '2' and '3 or more' one reads as a number.
-            alike = type(first) is type(second)
-            return bool(first < second) if alike else str(first) < str(second)  # type: ignore[operator]
+            return bool(first < second)  # type: ignore[operator]
     return True
 
 

@@ -14,7 +14,6 @@ from random import Random
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -26,7 +25,6 @@ from discreet.ledger.snapshot import SNAPSHOTS
 from discreet.noise.bits import SeededBits
 from discreet.plain import plain
 from discreet.release import gate as gating
-from discreet.release.gate import Gate
 from discreet.server.app import create_app
 from discreet.server.auth import add_user
 from discreet.table.snapshot import Snapshot
@@ -149,19 +147,6 @@ def located(rows: Sequence[Row], place: str, folder: Path) -> object:
         case _:
             return table
     return path
-
-
-@pytest.fixture
-def coupled(monkeypatch):
-    """Noise that makes the answers over all tables equal. The true answers are computed and drawn for all the same."""
-    noisy = Gate._noisy
-
-    def equal(gate, measurements, exact):
-        noisy(gate, measurements, exact)
-        known = replace(gate, bits=SeededBits(gate.ledger.charges))
-        return noisy(known, measurements, [np.zeros_like(array) for array in exact])
-
-    monkeypatch.setattr(Gate, "_noisy", equal)
 
 
 MASKS = [

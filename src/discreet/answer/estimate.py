@@ -13,7 +13,7 @@ from discreet.answer.index import Answers
 from discreet.answer.past import PastAnswer
 from discreet.cube.marginals import Source
 from discreet.domain.region import Region
-from discreet.noise.spread import Draws, Spread, gathered, halfwidth
+from discreet.noise.spread import Draws, Mixture, Spread, gathered, halfwidth
 
 Kind = Literal["measured", "repeated", "derived", "relaxed"]
 
@@ -48,7 +48,9 @@ class Estimate:
     @property
     def is_one_draw(self) -> bool:
         """Whether it is a number as it was measured."""
-        return len(self.sources) == len(self.draws) == 1 and self.draws[0].count == 1
+        if not len(self.sources) == len(self.draws) == 1:
+            return False
+        return self.draws[0].count == 1 and not isinstance(self.draws[0].law, Mixture)
 
     def halfwidth(self, confidence: Fraction) -> float:
         """The estimate is within this of the truth with at least this probability: see `noise/spread.py`."""

@@ -26,7 +26,7 @@ def add_shrunken(lines: list[list[Row]], columns: Sequence[AggregateColumn]) -> 
 
         numbers = shrink([one.value for one in estimates], [_alike(spread_of(one)) for one in estimates])
         for rows, number in zip(lines, numbers or (), strict=False):
-            rows[place] = replace(rows[place], shrunken=number)
+            rows[place] = Row(**{**vars(rows[place]), "shrunken": number})  # many times as fast as replace
 
 
 def _alike(spread: Spread) -> Spread:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from weakref import WeakKeyDictionary
 
 from discreet.answer.answer import Decision, Desk, Settled
 from discreet.answer.ask import (
@@ -16,7 +17,7 @@ from discreet.answer.ask import (
     settled_of,
 )
 from discreet.answer.chosen import at_once
-from discreet.answer.halves import BlockAnswer, Label, PublicHalf, Result, lineage_of
+from discreet.answer.halves import BlockAnswer, Label, PublicHalf, Result, label_text, lineage_of
 from discreet.answer.levels import Levels, levels_of
 from discreet.answer.past import groups_of
 from discreet.answer.policy import Wish
@@ -131,9 +132,9 @@ def reply(
     rows: list[Row] = []
     where = statement.blocks[0].question.where
     for number, line in enumerate(result.lines):
-        labels = tuple(None if label is None else _text(label) for label in line.labels)
-        rows += [replace(row, labels=labels, line=number) for row in line.numbers]
+        rows += line.numbers
         if not line.numbers:
+            labels = tuple(map(label_text, line.labels))
             rows.append(Row(labels, "", None, None, None, "derived", where, where, line=number))
     return Answer(
         text=statement.text,
@@ -149,12 +150,6 @@ def reply(
         order=tuple(result.columns),
         label_kinds=kinds,
     )
-
-
-def _text(label: Label) -> str:
-    if isinstance(label, bool):
-        return "true" if label else "false"
-    return str(label)
 
 
 def _label_kind(labels: Sequence[Label]) -> LabelKind:
@@ -198,6 +193,15 @@ def solved_for(statement: Statement, wish: Wish, desk: Desk) -> Wish:
 
 def dry_run(statement: Statement, desk: Desk) -> Result:
     """The public half over made-up numbers: what cannot be evaluated is refused before anything is spent."""
+    if statement not in _RUN:
+        _RUN[statement] = _dry_run(statement, desk)
+    return _RUN[statement]
+
+
+_RUN: WeakKeyDictionary[Statement, Result] = WeakKeyDictionary()
+
+
+def _dry_run(statement: Statement, desk: Desk) -> Result:
     answers, start = [], 0
     for block in statement.blocks:
         lines = []

@@ -27,7 +27,7 @@ from sqlglot import exp
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.errors import UnsupportedQuery
 from discreet.query.cells import MOST_CELLS, Ints, product_of
-from discreet.sql.monotone import is_monotone
+from discreet.sql.monotone import in_orderings, is_monotone
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import place_of, refused
 
@@ -236,8 +236,8 @@ class _Leaves:
             return _run(part, {**inner, "raw": points}, attribute.size)
 
         low, high, middle = (at(node, points) for points in ends)
-        parts = _monotone_parts(node)
-        if parts is not None and all(at(part, ends[0]).equals(at(part, ends[1])) for part in parts):
+        parts = _monotone_parts(in_orderings(node))
+        if all(at(part, ends[0]).equals(at(part, ends[1])) for part in parts):
             return low
         if not whole or self.exactly or not is_monotone(node) or low.type != high.type:
             raise UnsupportedQuery(
@@ -340,13 +340,8 @@ def _within(attribute: Bins, share: float) -> "pa.Array":
     return pa.array([*points, *[None] * (attribute.size - attribute.cells)], pa.float64())
 
 
-def _monotone_parts(node: exp.Expression) -> list[exp.Expression] | None:
+def _monotone_parts(node: exp.Expression) -> list[exp.Expression]:
     """The largest sub-expressions that only rise or only fall with the raw column."""
     if is_monotone(node):
         return [node]
-    if isinstance(node, exp.Column):
-        return []
-    parts: list[exp.Expression] = []
-    for child in node.iter_expressions():
-        parts += _monotone_parts(child) or []
-    return parts
+    return [part for child in node.iter_expressions() for part in _monotone_parts(child)]

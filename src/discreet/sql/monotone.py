@@ -35,3 +35,24 @@ def is_monotone(node: exp.Expression) -> bool:
 
 def is_constant(node: exp.Expression) -> bool:
     return node.find(exp.Column) is None
+
+
+def in_orderings(node: exp.Expression) -> exp.Expression:
+    """The same with = <> IN and BETWEEN of constants as <= and >=, which are monotone where their sides are."""
+    return node.copy().transform(_ordered)
+
+
+def _ordered(node: exp.Expression) -> exp.Expression:
+    match node:
+        case exp.EQ() | exp.NEQ() if is_constant(node.expression) or is_constant(node.this):
+            both = [kind(this=node.this.copy(), expression=node.expression.copy()) for kind in (exp.GTE, exp.LTE)]
+            equal = exp.paren(exp.and_(*both, copy=False))
+            return equal if isinstance(node, exp.EQ) else exp.Not(this=equal)
+        case exp.In() if node.expressions and all(map(is_constant, node.expressions)):
+            either = [_ordered(exp.EQ(this=node.this.copy(), expression=one.copy())) for one in node.expressions]
+            return exp.paren(exp.or_(*either, copy=False))
+        case exp.Between() if is_constant(node.args["low"]) and is_constant(node.args["high"]):
+            low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
+            high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
+            return exp.paren(exp.and_(low, high, copy=False))
+    return node

@@ -119,9 +119,25 @@ def _split(tree: exp.Query, text: str, domain: Domain, known: Known) -> Statemen
     if not splitter.blocks:
         raise UnsupportedQuery(f"the statement asks nothing of the table; ask FROM {domain.name}")
     public = relation.tree
+    _prune(public)
     names = _named(public)
     check(public, [block.name for block in splitter.blocks.values()])
-    return Statement(text, tuple(splitter.blocks.values()), public, names, tuple(dict.fromkeys(splitter.notes)))
+    read = {table.name for table in public.find_all(exp.Table)}
+    blocks = tuple(block for block in splitter.blocks.values() if block.name in read)
+    return Statement(text, blocks, public, names, tuple(dict.fromkeys(splitter.notes)))
+
+
+def _prune(public: exp.Query) -> None:
+    """Leave out CTEs that nothing reads: what they ask is not to be paid for."""
+    while True:
+        read = {table.name.lower() for table in public.find_all(exp.Table)}
+        unread = [cte for cte in public.find_all(exp.CTE) if cte.alias.lower() not in read]
+        if not unread:
+            return
+        clause = unread[0].parent
+        unread[0].pop()
+        if not clause.expressions:
+            clause.parent.set("with_", None)
 
 
 def _named(public: exp.Query) -> tuple[str, ...]:
@@ -338,7 +354,7 @@ def _renamed(relation: _Relation, alias: exp.Expression | None) -> _Relation:
 def _inner_queries(select: exp.Expression, leave: Sequence[exp.Expression]) -> list[exp.Expression]:
     """The outermost sub-queries in the expressions of a SELECT; not those that it selects from."""
     found: list[exp.Expression] = []
-    waiting = [child for key, child in _children(select) if key not in ("with_",)]
+    waiting = [child for key, child in reversed([*_children(select)]) if key != "with_"]
     sources = {id(node) for node in leave}
     while waiting:
         node = waiting.pop()
@@ -347,7 +363,7 @@ def _inner_queries(select: exp.Expression, leave: Sequence[exp.Expression]) -> l
         if isinstance(node, exp.Query):
             found.append(node)
         else:
-            waiting += list(node.iter_expressions())
+            waiting += list(node.iter_expressions(reverse=True))
     return found
 
 

@@ -1,0 +1,207 @@
+"""Statements with a public half: what they are answered with, what they cost, and intervals for whatever comes out."""
+
+from fractions import Fraction
+
+import duckdb
+import pytest
+
+from discreet.errors import BudgetExceeded, DiscreetError, UnsupportedQuery
+
+EXACTLY = {"scale": "0.00001"}
+STATEMENTS = [
+    "SELECT sex, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY sex",
+    "SELECT COUNT(*) FILTER (WHERE age > 4) * 100.0 / COUNT(*) AS share FROM people",
+    "SELECT age, COUNT(*) AS n FROM people GROUP BY age HAVING COUNT(*) > 600",
+    "SELECT age, COUNT(*) * 100.0 / (SELECT COUNT(*) FROM people) AS share FROM people GROUP BY age",
+    "WITH w AS (SELECT * FROM people WHERE age > 4) SELECT sex, COUNT(*) AS n FROM w GROUP BY sex",
+    "SELECT MAX(n) - MIN(n) AS spread FROM (SELECT age, COUNT(*) AS n FROM people GROUP BY age) AS t",
+    "SELECT a.age, a.n * 1.0 / b.n AS r FROM (SELECT age, COUNT(*) n FROM people WHERE sex = 'F' GROUP BY age) a "
+    "JOIN (SELECT age, COUNT(*) n FROM people WHERE sex = 'M' GROUP BY age) b ON a.age = b.age",
+    "SELECT 'all' AS who, COUNT(*) AS n FROM people UNION ALL "
+    "SELECT sex, COUNT(*) FROM people WHERE sex = 'F' GROUP BY sex",
+    "SELECT age, sex, COUNT(*) AS n FROM people WHERE sex IN ('F', 'M') GROUP BY ROLLUP (age, sex)",
+    "SELECT age, sex, GROUPING(age, sex) AS g, COUNT(*) AS n FROM people GROUP BY CUBE (age, sex)",
+    "SELECT age, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM people GROUP BY age",
+    "SELECT age, COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY age) AS more FROM people GROUP BY age",
+    "SELECT sex, SQRT(COUNT(*)) AS root FROM people GROUP BY sex",
+    "SELECT DISTINCT age FROM people",
+    "SELECT age FROM people GROUP BY age HAVING COUNT(*) > 600",
+    "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM people)",
+    "SELECT age, AVG(income) - AVG(AVG(income)) OVER () AS above FROM people GROUP BY age",
+    "SELECT COUNT(*) / 0 AS never FROM people",
+]
+
+
+@pytest.fixture(scope="module")
+def truth(people):
+    engine = duckdb.connect()
+    engine.register("people", people.assign(income=people.income))
+    return engine
+
+
+def cells(table, names):
+    lines = zip(*(table[name] for name in names), strict=True)
+    return sorted((tuple(None if cell == "(missing)" else cell for cell in line) for line in lines), key=str)
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_without_noise_it_is_what_duckdb_makes_of_the_rows(make_vault, truth, sql):
+    vault = make_vault(epsilon=6_000_000)
+    answer = vault.ask(sql, **EXACTLY)
+    reference = truth.execute(sql.replace("/ 0", "/ NULLIF(0, 0)")).to_arrow_table().to_pydict()
+    found = answer.to_arrow().to_pydict()
+    assert list(answer.order) == list(reference)
+    numbers, labels = answer.columns, answer.by
+    expected = {
+        **{name: [None if x is None else str(x) for x in reference[name]] for name in labels},
+        **{name: [None if x is None else round(float(x), 6) for x in reference[name]] for name in numbers},
+    }
+    got = {**found, **{name: [None if x is None else round(x, 6) for x in found[name]] for name in numbers}}
+    assert cells(got, reference) == cells(expected, reference)
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_explain_says_what_is_then_spent_and_asking_again_is_free_and_the_same(vault, sql):
+    told = vault.explain(sql, scale=20)
+    first = vault.ask(sql, scale=20)
+    assert first.cost == told.cost if told.is_exact else first.cost <= told.cost
+    again = vault.ask(sql, scale=20)
+    assert again.cost == 0
+    shown, before = ([(r.labels, r.value, r.low, r.high) for r in answer.rows] for answer in (again, first))
+    assert shown == before
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_every_noisy_number_has_an_interval_around_it(vault, sql):
+    for row in vault.ask(sql, scale=20).rows:
+        if row.value is not None:
+            assert row.low is not None
+            assert row.high is not None
+            assert row.low <= row.value <= row.high
+
+
+def test_a_plain_question_costs_and_answers_as_before(make_vault):
+    plain = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+    vault = make_vault(epsilon=10)
+    answer = vault.ask(plain, scale=20)
+    assert answer.order == ()
+    assert answer.cost == Fraction(1, 20)
+
+
+def test_the_blocks_of_a_statement_are_one_charge(vault):
+    before = vault.ledger.charges
+    vault.ask("SELECT COUNT(*) FILTER (WHERE age > 4) * 1.0 / COUNT(*) AS r FROM people", scale=20)
+    assert vault.ledger.charges == before + 1
+
+
+def test_a_total_that_follows_from_its_groups_is_not_paid_for(vault):
+    answer = vault.ask(
+        "SELECT age, COUNT(*) * 1.0 / (SELECT COUNT(*) FROM people) AS r FROM people GROUP BY age", scale=20
+    )
+    assert answer.cost == Fraction(1, 20)
+    assert sum(row.value for row in answer.rows) == pytest.approx(1)
+
+
+def test_a_roll_up_costs_as_much_as_its_finest_lines_and_adds_up(vault):
+    answer = vault.ask("SELECT age, sex, COUNT(*) AS n FROM people GROUP BY ROLLUP (age, sex)", scale=20)
+    assert answer.cost == Fraction(1, 20)
+    n = {row.labels: row.value for row in answer.rows}
+    fine = [row for row in answer.rows if row.kind == "measured"]
+    assert n[None, None] == pytest.approx(sum(row.value for row in fine))
+    assert {row.kind for row in answer.rows} == {"measured", "derived"}
+
+
+@pytest.mark.parametrize("within", [30, 100])
+def test_a_roll_up_within_a_bound_costs_no_more_than_each_level_on_its_own(make_vault, within):
+    vault = make_vault(epsilon=100)
+    told = vault.explain("SELECT age, sex, COUNT(*) AS n FROM people GROUP BY ROLLUP (age, sex)", within=within)
+    levels = [
+        "SELECT COUNT(*) FROM people", "SELECT age, COUNT(*) FROM people GROUP BY age",
+        "SELECT age, sex, COUNT(*) FROM people GROUP BY age, sex",
+    ]  # fmt: skip
+    assert told.cost <= sum(vault.explain(sql, within=within).cost for sql in levels)
+    answer = vault.ask(told.text, within=within)
+    assert answer.cost == told.cost
+    assert all((row.high - row.low) / 2 <= within * 1.001 for row in answer.rows)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) || 'x' || nosuch(3) AS t FROM people",
+        "SELECT COUNT(*) / nosuch AS t FROM people",
+        "SELECT t.nosuch FROM (SELECT age, COUNT(*) AS n FROM people GROUP BY age) t",
+        "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT nosuch FROM people)",
+    ],
+)
+def test_what_is_refused_spends_nothing(vault, sql):
+    for verb in (vault.explain, vault.ask):
+        with pytest.raises(DiscreetError):
+            verb(sql, scale=20)
+    assert not vault.ledger.charges
+
+
+def test_a_statement_beyond_the_budget_is_refused_and_spends_nothing(vault):
+    with pytest.raises(BudgetExceeded):
+        vault.ask("SELECT COUNT(*) FILTER (WHERE age > 4) * 1.0 / COUNT(*) AS r FROM people", scale="0.1")
+    assert not vault.ledger.charges
+
+
+def test_lines_that_were_chosen_by_noise_say_so_and_have_wider_intervals(vault):
+    every = vault.ask("SELECT age, COUNT(*) * 2 AS n FROM people GROUP BY age", scale=20)
+    some = vault.ask("SELECT age, COUNT(*) * 2 AS n FROM people GROUP BY age HAVING COUNT(*) > 600", scale=20)
+    assert not any(row.chosen for row in every.rows)
+    assert all(row.chosen for row in some.rows)
+    assert any("chosen by noise" in note for note in some.notes)
+    width = {row.labels: row.high - row.low for row in every.rows}
+    assert all(row.high - row.low > width[row.labels] for row in some.rows)
+
+
+def test_a_limit_that_leaves_nothing_out_chooses_nothing(vault):
+    answer = vault.ask("SELECT age, COUNT(*) / 2 AS n FROM people GROUP BY age ORDER BY n LIMIT 1000", scale=20)
+    assert not any(row.chosen for row in answer.rows)
+
+
+def test_a_linear_number_has_the_exact_interval_of_a_plain_one(vault):
+    plain = vault.ask("SELECT COUNT(*) FROM people", scale=20)
+    double = vault.ask("SELECT COUNT(*) * 0.5 + 7 AS half FROM people", scale=20)
+    assert double.value == plain.value / 2 + 7
+    assert double.interval() == tuple(end / 2 + 7 for end in plain.interval())
+
+
+def test_a_sub_query_is_answered_first_within_the_bound_that_explain_names(vault):
+    sql = "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM people)"
+    told = vault.explain(sql, scale=20)
+    assert not told.is_exact
+    answer = vault.ask(sql, scale=20)
+    assert 0 < answer.cost <= told.cost
+    assert any("answered first" in note for note in answer.notes)
+
+
+def test_an_answer_of_any_shape_is_written_in_every_form(vault):
+    answer = vault.ask("SELECT COUNT(*) / 2 AS n, sex, age > 4 AS old FROM people GROUP BY ALL", scale=20)
+    assert answer.order == ("n", "sex", "old")
+    assert answer.by == ("sex", "old")
+    headers, lines = answer.table()
+    assert headers[:2] == ["sex", "old"]
+    assert len(lines) == len(answer.lines) == 6
+    assert answer.to_csv().splitlines()[0] == "sex,old,n,n_low,n_high,kind,answered_for"
+    assert answer.to_json()["rows"][0]["labels"].keys() == {"sex", "old"}
+    assert answer.to_arrow().num_rows == 6
+
+
+def test_labels_alone_are_an_answer_too(vault):
+    answer = vault.ask("SELECT age FROM people GROUP BY age ORDER BY COUNT(*) DESC LIMIT 3", scale=20)
+    assert len(answer.lines) == 3
+    assert answer.columns == ()
+    assert answer.to_arrow().column_names == ["age", "kind", "answered_for"]
+
+
+def test_refining_a_statement_spends_nothing(vault):
+    sql = "SELECT age, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY age"
+    with pytest.raises(UnsupportedQuery, match="nothing that was released"):
+        vault.ask(sql, refine=True)
+    vault.ask("SELECT age, COUNT(*) FROM people GROUP BY age", scale=20)
+    answer = vault.ask(sql, refine=True)
+    assert answer.cost == 0
+    assert sum(row.value for row in answer.rows) == pytest.approx(1)

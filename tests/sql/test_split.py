@@ -1,0 +1,143 @@
+"""A statement is split into private blocks and one public query over their answers."""
+
+import pytest
+
+from discreet.errors import DiscreetError, UnsupportedQuery
+from discreet.sql.question import Question
+from discreet.sql.split import Statement, Stepwise, read, split
+
+
+def halves(text, domain):
+    """The public query, with the names of blocks and their columns shortened."""
+    found = split(text, domain)
+    assert isinstance(found, Statement)
+    return found.public.sql("duckdb").replace("discreet_b.", "").replace("discreet_", ""), found
+
+
+@pytest.mark.parametrize(
+    ("text", "public", "blocks"),
+    [
+        (
+            "SELECT sex, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY sex",
+            'SELECT k0 AS "sex", 100.0 * a0 / SUM(a0) OVER () AS "share" FROM b0 AS b',
+            1,
+        ),
+        (
+            "SELECT sex, COUNT(*) n FROM people GROUP BY sex HAVING n > 10 ORDER BY COUNT(*) / 2 LIMIT 3",
+            'SELECT k0 AS "sex", a0 AS "n" FROM b0 AS b WHERE (a0) > 10 ORDER BY a0 / 2 LIMIT 3',
+            1,
+        ),
+        (
+            "WITH w AS (SELECT age AS a FROM people WHERE age > 30) SELECT COUNT(*) * 0.5 AS h FROM w WHERE a < 60",
+            'SELECT a0 * 0.5 AS "h" FROM b0 AS b',
+            1,
+        ),
+        (
+            "SELECT (SELECT COUNT(*) FROM people) / (SELECT COUNT(*) FROM people WHERE sex = 'F') AS r",
+            'SELECT (SELECT a0 AS "count" FROM b0 AS b) / (SELECT a0 AS "count" FROM b1 AS b) AS r',
+            2,
+        ),
+        (
+            "SELECT sex, COUNT(*) / 2 AS h FROM people GROUP BY sex UNION ALL SELECT 'all', COUNT(*) / 2 FROM people",
+            'SELECT k0 AS "sex", a0 / 2 AS "h" FROM b0 AS b UNION ALL SELECT \'all\' AS "\'all\'", '
+            'a0 / 2 AS "count(*) / 2" FROM b1 AS b',
+            2,
+        ),
+        (
+            "SELECT MAX(n) AS most FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t",
+            'SELECT MAX(n) AS most FROM (SELECT k0 AS "sex", a0 AS "n" FROM b0 AS b) AS t',
+            1,
+        ),
+    ],
+)
+def test_what_is_done_with_noisy_numbers_is_left_as_a_query_over_blocks(people, text, public, blocks):
+    written, found = halves(text, people)
+    assert written == public
+    assert len(found.blocks) == blocks
+
+
+def test_the_same_select_is_one_block(people):
+    _, found = halves("SELECT (SELECT COUNT(*) FROM people) * 1.0 / (SELECT COUNT(*) FROM PEOPLE p) AS r", people)
+    assert len(found.blocks) == 1
+
+
+def test_rows_that_a_sub_query_selects_are_those_of_one_where(people):
+    _, found = halves(
+        "SELECT COUNT(*) / 2 AS h FROM (SELECT * FROM (SELECT age AS a, sex FROM people WHERE age > 30) t "
+        "WHERE a < 60) u WHERE sex = 'F'",
+        people,
+    )
+    plain = read("SELECT COUNT(*) FROM people WHERE age > 30 AND age < 60 AND sex = 'F'", people)
+    assert isinstance(plain, Question)
+    assert found.blocks[0].question.where == plain.where
+
+
+@pytest.mark.parametrize(
+    ("groups", "sets"),
+    [
+        ("ROLLUP (sex, married)", [("sex", "married"), ("sex",), ()]),
+        ("CUBE (sex, married)", [("sex", "married"), ("sex",), ("married",), ()]),
+        ("GROUPING SETS ((sex), (married), ())", [("sex",), ("married",), ()]),
+        ("sex, ROLLUP (married)", [("sex", "married"), ("sex",)]),
+    ],
+)
+def test_several_sets_of_groups_are_a_block_each(people, groups, sets):
+    _, found = halves(f"SELECT sex, married, COUNT(*) AS n FROM people GROUP BY {groups}", people)
+    assert [block.question.by for block in found.blocks] == sets
+
+
+def test_a_plain_question_is_read_as_before(people):
+    assert isinstance(read("SELECT sex, COUNT(*) FROM people GROUP BY sex ORDER BY 2 DESC LIMIT 1", people), Question)
+
+
+def test_a_sub_query_that_a_block_needs_is_answered_first(people):
+    found = split("SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)", people)
+    assert isinstance(found, Stepwise)
+    [text] = found.first
+    rest = found.then({text: [40.5]})
+    assert isinstance(rest, Statement)
+    assert rest.blocks[0].question.where == read("SELECT COUNT(*) FROM people WHERE age > 40.5", people).where
+
+
+def test_values_for_in_are_a_list(people):
+    found = split(
+        "WITH w AS (SELECT sex AS s FROM people GROUP BY sex ORDER BY COUNT(*) LIMIT 1) "
+        "SELECT COUNT(*) FROM people WHERE sex IN (SELECT s FROM w)",
+        people,
+    )
+    assert isinstance(found, Stepwise)
+    rest = found.then({text: ["F"] for text in found.first})
+    assert isinstance(rest, Statement)
+    assert rest.blocks[0].question.where == read("SELECT COUNT(*) FROM people WHERE sex = 'F'", people).where
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELECT age FROM people", "no aggregate"),
+        ("SELECT age, COUNT(*) / 2 FROM people", "neither in GROUP BY nor in an aggregate, line 1, column 8"),
+        ("SELECT COUNT(*) / 2 FROM people p JOIN people q ON p.age = q.age", "a join of rows is not supported"),
+        ("SELECT COUNT(*) / 2 FROM persons", "there is no table 'persons', line 1, column 26; ask FROM people"),
+        ("SELECT ROW_NUMBER() OVER () FROM people", "a window over rows"),
+        ("WITH RECURSIVE r AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM r) SELECT * FROM r", "WITH RECURSIVE"),
+        ("SELECT COUNT(*) + getenv('HOME') FROM people", "getenv"),
+        ("SELECT COUNT(*) + RANDOM() FROM people", "RAND"),
+        ("SELECT 1", "asks nothing of the table"),
+        ("WITH discreet_b0 AS (SELECT 1 AS a) SELECT * FROM discreet_b0", "choose another"),
+        ("SELECT COUNT(*) / 2 FROM (SELECT age FROM people LIMIT 5) t", "LIMIT"),
+        ("SELECT t.age, COUNT(*) / 2 FROM people GROUP BY t.age", "there is no table 't' here"),
+        ("SELECT a FROM people UNION ALL SELECT age FROM people", "aggregate each side|attribute 'a'"),
+        ("SELECT sex, COUNT(*) / 2 FROM people GROUP BY 3", "is not the place of an output column"),
+        ("SELECT COUNT(*) / 2 AS h FROM people GROUP BY COUNT(*)", "GROUP BY takes no aggregates"),
+        ("SELECT " + " + ".join(["COUNT(*) / 2"] * 900) + " FROM people", "nested too deeply|too long"),
+    ],
+)
+def test_what_is_neither_half_is_refused_in_words(people, text, words):
+    with pytest.raises(DiscreetError, match=words):
+        read(text, people)
+
+
+def test_more_blocks_than_are_answered_are_refused(people):
+    parts = " + ".join(f"(SELECT COUNT(*) FROM people WHERE age = {age})" for age in range(30))
+    with pytest.raises(UnsupportedQuery, match="more than 20 SELECTs"):
+        split(f"SELECT {parts} AS n", people)
