@@ -76,6 +76,7 @@ from discreet.sql.split import Statement, Stepwise, read
 from discreet.verbs.buckets import BucketVerbs
 from discreet.verbs.cubes import CubeVerbs
 from discreet.verbs.facts import FactVerbs
+from discreet.verbs.lookups import LookupVerbs
 from discreet.verbs.public import Public, PublicDesk
 from discreet.verbs.subsets import SubsetVerbs
 
@@ -91,7 +92,7 @@ QUESTIONS = 256
 
 
 @dataclass(repr=False)
-class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
+class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs, LookupVerbs):
     """A private statistical database in one directory. Make one with `Vault.init`, come back with `Vault.open`."""
 
     @classmethod
@@ -304,9 +305,9 @@ class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
         return theirs
 
     @cached_property
-    def _question(self: Public) -> Callable[[str], Question | Statement | Stepwise]:
+    def _question(self: PublicDesk) -> Callable[[str], Question | Statement | Stepwise]:
         """Reading SQL takes longer than answering what is known already."""
-        return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain))
+        return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain, self.lookups))
 
     @cached_property
     def _known(self: Public) -> Known:

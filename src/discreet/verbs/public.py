@@ -18,6 +18,7 @@ from discreet.ledger.books import Books
 from discreet.ledger.ledger import Charge, Record
 from discreet.release.archive import Archive
 from discreet.release.release import Release
+from discreet.sql.lookup import Lookup
 from discreet.sql.question import Question
 from discreet.sql.split import Statement, Stepwise
 
@@ -56,6 +57,7 @@ class PublicFacts(Public, Protocol):
 class PublicDesk(PublicFacts, Protocol):
     """With what reads questions, and what answers them from public things."""
 
+    def lookups(self) -> "dict[str, Lookup]": ...
     @property
     def _desk(self) -> Desk: ...
     @property
