@@ -251,6 +251,7 @@ class _Splitter:
         source = select.args.get("from_")
         joins = select.args.get("joins") or []
         tables = [*([source.this] if source else []), *(join.this for join in joins)]
+        originals = [table.copy() for table in tables]
         relations = [self._source(table, scope) for table in tables]
         over_rows = [table for table, relation in zip(tables, relations, strict=True) if isinstance(relation, _Rows)]
         codes = [relation for relation in relations if isinstance(relation, _Code)]
@@ -260,6 +261,10 @@ class _Splitter:
             select.set("where", where)
             select.set("joins", None)
             return _OverRows(self, select, together, _qualifier(over_rows[0]), scope).relation(kept)
+        is_pair = len(over_rows) == 1 and len(tables) == 2 and over_rows[0] is tables[0]
+        if is_pair and _by_values(select, originals[1], self._written(originals[1]), self.domain):
+            select.set("with_", None)
+            return self._select(select, scope)
         if over_rows and len(tables) > 1:
             raise UnsupportedQuery(
                 f"a join of rows is not supported{place_of(over_rows[0])}; join results, "
@@ -270,6 +275,13 @@ class _Splitter:
             assert isinstance(rows, _Rows)
             return _OverRows(self, select, rows, _qualifier(tables[0]), scope).relation(kept)
         return self._over_results(select, tables, relations, scope, kept)
+
+    def _written(self, table: exp.Expression) -> exp.Expression | None:
+        """The SELECT that a sub-query or a CTE is, as it was written."""
+        if isinstance(table, exp.Subquery):
+            return table.this
+        named = [cte.this for cte in self.ctes if cte.alias.lower() == table.name.lower()]
+        return named[-1] if named else None
 
     def _source(self, table: exp.Expression, scope: _Scope) -> _Relation:
         match table:
@@ -329,7 +341,7 @@ class _Splitter:
             if is_declared:
                 columns = tuple(column for column in question.columns if isinstance(column, GroupColumn))
                 question = replace(question, columns=columns)
-                self.notes.append(DECLARED)
+                self.notes += [DECLARED] if question.by else []
             self.notes += question.notes
             calls = {one.alias: _text(one.this) for one in select.expressions if isinstance(one, exp.Alias)}
             self.blocks[key] = Block(f"{TABLE}{len(self.blocks)}", question, calls)
@@ -455,6 +467,7 @@ class _OverRows:
     call_nodes: list[exp.Expression] = field(default_factory=list)
     sets: list[tuple[str, ...]] = field(default_factory=list)
     table: str = TABLE
+    where: tuple[exp.Expression, ...] = ()
 
     PARTS = (
         "expressions",
@@ -474,7 +487,7 @@ class _OverRows:
         select = self.select
         only(select, self.PARTS, "SELECT … FROM … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT …")
         clause = select.args.get("where")
-        where = (*self.rows.where, *([self.private(self.column(clause.this))] if clause else []))
+        where = self.where = (*self.rows.where, *([self.private(self.column(clause.this))] if clause else []))
         if select.args.get("group") or any(map(_has_aggregate, self._outputs())):
             return _Results(self._aggregated(where, kept))
         if select.args.get("distinct"):
@@ -772,6 +785,8 @@ class _OverRows:
                 return self._result(node)
             case exp.Grouping():
                 return self._grouping(node)
+            case exp.Mode():
+                return self._mode(node)
             case exp.Window():
                 return self._window(node)
             case exp.Column():
@@ -785,6 +800,22 @@ class _OverRows:
             sums = as_sums(node, Scope.over(self.splitter.domain))
             return exp.column(self._call(node), table=self.table) if sums is None else self.public(sums)
         return self._mapped(node, self.public)
+
+    def _mode(self, node: exp.Mode) -> exp.Expression:
+        """The most frequent value: that of the largest group."""
+        if self.keys or node.this is None:
+            raise UnsupportedQuery(
+                f"MODE is answered without GROUP BY{place_of(node)}; with it, ask for COUNT(*) of each value as well, "
+                "and QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY COUNT(*) DESC) = 1"
+            )
+        missing = exp.Is(this=exp.paren(node.this.copy()), expression=exp.null())
+        largest = exp.Select(expressions=[node.this.copy()])
+        largest.set("from_", exp.From(this=exp.to_table(self.splitter.domain.name)))
+        largest.set("where", exp.Where(this=exp.and_(*(part.copy() for part in self.where), exp.not_(missing))))
+        largest.set("group", exp.Group(expressions=[node.this.copy()]))
+        largest.set("order", exp.Order(expressions=[exp.Ordered(this=exp.Count(this=exp.Star()), desc=True)]))
+        largest.set("limit", exp.Limit(expression=exp.Literal.number(1)))
+        return self._result(largest)
 
     def _result(self, node: exp.Query) -> exp.Expression:
         relation = self.splitter.query(node.copy(), self.scope)
@@ -860,6 +891,42 @@ def _replaced(root: exp.Expression, node: exp.Expression, by: exp.Expression) ->
         return by
     node.replace(by)
     return root
+
+
+# Joins of rows
+
+
+def _by_values(select: exp.Select, result: exp.Expression, grouped: exp.Expression | None, domain: Domain) -> bool:
+    """Write rows JOIN (a result by one group) ON a = b as WHERE a IN (SELECT b FROM the result), where nothing else of the
+    result is asked for; and say whether that was done."""
+    [join] = select.args["joins"]
+    conditions, name = _conjuncts(join.args.get("on")), _qualifier(result)
+    groups = grouped.args.get("group") if isinstance(grouped, exp.Select) else None
+    if join.args.get("side") or groups is None or len([one for one in groups.args.values() if one]) != 1:
+        return False
+    if len(groups.expressions) != 1:
+        return False
+    assert isinstance(grouped, exp.Select)
+    columns = {_name(one).lower(): one for one in grouped.expressions}
+    attributes = {attribute.name.lower() for attribute in domain.attributes}
+
+    def is_own(node: exp.Expression) -> bool:
+        if not isinstance(node, exp.Column) or node.name.lower() not in columns:
+            return False
+        return node.table.lower() == name or (not node.table and node.name.lower() not in attributes)
+
+    written = [column for column in select.find_all(exp.Column) if column.find_ancestor(exp.Select) is select]
+    own = [column for column in written if is_own(column)]
+    if len(conditions) != 1 or not isinstance(conditions[0], exp.EQ) or len(own) != 1:
+        return False
+    sides = [conditions[0].this.unnest(), conditions[0].expression.unnest()]
+    rows = [side for side in sides if side is not own[0]]
+    if len(rows) != 1 or _has_aggregate(columns[own[0].name.lower()]):
+        return False
+    inner = exp.Select(expressions=[exp.column(own[0].name)], from_=exp.From(this=result.copy()))
+    select.set("joins", None)
+    select.where(exp.In(this=rows[0].copy(), query=inner.subquery()), copy=False)
+    return True
 
 
 # Joins of rows with look-up tables
