@@ -180,6 +180,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
         case "rollback-accepted":
             last = str(content["seen"]).partition(":")[0]
             return f"an older journal was accepted: entry {last}, as it was seen, is lost"
+        case "lookups":
+            return f"public look-up tables: {', '.join(content)}"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             return f"the plan of a cube: {content['planner']}, {sources:,} cuboids to measure"

@@ -36,9 +36,8 @@ def made(name: str, path: Path, rows: pa.Table) -> Vault:
     unit: dict[str, Any] = {"id": ID, "max_rows": MAX_ROWS} if name == "encounters" else {}
     budget: dict[str, Any] = {"epsilon": 20, "neighbours": "add-remove"}
     vault = Vault.init(path, table=rows, domain=QUESTIONS / f"{name}.toml", **budget, **unit)
-    if hasattr(vault, "add_lookup"):
-        for lookup, key in LOOKUPS[name].items():
-            vault.add_lookup(QUESTIONS / f"{lookup}.csv", name=lookup, key=key)
+    for lookup, key in LOOKUPS[name].items():
+        vault.lookups.add(QUESTIONS / f"{lookup}.csv", name=lookup, key=key)
     return vault
 
 

@@ -123,7 +123,8 @@ def gathered_sum(estimates: Sequence[Estimate], region: Region) -> Estimate:
             terms += [(grain * share, answer) for share, answer in estimate.terms]
     kind: Kind = "relaxed" if total.kind == "relaxed" else "derived"
     answered = total.answered if kind == "relaxed" else region
-    return replace(total, kind=kind, answered=answered, terms=tuple(terms))
+    is_traced = all(estimate.is_one_draw or estimate.terms for estimate in estimates)
+    return replace(total, kind=kind, answered=answered, terms=tuple(terms) if is_traced else ())
 
 
 def _counted_once(terms: Sequence[tuple[float, Estimate]]) -> list[tuple[float, Estimate]]:

@@ -252,7 +252,7 @@ class _Drawing:
         import pyarrow as pa
 
         draws = self.draws if fixed is None else 2
-        tables = {DRAWS: pa.table({DRAW: np.arange(draws)})}
+        tables = {DRAWS: pa.table({DRAW: np.arange(draws)}), **self.half.lookups}
         for at, answer in enumerate(self.half.answers):
             if fixed is None:
                 numbers = [self._numbers(answer, at, place, times) for place in range(len(answer.numbers))]
@@ -260,7 +260,7 @@ class _Drawing:
                 numbers = [np.array(sides) for sides in fixed[at]]
             tables[answer.block.name] = self.half.table(answer, numbers, draws)
         names = tuple(answer.block.name for answer in self.half.answers)
-        return run_prepared(_prepared_for_draws(_Shared(tree), names), tables), draws
+        return run_prepared(_prepared_for_draws(_Shared(tree), names, tuple(self.half.lookups)), tables), draws
 
     def _numbers(self, answer: BlockAnswer, at: int, place: int, times: float) -> Floats:
         """What a column of a block could have been: draw by line."""
@@ -359,8 +359,8 @@ class _Shared:
 
 
 @lru_cache(256)
-def _prepared_for_draws(shared: _Shared, blocks: tuple[str, ...]) -> Prepared:
-    return prepare(_for_each_draw(shared.tree, blocks), (*blocks, DRAWS))
+def _prepared_for_draws(shared: _Shared, blocks: tuple[str, ...], lookups: tuple[str, ...]) -> Prepared:
+    return prepare(_for_each_draw(shared.tree, blocks), (*blocks, *lookups, DRAWS))
 
 
 def _for_each_draw(tree: exp.Query, blocks: Sequence[str]) -> exp.Select:

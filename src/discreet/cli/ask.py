@@ -39,8 +39,10 @@ def ask(
     from discreet.home import declared_domain
     from discreet.sql.split import read
 
-    # A question that cannot be read is refused before the journal is, and before anything that answers is imported.
-    read(sql, declared_domain(vault))
+    # A question that cannot be read is refused before the journal is, and before anything that answers is imported;
+    # but for one that may be about look-up tables, which the journal names.
+    if not (vault / "lookups").is_dir():
+        read(sql, declared_domain(vault))
     from discreet.vault.vault import Vault
 
     if explain:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 from discreet.answer.known import Known
 from discreet.answer.others import Others
@@ -13,6 +14,7 @@ from discreet.ledger.charge import Charge, Record
 from discreet.release.release import Release
 from discreet.sql.question import Question
 from discreet.sql.split import Statement, Stepwise, read
+from discreet.vault.lookups import lookups_of
 
 QUESTIONS = 256
 """Size of the cache of parsed SQL statements."""
@@ -22,6 +24,7 @@ QUESTIONS = 256
 class Memory:
     """Made of the domain and the journal alone: it can be forgotten at any time, and is the same for everybody."""
 
+    home: Path
     domain: Domain
     ledger: Books
     recall: Callable[[Charge, Record], Release]
@@ -31,7 +34,7 @@ class Memory:
     @cached_property
     def question(self) -> Callable[[str], Question | Statement | Stepwise]:
         """Reading SQL takes longer than answering what is known already."""
-        return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain))
+        return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain, lambda: lookups_of(self.home, self.ledger)))
 
     @cached_property
     def known(self) -> Known:

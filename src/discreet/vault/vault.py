@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from discreet.vault.buckets import VaultBuckets
     from discreet.vault.cubes import VaultCubes
     from discreet.vault.facts import VaultFacts
+    from discreet.vault.lookups import VaultLookups
     from discreet.vault.sulq import VaultSulq
 
 KEY_WORDS = 4  # 256 bits
@@ -207,7 +208,7 @@ class Vault(NotebookView):
             roster and cache(lambda: _roster(home, roster["fingerprint"])),
         )
         gate = Gate(domain, own.current, account, Archive(home / RELEASES), Bits())
-        memory = Memory(domain, account, gate.recall, lambda: _facts(gate).current())
+        memory = Memory(home, domain, account, gate.recall, lambda: _facts(gate).current())
         return cls(home, domain, account, gate, own, settings.table, settings.policy, memory)
 
     # What asking does not need takes long to import: each of these brings its own.
@@ -223,6 +224,13 @@ class Vault(NotebookView):
     def facts(self) -> "VaultFacts":
         """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`."""
         return _facts(self.gate)
+
+    @property
+    def lookups(self) -> "VaultLookups":
+        """Public code lists to join with: `vault.lookups.add("icd9.csv", name="icd9", key="code")`."""
+        from discreet.vault.lookups import VaultLookups
+
+        return VaultLookups(self.path, self.domain, self.ledger)
 
     @property
     def buckets(self) -> "VaultBuckets":
