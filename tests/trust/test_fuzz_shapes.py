@@ -31,16 +31,15 @@ SECRETS = ("Astronaut", "E888")
 """Values of the tables that no domain declares, and no message holds."""
 FOUND = {
     "people": (
-        "SELECT sex AS s, COUNT(*) AS n FROM people WHERE 1 >= 21 GROUP BY s",
-        "SELECT region, COUNT(*) AS n FROM people WHERE age > 60 AND age < 30 GROUP BY region",
-        "SELECT education, AVG(age) AS n FROM people WHERE age > 60 AND age < 30 GROUP BY COALESCE(education, 'x')",
-        "SELECT COVAR_SAMP(hours, children) AS c, REGR_SLOPE(weight, age) AS slope, REGR_R2(hours, age) AS r FROM people",
+        "WITH w AS (SELECT sex AS s, COUNT(*) AS n FROM people WHERE 1 >= 21 GROUP BY s) SELECT a.* FROM w a, w b",
+        "SELECT COALESCE(sex, '-') AS s, 1 AS n FROM people WHERE age > 60 AND age < 30 GROUP BY COALESCE(sex, '-')",
+        "SELECT COVAR_SAMP(hours, children) AS c, REGR_SLOPE(weight, age) AS s, REGR_R2(hours, age) AS r FROM people",
     ),
     "encounters": (
         "SELECT SUM(charges * (9223372036854775808 - 1.0)) AS s FROM encounters",
-        "SELECT hospital, SUM(CASE WHEN (insulin = 'Up') = 2023 THEN charges ELSE 0 END) AS s FROM encounters GROUP BY 1",
-        "WITH w AS (SELECT SUBSTRING(diag_1, 1, 1) AS c, SUM(medications) AS m FROM encounters WHERE medications > "
-        "(SELECT AVG(medications) FROM encounters WHERE procedures > 0) GROUP BY c) SELECT w.*, RANK() OVER (ORDER BY 1) FROM w",
+        "SELECT hospital, SUM(CASE WHEN died = 2023 THEN charges ELSE 0 END) AS s FROM encounters GROUP BY hospital",
+        "WITH w AS (SELECT LEFT(diag_1, 1) AS c, SUM(days) AS m FROM encounters WHERE days > (SELECT AVG(days) FROM "
+        "encounters WHERE procedures > 0) GROUP BY c ORDER BY c) SELECT w.*, RANK() OVER (ORDER BY 1) AS place FROM w",
     ),
 }
 """What once crashed, or took too long."""
