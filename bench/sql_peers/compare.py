@@ -35,6 +35,7 @@ TYPES = {"BIGINT": "integer", "DOUBLE": "double precision", "VARCHAR": "text", "
 PEERS = (
     Peer("smartnoise", "SmartNoise SQL", ("smartnoise-sql", "psycopg2-binary")),
     Peer("qrlew", "Qrlew", ("pyqrlew", "psycopg2-binary")),
+    Peer("tumult", "Tumult Analytics", ("tmlt.analytics", "pyarrow", "psycopg2-binary", "duckdb", "sqlglot<29")),
 )
 
 

@@ -22,7 +22,7 @@ def main() -> None:
     print(json.dumps({"version": version(tool.PACKAGE)}), file=lines, flush=True)
     ask = tool.opened(json.loads(Path(folder, "schema.json").read_text()), uri)
     for question in json.loads(Path(folder, "questions.json").read_text()):
-        for text in question["spellings"]:
+        for text in question["spellings"][: tool.SPELLINGS]:
             print(
                 json.dumps({"name": question["name"], **attempt(ask, question["table"], text)}), file=lines, flush=True
             )
