@@ -25,6 +25,7 @@ import pytest
 import discreet.table.count as counting
 from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
+from discreet.domain.notation import Notation
 from discreet.domain.region import Box, Region
 from discreet.errors import DiscreetError
 from discreet.query.query import Count, Sum, grain_of
@@ -37,6 +38,7 @@ TEXTS = [
     b"a", b"A", b"", b" a", b"a ", b"\xff\xfe", b"\xc3", b"\xc3\xa9", b"e\xcc\x81", "ß".encode(), b"SS", b"a\x00b",
     b"1", b"01", b"1.0", b"1e0", b"-0", b"5", b"+5", b"inf", b"NaN", b"null", b"true", b"1e400", b"9" * 400, b"\n",
     b'"', b"2024-02-29", "\u202e".encode(), "İ".encode(), "ı".encode(), b"0x5", b"5_0", b"1970-01-01",
+    b"1,5", b"1.234,5", b"1,234", b"1 234", b"t", b"YES", b" no ", b"\t5\n", b"True", b"?", b"\xe9", b"0,",
 ]  # fmt: skip
 """Among them texts that are equal to others by some collation, fold, cast or normal form."""
 INTEGERS = [0, 1, -1, 5, 9, 10, 127, -128, 255, 2**31 - 1, -(2**31), 2**53, 2**63 - 1, -(2**63), 2**64 - 1]
@@ -80,23 +82,62 @@ TYPES = {
 }
 NUMERIC = {name for name, (kind, _) in TYPES.items() if not (pa.types.is_boolean(kind) or pa.types.is_date(kind))}
 CATEGORICAL = {name for name in TYPES if name not in ("doubles", "floats", "decimals", "wide decimals")}
+MARKS = [
+    "",
+    "a",
+    "5",
+    "-1",
+    "1e0",
+    "inf",
+    "0.1",
+    "true",
+    "1970-01-01",
+    "a ",
+    "9" * 400,
+    "é",
+    "İ",
+    "\u202e",
+    "18446744073709551615",
+]
+"""Texts that a domain may declare for missing values."""
 TREATMENTS = [(outside, null) for outside in ("drop", "clamp", "other") for null in (True, False)]
+
+
+def a_notation(draw, kind, values=()):
+    """How the values of a column are written, in half of the cases by declaration; never so that two are the same."""
+    if draw.random() < 0.5:
+        return Notation()
+    missing = tuple(draw.sample(MARKS, draw.randrange(4)))
+    trim = draw.random() < 0.5
+    if kind == "number":
+        decimal, thousands = draw.choice([(".", ""), (",", ""), (",", "."), (".", ","), (".", " "), (",", "_")])
+        return Notation(missing=missing, trim=trim, decimal=decimal, thousands=thousands)
+    booleans = tuple(draw.sample([("t", "f"), ("1", "0"), ("5", "a"), ("yes", "no")], draw.randrange(3)))
+    notation = Notation(missing=missing, trim=trim, ignore_case=draw.random() < 0.5, booleans=booleans)
+    declared = Category(name="x", source="s", values=values, notation=notation)
+    meant = {}
+    for text, code in declared.spellings():
+        if meant.setdefault(notation.folded(text.encode()), code) != code:
+            return Notation(trim=False)
+    return notation
 
 
 def an_attribute(draw, name):
     """An attribute and the type of its column, which suit each other."""
     outside, null = draw.choice(TREATMENTS)
+    written = a_notation(draw, "number")
     match draw.randrange(3):
         case 0:
             low = draw.choice([0, -3, 5, -(2**53)])
             high = low + draw.choice([0, 9, 300]) if low > -(2**53) else 2**53
-            return Integer(name=name, source="s", low=low, high=high, outside=outside, null=null), draw.choice(
-                sorted(NUMERIC)
-            )
+            made = Integer(name=name, source="s", low=low, high=high, outside=outside, null=null, notation=written)
+            return made, draw.choice(sorted(NUMERIC))
         case 1:
             edges = sorted(draw.sample([Fraction(n, 10) for n in (-30, 0, 1, 3, 50, 95, 100)], draw.randrange(2, 5)))
             grain = draw.choice([None, Fraction(1), Fraction(1, 3), Fraction(1, 10)])
-            made = Bins(name=name, source="s", edges=tuple(edges), grain=grain, outside=outside, null=null)
+            made = Bins(
+                name=name, source="s", edges=tuple(edges), grain=grain, outside=outside, null=null, notation=written
+            )
             return made, draw.choice(sorted(NUMERIC))
         case _:
             kind = draw.choice(sorted(CATEGORICAL))
@@ -105,7 +146,8 @@ def an_attribute(draw, name):
                 draw.sample(sorted({text for text in spelt if text}), 1 + draw.randrange(min(4, len(set(spelt)))))
             )
             outside = "drop" if outside == "clamp" else outside
-            return Category(name=name, source="s", values=values, outside=outside, null=null), kind
+            written = a_notation(draw, "category", values)
+            return Category(name=name, source="s", values=values, outside=outside, null=null, notation=written), kind
 
 
 def spelling(value):
@@ -281,26 +323,27 @@ SOUP = [b"1", b"F", b",", b'"', b'""', b"\xff", b"\x00", b" ", b"9.5", b"a,b", b
 def test_a_line_of_a_csv_file_is_a_row_by_itself(amount, counted, tmp_path):
     attributes = (
         Integer(name="age", source="s", low=0, high=9, outside="other", null=True),
-        Category(name="sex", source="s", values=("F", "M", "é"), outside="other", null=True),
+        Category(name="sex", source="s", values=("F", "M", "é", "Ã©", "ÿ"), outside="other", null=True),
     )
     domain, draw, refused = Domain("t", attributes), Random(17), 0
 
-    def of(lines):
+    def of(lines, encoding):
         (tmp_path / "t.csv").write_bytes(b"age,sex\n" + b"".join(line + b"\n" for line in lines))
-        return bag(population(tmp_path / "t.csv", domain))
+        return bag(population(f"{tmp_path / 't.csv'}?encoding={encoding}", domain))
 
     tables = amount(200, 10_000)
     for _ in range(tables):
         lines = [b"".join(draw.choices(SOUP, k=draw.randrange(6))) for _ in range(draw.randrange(6))]
+        encoding = draw.choice(["utf-8", "latin-1", "cp1252"])
         try:
-            whole = of(lines)
+            whole = of(lines, encoding)
         except DiscreetError as error:
             refused += 1
             named = any(f"line {number}" in str(error) for number in range(2, len(lines) + 2))
             if not named:
                 pytest.fail(str(error))
             continue
-        assert whole == sum((of([line]) for line in lines), Counter()), lines
+        assert whole == sum((of([line], encoding) for line in lines), Counter()), lines
     assert refused < tables
     counted(files_of_odd_lines=tables)
 

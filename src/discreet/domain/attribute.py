@@ -9,14 +9,17 @@ without a null code any missing value (under "other" a missing value without a c
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Literal
 
+from discreet.domain.notation import PLAIN, Notation
 from discreet.exact import number_text
 
 Outside = Literal["drop", "clamp", "other"]
 Kind = Literal["integer", "category", "bins"]
+TRUTHS = ("true", "false")
 Hierarchy = tuple["str | tuple[str, Hierarchy]", ...]
 """The leaves of a category's taxonomy from left to right; an inner node is (name, children)."""
 
@@ -30,6 +33,7 @@ class Attribute(ABC):
     source: str
     outside: Outside = "drop"
     null: bool = False
+    notation: Notation = PLAIN
 
     @property
     @abstractmethod
@@ -107,6 +111,13 @@ class Category(Attribute):
     def code(self, value: str) -> int | None:
         """The code of a value, None where it is not declared."""
         return self._codes.get(value)
+
+    def spellings(self) -> Iterator[tuple[str, int | None]]:
+        """Every text that is told from all others, and its code; None where it stands for a missing value."""
+        yield from self._codes.items()
+        written = [entry for pair in self.notation.booleans for entry in zip(pair, TRUTHS, strict=True)]
+        yield from ((text, self._codes[value]) for text, value in written if value in self._codes)
+        yield from ((text, None) for text in self.notation.missing)
 
     def _cell_label(self, code: int) -> str:
         return self.values[code]

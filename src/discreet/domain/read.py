@@ -5,20 +5,21 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from discreet.domain.attribute import Attribute, Bins, Category, Hierarchy, Integer, Outside
+from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Hierarchy, Integer, Outside
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
+from discreet.domain.notation import NOTATION_KEYS, PLAIN, Notation, read_notation
 from discreet.errors import DomainError
 from discreet.exact import number_text
 
-TOP_KEYS = ("name", "null_ids", "attributes")
+TOP_KEYS = ("name", "null_ids", "notation", "attributes")
 COMMON_KEYS = ("kind", "source", "outside", "null")
 OWN_KEYS = {"integer": ("low", "high"), "category": ("values", "hierarchy"), "bins": ("edges", "grain")}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -51,7 +52,7 @@ def parse_domain(text: str) -> Domain:
         raise DomainError("not a domain: a number is too long, or brackets are nested too deeply") from None
     for key in document:
         if key not in TOP_KEYS:
-            allowed = ", ".join((*TOP_KEYS[:-1], "[attributes.…]"))
+            allowed = ", ".join((*TOP_KEYS[:-2], "[notation]", "[attributes.…]"))
             raise DomainError(f"line {line_of(text, (key,))}: unknown key {_shown(key)!r}; allowed: {allowed}")
     name = document.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -66,7 +67,8 @@ def parse_domain(text: str) -> Domain:
     tables = document.get("attributes")
     if not isinstance(tables, dict) or not tables:
         raise DomainError(f"line {line_of(text, ('attributes',))}: a domain needs at least one [attributes.NAME] table")
-    readers = [_Reader(text, attribute_name, table) for attribute_name, table in tables.items()]
+    notation = _notation_of_all(text, document.get("notation", {}))
+    readers = [_Reader(text, attribute_name, table, notation) for attribute_name, table in tables.items()]
     first_spelling: dict[str, str] = {}
     for reader in readers:
         spelled = first_spelling.setdefault(reader.name.lower(), reader.name)
@@ -75,11 +77,29 @@ def parse_domain(text: str) -> Domain:
     return Domain(name, tuple(reader.attribute() for reader in readers), null_ids)
 
 
+def _notation_of_all(text: str, said: object) -> Notation:
+    """What [notation] declares for every attribute that it can be declared of."""
+
+    def fail(key: str, problem: str) -> NoReturn:
+        raise DomainError(f"line {line_of(text, ('notation', key))}: notation.{_shown(key)}: {problem}")
+
+    if not isinstance(said, dict):
+        raise DomainError(f"line {line_of(text, ('notation',))}: notation must be a table: [notation]")
+    for key in said:
+        if key not in NOTATION_KEYS:
+            fail(key, f"unknown key; allowed: {', '.join(NOTATION_KEYS)}")
+    notation = read_notation(said, fail)
+    if notation.thousands == notation.decimal:
+        fail("thousands", f"{notation.decimal!r} is the decimal sign already")
+    return notation
+
+
 @dataclass(frozen=True)
 class _Reader:
     text: str
     name: str
     table: Mapping[str, Any]
+    default: Notation
 
     def fail(self, key: str | None, problem: str) -> NoReturn:
         path = ("attributes", self.name) if key is None else ("attributes", self.name, key)
@@ -93,7 +113,8 @@ class _Reader:
         kind = self.table.get("kind")
         if not isinstance(kind, str) or kind not in OWN_KEYS:
             self.fail("kind", 'must be "integer", "category" or "bins"')
-        allowed = (*COMMON_KEYS, *OWN_KEYS[kind])
+        written = tuple(key for key, kinds in NOTATION_KEYS.items() if kind in kinds)
+        allowed = (*COMMON_KEYS, *OWN_KEYS[kind], *written)
         for key in self.table:
             if key not in allowed:
                 self.fail(key, f"unknown key; {kind} allows {', '.join(allowed)}")
@@ -106,7 +127,7 @@ class _Reader:
         null = self.table.get("null", False)
         if not isinstance(null, bool):
             self.fail("null", "must be true or false")
-        common = _Common(self.name, source, self.outside(kind), null)
+        common = _Common(self.name, source, self.outside(kind), null, self.notation(kind, written))
         match kind:
             case "integer":
                 return self.integer(common)
@@ -121,6 +142,14 @@ class _Reader:
         if outside not in allowed:
             self.fail("outside", f"must be one of {', '.join(allowed)} where kind is {kind}")
         return outside
+
+    def notation(self, kind: str, keys: tuple[str, ...]) -> Notation:
+        """What is declared here, and else for all attributes, as far as this kind has use for it."""
+        every = replace(PLAIN, **{key: getattr(self.default, key) for key in keys})
+        notation = read_notation({key: self.table[key] for key in keys if key in self.table}, self.fail, every)
+        if kind != "category" and notation.thousands == notation.decimal:
+            self.fail("thousands", f"{notation.decimal!r} is the decimal sign already")
+        return notation
 
     def integer(self, common: "_Common") -> Integer:
         for key in ("low", "high"):
@@ -154,7 +183,26 @@ class _Reader:
         twice = next((value for value, times in Counter(listed).items() if times > 1), None)
         if twice is not None:
             self.fail(key, f"{_shown(twice)!r} is listed twice")
-        return Category(**vars(common), values=listed, hierarchy=hierarchy)
+        category = Category(**vars(common), values=listed, hierarchy=hierarchy)
+        if "booleans" in self.table and not set(TRUTHS) & set(listed):
+            self.fail("booleans", "is for a category whose values are true and false: values = [false, true]")
+        self.require_apart(category, key)
+        return category
+
+    def require_apart(self, category: Category, key: str) -> None:
+        """No text may be written for two values, or for a value and for a missing one."""
+        meant: dict[bytes, tuple[str, int | None]] = {}
+        for text, code in category.spellings():
+            before, other = meant.setdefault(category.notation.folded(text.encode()), (text, code))
+            if other == code:
+                continue
+            if code is None:
+                self.fail("missing", f"{_shown(text)!r} is one of its values; say missing = […] here, without it")
+            if other is not None and code < len(category.values) and text == category.values[code]:
+                self.fail(
+                    key, f"{_shown(before)!r} and {_shown(text)!r} cannot be told apart: see trim and ignore_case"
+                )
+            self.fail("booleans", f"{_shown(text)!r} would be two of its values")
 
     def hierarchy(self, tree: Mapping[str, Any], level: int = 1) -> Hierarchy:
         if level > MOST_LEVELS:
@@ -218,6 +266,7 @@ class _Common:
     source: str
     outside: Outside
     null: bool
+    notation: Notation
 
 
 def _shown(name: str) -> str:

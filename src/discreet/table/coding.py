@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.domain import Domain
+from discreet.domain.notation import Notation
 from discreet.errors import DomainError
 from discreet.query.query import grain_of
 from discreet.table.layout import has_units
@@ -32,10 +33,6 @@ Flags = NDArray[np.bool_]
 
 NO_CODE = -1
 """Stands for a value without a code: its row is not in the population."""
-NUMBER = re.compile(rb" *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})? *")
-INFINITE = re.compile(rb" *[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])? *")
-LONGEST_NUMBER = 1000
-"""A text that is longer than this is no number that somebody wrote."""
 EPOCH = date(1970, 1, 1)
 
 
@@ -108,7 +105,9 @@ def _mismatch(attribute: Attribute, kind: pa.DataType, wanted: str) -> str:
 
 def _is_spelt(attribute: Attribute, kind: pa.DataType) -> bool:
     """Whether values are read one by one, so that it pays to read each spelling once."""
-    return not isinstance(attribute, Category) and (is_text(kind) or pa.types.is_decimal(kind))
+    if isinstance(attribute, Category):
+        return is_text(kind) and attribute.notation.folds
+    return is_text(kind) or bool(pa.types.is_decimal(kind))
 
 
 def _has_few(kind: pa.DataType) -> bool:
@@ -168,8 +167,13 @@ def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
     codes = np.append(codes, _or_none(attribute.other_code)).astype(_type_of_codes(attribute))
     missing = codes.dtype.type(_missing(attribute))
 
+    notation = attribute.notation
+
     def code(column: pa.Array) -> Coded:
         stored = as_bytes(column) if is_text(kind) else column
+        if is_text(kind) and notation.folds:
+            folded = [text and notation.folded(text) for text in stored.to_pylist()]
+            stored = pa.array(folded, pa.large_binary())
         found = pc.index_in(stored, value_set=values.cast(stored.type)).fill_null(len(values))
         coded = codes.take(found.to_numpy(zero_copy_only=False))
         return Coded(np.where(_is_null(column), missing, coded) if column.null_count else coded, None)
@@ -178,17 +182,19 @@ def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
 
 
 def _declared(attribute: Category, kind: pa.DataType) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The declared values as a column stores them, and their codes. Those that it cannot store are nobody's."""
-    read = {text: value for text in attribute.values if (value := _stored_value(text, kind)) is not None}
+    """What is declared, as a column stores it, and the codes of that. What it cannot store is nobody's."""
+    missing, codes = _missing(attribute), dict[Any, int]()
+    for text, code in attribute.spellings():
+        value = attribute.notation.folded(text.encode()) if is_text(kind) else _stored_value(text, kind)
+        if value is not None:
+            codes.setdefault(value, missing if code is None else code)
     stored = pa.large_binary() if is_text(kind) else pa.date32() if pa.types.is_date(kind) else kind
-    return pa.array(list(read.values()), stored), np.array([attribute.code(text) for text in read], np.int64)
+    return pa.array(list(codes), stored), np.array(list(codes.values()), np.int64)
 
 
 def _stored_value(text: str, kind: pa.DataType) -> object:
-    """The one value of a type that is written like this, None where there is none."""
+    """The one value of a type other than text that is written like this, None where there is none."""
     types = pa.types
-    if is_text(kind):
-        return text.encode()
     if types.is_boolean(kind):
         return {"true": True, "false": False}.get(text)
     if types.is_date(kind):
@@ -203,7 +209,7 @@ def _stored_value(text: str, kind: pa.DataType) -> object:
 
 
 def _number_coder(attribute: Attribute, kind: pa.DataType) -> Coder:
-    read = _reader(kind)
+    read = _reader(kind, attribute.notation)
     if isinstance(attribute, Integer):
         return lambda column: Coded(_integer_codes(attribute, *read(column)), None)
     assert isinstance(attribute, Bins)
@@ -218,12 +224,13 @@ def _number_coder(attribute: Attribute, kind: pa.DataType) -> Coder:
     return code
 
 
-def _reader(kind: pa.DataType) -> Callable[[pa.Array], tuple[NDArray[Any], Flags]]:
+def _reader(kind: pa.DataType, notation: Notation) -> Callable[[pa.Array], tuple[NDArray[Any], Flags]]:
     """Reads a column as numbers (64-bit integers or doubles), and says which are missing; those are 0."""
 
     def read(column: pa.Array) -> tuple[NDArray[Any], Flags]:
         if is_text(kind):
-            numbers: NDArray[Any] = np.array([_parsed(text) for text in as_bytes(column).to_pylist()], np.float64)
+            texts = as_bytes(column).to_pylist()
+            numbers: NDArray[Any] = np.array([notation.number(text) for text in texts], np.float64)
         elif pa.types.is_decimal(kind):
             numbers = np.array([_nearest(value) for value in column.to_pylist()], np.float64)
         elif pa.types.is_integer(kind):
@@ -232,12 +239,18 @@ def _reader(kind: pa.DataType) -> Callable[[pa.Array], tuple[NDArray[Any], Flags
             numbers = np.minimum(plain, np.uint64(2**63 - 1)).astype(np.int64) if plain.dtype == np.uint64 else plain
         else:
             numbers = column.fill_null(np.nan).to_numpy(zero_copy_only=False).astype(np.float64)
-        if not np.issubdtype(numbers.dtype, np.floating):
-            return numbers, _is_null(column)
-        missing = np.isnan(numbers)
-        return np.where(missing, 0.0, numbers), missing
+        floating = np.issubdtype(numbers.dtype, np.floating)
+        missing = np.isnan(numbers) if floating else _is_null(column)
+        for number in notation.missing_numbers:
+            missing = missing | (numbers == (number if floating else _whole(number)))
+        return np.where(missing, 0.0, numbers) if floating else numbers, missing
 
     return read
+
+
+def _whole(number: float) -> float | int:
+    """The same number for whole ones to be compared with: exact, where a double would round them."""
+    return int(number) if number.is_integer() and abs(number) < 2**63 else np.nan
 
 
 def numbers_in(text: pa.Array) -> pa.Array:
@@ -245,13 +258,6 @@ def numbers_in(text: pa.Array) -> pa.Array:
     entries = text.dictionary_encode()
     numbers = pa.array([float(value) for value in as_bytes(entries.dictionary).to_pylist()], pa.float64())
     return numbers.take(entries.indices)
-
-
-def _parsed(text: bytes | None) -> float:
-    """Text as a double where it is written as people write numbers; NaN where it is not."""
-    if text is None or len(text) > LONGEST_NUMBER or not (NUMBER.fullmatch(text) or INFINITE.fullmatch(text)):
-        return np.nan
-    return float(text)
 
 
 def _nearest(value: Decimal | None) -> float:

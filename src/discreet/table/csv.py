@@ -4,6 +4,8 @@ Whatever is in a line, it is that row and touches no other: fields too few are m
 quote inside a value is part of it, and bytes that are not UTF-8 are a value like any other. An empty line is no row.
 Only where a line cannot be told from the next (a quote is left open, or a carriage return stands by itself) is the file
 refused, when it is taken in, and the refusal names the line and nothing that is in it.
+
+Other encodings and separators are declared, in the location: `people.csv?encoding=latin-1&separator=pipe`.
 """
 
 import csv
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
 from discreet.errors import TableError
+from discreet.table.csv_format import SEPARATORS, CsvFormat, csv_format
 from discreet.table.paths import files_of, stamp_of
 from discreet.table.source import Source, Told, unreadable
 
@@ -34,18 +37,20 @@ Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
 
-def open_csv(path: str) -> Source:
+def open_csv(location: str) -> Source:
     """Open files with one and the same header. Their first lines are read only."""
+    path, written = csv_format(location)
     files = files_of(path)
-    separator, names = _header(files[0])
+    separator, names = _header(files[0], written)
     for file in files[1:]:
-        if _header(file) != (separator, names):
+        if _header(file, written) != (separator, names):
             raise TableError(f"{file} has another first line than {files[0]}; the columns must be in the same order")
     return Source(
-        location=path,
+        location=location,
         columns=dict.fromkeys(names, pa.string()),
-        read=lambda wanted, told: _rows(files, separator, names, wanted, told),
+        read=lambda wanted, told: _rows(files, written, separator, names, wanted, told),
         stamp=lambda: stamp_of(path),
+        advice=_advice(path, written, separator),
     )
 
 
@@ -53,20 +58,34 @@ def _opened(file: str) -> IO[bytes]:
     return gzip.open(file) if Path(file).suffix.lower() == ".gz" else open(file, "rb")  # type: ignore[return-value]
 
 
-def _header(file: str) -> tuple[str, list[str]]:
+def _advice(path: str, written: CsvFormat, separator: str) -> str:
+    """What to change where a column of the domain is not in the header."""
+    name = next((name for name, character in SEPARATORS.items() if character == separator), separator)
+    return (
+        f"the first line was read as {written.encoding}, divided by {name}: if it is not, say so, with "
+        f"{path}?encoding=latin-1 or {path}?separator=semicolon"
+    )
+
+
+def _header(file: str, written: CsvFormat) -> tuple[str, list[str]]:
     """The separator and the columns' names. Reads the first line only."""
-    refused = TableError(f"{file}: the first line cannot be read as a CSV header in UTF-8")
+    refused = TableError(f"{file}: the first line cannot be read as a CSV header in {written.encoding.upper()}")
     try:
         with _opened(file) as stream:
             line = stream.readline(HEADER_BYTES)
-        header = line.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error):
+        header = written.to_utf8(line).decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise TableError(
+            f"{file}: the first line is not in UTF-8; say what it is in: {file}?encoding=latin-1, or encoding=cp1252 "
+            "for what Windows writes"
+        ) from None
+    except (OSError, EOFError, zlib.error):
         raise refused from None
     if len(line) == HEADER_BYTES:
         raise refused
     if "\r" in header:
         raise _lone_return(file, 1)
-    separator = max(",;\t|", key=header.count)
+    separator = written.separator or max(",;\t|", key=header.count)
     try:
         names = next(csv.reader([header], delimiter=separator, strict=True), [])
     except csv.Error:
@@ -79,7 +98,12 @@ def _header(file: str) -> tuple[str, list[str]]:
 
 
 def _rows(
-    files: Sequence[str], separator: str, names: Sequence[str], wanted: Sequence[str], told: Told
+    files: Sequence[str],
+    written: CsvFormat,
+    separator: str,
+    names: Sequence[str],
+    wanted: Sequence[str],
+    told: Told,
 ) -> Iterator[pa.RecordBatch]:
     places = [names.index(name) for name in wanted]
     for number, file in enumerate(files):
@@ -88,7 +112,7 @@ def _rows(
             with _opened(file) as stream:
                 stream.readline()
                 for first_line, block in _blocks(stream, file):
-                    yield from _parsed(block, file, first_line, separator, names, places)
+                    yield from _parsed(written.to_utf8(block), file, first_line, separator, names, places)
                     read += len(block)
                     told((number + min(1.0, read / size)) / len(files))
         except (OSError, EOFError, zlib.error, pa.ArrowException):

@@ -37,6 +37,8 @@ class Source:
     """What can be looked at to tell that the table was written to: JSON, or None where nothing can."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """The other columns: what their type is called, and what to make of it."""
+    advice: str = ""
+    """What to look at where a column is not there."""
     live: "LiveSource | None" = None
     """Reads the rows where they are, each time; None where the source cannot tell when they change."""
 
@@ -46,7 +48,8 @@ class Source:
             raise DomainError(f"column {name!r} is {self.unread[name]}")
         if name not in self.columns:
             there = ", ".join((*self.columns, *self.unread))
-            raise DomainError(f"the table has no column {name!r}; its columns are {there}")
+            advice = f"; {self.advice}" if self.advice else ""
+            raise DomainError(f"the table has no column {name!r}; its columns are {there}{advice}")
         return self.columns[name]
 
 
