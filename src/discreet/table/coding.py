@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.domain import Domain
-from discreet.domain.notation import Notation
+from discreet.domain.notation import LONGEST_NUMBER, Notation
 from discreet.errors import DomainError
 from discreet.query.query import grain_of
 from discreet.table.layout import has_units
@@ -33,6 +33,8 @@ Flags = NDArray[np.bool_]
 
 NO_CODE = -1
 """Stands for a value without a code: its row is not in the population."""
+PLAIN_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"0123456789.-", np.uint8))
+"""Which bytes are characters of plain numbers."""
 EPOCH = date(1970, 1, 1)
 
 
@@ -45,6 +47,8 @@ class Coded:
 
 
 Coder = Callable[[pa.Array], Coded]
+Reader = Callable[[pa.Array], tuple[NDArray[Any], Flags]]
+"""Reads a column as numbers, and says which are missing."""
 
 
 def coders(types: Callable[[str], pa.DataType], domain: Domain) -> dict[str, Coder]:
@@ -192,6 +196,22 @@ def _declared(attribute: Category, kind: pa.DataType) -> tuple[pa.Array, NDArray
     return pa.array(list(codes), stored), np.array(list(codes.values()), np.int64)
 
 
+def declared_missing(attribute: Attribute, kind: pa.DataType, values: pa.Array) -> Flags:
+    """Which values of a column stand for a missing one by declaration. Null is not among them."""
+    notation = attribute.notation
+    if is_text(kind):
+        marks = {notation.folded(text.encode()) for text in notation.missing}
+        numbers = () if isinstance(attribute, Category) else notation.missing_numbers
+        texts = as_bytes(values).to_pylist()
+        read = [t is not None and (notation.folded(t) in marks or notation.number(t) in numbers) for t in texts]
+        return np.array(read, np.bool_)
+    if isinstance(attribute, Category):
+        stored = [value for text in notation.missing if (value := _stored_value(text, kind)) is not None]
+        found = pc.is_in(values, value_set=pa.array(stored, pa.date32() if pa.types.is_date(kind) else kind).cast(kind))
+        return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+    return np.zeros(len(values), np.bool_)
+
+
 def _stored_value(text: str, kind: pa.DataType) -> object:
     """The one value of a type other than text that is written like this, None where there is none."""
     types = pa.types
@@ -209,7 +229,7 @@ def _stored_value(text: str, kind: pa.DataType) -> object:
 
 
 def _number_coder(attribute: Attribute, kind: pa.DataType) -> Coder:
-    read = _reader(kind, attribute.notation)
+    read = number_reader(kind, attribute.notation)
     if isinstance(attribute, Integer):
         return lambda column: Coded(_integer_codes(attribute, *read(column)), None)
     assert isinstance(attribute, Bins)
@@ -224,13 +244,12 @@ def _number_coder(attribute: Attribute, kind: pa.DataType) -> Coder:
     return code
 
 
-def _reader(kind: pa.DataType, notation: Notation) -> Callable[[pa.Array], tuple[NDArray[Any], Flags]]:
+def number_reader(kind: pa.DataType, notation: Notation) -> Reader:
     """Reads a column as numbers (64-bit integers or doubles), and says which are missing; those are 0."""
 
     def read(column: pa.Array) -> tuple[NDArray[Any], Flags]:
         if is_text(kind):
-            texts = as_bytes(column).to_pylist()
-            numbers: NDArray[Any] = np.array([notation.number(text) for text in texts], np.float64)
+            numbers: NDArray[Any] = _numbers_in_text(as_bytes(column), notation)
         elif pa.types.is_decimal(kind):
             numbers = np.array([_nearest(value) for value in column.to_pylist()], np.float64)
         elif pa.types.is_integer(kind):
@@ -246,6 +265,28 @@ def _reader(kind: pa.DataType, notation: Notation) -> Callable[[pa.Array], tuple
         return np.where(missing, 0.0, numbers) if floating else numbers, missing
 
     return read
+
+
+def _numbers_in_text(texts: pa.Array, notation: Notation) -> NDArray[np.float64]:
+    """What each text is as a number; NaN where it is none, or nothing.
+
+    Texts of digits, points and minus signs alone are read by Arrow, which reads those as Python does, and faster.
+    """
+    if not notation.thousands and notation.decimal == "." and _is_plain(texts):
+        try:
+            read = texts.cast(pa.large_string()).cast(pa.float64()).fill_null(np.nan)
+            return np.asarray(read.to_numpy(zero_copy_only=False), np.float64)
+        except pa.ArrowInvalid:
+            pass  # one of them is no number
+    return np.array([notation.number(text) for text in texts.to_pylist()], np.float64)
+
+
+def _is_plain(texts: pa.Array) -> bool:
+    """Whether texts have characters of plain numbers only, and none is longer than a number may be."""
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_NUMBER:
+        return False
+    data = texts.buffers()[2]
+    return data is None or bool(PLAIN_NUMBERS[np.frombuffer(data, np.uint8)].all())
 
 
 def _whole(number: float) -> float | int:

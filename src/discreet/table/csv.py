@@ -11,8 +11,11 @@ Other encodings and separators are declared, in the location: `people.csv?encodi
 import csv
 import gzip
 import io
+import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -35,6 +38,8 @@ QUOTE, NEWLINE, RETURN = b'"\n\r'
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
+Parsed = tuple[int, list[pa.RecordBatch]]
+"""The bytes of a block, and its rows."""
 
 
 def open_csv(location: str) -> Source:
@@ -109,14 +114,33 @@ def _rows(
     for number, file in enumerate(files):
         try:
             size, read = max(1, Path(file).stat().st_size), 0
-            with _opened(file) as stream:
+            with _opened(file) as stream, ThreadPoolExecutor(os.cpu_count()) as pool:
                 stream.readline()
-                for first_line, block in _blocks(stream, file):
-                    yield from _parsed(written.to_utf8(block), file, first_line, separator, names, places)
-                    read += len(block)
+
+                def parsed(numbered: tuple[int, bytes], file: str = file) -> tuple[int, list[pa.RecordBatch]]:
+                    first_line, block = numbered
+                    rows = _parsed(written.to_utf8(block), file, first_line, separator, names, places)
+                    return len(block), list(rows)
+
+                for length, batches in _side_by_side(pool, parsed, _blocks(stream, file)):
+                    yield from batches
+                    read += length
                     told((number + min(1.0, read / size)) / len(files))
         except (OSError, EOFError, zlib.error, pa.ArrowException):
             raise unreadable(file) from None
+
+
+def _side_by_side(
+    pool: ThreadPoolExecutor, work: Callable[[tuple[int, bytes]], Parsed], blocks: Iterator[tuple[int, bytes]]
+) -> Iterator[Parsed]:
+    """What is made of each block, in order, with one more under way than there are cores."""
+    underway: deque[Future[Parsed]] = deque()
+    for block in blocks:
+        underway.append(pool.submit(work, block))
+        if len(underway) > (os.cpu_count() or 1):
+            yield underway.popleft().result()
+    while underway:
+        yield underway.popleft().result()
 
 
 def _blocks(stream: IO[bytes], file: str) -> Iterator[tuple[int, bytes]]:
@@ -205,8 +229,10 @@ def _lone_return(file: str, line: int) -> TableError:
 
 def _odd_lines(data: Bytes, separator: int, columns: int) -> Places:
     """Lines, from 0, that are not plainly CSV: another number of fields, or a quote where none belongs."""
-    ends = np.flatnonzero(data == NEWLINE)
     quotes = np.flatnonzero(data == QUOTE)
+    if not quotes.size:
+        return _lines_of_other_length(data, separator, columns)
+    ends = np.flatnonzero(data == NEWLINE)
     separators = np.flatnonzero(data == separator)
     line_of_quote = np.searchsorted(ends, quotes)
     first_quote = np.searchsorted(quotes, np.append(0, ends[:-1]))
@@ -224,6 +250,20 @@ def _odd_lines(data: Bytes, separator: int, columns: int) -> Places:
     empty = (starts == ends) | ((ends - starts == 1) & (data[starts] == RETURN))
     odd |= (np.bincount(between, minlength=ends.size) != columns - 1) & ~empty
     places: Places = np.flatnonzero(odd)
+    return places
+
+
+def _lines_of_other_length(data: Bytes, separator: int, columns: int) -> Places:
+    """The same where no line has a quote: those with another number of fields."""
+    is_end = data == NEWLINE
+    marks = np.flatnonzero(is_end | (data == separator))
+    at_end = is_end[marks]
+    last = np.flatnonzero(at_end)
+    fields = np.diff(last, prepend=-1)
+    ends = marks[last]
+    starts = np.append(0, ends[:-1] + 1)
+    empty = (starts == ends) | ((ends - starts == 1) & (data[starts] == RETURN))
+    places: Places = np.flatnonzero((fields != columns) & ~empty)
     return places
 
 

@@ -1,6 +1,7 @@
 """The seam between a vault and where its rows come from: columns by name, and their values in batches of Arrow."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,14 @@ Told = Callable[[float], None]
 
 def nobody(_share: float) -> None:
     """Nobody watches."""
+
+
+def read_ahead(batches: "Iterator[pa.RecordBatch]", pool: ThreadPoolExecutor) -> "Iterator[pa.RecordBatch]":
+    """The same batches; each is read while the one before is worked on."""
+    ahead = pool.submit(next, batches, None)
+    while (batch := ahead.result()) is not None:
+        ahead = pool.submit(next, batches, None)
+        yield batch
 
 
 @dataclass(frozen=True)
