@@ -65,15 +65,15 @@ def published(tmp_path_factory):
         vault = Vault.init(
             folder / "vault", table=table, domain=folder / "domain.toml", epsilon=1, neighbours="replace"
         )
-        cube = vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=["smoker", "disease"]))
+        cube = vault.cubes.publish(vault.cubes.plan(epsilon="1/2", dimensions=["smoker", "disease"]))
         cube.save(folder / "cube")
-        vault.publish_buckets(
+        vault.buckets.publish(
             out=folder / "buckets", sensitive="disease", limits="min(1, 2*f + 0.1)", columns=["smoker"]
         )
-        sulq = Vault.init(folder / "sulq", table=table, domain=folder / "domain.toml", id="person", delta=10,
-                          queries=200, roster=pa.table({"person": range(ROWS)}))  # fmt: skip
-        plan = sulq.plan_statistics(["smoker", "ill: disease = 'HIV'"], arity=1, subsets=16)
-        write_statistics(sulq.publish_statistics(plan), folder / "statistics")
+        hospital = Vault.init(folder / "sulq", table=table, domain=folder / "domain.toml", id="person", delta=10,
+                              queries=200, roster=pa.table({"person": range(ROWS)}))  # fmt: skip
+        plan = hospital.sulq.plan(["smoker", "ill: disease = 'HIV'"], arity=1, subsets=16)
+        write_statistics(hospital.sulq.publish(plan), folder / "statistics")
     return {name: {file.name: file.read_bytes() for file in (folder / name).iterdir()} for name in LOADERS}
 
 

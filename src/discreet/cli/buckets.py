@@ -43,7 +43,7 @@ def publish(
     chosen: dict[str, Any] = {"sizes": sizes, "nulls": nulls}  # checked where they are used
     with waiting("opening", as_json) as told:
         opened = Vault.open(vault)
-        buckets = opened.publish_buckets(
+        buckets = opened.buckets.publish(
             sensitive=sensitive,
             limits=Limits.parse(limits, limit or ()),
             out=folder,

@@ -41,7 +41,7 @@ def add_fact(
     given: dict[str, Any] = {"sql": what, "value": _whole(value)} if cuboid is None else _cuboid(cuboid, what)
     with waiting("working out what it does", as_json):
         opened = Vault.open(vault)
-        done = opened.preview_fact(**given) if dry_run else opened.add_fact(**given, accept=accept)
+        done = opened.facts.preview(**given) if dry_run else opened.facts.add(**given, accept=accept)
     if as_json:
         print_json(done)
     elif isinstance(done, AddedFact):
@@ -116,7 +116,7 @@ def list_facts(vault: VaultPath, as_json: Json = False) -> None:
     """List the facts: whether each can differ between neighbours, the sensitivity it induces, what it makes of ε."""
     from discreet.vault import Vault
 
-    report = Vault.open(vault).list_facts()
+    report = Vault.open(vault).facts.report()
     if as_json:
         print_json(report)
         return

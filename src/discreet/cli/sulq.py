@@ -42,7 +42,7 @@ def ask(
     if ids is not None:
         subsets.append([text.strip() for text in ids.split(",") if text.strip()])
     with waiting("counting", as_json):
-        answer = Vault.open(vault).ask_subsets(subsets or ["everyone"], predicate)
+        answer = Vault.open(vault).sulq.ask_all(subsets or ["everyone"], predicate)
     if as_json:
         print_json(answer)
     else:

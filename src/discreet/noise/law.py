@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,15 @@ class Laplace:
         """The least w such that a draw stays within ±w with at least this probability."""
         return laplace_halfwidth(self.scale, confidence)
 
+    @property
+    def continuous_variance(self) -> Fraction:
+        """The variance of the continuous law of the same scale, which papers state."""
+        return 2 * self.scale**2
+
+    def continuous_halfwidth(self, confidence: Fraction) -> float:
+        """The width for the continuous law of the same scale."""
+        return -math.log(float(1 - confidence)) * float(self.scale)
+
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
         return sample_laplace(self.scale, size, bits)
 
@@ -76,6 +86,13 @@ class Gaussian:
 
     def halfwidth(self, confidence: Fraction) -> int:
         return gaussian_halfwidth(self.sigma_squared, confidence)
+
+    @property
+    def continuous_variance(self) -> Fraction:
+        return self.sigma_squared
+
+    def continuous_halfwidth(self, confidence: Fraction) -> float:
+        return NormalDist().inv_cdf(0.5 + float(confidence) / 2) * self.scale
 
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
         return sample_gaussian(self.sigma_squared, size, bits)
@@ -110,6 +127,13 @@ class Binomial:
 
     def halfwidth(self, confidence: Fraction) -> int:
         return binomial_halfwidth(self.trials, confidence)
+
+    @property
+    def continuous_variance(self) -> Fraction:
+        return self.scale_squared
+
+    def continuous_halfwidth(self, confidence: Fraction) -> float:
+        return NormalDist().inv_cdf(0.5 + float(confidence) / 2) * self.scale
 
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
         return sample_binomial(self.trials, size, bits)

@@ -59,6 +59,8 @@ WRITE: tuple[tuple[str, Deed], ...] = (
     ("/buckets/publish", publish_buckets.publish),
     ("/facts", facts.add),
     ("/users", users.add),
+    ("/users/edit", users.edit),
+    ("/users/rotate", users.rotate),
     ("/users/revoke", users.revoke),
 )
 

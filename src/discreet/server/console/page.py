@@ -25,10 +25,8 @@ SMALL = 1400
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
 }
-"""Nothing from elsewhere, nothing inline, no frame around it, and no copy left on a shared machine."""
+"""Nothing from elsewhere, nothing inline, no frame around it. `server/headers.py` has those of every reply."""
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> Response:

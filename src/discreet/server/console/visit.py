@@ -7,7 +7,6 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from discreet.errors import DiscreetError
-from discreet.ledger.budget import QueryBudget
 from discreet.server.auth import MAY_ASK, User
 from discreet.server.console.drafts import Drafts
 from discreet.server.console.page import PART, page
@@ -40,7 +39,7 @@ class Visit:
     @property
     def answers_sql(self) -> bool:
         """Whether questions are SQL here; a SuLQ database is asked about subsets, by programs."""
-        return not isinstance(self.vault.ledger.budget, QueryBudget)
+        return not self.vault.ledger.budget.by_queries
 
     @property
     def is_part(self) -> bool:

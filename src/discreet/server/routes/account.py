@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from discreet.account import description
 from discreet.errors import InvalidFact, NotFound, UnsupportedQuery
-from discreet.ledger.ledger import Charge, Record
+from discreet.ledger.charge import Charge, Record
 from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
 from discreet.server import schema
@@ -126,7 +126,7 @@ def _facts(router: APIRouter, desk: FrontDesk) -> None:
     @router.get("/facts", response_model=schema.Facts)
     def facts() -> JsonReply:
         """Every fact, with what it does to privacy by itself, and all together."""
-        return JsonReply(desk.vault.list_facts())
+        return JsonReply(desk.vault.facts.report())
 
     @router.post("/facts", status_code=201, responses={200: {"description": "With `dry_run`: what it would do"}})
     async def add_fact(fact: schema.NewFact, user: Caller) -> JsonReply:
@@ -137,9 +137,9 @@ def _facts(router: APIRouter, desk: FrontDesk) -> None:
 
         def work(vault: Vault) -> JsonReply:
             if fact.dry_run:
-                return JsonReply(vault.preview_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
+                return JsonReply(vault.facts.preview(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
             return JsonReply(
-                vault.add_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values, accept=fact.accept), 201
+                vault.facts.add(fact.sql, fact.value, cuboid=fact.cuboid, values=values, accept=fact.accept), 201
             )
 
         what = {"sql": fact.sql, "value": fact.value, "cuboid": fact.cuboid}

@@ -66,7 +66,7 @@ def routes(desk: FrontDesk) -> APIRouter:
         subsets = [subset_from_json(subset) for subset in asked.subsets]
         what = {"predicate": asked.predicate, "subsets": len(subsets)}
         return await desk.answer(
-            user, "sulq ask", what, lambda vault: JsonReply(vault.ask_subsets(subsets, asked.predicate))
+            user, "sulq ask", what, lambda vault: JsonReply(vault.sulq.ask_all(subsets, asked.predicate))
         )
 
     return router
