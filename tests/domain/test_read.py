@@ -165,7 +165,12 @@ BAD_ATTRIBUTES = [
     (INTEGER + 'outside = "keep"', 7, "outside", "must be one of drop, clamp, other where kind is integer"),
     (INTEGER + 'outside = ["drop"]', 7, "outside", "must be one of drop, clamp, other"),
     (INTEGER + "edges = [0, 1]", 7, "edges", "unknown key; integer allows kind, source, outside, null, low, high"),
-    (CATEGORY + "low = 1", 5, "low", "unknown key; category allows kind, source, outside, null, values, hierarchy"),
+    (
+        CATEGORY + "low = 1",
+        5,
+        "low",
+        "unknown key; category allows kind, source, outside, null, values, values_from, hierarchy, prefix",
+    ),
     (BINS + "values = []", 5, "values", "unknown key; bins allows kind, source, outside, null, edges, grain"),
     # integers
     ('kind = "integer"\nsource = "s"\nhigh = 9', 2, "low", "required: a whole number"),

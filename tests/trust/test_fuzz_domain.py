@@ -54,6 +54,8 @@ KEYS = {
     "values": '["F","M"] [1,2,3] [true,false] [] [1.5] ["F","F"] [["F"]] [0x' + "f" * 5000 + "]",
     "hierarchy": '{a=["F"],b=["M"]} {a=["F","M"]} {a={b=["F","M"]}} {} {a=[]} [] {' + "a." * 2000 + 'a=["F"]}',
     "edges": "[0,10,20] [-inf,0,inf] [0.5,1e5] [0] [1,0] [nan,1] [-inf,inf] [0,1e30] [0,1e-999999]",
+    "values_from": '"b.csv" {file="b.csv"} "c.csv" 3 {file="b.csv",label="x"} {}',
+    "prefix": "true false 1",
     "missing": '[] ["?"] ["?","",-9] ["F"] "?" [1.5] [true] [0x' + "f" * 5000 + "]",
     "trim": "true false 1",
     "ignore_case": 'true false "no"',
@@ -78,6 +80,9 @@ def domain_text(draw: Random) -> str:
         keys += [key for key in ("outside", "null", *OWN_KEYS[kind], *written) if draw.random() < 0.1]
         said = {key: draw.choice(LISTED[key][:2] if draw.random() < 0.9 else LISTED[key]) for key in keys}
         lines += [f"[attributes.{name}]", f'kind = "{kind}"', *(f"{key} = {value}" for key, value in said.items())]
+    if draw.random() < 0.2:
+        book = draw.choice(("code\\n1\\n", "code,parent\\n1,2\\n2,1\\n", "code,label\\n1,a\\n2,a\\n", "", "\\u0000"))
+        lines += ["[codebooks]", f'"b.csv" = "{book}"']
     return "\n".join(lines)
 
 

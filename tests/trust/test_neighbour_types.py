@@ -150,7 +150,11 @@ def an_attribute(draw, name):
             )
             outside = "drop" if outside == "clamp" else outside
             written = a_notation(draw, "category", values)
-            return Category(name=name, source="s", values=values, outside=outside, null=null, notation=written), kind
+            prefix = draw.random() < 0.2
+            made = Category(
+                name=name, source="s", values=values, outside=outside, null=null, notation=written, prefix=prefix
+            )
+            return made, kind
 
 
 def spelling(value):

@@ -1,5 +1,6 @@
 """TOML text → Domain, with errors that name the line, the key and what is allowed."""
 
+import json
 import math
 import re
 import tomllib
@@ -13,15 +14,20 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Hierarchy, Integer, Outside
+from discreet.domain.codebook import COLUMNS, Codebook, read_codebook
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
 from discreet.domain.notation import NOTATION_KEYS, PLAIN, Notation, read_notation
 from discreet.errors import DomainError
 from discreet.exact import number_text
 
-TOP_KEYS = ("name", "null_ids", "notation", "attributes")
+TOP_KEYS = ("name", "null_ids", "notation", "codebooks", "attributes")
 COMMON_KEYS = ("kind", "source", "outside", "null")
-OWN_KEYS = {"integer": ("low", "high"), "category": ("values", "hierarchy"), "bins": ("edges", "grain")}
+OWN_KEYS = {
+    "integer": ("low", "high"),
+    "category": ("values", "values_from", "hierarchy", "prefix"),
+    "bins": ("edges", "grain"),
+}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LARGEST_INTEGER = 2**53  # codes and values stay exact in every engine, in doubles too
 MOST_DIGITS = 30  # before and after the point: a number like 1e999999999 would fill the memory
@@ -35,11 +41,45 @@ def read_domain(path: str | Path) -> Domain:
 
 
 def domain_text(path: str | Path) -> str:
-    """What a domain's file says."""
+    """What a domain's file says, and behind it the codebooks that it names: all that there is to the domain."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise DomainError(f"cannot read {path}; a domain is a UTF-8 TOML file, see `discreet domain propose`") from None
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return text  # whoever parses it says what is wrong
+    names = codebooks_named(document)
+    if not names or "codebooks" in document:
+        return text
+    held = [f"{_quoted(name)} = {_quoted(codebook_text(Path(path).parent / name))}" for name in names]
+    return "\n".join([text.rstrip("\n"), "", "[codebooks]", *held, ""])
+
+
+def codebooks_named(document: Mapping[str, Any]) -> list[str]:
+    """The codebooks that a domain's attributes take their values from."""
+    tables = document.get("attributes")
+    attributes = tables.values() if isinstance(tables, dict) else ()
+    named = [table.get("values_from") for table in attributes if isinstance(table, dict)]
+    files = [said.get("file") if isinstance(said, dict) else said for said in named]
+    return list(dict.fromkeys(file for file in files if isinstance(file, str)))
+
+
+def codebook_text(path: Path) -> str:
+    """What a codebook says, as text."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise DomainError(f"{path}: line {line}: not in UTF-8; save the codebook so") from None
+    except OSError:
+        raise DomainError(f"cannot read the codebook {path}; a path is taken from where the domain is") from None
+
+
+def _quoted(text: str) -> str:
+    """A text as TOML has it: JSON's way of writing one, but for a character that TOML wants escaped too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parse_domain(text: str) -> Domain:
@@ -52,7 +92,7 @@ def parse_domain(text: str) -> Domain:
         raise DomainError("not a domain: a number is too long, or brackets are nested too deeply") from None
     for key in document:
         if key not in TOP_KEYS:
-            allowed = ", ".join((*TOP_KEYS[:-2], "[notation]", "[attributes.…]"))
+            allowed = ", ".join((*TOP_KEYS[:2], "[notation]", "[attributes.…]"))
             raise DomainError(f"line {line_of(text, (key,))}: unknown key {_shown(key)!r}; allowed: {allowed}")
     name = document.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -68,7 +108,12 @@ def parse_domain(text: str) -> Domain:
     if not isinstance(tables, dict) or not tables:
         raise DomainError(f"line {line_of(text, ('attributes',))}: a domain needs at least one [attributes.NAME] table")
     notation = _notation_of_all(text, document.get("notation", {}))
-    readers = [_Reader(text, attribute_name, table, notation) for attribute_name, table in tables.items()]
+    books = document.get("codebooks", {})
+    if not isinstance(books, dict) or not all(isinstance(book, str) for book in books.values()):
+        raise DomainError(
+            f"line {line_of(text, ('codebooks',))}: codebooks holds the texts of codebooks by their names"
+        )
+    readers = [_Reader(text, attribute_name, table, notation, books) for attribute_name, table in tables.items()]
     first_spelling: dict[str, str] = {}
     for reader in readers:
         spelled = first_spelling.setdefault(reader.name.lower(), reader.name)
@@ -100,6 +145,7 @@ class _Reader:
     name: str
     table: Mapping[str, Any]
     default: Notation
+    books: Mapping[str, str]
 
     def fail(self, key: str | None, problem: str) -> NoReturn:
         path = ("attributes", self.name) if key is None else ("attributes", self.name, key)
@@ -118,7 +164,8 @@ class _Reader:
         for key in self.table:
             if key not in allowed:
                 self.fail(key, f"unknown key; {kind} allows {', '.join(allowed)}")
-        source = self.table.get("source")
+        book = self.codebook() if "values_from" in self.table else None
+        source = self.table.get("source", book and book.source)
         if not isinstance(source, str) or not source.strip():
             self.fail(
                 "source",
@@ -132,7 +179,7 @@ class _Reader:
             case "integer":
                 return self.integer(common)
             case "category":
-                return self.category(common)
+                return self.category(common, book)
             case _:
                 return self.bins(common)
 
@@ -161,7 +208,37 @@ class _Reader:
             self.fail("low", f"low = {low} is above high = {high}")
         return Integer(**vars(common), low=low, high=high)
 
-    def category(self, common: "_Common") -> Category:
+    def codebook(self) -> Codebook:
+        said = self.table["values_from"]
+        columns = {key: said[key] for key in COLUMNS if key in said} if isinstance(said, dict) else {}
+        file = said.get("file") if isinstance(said, dict) else said
+        if not isinstance(file, str) or not all(isinstance(name, str) for name in columns.values()):
+            self.fail(
+                "values_from",
+                'must be a codebook\'s file, "icd9.csv" say, or {file = "icd9.csv", label = "title"}',
+            )
+        if isinstance(said, dict) and set(said) - {"file", *COLUMNS}:
+            self.fail("values_from", f"allowed: file, {', '.join(COLUMNS)}")
+        for key in ("values", "hierarchy"):
+            if key in self.table:
+                self.fail(key, "the codebook has the values and their groups; leave out one of the two")
+        if file not in self.books:
+            self.fail(
+                "values_from", f"the codebook {_shown(file)} is not here: it is read from beside the domain's file"
+            )
+        return read_codebook(file, self.books[file], columns)
+
+    def category(self, common: "_Common", book: Codebook | None) -> Category:
+        prefix = self.table.get("prefix", False)
+        if not isinstance(prefix, bool):
+            self.fail("prefix", "must be true or false")
+        if book is not None:
+            category = Category(
+                **vars(common), values=book.values, hierarchy=book.hierarchy, titles=book.titles, prefix=prefix
+            )
+            if len(set(category.labels)) < category.size:
+                self.fail("values_from", "two codes are shown alike, with their labels; change a label")
+            return self.required_apart(category, "values_from")
         tree = self.table.get("hierarchy")
         if tree is not None and not isinstance(tree, dict):
             self.fail("hierarchy", "must be a table of groups: each a list of values, or a table of groups")
@@ -183,14 +260,13 @@ class _Reader:
         twice = next((value for value, times in Counter(listed).items() if times > 1), None)
         if twice is not None:
             self.fail(key, f"{_shown(twice)!r} is listed twice")
-        category = Category(**vars(common), values=listed, hierarchy=hierarchy)
-        if "booleans" in self.table and not set(TRUTHS) & set(listed):
-            self.fail("booleans", "is for a category whose values are true and false: values = [false, true]")
-        self.require_apart(category, key)
-        return category
+        category = Category(**vars(common), values=listed, hierarchy=hierarchy, prefix=prefix)
+        return self.required_apart(category, key)
 
-    def require_apart(self, category: Category, key: str) -> None:
+    def required_apart(self, category: Category, key: str) -> Category:
         """No text may be written for two values, or for a value and for a missing one."""
+        if "booleans" in self.table and not set(TRUTHS) & set(category.values):
+            self.fail("booleans", "is for a category whose values are true and false: values = [false, true]")
         meant: dict[bytes, tuple[str, int | None]] = {}
         for text, code in category.spellings():
             before, other = meant.setdefault(category.notation.folded(text.encode()), (text, code))
@@ -203,6 +279,7 @@ class _Reader:
                     key, f"{_shown(before)!r} and {_shown(text)!r} cannot be told apart: see trim and ignore_case"
                 )
             self.fail("booleans", f"{_shown(text)!r} would be two of its values")
+        return category
 
     def hierarchy(self, tree: Mapping[str, Any], level: int = 1) -> Hierarchy:
         if level > MOST_LEVELS:

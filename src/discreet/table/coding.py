@@ -94,6 +94,9 @@ def _coder(attribute: Attribute, kind: pa.DataType) -> Coder:
     if isinstance(attribute, Category):
         if not is_categorical(stored):
             raise DomainError(_mismatch(attribute, stored, "text, whole numbers, booleans or dates"))
+        if attribute.prefix and pa.types.is_integer(stored):  # a number begins with digits as its text does
+            by_text = _by_spelling(_category_coder(attribute, pa.string()), always=True)
+            return lambda column: by_text(_decoded(column).cast(pa.string()))
         plain = _category_coder(attribute, stored)
     else:
         if not (is_number(stored) or is_text(stored)):
@@ -110,7 +113,7 @@ def _mismatch(attribute: Attribute, kind: pa.DataType, wanted: str) -> str:
 def _is_spelt(attribute: Attribute, kind: pa.DataType) -> bool:
     """Whether values are read one by one, so that it pays to read each spelling once."""
     if isinstance(attribute, Category):
-        return is_text(kind) and attribute.notation.folds
+        return is_text(kind) and (attribute.notation.folds or attribute.prefix)
     return is_text(kind) or bool(pa.types.is_decimal(kind))
 
 
@@ -172,17 +175,36 @@ def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
     missing = codes.dtype.type(_missing(attribute))
 
     notation = attribute.notation
+    beginning = _beginning(attribute) if attribute.prefix else None
 
     def code(column: pa.Array) -> Coded:
         stored = as_bytes(column) if is_text(kind) else column
-        if is_text(kind) and notation.folds:
-            folded = [text and notation.folded(text) for text in stored.to_pylist()]
-            stored = pa.array(folded, pa.large_binary())
+        if is_text(kind) and (notation.folds or attribute.prefix):
+            folded = [None if text is None else notation.folded(text) for text in stored.to_pylist()]
+            stored = pa.array(folded if beginning is None else map(beginning, folded), pa.large_binary())
         found = pc.index_in(stored, value_set=values.cast(stored.type)).fill_null(len(values))
         coded = codes.take(found.to_numpy(zero_copy_only=False))
         return Coded(np.where(_is_null(column), missing, coded) if column.null_count else coded, None)
 
     return code
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _beginning(attribute: Category) -> Callable[[bytes | None], bytes | None]:
+    """Makes of a text the longest declared value that it begins with, where it is not declared itself."""
+    folded = [(attribute.notation.folded(text.encode()), code) for text, code in attribute.spellings()]
+    declared, exact = {text for text, code in folded if code is not None}, {text for text, _ in folded}
+    longest = max(map(len, declared))
+
+    def of(text: bytes | None) -> bytes | None:
+        if text is None or text in exact:
+            return text
+        return next((text[:end] for end in range(min(longest, len(text)), 0, -1) if text[:end] in declared), text)
+
+    return of
 
 
 def _declared(attribute: Category, kind: pa.DataType) -> tuple[pa.Array, NDArray[np.int64]]:
