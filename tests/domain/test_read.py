@@ -155,9 +155,9 @@ BAD_DOCUMENTS = [
 
 BAD_ATTRIBUTES = [
     # what all kinds share
-    ('source = "s"', 2, "kind", 'must be "integer", "category" or "bins"'),
-    ('source = "s"\nkind = "float"', 4, "kind", 'must be "integer", "category" or "bins"'),
-    ('source = "s"\nkind = ["integer"]', 4, "kind", 'must be "integer", "category" or "bins"'),
+    ('source = "s"', 2, "kind", 'must be "integer", "category", "bins" or "date"'),
+    ('source = "s"\nkind = "float"', 4, "kind", 'must be "integer", "category", "bins" or "date"'),
+    ('source = "s"\nkind = ["integer"]', 4, "kind", 'must be "integer", "category", "bins" or "date"'),
     ('kind = "integer"\nlow = 0\nhigh = 9', 2, "source", "required: the public document"),
     ('kind = "integer"\nsource = "  "', 4, "source", "required: the public document"),
     ('kind = "integer"\nsource = 7', 4, "source", "required: the public document"),

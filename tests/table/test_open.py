@@ -156,7 +156,7 @@ def test_types_of_duckdb_are_read_by_their_one_spelling(expression, expected, tm
 
 @pytest.mark.parametrize(
     "expression",
-    ["[1]", "{'a': 1}", "'x'::BLOB", "'{}'::JSON", "TIMESTAMP '2000-01-01'", "INTERVAL 1 DAY", "TIME '01:00'"],
+    ["[1]", "{'a': 1}", "'x'::BLOB", "'{}'::JSON", "INTERVAL 1 DAY", "TIME '01:00'"],
 )
 def test_other_types_of_duckdb_are_refused_by_name_with_what_to_cast_to(expression, tmp_path):
     with duckdb.connect(tmp_path / "base.duckdb") as connection:

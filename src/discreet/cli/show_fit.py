@@ -27,7 +27,7 @@ def show_fit(fit: "Fit", to: Console) -> None:
         return
     told = [column for column in in_order(fit) if column.outside or column.missing or column.unreadable]
     if told:
-        heads = ("column", "rows lost", "outside", "missing", "not a number", "most frequent outside")
+        heads = ("column", "rows lost", "outside", "missing", "not readable", "most frequent outside")
         rows = [_row(column) for column in told[:MOST_COLUMNS]]
         table("", heads, rows, right=heads[1:5], to=to)
     if len(told) > MOST_COLUMNS:

@@ -19,7 +19,7 @@ from discreet.domain.notation import PLAIN, Notation
 from discreet.exact import number_text
 
 Outside = Literal["drop", "clamp", "other"]
-Kind = Literal["integer", "category", "bins"]
+Kind = Literal["integer", "category", "bins", "date"]
 TRUTHS = ("true", "false")
 Hierarchy = tuple["str | tuple[str, Hierarchy]", ...]
 """The leaves of a category's taxonomy from left to right; an inner node is (name, children)."""
@@ -88,6 +88,10 @@ class Integer(Attribute):
     @property
     def cells(self) -> int:
         return self.high - self.low + 1
+
+    def value_text(self, value: Fraction) -> str:
+        """A value as SQL writes it."""
+        return number_text(value)
 
     def _cell_label(self, code: int) -> str:
         return str(self.low + code)
@@ -166,6 +170,10 @@ class Bins(Attribute):
     @property
     def cells(self) -> int:
         return len(self.edges) - 1
+
+    def value_text(self, value: Fraction) -> str:
+        """A value as SQL writes it."""
+        return number_text(value)
 
     @property
     def open(self) -> bool:

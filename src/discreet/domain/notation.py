@@ -73,8 +73,8 @@ class Notation:
 
 PLAIN = Notation()
 NOTATION_KEYS = {
-    "missing": ("integer", "category", "bins"),
-    "trim": ("integer", "category", "bins"),
+    "missing": ("integer", "category", "bins", "date"),
+    "trim": ("integer", "category", "bins", "date"),
     "ignore_case": ("category",),
     "booleans": ("category",),
     "decimal": ("integer", "bins"),

@@ -6,15 +6,19 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Hierarchy, Integer, Outside
 from discreet.domain.codebook import COLUMNS, Codebook, read_codebook
+from discreet.domain.date import ISO, Date, Period, begins
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
 from discreet.domain.notation import NOTATION_KEYS, PLAIN, Notation, read_notation
@@ -27,10 +31,13 @@ OWN_KEYS = {
     "integer": ("low", "high"),
     "category": ("values", "values_from", "hierarchy", "prefix"),
     "bins": ("edges", "grain"),
+    "date": ("low", "high", "period", "zone", "format"),
 }
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LARGEST_INTEGER = 2**53  # codes and values stay exact in every engine, in doubles too
 MOST_DIGITS = 30  # before and after the point: a number like 1e999999999 would fill the memory
+MOST_PERIODS = 1_000_000  # of a date: the calendar has 3,652,059 days
+LEAST_DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 MOST_LEVELS = 64  # of a hierarchy: whoever walks it has one frame a level
 SHOWN_CHARACTERS = 60  # of a name in a message
 
@@ -158,7 +165,7 @@ class _Reader:
             self.fail(None, f"must be a table: [attributes.{_shown(self.name)}]")
         kind = self.table.get("kind")
         if not isinstance(kind, str) or kind not in OWN_KEYS:
-            self.fail("kind", 'must be "integer", "category" or "bins"')
+            self.fail("kind", 'must be "integer", "category", "bins" or "date"')
         written = tuple(key for key, kinds in NOTATION_KEYS.items() if kind in kinds)
         allowed = (*COMMON_KEYS, *OWN_KEYS[kind], *written)
         for key in self.table:
@@ -180,6 +187,8 @@ class _Reader:
                 return self.integer(common)
             case "category":
                 return self.category(common, book)
+            case "date":
+                return self.dated(common)
             case _:
                 return self.bins(common)
 
@@ -325,6 +334,35 @@ class _Reader:
             self.fail("edges", "one edge must be finite")
         return Bins(**vars(common), edges=closed, grain=exact_grain if isinstance(exact_grain, Fraction) else None)
 
+    def dated(self, common: "_Common") -> Date:
+        period = self.table.get("period", "day")
+        if period not in get_args(Period):
+            self.fail("period", f"must be one of {', '.join(get_args(Period))}")
+        low, high = self.day("low"), self.day("high")
+        if low > high:
+            self.fail("low", f"low = {low} is after high = {high}")
+        if not begins(low, period):
+            self.fail("low", f"{low} is not the first day of a {period}{', a Monday' if period == 'week' else ''}")
+        if high < date.max and not begins(high + timedelta(1), period):
+            self.fail("high", f"{high} is not the last day of a {period}{', a Sunday' if period == 'week' else ''}")
+        if (high - low).days // LEAST_DAYS[period] >= MOST_PERIODS:
+            self.fail("high", f"lies more than {MOST_PERIODS:,} {period}s behind low")
+        zone, form = self.table.get("zone", "UTC"), self.table.get("format", ISO)
+        if not isinstance(zone, str) or not _is_zone(zone):
+            self.fail("zone", 'must be a time zone by its name, "Europe/Zurich" say, or "UTC"')
+        if not isinstance(form, str) or not _is_format(form):
+            self.fail("format", 'must say how text writes a date, by YYYY, MM and DD, each once: "DD.MM.YYYY" say')
+        return Date(**vars(common), low=low, high=high, period=period, zone=zone, format=form)
+
+    def day(self, key: str) -> date:
+        value = self.table.get(key)
+        if isinstance(value, str):
+            with suppress(ValueError):
+                value = date.fromisoformat(value)
+        if not isinstance(value, date) or isinstance(value, datetime):
+            self.fail(key, f"required: a day of the calendar, {key} = 2026-01-31 say")
+        return value
+
     def number(self, key: str, value: object) -> Fraction | float:
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value != value:
             self.fail(key, "must hold numbers")
@@ -344,6 +382,19 @@ class _Common:
     outside: Outside
     null: bool
     notation: Notation
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        return bool(ZoneInfo(name).key)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return False
+
+
+def _is_format(form: str) -> bool:
+    """Whether it has a year and no field twice, and none that a larger one is missing for."""
+    fields = [form.count(field) for field in ("YYYY", "MM", "DD")]
+    return fields in ([1, 0, 0], [1, 1, 0], [1, 1, 1]) and len(form) <= SHOWN_CHARACTERS and form.isprintable()
 
 
 def _shown(name: str) -> str:

@@ -47,9 +47,10 @@ def read_condition(node: exp.Expression, scope: Scope, wanted: bool = True) -> C
         case exp.Between():
             only(node, ("this", "low", "high"), "BETWEEN a value AND a value")
             axis = _axis(node.this, scope)
-            attribute = ordered(scope.domain.attributes[axis])
+            attribute = scope.domain.attributes[axis]
+            between = ordered(attribute)
             low, high = (number(attribute, literal(node.args[end], VALUES)) for end in ("low", "high"))
-            return _atom(axis, is_within(attribute, Bound(low, False), Bound(high, False)), wanted)
+            return _atom(axis, is_within(between, Bound(low, False), Bound(high, False)), wanted)
         case exp.Is(expression=exp.Null()):
             axis = _axis(node.this, scope)
             return _atom(axis, is_missing(scope.domain.attributes[axis]), wanted)
@@ -109,10 +110,10 @@ def _ordering(node: exp.Expression, scope: Scope, wanted: bool) -> _Ordering:
     """The comparison as it must hold: where x < 5 is to be false, x >= 5 is to be true, and unknown stays unknown."""
     column, value, mirrored = _sides(node, scope)
     axis = scope.axis(column)
-    attribute = ordered(scope.domain.attributes[axis])
+    attribute = scope.domain.attributes[axis]
     sign = ORDERINGS[type(node)]
     sign = MIRRORED[sign] if mirrored else sign
-    return _Ordering(axis, attribute, sign if wanted else OPPOSITE[sign], number(attribute, value))
+    return _Ordering(axis, ordered(attribute), sign if wanted else OPPOSITE[sign], number(attribute, value))
 
 
 def _connective(node: exp.And | exp.Or, scope: Scope, wanted: bool) -> Condition:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Integer
+from discreet.domain.date import Date
 from discreet.domain.notation import Notation
 from discreet.table.csv_format import CsvFormat
 
@@ -25,6 +26,7 @@ NUMBERS = (
     ('decimal = "," and thousands = " "', {"decimal": ",", "thousands": " "}),
     ("trim = true", {"trim": True}),
 )
+FORMATS = ("DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY", "DD-MM-YYYY", "YYYY/MM/DD", "YYYYMMDD", "YYYY-MM", "YYYY")
 NEAR_VALUES = 1000
 SHOWN_CHARACTERS = 40
 
@@ -53,7 +55,7 @@ class Odd:
 
 def nearest(attribute: Attribute, odd: Odd) -> str | None:
     """The declared value that is written most alike, None where none is alike."""
-    if not isinstance(attribute, Category):
+    if not isinstance(attribute, Category) or isinstance(attribute, Date):
         return None
     by_spelling = {value.lower(): value for value in attribute.values[:NEAR_VALUES]}
     found = difflib.get_close_matches(odd.text.lower().strip(), by_spelling, n=1)
@@ -62,7 +64,10 @@ def nearest(attribute: Attribute, odd: Odd) -> str | None:
 
 def advice_on(attribute: Attribute, odd: Mapping[Odd, int], location: str, missing: int) -> Iterator[str]:
     """What to set, each with how many of the remembered rows it would give a code; the most first."""
-    tried = list(_of_category(attribute, odd) if isinstance(attribute, Category) else _of_number(attribute, odd))
+    if isinstance(attribute, Date):
+        tried = list(_of_date(attribute, odd))
+    else:
+        tried = list(_of_category(attribute, odd) if isinstance(attribute, Category) else _of_number(attribute, odd))
     tried.append(_encoding(attribute, odd, location))
     for setting, rows in sorted(tried, key=lambda found: -found[1]):
         if rows:
@@ -84,6 +89,18 @@ def _of_category(attribute: Category, odd: Mapping[Odd, int]) -> Iterator[tuple[
             true, _, false = pair.partition("/")
             written = replace(notation, booleans=((true, false),))
             yield f'booleans = "{pair}"', _matched(attribute, written, odd)
+
+
+def _of_date(attribute: Date, odd: Mapping[Odd, int]) -> Iterator[tuple[str, int]]:
+    for form in FORMATS:
+        other = replace(attribute, format=form)
+        days = ((other.day_in(value.bytes), rows) for value, rows in odd.items())
+        yield f'format = "{form}"', sum(rows for day, rows in days if day is not None and _in_range(other, day))
+
+
+def _in_range(attribute: Date, day: int | float) -> bool:
+    edges = attribute.edges_in_days if isinstance(day, int) else attribute.edges_in_seconds
+    return attribute.outside == "clamp" or edges[0] <= day < edges[-1]
 
 
 def _matched(attribute: Category, notation: Notation, odd: Mapping[Odd, int]) -> int:
@@ -119,7 +136,7 @@ def _fits(attribute: Attribute, number: float) -> bool:
 def _encoding(attribute: Attribute, odd: Mapping[Odd, int], location: str) -> tuple[str, int]:
     """Whether what is not UTF-8 would be a declared value in another encoding."""
     foreign = {value: rows for value, rows in odd.items() if not value.is_utf8}
-    if not isinstance(attribute, Category) or not foreign:
+    if not isinstance(attribute, Category) or isinstance(attribute, Date) or not foreign:
         return "", 0
     found = []
     for encoding in ("latin-1", "cp1252"):

@@ -20,11 +20,14 @@ import pyarrow.compute as pc
 from numpy.typing import DTypeLike, NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.domain.notation import LONGEST_NUMBER, Notation
 from discreet.errors import DomainError
 from discreet.query.query import grain_of
+from discreet.table.dates import is_dated, period_reader
 from discreet.table.layout import has_units
+from discreet.table.text import as_bytes, is_text
 
 Codes = NDArray[np.signedinteger[Any]]
 """Codes in the smallest type that has a place for NO_CODE too."""
@@ -66,11 +69,6 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def is_text(kind: pa.DataType) -> bool:
-    types = pa.types
-    return any(is_it(kind) for is_it in (types.is_string, types.is_large_string, types.is_string_view, types.is_null))
-
-
 def stored_type(kind: pa.DataType) -> pa.DataType:
     """The type of a column's values: a dictionary is how they are stored, not what they are."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -80,17 +78,12 @@ def type_in_words(kind: pa.DataType) -> str:
     return "text" if is_text(kind) else str(kind)
 
 
-def as_bytes(column: pa.Array) -> pa.Array:
-    """Text as the bytes that it is stored in."""
-    if pa.types.is_null(column.type):
-        return pa.nulls(len(column), pa.large_binary())
-    if pa.types.is_string_view(column.type):
-        column = column.cast(pa.large_string())
-    return column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary())
-
-
 def _coder(attribute: Attribute, kind: pa.DataType) -> Coder:
     stored = stored_type(kind)
+    if isinstance(attribute, Date):
+        if not is_dated(stored):
+            raise DomainError(_mismatch(attribute, stored, "dates, times, or text or whole numbers that write dates"))
+        return _date_coder(attribute, stored)
     if isinstance(attribute, Category):
         if not is_categorical(stored):
             raise DomainError(_mismatch(attribute, stored, "text, whole numbers, booleans or dates"))
@@ -103,6 +96,25 @@ def _coder(attribute: Attribute, kind: pa.DataType) -> Coder:
             raise DomainError(_mismatch(attribute, stored, "numbers, or text that holds numbers"))
         plain = _number_coder(attribute, stored)
     return _by_every_value(plain, stored) if _has_few(stored) else _by_spelling(plain, _is_spelt(attribute, stored))
+
+
+def _date_coder(attribute: Date, kind: pa.DataType) -> Coder:
+    """Codes periods; what is before or behind them all is outside."""
+    read, cells = period_reader(attribute, kind), attribute.cells
+    other, missing = _or_none(attribute.other_code), _missing(attribute)
+
+    def plain(column: pa.Array) -> Coded:
+        places, gone = read(column)
+        codes: Codes = np.clip(places, 0, cells - 1).astype(_type_of_codes(attribute))
+        if attribute.outside != "clamp":
+            codes[(places < 0) | (places >= cells)] = other
+        codes[gone] = missing
+        return Coded(codes, None)
+
+    if pa.types.is_integer(kind):
+        by_text = _by_spelling(plain, always=True)
+        return lambda column: by_text(_decoded(column).cast(pa.string()))
+    return _by_spelling(plain, is_text(kind))
 
 
 def _mismatch(attribute: Attribute, kind: pa.DataType, wanted: str) -> str:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.progress import Progress, silent
 from discreet.table.advice import Odd, advice_on, nearest
@@ -26,11 +27,12 @@ from discreet.table.coding import (
     coders,
     declared_missing,
     distinct_values,
-    is_text,
     number_reader,
     stored_type,
 )
+from discreet.table.dates import period_reader
 from discreet.table.source import Source, read_ahead
+from discreet.table.text import is_text
 
 MOST_CELLS = 1 << 20
 """Of an attribute whose values are counted one by one, to tell which of them nobody has."""
@@ -59,7 +61,7 @@ class ColumnFit:
     """Rows with a value that is not declared: left out, clamped or `(other)`, as the domain says."""
     missing: int
     unreadable: int
-    """Rows with a text that is no number, where the domain says that the column holds numbers."""
+    """Rows with a text that is no number or date, where the domain says that the column holds such."""
     lost: int
     """Rows that are not in the population because of this column, whatever the others say."""
     outside_is: str
@@ -143,7 +145,9 @@ class _ColumnCounter:
         counted = self.attribute.cells <= MOST_CELLS
         self._tally = np.zeros(self.attribute.size + 1, np.int64) if counted else None
         self._read: Reader | None = None
-        if not isinstance(self.attribute, Category):
+        if isinstance(self.attribute, Date):
+            self._read = period_reader(self.attribute, self.kind)
+        elif not isinstance(self.attribute, Category):
             self._read = number_reader(self.kind, self.attribute.notation)
 
     def add(self, column: pa.Array, codes: Codes) -> None:
@@ -181,12 +185,18 @@ class _ColumnCounter:
     def _reasons(self, values: pa.Array) -> tuple[Flags, Flags, Flags]:
         """Which of some distinct values are missing, not readable as numbers, and outside. Null is none of them."""
         there = ~values.is_null().to_numpy(False)
-        missing = declared_missing(self.attribute, self.kind, values) & there
+        dated = isinstance(self.attribute, Date)
+        if dated and pa.types.is_integer(self.kind):
+            values = values.cast(pa.string())
+        written = is_text(values.type)
+        missing = np.zeros(len(values), np.bool_)
+        if written or not dated:
+            missing = declared_missing(self.attribute, values.type if dated else self.kind, values) & there
         none = np.zeros(len(values), np.bool_)
         if self._read is None:
             return missing, none, there & ~missing
         numbers, unread = self._read(values)
-        if not is_text(self.kind):
+        if not written:
             missing |= unread & there
         unreadable = unread & there & ~missing
         return missing, unreadable, there & ~missing & ~unreadable & _is_outside(self.attribute, numbers)
@@ -212,6 +222,8 @@ class _ColumnCounter:
 
 
 def _is_outside(attribute: Attribute, numbers: NDArray[Any]) -> Flags:
+    if isinstance(attribute, Date):
+        return np.asarray((numbers < 0) | (numbers >= attribute.cells))
     if isinstance(attribute, Integer):
         beyond = (numbers < attribute.low) | (numbers > attribute.high)
         between = numbers.dtype.kind == "f" and attribute.outside != "clamp"

@@ -6,9 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.errors import TableError
-from discreet.table.coding import is_text, stored_type
+from discreet.table.coding import stored_type
 from discreet.table.paths import files_of, stamp_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
+from discreet.table.text import is_text
 from discreet.table.types import readable
 
 
