@@ -26,7 +26,8 @@ from pyarrow import csv as arrow_csv
 
 from discreet.errors import TableError
 from discreet.table.csv_format import SEPARATORS, CsvFormat, csv_format
-from discreet.table.paths import files_of, stamp_of
+from discreet.table.partitions import Partition, require_apart, with_partition
+from discreet.table.paths import files_of, partitions_of, stamp_of
 from discreet.table.source import Source, Told, unreadable
 
 HEADER_BYTES = 1 << 20
@@ -46,21 +47,28 @@ def open_csv(location: str) -> Source:
     """Open files with one and the same header. Their first lines are read only."""
     path, written = csv_format(location)
     files = files_of(path)
+    partitions = partitions_of(path, files)
     separator, names = _header(files[0], written)
+    require_apart(partitions[0], names, files[0])
     for file in files[1:]:
         if _header(file, written) != (separator, names):
             raise TableError(f"{file} has another first line than {files[0]}; the columns must be in the same order")
     return Source(
         location=location,
-        columns=dict.fromkeys(names, pa.string()),
-        read=lambda wanted, told: _rows(files, written, separator, names, wanted, told),
+        columns=dict.fromkeys((*names, *partitions[0]), pa.string()),
+        read=lambda wanted, told: _rows(files, partitions, written, separator, names, wanted, told),
         stamp=lambda: stamp_of(path),
         advice=_advice(path, written, separator),
     )
 
 
 def _opened(file: str) -> IO[bytes]:
-    return gzip.open(file) if Path(file).suffix.lower() == ".gz" else open(file, "rb")  # type: ignore[return-value]
+    match Path(file).suffix.lower():
+        case ".gz":
+            return gzip.open(file)  # type: ignore[return-value]
+        case ".zst":
+            return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(file), "zstd"))
+    return open(file, "rb")
 
 
 def _advice(path: str, written: CsvFormat, separator: str) -> str:
@@ -73,7 +81,9 @@ def _advice(path: str, written: CsvFormat, separator: str) -> str:
 
 
 def _header(file: str, written: CsvFormat) -> tuple[str, list[str]]:
-    """The separator and the columns' names. Reads the first line only."""
+    """The separator and the columns' names. Reads the first line only, and not that where the names are declared."""
+    if written.names:
+        return written.separator or ",", list(written.names)
     refused = TableError(f"{file}: the first line cannot be read as a CSV header in {written.encoding.upper()}")
     try:
         with _opened(file) as stream:
@@ -104,30 +114,44 @@ def _header(file: str, written: CsvFormat) -> tuple[str, list[str]]:
 
 def _rows(
     files: Sequence[str],
+    partitions: Sequence[Partition],
     written: CsvFormat,
     separator: str,
     names: Sequence[str],
     wanted: Sequence[str],
     told: Told,
 ) -> Iterator[pa.RecordBatch]:
-    places = [names.index(name) for name in wanted]
-    for number, file in enumerate(files):
-        try:
-            size, read = max(1, Path(file).stat().st_size), 0
-            with _opened(file) as stream, ThreadPoolExecutor(os.cpu_count()) as pool:
+    for number, (file, partition) in enumerate(zip(files, partitions, strict=True)):
+
+        def rows(own: Sequence[str], file: str = file, number: int = number) -> Iterator[pa.RecordBatch]:
+            places = [names.index(name) for name in own]
+            yield from _rows_of(
+                file, written, separator, names, places, lambda done: told((number + done) / len(files))
+            )
+
+        yield from with_partition(rows, partition, names, wanted)
+
+
+def _rows_of(
+    file: str, written: CsvFormat, separator: str, names: Sequence[str], places: Sequence[int], told: Told
+) -> Iterator[pa.RecordBatch]:
+    try:
+        size, read = max(1, Path(file).stat().st_size), 0
+        with _opened(file) as stream, ThreadPoolExecutor(os.cpu_count()) as pool:
+            if not written.names:
                 stream.readline()
 
-                def parsed(numbered: tuple[int, bytes], file: str = file) -> tuple[int, list[pa.RecordBatch]]:
-                    first_line, block = numbered
-                    rows = _parsed(written.to_utf8(block), file, first_line, separator, names, places)
-                    return len(block), list(rows)
+            def parsed(numbered: tuple[int, bytes]) -> tuple[int, list[pa.RecordBatch]]:
+                first_line, block = numbered
+                rows = _parsed(written.to_utf8(block), file, first_line, separator, names, places)
+                return len(block), list(rows)
 
-                for length, batches in _side_by_side(pool, parsed, _blocks(stream, file)):
-                    yield from batches
-                    read += length
-                    told((number + min(1.0, read / size)) / len(files))
-        except (OSError, EOFError, zlib.error, pa.ArrowException):
-            raise unreadable(file) from None
+            for length, batches in _side_by_side(pool, parsed, _blocks(stream, file, 1 if written.names else 2)):
+                yield from batches
+                read += length
+                told(min(1.0, read / size))
+    except (OSError, EOFError, zlib.error, pa.ArrowException):
+        raise unreadable(file) from None
 
 
 def _side_by_side(
@@ -143,9 +167,9 @@ def _side_by_side(
         yield underway.popleft().result()
 
 
-def _blocks(stream: IO[bytes], file: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file behind its first one, many at a time, and the number of the first of them."""
-    held, line = b"", 2
+def _blocks(stream: IO[bytes], file: str, line: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file from one on, many at a time, and the number of the first of them."""
+    held = b"" if line > 1 else stream.read(len(MARK)).removeprefix(MARK)
     while chunk := stream.read(BLOCK_BYTES):
         end = chunk.rfind(b"\n") + 1
         if end:

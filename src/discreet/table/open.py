@@ -67,6 +67,14 @@ def _open_location(uri: str) -> Source:
             from discreet.table.csv import open_csv
 
             return open_csv(uri)
+        case "arrow":
+            from discreet.table.arrow_file import open_arrow
+
+            return open_arrow(path)
+        case "sqlite":
+            from discreet.table.sqlite_file import open_sqlite
+
+            return open_sqlite(uri)
         case _:
             from discreet.table.duck import open_duckdb_file
 
