@@ -20,6 +20,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from discreet.answer.policy import Policy
 from discreet.answer.reply import Answer, Explanation
 from discreet.cli import app, present
 from discreet.demo.census import census_domain_path, write_census
+from discreet.domain.notation import NOTATION_KEYS
 from discreet.domain.read import COMMON_KEYS, OWN_KEYS, TOP_KEYS
 from discreet.release.release import Release
 from discreet.vault import Vault
@@ -263,7 +265,7 @@ def test_every_error_is_in_the_reference(name: str) -> None:
     assert name in sections(DOCS / "reference/errors.md")
 
 
-@pytest.mark.parametrize("key", [*TOP_KEYS, *COMMON_KEYS, *(key for keys in OWN_KEYS.values() for key in keys)])
+@pytest.mark.parametrize("key", [*TOP_KEYS, *COMMON_KEYS, *NOTATION_KEYS, *chain(*OWN_KEYS.values())])
 def test_every_key_of_a_domain_is_in_the_reference(key: str) -> None:
     assert re.search(rf"`\[?{key}", prose(DOCS / "reference/domain.md"))
 

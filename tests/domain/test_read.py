@@ -129,12 +129,17 @@ BAD_DOCUMENTS = [
     ('name = "people"\n[attributes]', 2, "", "at least one [attributes.NAME] table"),
     ('name = "people"\nnull_ids = "own "', 2, "null_ids", "must be one of drop, own, refuse"),
     ('name = "people"\nnull_ids = ["own"]', 2, "null_ids", "must be one of drop, own, refuse"),
-    ('name = "people"\ncolour = "red"', 2, "unknown key 'colour'", "allowed: name, null_ids, [attributes.…]"),
+    (
+        'name = "people"\ncolour = "red"',
+        2,
+        "unknown key 'colour'",
+        "allowed: name, null_ids, [notation], [attributes.…]",
+    ),
     (
         'name = "people"\n\n[attribute.age]\nlow = 1',
         3,
         "unknown key 'attribute'",
-        "allowed: name, null_ids, [attributes.…]",
+        "allowed: name, null_ids, [notation], [attributes.…]",
     ),
     ('name = "people"\n[attributes]\nage = 3', 3, "attributes.age", "must be a table: [attributes.age]"),
     ('name = "people"\n[[attributes.age]]\nlow = 3', 2, "attributes.age", "must be a table"),
@@ -150,9 +155,9 @@ BAD_DOCUMENTS = [
 
 BAD_ATTRIBUTES = [
     # what all kinds share
-    ('source = "s"', 2, "kind", 'must be "integer", "category" or "bins"'),
-    ('source = "s"\nkind = "float"', 4, "kind", 'must be "integer", "category" or "bins"'),
-    ('source = "s"\nkind = ["integer"]', 4, "kind", 'must be "integer", "category" or "bins"'),
+    ('source = "s"', 2, "kind", 'must be "integer", "category", "bins" or "date"'),
+    ('source = "s"\nkind = "float"', 4, "kind", 'must be "integer", "category", "bins" or "date"'),
+    ('source = "s"\nkind = ["integer"]', 4, "kind", 'must be "integer", "category", "bins" or "date"'),
     ('kind = "integer"\nlow = 0\nhigh = 9', 2, "source", "required: the public document"),
     ('kind = "integer"\nsource = "  "', 4, "source", "required: the public document"),
     ('kind = "integer"\nsource = 7', 4, "source", "required: the public document"),
@@ -160,7 +165,12 @@ BAD_ATTRIBUTES = [
     (INTEGER + 'outside = "keep"', 7, "outside", "must be one of drop, clamp, other where kind is integer"),
     (INTEGER + 'outside = ["drop"]', 7, "outside", "must be one of drop, clamp, other"),
     (INTEGER + "edges = [0, 1]", 7, "edges", "unknown key; integer allows kind, source, outside, null, low, high"),
-    (CATEGORY + "low = 1", 5, "low", "unknown key; category allows kind, source, outside, null, values, hierarchy"),
+    (
+        CATEGORY + "low = 1",
+        5,
+        "low",
+        "unknown key; category allows kind, source, outside, null, values, values_from, hierarchy, prefix",
+    ),
     (BINS + "values = []", 5, "values", "unknown key; bins allows kind, source, outside, null, edges, grain"),
     # integers
     ('kind = "integer"\nsource = "s"\nhigh = 9', 2, "low", "required: a whole number"),

@@ -1,8 +1,11 @@
 """What Postgres calls its types, and what becomes of their values: text by its bytes, numbers as doubles."""
 
+from datetime import date
+
 import pytest
 
 from discreet.domain.attribute import Bins, Category, Integer
+from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError, TableError
 from discreet.query.query import Count
@@ -139,8 +142,20 @@ class TestOddTypes:
         live.require([Count(domain.everything)])
         assert live.evaluate([Count(domain.everything, ("x",))])[0].tolist() == [2, 1, 1, 0]
 
+    @pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
+    def test_dates_and_moments_are_coded_to_periods_of_a_zone(self, table, kind):
+        moments = [
+            "'2024-01-31 23:30:00+00'", "'2024-01-31 10:00:00.5+00'", "'infinity'", "'-infinity'", "'4713-01-01 BC'",
+            "'294276-01-01'" if kind != "date" else "'5874897-01-01'", "NULL",
+        ]  # fmt: skip
+        months = Date(
+            name="x", source="s", low=date(2024, 1, 1), high=date(2024, 2, 29), period="month", outside="other",
+            null=True, zone="Europe/Zurich",
+        )  # fmt: skip
+        assert codes(table(kind, moments), months) == [0, 1 if kind == "timestamptz" else 0, 2, 2, 2, 2, 3]
+
     REFUSED = (
-        "citext", "loose", "jsonb", "text[]", "bytea", "timestamp", "timestamptz", "time", "interval", "money", "inet",
+        "citext", "loose", "jsonb", "text[]", "bytea", "time", "interval", "money", "inet",
         "xml", "tsvector", "int4range", "point", "oid", "name", '"char"', "bit(3)",
     )  # fmt: skip
 

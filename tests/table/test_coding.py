@@ -327,7 +327,6 @@ UNREAD = {
     "structs": pa.array([{"a": 1}]),
     "bytes": pa.array([b"a"]),
     "bytes of one length": pa.array([b"ab"], pa.binary(2)),
-    "moments": pa.array([0], pa.timestamp("us")),
     "times": pa.array([0], pa.time64("us")),
     "spans": pa.array([0], pa.duration("s")),
     "months": pa.array([(1, 2, 3)], pa.month_day_nano_interval()),

@@ -12,9 +12,9 @@ from discreet.domain.read import parse_domain
 from discreet.errors import TableError
 from discreet.query.query import Count
 from discreet.table import csv as csv_module
-from discreet.table.coding import as_bytes
 from discreet.table.open import open_source
 from discreet.table.source import nobody
+from discreet.table.text import as_bytes
 from tests.populations import points, population
 
 DOMAIN = parse_domain("""

@@ -32,8 +32,8 @@ def refused(table, words):
     [
         ("missing.parquet", "there is no file"),
         ("missing-*.parquet", "there is no file"),
-        ("notes.txt", "not a kind of file"),
-        ("folder.parquet", "there is no file"),
+        ("notes.pdf", "not a kind of file"),
+        ("folder.parquet", "has no file that is read here"),
         ("broken.parquet", "cannot be read as a table; is it a whole parquet file"),
         ("broken.duckdb", "cannot be read as a table; is it a whole duckdb file"),
         ("mysql://host/base", "mysql tables are not supported"),
@@ -41,7 +41,7 @@ def refused(table, words):
     ],
 )
 def test_what_is_not_a_table_is_refused_with_what_to_do(name, words, tmp_path):
-    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "notes.pdf").write_text("hello")
     (tmp_path / "folder.parquet").mkdir()
     (tmp_path / "broken.parquet").write_bytes(b"private words" * 100)
     (tmp_path / "broken.duckdb").write_bytes(b"private words" * 1000)
@@ -90,7 +90,7 @@ def test_names_with_quotes_are_names(tmp_path):
 def test_parquet_files_of_one_table_must_have_the_same_columns_and_types(tmp_path):
     pq.write_table(pa.table({"age": [1]}), tmp_path / "a1.parquet")
     pq.write_table(pa.table({"age": [1e300]}), tmp_path / "a2.parquet")
-    refused(tmp_path / "a*.parquet", r"a2\.parquet has other columns, or other types, than .*a1\.parquet")
+    refused(tmp_path / "a*.parquet", r"a2\.parquet: column 'age' is double, but int64 in .*a1\.parquet")
 
 
 def test_a_duckdb_file_says_which_tables_it_has(tmp_path):
@@ -156,7 +156,7 @@ def test_types_of_duckdb_are_read_by_their_one_spelling(expression, expected, tm
 
 @pytest.mark.parametrize(
     "expression",
-    ["[1]", "{'a': 1}", "'x'::BLOB", "'{}'::JSON", "TIMESTAMP '2000-01-01'", "INTERVAL 1 DAY", "TIME '01:00'"],
+    ["[1]", "{'a': 1}", "'x'::BLOB", "'{}'::JSON", "INTERVAL 1 DAY", "TIME '01:00'"],
 )
 def test_other_types_of_duckdb_are_refused_by_name_with_what_to_cast_to(expression, tmp_path):
     with duckdb.connect(tmp_path / "base.duckdb") as connection:

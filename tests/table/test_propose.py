@@ -23,6 +23,7 @@ def test_a_proposal_names_each_column_with_its_type():
             "born": [dt.date(2000, 1, 1)],
             "member": [True],
             "seen": pa.array([0], pa.timestamp("us")),
+            "span": pa.array([0], pa.duration("us")),
             'a "b"\n': [1],
         }
     )
@@ -35,12 +36,13 @@ def test_a_proposal_names_each_column_with_its_type():
         "sex": "category",
         "income": "bins",
         "wage": "bins",
-        "born": "category",
+        "born": "date",
         "member": "category",
+        "seen": "date",
         'a "b"\n': "integer",
     }
     assert "# the column is int16;" in text
-    assert "# seen is timestamp[us], not a type that is read here: make it text, a number, a boolean or a date" in text
+    assert "# span is duration[us], not a type that is read here: make it text, a number, a boolean or a date" in text
 
 
 def test_a_proposal_must_be_filled_in_and_then_is_a_domain():

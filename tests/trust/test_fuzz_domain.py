@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain.domain import Domain
+from discreet.domain.notation import NOTATION_KEYS
 from discreet.domain.read import OWN_KEYS, parse_domain
 from tests.trust.fuzzing import FIXTURES, fuzz, guided, mutated
 
@@ -18,6 +19,8 @@ SEEDS = [
     'name = "p"\nnull_ids = "drop"\n[attributes.s]\nkind = "category"\nvalues = ["F", 1, true]\nsource = "s"\n',
     'name = "p"\n[attributes."a b"]\nkind = "category"\nsource = "s"\n[attributes."a b".hierarchy]\nx = ["1", "2"]\n',
     'name = "p"\n[attributes.i]\nkind = "bins"\nedges = [-inf, 0, 1e5, inf]\noutside = "other"\nsource = """s"""\n',
+    'name = "p"\n[notation]\nmissing = ["?"]\ndecimal = ","\n[attributes.b]\nkind = "category"\nvalues = [true]\n'
+    'booleans = "yes/no"\ntrim = true\nignore_case = true\nsource = "s"\n',
     'name = "p"\nattributes.i = {kind = "bins", edges = [0, 10], grain = 0.25, source = "s", null = false}\n',
 ]
 WORDS = [
@@ -51,6 +54,14 @@ KEYS = {
     "values": '["F","M"] [1,2,3] [true,false] [] [1.5] ["F","F"] [["F"]] [0x' + "f" * 5000 + "]",
     "hierarchy": '{a=["F"],b=["M"]} {a=["F","M"]} {a={b=["F","M"]}} {} {a=[]} [] {' + "a." * 2000 + 'a=["F"]}',
     "edges": "[0,10,20] [-inf,0,inf] [0.5,1e5] [0] [1,0] [nan,1] [-inf,inf] [0,1e30] [0,1e-999999]",
+    "values_from": '"b.csv" {file="b.csv"} "c.csv" 3 {file="b.csv",label="x"} {}',
+    "prefix": "true false 1",
+    "missing": '[] ["?"] ["?","",-9] ["F"] "?" [1.5] [true] [0x' + "f" * 5000 + "]",
+    "trim": "true false 1",
+    "ignore_case": 'true false "no"',
+    "booleans": '"yes/no" ["t/f"] "yes" "a/a" [] 3 ["1/0","F/M"] "/" [["a/b"]]',
+    "decimal": '"," "." ";" 3',
+    "thousands": '"\'" "" "," "." " " "0" "ab"',
     "grain": "1 0.01 0 -1 inf 1e-30 nan 1e999999999",
 }
 LISTED = {key: values.split(" ") for key, values in KEYS.items()}
@@ -59,12 +70,19 @@ LISTED = {key: values.split(" ") for key, values in KEYS.items()}
 def domain_text(draw: Random) -> str:
     """A domain of a few attributes, each line of which says what it may, or nearly."""
     lines = [f"name = {draw.choice(NAMES)}"] + ['null_ids = "own"'] * (draw.random() < 0.1)
+    if draw.random() < 0.1:
+        key = draw.choice(tuple(NOTATION_KEYS))
+        lines += ["[notation]", f"{key} = {draw.choice(LISTED[key])}"]
     for name in draw.sample(("age", "sex", '"a b"', '"é"', "income", "Age", "x" * 300), draw.randrange(1, 4)):
         kind = draw.choice(("integer", "category", "bins"))
         keys = ["source", *OWN_KEYS[kind][: 2 if kind == "integer" else 1]]
-        keys += [key for key in ("outside", "null", *OWN_KEYS[kind]) if draw.random() < 0.1]
+        written = [key for key, kinds in NOTATION_KEYS.items() if kind in kinds]
+        keys += [key for key in ("outside", "null", *OWN_KEYS[kind], *written) if draw.random() < 0.1]
         said = {key: draw.choice(LISTED[key][:2] if draw.random() < 0.9 else LISTED[key]) for key in keys}
         lines += [f"[attributes.{name}]", f'kind = "{kind}"', *(f"{key} = {value}" for key, value in said.items())]
+    if draw.random() < 0.2:
+        book = draw.choice(("code\\n1\\n", "code,parent\\n1,2\\n2,1\\n", "code,label\\n1,a\\n2,a\\n", "", "\\u0000"))
+        lines += ["[codebooks]", f'"b.csv" = "{book}"']
     return "\n".join(lines)
 
 

@@ -1,11 +1,12 @@
-"""discreet domain propose | check"""
+"""discreet domain propose | check | fit"""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from discreet.cli.present import Json, command, out, print_json, table
+from discreet.cli.present import Json, command, out, print_json, table, waiting
 from discreet.domain.attribute import Attribute
 from discreet.domain.read import read_domain
 
@@ -40,6 +41,25 @@ def check(
     rows = [(a.name, a.kind, f"{a.size:,}", a.outside, "yes" if a.null else "", a.source) for a in checked.attributes]
     table(checked.name, ("attribute", "kind", "codes", "outside", "null", "source"), rows, right=("codes",))
     out.print(f"{checked.points:,} points; the domain is well formed.")
+
+
+@app.command()
+@command
+def fit(
+    source: Annotated[str, typer.Argument(metavar="TABLE", help="where the rows are, as for `discreet init`")],
+    domain: Annotated[Path, typer.Argument(metavar="DOMAIN", help="a domain in TOML")],
+    as_json: Json = False,
+) -> None:
+    """Say what becomes of a table's rows by a domain: exact and confidential, for the custodian alone."""
+    from discreet.cli.show_fit import CONFIDENTIAL, show_fit
+    from discreet.vault import fit_domain
+
+    with waiting("reading the table", as_json) as told:
+        found = fit_domain(source, domain, told)
+    if as_json:
+        print_json({"note": CONFIDENTIAL, "lost": found.lost, **asdict(found)})
+    else:
+        show_fit(found, out)
 
 
 def _labels(attribute: Attribute) -> tuple[str, ...] | None:

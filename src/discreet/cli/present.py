@@ -62,6 +62,7 @@ def table(
     rows: Sequence[Sequence[object]],
     right: Sequence[str] = (),
     tight: Sequence[str] = (),
+    to: Console = out,
 ) -> None:
     """Print a table; columns named in `right` are numbers, and those in `tight` never wrapped or cut: where they do
     not fit, lines are longer than the terminal is wide."""
@@ -79,7 +80,7 @@ def table(
         )
     for row in rows:
         shown.add_row(*(escape(str(cell)) for cell in row))
-    out.print(shown, width=max(least, out.width), crop=False, soft_wrap=least > out.width)
+    to.print(shown, width=max(least, to.width), crop=False, soft_wrap=least > to.width)
 
 
 def pairs(title: str, rows: Sequence[tuple[str, object]]) -> None:

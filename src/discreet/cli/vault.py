@@ -1,19 +1,25 @@
 """discreet init | describe | budget | refresh"""
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 from rich.markup import escape
 
-from discreet.cli.present import Json, VaultPath, bar, command, out, pairs, print_json, table, waiting
-from discreet.errors import InvalidBudget
+from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, table, waiting
+from discreet.errors import InvalidBudget, TableError
 from discreet.ledger.guarantee import DeltaT
 
 if TYPE_CHECKING:
     from discreet.account import BudgetReport
+    from discreet.table.fit import Fit
+    from discreet.table.take import Fitted
     from discreet.vault.vault import Vault
 
+ACCEPTED_LOSS = 0.05
+"""The share of rows that may be left out before `init` stops: a table that loses more is mostly misread."""
 READING = "reading the table into a snapshot"
 
 
@@ -61,6 +67,11 @@ def init(
         int | None, typer.Option(help="with --id: at most so many rows of each person are kept")
     ] = None,
     live: Live = False,
+    accept_loss: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="stop, or ask, where more than this share of the rows would be left out"),
+    ] = ACCEPTED_LOSS,
+    quiet: Annotated[bool, typer.Option("--quiet", help="do not look at how the domain fits the table")] = False,
     as_json: Json = False,
 ) -> None:
     """Make a vault over a table. Nothing is released and nothing is spent."""
@@ -70,31 +81,77 @@ def init(
         raise InvalidBudget(
             "--neighbours is add-remove (someone may be in the table or not) or replace (someone's row may be another)"
         )
-    with waiting(READING, as_json) as told:
-        made = Vault.init(
-            vault,
-            table=source,
-            domain=domain,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            neighbours=cast(Literal["add-remove", "replace"] | None, neighbours),
-            queries=queries,
-            roster=roster,
-            calibration=cast(Literal["exact", "paper"], calibration),
-            failure=failure,
-            id=id_column,
-            max_rows=max_rows,
-            ledger=ledger,
-            live=live,
-            progress=told,
-        )
+
+    def make(fitted: "Fitted | None") -> "Vault":
+        with waiting(READING, as_json) as told:
+            return Vault.init(
+                vault,
+                table=source,
+                domain=domain,
+                epsilon=epsilon,
+                delta=delta,
+                rho=rho,
+                neighbours=cast(Literal["add-remove", "replace"] | None, neighbours),
+                queries=queries,
+                roster=roster,
+                calibration=cast(Literal["exact", "paper"], calibration),
+                failure=failure,
+                id=id_column,
+                max_rows=max_rows,
+                ledger=ledger,
+                live=live,
+                progress=told,
+                fitted=fitted,
+            )
+
+    made = make(None) if quiet or live else _made_if_it_fits(make, accept_loss, as_json)
     if as_json:
         print_json(made.describe())
         return
     name = escape(str(vault))
     out.print(f"[bold]{name}[/] is ready: {made.ledger.guarantee}.")
     out.print(f"[dim]Next:[/] discreet describe {name}")
+
+
+def is_typed() -> bool:
+    """Whether somebody can answer a question."""
+    return sys.stdin.isatty()
+
+
+class _TooManyLost(Exception):
+    """More rows would be left out than were accepted."""
+
+
+def _made_if_it_fits(make: "Callable[[Fitted | None], Vault]", accepted: float, as_json: bool) -> "Vault":
+    """Make a vault, and say how its domain fits where somebody sits at the terminal: nowhere else is it written.
+
+    Where more is lost than was accepted, whoever sits there is asked, and else it is refused.
+    """
+    from discreet.cli.show_fit import show_fit
+
+    seen: list[Fit] = []
+    watched = err.is_interactive and not as_json
+
+    def fitted(fit: "Fit") -> None:
+        seen.append(fit)
+        if fit.loses_more_than(accepted):
+            raise _TooManyLost
+
+    try:
+        made = make(fitted)
+    except _TooManyLost:
+        if watched:
+            show_fit(seen[0], err)
+        if not watched or not is_typed() or not typer.confirm("Make the vault nevertheless?", err=True):
+            raise TableError(
+                f"more than {accepted:.0%} of the rows would be left out, or are no numbers where there should be "
+                "some, or there are no rows: no vault was made. See why with `discreet domain fit`; mend the domain "
+                "from public documents, or say --accept-loss 1"
+            ) from None
+        return make(None)
+    if watched:
+        show_fit(seen[0], err)
+    return made
 
 
 @command

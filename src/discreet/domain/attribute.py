@@ -9,14 +9,18 @@ without a null code any missing value (under "other" a missing value without a c
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Literal
 
+from discreet.domain.notation import PLAIN, Notation
 from discreet.exact import number_text
 
 Outside = Literal["drop", "clamp", "other"]
-Kind = Literal["integer", "category", "bins"]
+Kind = Literal["integer", "category", "bins", "date"]
+TRUTHS = ("true", "false")
 Hierarchy = tuple["str | tuple[str, Hierarchy]", ...]
 """The leaves of a category's taxonomy from left to right; an inner node is (name, children)."""
 
@@ -30,6 +34,7 @@ class Attribute(ABC):
     source: str
     outside: Outside = "drop"
     null: bool = False
+    notation: Notation = PLAIN
 
     @property
     @abstractmethod
@@ -84,17 +89,27 @@ class Integer(Attribute):
     def cells(self) -> int:
         return self.high - self.low + 1
 
+    def value_text(self, value: Fraction) -> str:
+        """A value as SQL writes it."""
+        return number_text(value)
+
     def _cell_label(self, code: int) -> str:
         return str(self.low + code)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Category(Attribute):
-    """Named values; their order is the left-to-right order of the hierarchy, where there is one."""
+    """Named values; their order is the left-to-right order of the hierarchy, where there is one.
+
+    `titles` are what the values are called, in the same order, where a codebook says so: shown behind them, and asked
+    for like them. With `prefix` a value that is not declared is the longest declared one that it begins with.
+    """
 
     kind: ClassVar[Kind] = "category"
     values: tuple[str, ...]
     hierarchy: Hierarchy | None = None
+    titles: tuple[str, ...] = ()
+    prefix: bool = False
     _codes: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -105,11 +120,40 @@ class Category(Attribute):
         return len(self.values)
 
     def code(self, value: str) -> int | None:
-        """The code of a value, None where it is not declared."""
-        return self._codes.get(value)
+        """The code of a value, also by its title, or by both as they are shown; None where it is not declared."""
+        return self._codes.get(value, self._shown_codes.get(value))
+
+    @cached_property
+    def _shown_codes(self) -> dict[str, int]:
+        titled = {title: code for code, title in enumerate(self.titles) if title}
+        return {**{self._cell_label(code): code for code in titled.values()}, **titled}
+
+    @cached_property
+    def levels(self) -> tuple[tuple[str | None, ...], ...]:
+        """The groups of every value, from the widest to the narrowest; None where it is in none that deep. Public."""
+        paths = list(_paths(self.hierarchy or (), ()))
+        depth = max((len(path) for path in paths), default=0)
+        return tuple(tuple(path[level] if level < len(path) else None for path in paths) for level in range(depth))
+
+    def spellings(self) -> Iterator[tuple[str, int | None]]:
+        """Every text that is told from all others, and its code; None where it stands for a missing value."""
+        yield from self._codes.items()
+        written = [entry for pair in self.notation.booleans for entry in zip(pair, TRUTHS, strict=True)]
+        yield from ((text, self._codes[value]) for text, value in written if value in self._codes)
+        yield from ((text, None) for text in self.notation.missing)
 
     def _cell_label(self, code: int) -> str:
-        return self.values[code]
+        title = self.titles[code] if self.titles else ""
+        return f"{self.values[code]} {title}" if title and title != self.values[code] else self.values[code]
+
+
+def _paths(hierarchy: Hierarchy, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The groups that each leaf is in, from left to right."""
+    for node in hierarchy:
+        if isinstance(node, str):
+            yield above
+        else:
+            yield from _paths(node[1], (*above, node[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +170,10 @@ class Bins(Attribute):
     @property
     def cells(self) -> int:
         return len(self.edges) - 1
+
+    def value_text(self, value: Fraction) -> str:
+        """A value as SQL writes it."""
+        return number_text(value)
 
     @property
     def open(self) -> bool:

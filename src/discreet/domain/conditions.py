@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Collection, Mapping
+from datetime import date
 from fractions import Fraction
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.date import ISO, Date, day_of
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import DomainError
@@ -30,6 +32,8 @@ def _spans(attribute: Attribute, wanted: object) -> list[tuple[int, int]]:
     match attribute:
         case Integer():
             return _integer_span(attribute, wanted)
+        case Date():
+            return _date_spans(attribute, wanted)
         case Category():
             values = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Collection) else list(wanted)
             codes = [_null_code(attribute) if value is None else _category_code(attribute, value) for value in values]
@@ -63,6 +67,28 @@ def _category_code(attribute: Category, value: object) -> int:
     if code is None:
         raise DomainError(f"{attribute.name} has no value {text!r}; there are {', '.join(attribute.values)}")
     return code
+
+
+def _date_spans(attribute: Date, wanted: object) -> list[tuple[int, int]]:
+    """A day or a period's name, several in a list, or (first day, last day), both included, at the ends of periods."""
+    match wanted:
+        case (str() | date() as low, str() | date() as high):
+            first, last = _day(attribute, low), _day(attribute, high) + 1
+            if first not in attribute.edges_in_days or last not in attribute.edges_in_days or first >= last:
+                raise DomainError(f"{attribute.name} takes (first day, last day) of its {attribute.period}s, in order")
+            return [(attribute.edges_in_days.index(first), attribute.edges_in_days.index(last) - 1)]
+        case list() | set() | frozenset():
+            return [span for one in wanted for span in _spans(attribute, one)]
+        case str() | date() if (code := attribute.code(str(wanted))) is not None:
+            return [(code, code)]
+    raise DomainError(f"{attribute.name} has no day {wanted}; it has {attribute.low} to {attribute.high}")
+
+
+def _day(attribute: Date, value: str | date) -> int:
+    day = day_of(str(value), ISO)
+    if day is None:
+        raise DomainError(f"{attribute.name} takes days, as 2026-01-31, not {value}")
+    return day
 
 
 def _bins_span(attribute: Bins, wanted: object) -> tuple[int, int]:

@@ -1,29 +1,43 @@
 """TOML text → Domain, with errors that name the line, the key and what is allowed."""
 
+import json
 import math
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from discreet.domain.attribute import Attribute, Bins, Category, Hierarchy, Integer, Outside
+from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Hierarchy, Integer, Outside
+from discreet.domain.codebook import COLUMNS, Codebook, read_codebook
+from discreet.domain.date import ISO, Date, Period, begins
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
+from discreet.domain.notation import NOTATION_KEYS, PLAIN, Notation, read_notation
 from discreet.errors import DomainError
 from discreet.exact import number_text
 
-TOP_KEYS = ("name", "null_ids", "attributes")
+TOP_KEYS = ("name", "null_ids", "notation", "codebooks", "attributes")
 COMMON_KEYS = ("kind", "source", "outside", "null")
-OWN_KEYS = {"integer": ("low", "high"), "category": ("values", "hierarchy"), "bins": ("edges", "grain")}
+OWN_KEYS = {
+    "integer": ("low", "high"),
+    "category": ("values", "values_from", "hierarchy", "prefix"),
+    "bins": ("edges", "grain"),
+    "date": ("low", "high", "period", "zone", "format"),
+}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LARGEST_INTEGER = 2**53  # codes and values stay exact in every engine, in doubles too
 MOST_DIGITS = 30  # before and after the point: a number like 1e999999999 would fill the memory
+MOST_PERIODS = 1_000_000  # of a date: the calendar has 3,652,059 days
+LEAST_DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 MOST_LEVELS = 64  # of a hierarchy: whoever walks it has one frame a level
 SHOWN_CHARACTERS = 60  # of a name in a message
 
@@ -34,11 +48,45 @@ def read_domain(path: str | Path) -> Domain:
 
 
 def domain_text(path: str | Path) -> str:
-    """What a domain's file says."""
+    """What a domain's file says, and behind it the codebooks that it names: all that there is to the domain."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise DomainError(f"cannot read {path}; a domain is a UTF-8 TOML file, see `discreet domain propose`") from None
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return text  # whoever parses it says what is wrong
+    names = codebooks_named(document)
+    if not names or "codebooks" in document:
+        return text
+    held = [f"{_quoted(name)} = {_quoted(codebook_text(Path(path).parent / name))}" for name in names]
+    return "\n".join([text.rstrip("\n"), "", "[codebooks]", *held, ""])
+
+
+def codebooks_named(document: Mapping[str, Any]) -> list[str]:
+    """The codebooks that a domain's attributes take their values from."""
+    tables = document.get("attributes")
+    attributes = tables.values() if isinstance(tables, dict) else ()
+    named = [table.get("values_from") for table in attributes if isinstance(table, dict)]
+    files = [said.get("file") if isinstance(said, dict) else said for said in named]
+    return list(dict.fromkeys(file for file in files if isinstance(file, str)))
+
+
+def codebook_text(path: Path) -> str:
+    """What a codebook says, as text."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise DomainError(f"{path}: line {line}: not in UTF-8; save the codebook so") from None
+    except OSError:
+        raise DomainError(f"cannot read the codebook {path}; a path is taken from where the domain is") from None
+
+
+def _quoted(text: str) -> str:
+    """A text as TOML has it: JSON's way of writing one, but for a character that TOML wants escaped too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parse_domain(text: str) -> Domain:
@@ -51,7 +99,7 @@ def parse_domain(text: str) -> Domain:
         raise DomainError("not a domain: a number is too long, or brackets are nested too deeply") from None
     for key in document:
         if key not in TOP_KEYS:
-            allowed = ", ".join((*TOP_KEYS[:-1], "[attributes.…]"))
+            allowed = ", ".join((*TOP_KEYS[:2], "[notation]", "[attributes.…]"))
             raise DomainError(f"line {line_of(text, (key,))}: unknown key {_shown(key)!r}; allowed: {allowed}")
     name = document.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -66,7 +114,13 @@ def parse_domain(text: str) -> Domain:
     tables = document.get("attributes")
     if not isinstance(tables, dict) or not tables:
         raise DomainError(f"line {line_of(text, ('attributes',))}: a domain needs at least one [attributes.NAME] table")
-    readers = [_Reader(text, attribute_name, table) for attribute_name, table in tables.items()]
+    notation = _notation_of_all(text, document.get("notation", {}))
+    books = document.get("codebooks", {})
+    if not isinstance(books, dict) or not all(isinstance(book, str) for book in books.values()):
+        raise DomainError(
+            f"line {line_of(text, ('codebooks',))}: codebooks holds the texts of codebooks by their names"
+        )
+    readers = [_Reader(text, attribute_name, table, notation, books) for attribute_name, table in tables.items()]
     first_spelling: dict[str, str] = {}
     for reader in readers:
         spelled = first_spelling.setdefault(reader.name.lower(), reader.name)
@@ -75,11 +129,30 @@ def parse_domain(text: str) -> Domain:
     return Domain(name, tuple(reader.attribute() for reader in readers), null_ids)
 
 
+def _notation_of_all(text: str, said: object) -> Notation:
+    """What [notation] declares for every attribute that it can be declared of."""
+
+    def fail(key: str, problem: str) -> NoReturn:
+        raise DomainError(f"line {line_of(text, ('notation', key))}: notation.{_shown(key)}: {problem}")
+
+    if not isinstance(said, dict):
+        raise DomainError(f"line {line_of(text, ('notation',))}: notation must be a table: [notation]")
+    for key in said:
+        if key not in NOTATION_KEYS:
+            fail(key, f"unknown key; allowed: {', '.join(NOTATION_KEYS)}")
+    notation = read_notation(said, fail)
+    if notation.thousands == notation.decimal:
+        fail("thousands", f"{notation.decimal!r} is the decimal sign already")
+    return notation
+
+
 @dataclass(frozen=True)
 class _Reader:
     text: str
     name: str
     table: Mapping[str, Any]
+    default: Notation
+    books: Mapping[str, str]
 
     def fail(self, key: str | None, problem: str) -> NoReturn:
         path = ("attributes", self.name) if key is None else ("attributes", self.name, key)
@@ -92,12 +165,14 @@ class _Reader:
             self.fail(None, f"must be a table: [attributes.{_shown(self.name)}]")
         kind = self.table.get("kind")
         if not isinstance(kind, str) or kind not in OWN_KEYS:
-            self.fail("kind", 'must be "integer", "category" or "bins"')
-        allowed = (*COMMON_KEYS, *OWN_KEYS[kind])
+            self.fail("kind", 'must be "integer", "category", "bins" or "date"')
+        written = tuple(key for key, kinds in NOTATION_KEYS.items() if kind in kinds)
+        allowed = (*COMMON_KEYS, *OWN_KEYS[kind], *written)
         for key in self.table:
             if key not in allowed:
                 self.fail(key, f"unknown key; {kind} allows {', '.join(allowed)}")
-        source = self.table.get("source")
+        book = self.codebook() if "values_from" in self.table else None
+        source = self.table.get("source", book and book.source)
         if not isinstance(source, str) or not source.strip():
             self.fail(
                 "source",
@@ -106,12 +181,14 @@ class _Reader:
         null = self.table.get("null", False)
         if not isinstance(null, bool):
             self.fail("null", "must be true or false")
-        common = _Common(self.name, source, self.outside(kind), null)
+        common = _Common(self.name, source, self.outside(kind), null, self.notation(kind, written))
         match kind:
             case "integer":
                 return self.integer(common)
             case "category":
-                return self.category(common)
+                return self.category(common, book)
+            case "date":
+                return self.dated(common)
             case _:
                 return self.bins(common)
 
@@ -121,6 +198,14 @@ class _Reader:
         if outside not in allowed:
             self.fail("outside", f"must be one of {', '.join(allowed)} where kind is {kind}")
         return outside
+
+    def notation(self, kind: str, keys: tuple[str, ...]) -> Notation:
+        """What is declared here, and else for all attributes, as far as this kind has use for it."""
+        every = replace(PLAIN, **{key: getattr(self.default, key) for key in keys})
+        notation = read_notation({key: self.table[key] for key in keys if key in self.table}, self.fail, every)
+        if kind != "category" and notation.thousands == notation.decimal:
+            self.fail("thousands", f"{notation.decimal!r} is the decimal sign already")
+        return notation
 
     def integer(self, common: "_Common") -> Integer:
         for key in ("low", "high"):
@@ -132,7 +217,37 @@ class _Reader:
             self.fail("low", f"low = {low} is above high = {high}")
         return Integer(**vars(common), low=low, high=high)
 
-    def category(self, common: "_Common") -> Category:
+    def codebook(self) -> Codebook:
+        said = self.table["values_from"]
+        columns = {key: said[key] for key in COLUMNS if key in said} if isinstance(said, dict) else {}
+        file = said.get("file") if isinstance(said, dict) else said
+        if not isinstance(file, str) or not all(isinstance(name, str) for name in columns.values()):
+            self.fail(
+                "values_from",
+                'must be a codebook\'s file, "icd9.csv" say, or {file = "icd9.csv", label = "title"}',
+            )
+        if isinstance(said, dict) and set(said) - {"file", *COLUMNS}:
+            self.fail("values_from", f"allowed: file, {', '.join(COLUMNS)}")
+        for key in ("values", "hierarchy"):
+            if key in self.table:
+                self.fail(key, "the codebook has the values and their groups; leave out one of the two")
+        if file not in self.books:
+            self.fail(
+                "values_from", f"the codebook {_shown(file)} is not here: it is read from beside the domain's file"
+            )
+        return read_codebook(file, self.books[file], columns)
+
+    def category(self, common: "_Common", book: Codebook | None) -> Category:
+        prefix = self.table.get("prefix", False)
+        if not isinstance(prefix, bool):
+            self.fail("prefix", "must be true or false")
+        if book is not None:
+            category = Category(
+                **vars(common), values=book.values, hierarchy=book.hierarchy, titles=book.titles, prefix=prefix
+            )
+            if len(set(category.labels)) < category.size:
+                self.fail("values_from", "two codes are shown alike, with their labels; change a label")
+            return self.required_apart(category, "values_from")
         tree = self.table.get("hierarchy")
         if tree is not None and not isinstance(tree, dict):
             self.fail("hierarchy", "must be a table of groups: each a list of values, or a table of groups")
@@ -154,7 +269,26 @@ class _Reader:
         twice = next((value for value, times in Counter(listed).items() if times > 1), None)
         if twice is not None:
             self.fail(key, f"{_shown(twice)!r} is listed twice")
-        return Category(**vars(common), values=listed, hierarchy=hierarchy)
+        category = Category(**vars(common), values=listed, hierarchy=hierarchy, prefix=prefix)
+        return self.required_apart(category, key)
+
+    def required_apart(self, category: Category, key: str) -> Category:
+        """No text may be written for two values, or for a value and for a missing one."""
+        if "booleans" in self.table and not set(TRUTHS) & set(category.values):
+            self.fail("booleans", "is for a category whose values are true and false: values = [false, true]")
+        meant: dict[bytes, tuple[str, int | None]] = {}
+        for text, code in category.spellings():
+            before, other = meant.setdefault(category.notation.folded(text.encode()), (text, code))
+            if other == code:
+                continue
+            if code is None:
+                self.fail("missing", f"{_shown(text)!r} is one of its values; say missing = […] here, without it")
+            if other is not None and code < len(category.values) and text == category.values[code]:
+                self.fail(
+                    key, f"{_shown(before)!r} and {_shown(text)!r} cannot be told apart: see trim and ignore_case"
+                )
+            self.fail("booleans", f"{_shown(text)!r} would be two of its values")
+        return category
 
     def hierarchy(self, tree: Mapping[str, Any], level: int = 1) -> Hierarchy:
         if level > MOST_LEVELS:
@@ -200,6 +334,35 @@ class _Reader:
             self.fail("edges", "one edge must be finite")
         return Bins(**vars(common), edges=closed, grain=exact_grain if isinstance(exact_grain, Fraction) else None)
 
+    def dated(self, common: "_Common") -> Date:
+        period = self.table.get("period", "day")
+        if period not in get_args(Period):
+            self.fail("period", f"must be one of {', '.join(get_args(Period))}")
+        low, high = self.day("low"), self.day("high")
+        if low > high:
+            self.fail("low", f"low = {low} is after high = {high}")
+        if not begins(low, period):
+            self.fail("low", f"{low} is not the first day of a {period}{', a Monday' if period == 'week' else ''}")
+        if high < date.max and not begins(high + timedelta(1), period):
+            self.fail("high", f"{high} is not the last day of a {period}{', a Sunday' if period == 'week' else ''}")
+        if (high - low).days // LEAST_DAYS[period] >= MOST_PERIODS:
+            self.fail("high", f"lies more than {MOST_PERIODS:,} {period}s behind low")
+        zone, form = self.table.get("zone", "UTC"), self.table.get("format", ISO)
+        if not isinstance(zone, str) or not _is_zone(zone):
+            self.fail("zone", 'must be a time zone by its name, "Europe/Zurich" say, or "UTC"')
+        if not isinstance(form, str) or not _is_format(form):
+            self.fail("format", 'must say how text writes a date, by YYYY, MM and DD, each once: "DD.MM.YYYY" say')
+        return Date(**vars(common), low=low, high=high, period=period, zone=zone, format=form)
+
+    def day(self, key: str) -> date:
+        value = self.table.get(key)
+        if isinstance(value, str):
+            with suppress(ValueError):
+                value = date.fromisoformat(value)
+        if not isinstance(value, date) or isinstance(value, datetime):
+            self.fail(key, f"required: a day of the calendar, {key} = 2026-01-31 say")
+        return value
+
     def number(self, key: str, value: object) -> Fraction | float:
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value != value:
             self.fail(key, "must hold numbers")
@@ -218,6 +381,20 @@ class _Common:
     source: str
     outside: Outside
     null: bool
+    notation: Notation
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        return bool(ZoneInfo(name).key)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return False
+
+
+def _is_format(form: str) -> bool:
+    """Whether it has a year and no field twice, and none that a larger one is missing for."""
+    fields = [form.count(field) for field in ("YYYY", "MM", "DD")]
+    return fields in ([1, 0, 0], [1, 1, 0], [1, 1, 1]) and len(form) <= SHOWN_CHARACTERS and form.isprintable()
 
 
 def _shown(name: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
     from discreet.table.source import Source
+    from discreet.table.take import Fitted
     from discreet.table.unit import Unit
 
 
@@ -29,6 +30,8 @@ class Taking:
     key: bytes = field(repr=False)
     home: Path
     progress: Progress = silent
+    fitted: "Fitted | None" = None
+    """Told how the domain fits the table, for the custodian alone; what it raises leaves nothing behind."""
 
     def take(self, source: "Source", number: int, live: bool = False, before: "Snapshot | None" = None) -> SnapshotId:
         """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are. Where
@@ -45,7 +48,9 @@ class Taking:
         private_folder(snapshots)
         with folder_beside(snapshots / "taking") as beside:
             folder = beside / "snapshot"
-            manifest = take_snapshot(source, self.domain, self.unit, self.roster, self.key, folder, self.progress)
+            manifest = take_snapshot(
+                source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted
+            )
             if before is not None and before.has_rows_of(manifest):
                 return before.id
             id = SnapshotId(number, snapshot_digest(self.key, number, manifest))

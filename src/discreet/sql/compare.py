@@ -20,6 +20,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.date import EPOCH, ISO, Date, Days, day_of
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
 from discreet.sql.codes import Codes, complement, merged
@@ -61,6 +62,8 @@ def is_missing(attribute: Attribute) -> Verdict:
 
 def is_among(attribute: Attribute, values: Sequence[Value]) -> Verdict:
     """= and IN. A category must be declared; a number that is not declared holds for no row, and a note says so."""
+    if isinstance(attribute, Date):
+        return _is_among_periods(attribute, values)
     if isinstance(attribute, Category):
         found = [(code, code) for code in (_category_code(attribute, value) for value in values)]
         return _divided(attribute, merged(found), certain=True)
@@ -80,8 +83,45 @@ def is_among(attribute: Attribute, values: Sequence[Value]) -> Verdict:
     return replace(verdict, notes=tuple(notes))
 
 
+def _is_among_periods(attribute: Date, values: Sequence[Value]) -> Verdict:
+    """= and IN of days: each is the period that it lies in, and a note says so where that is more than a day."""
+    days = [Fraction(day_number(attribute, value)) for value in values]
+    codes = [attribute.code_of_day(int(day) - EPOCH) for day in days]
+    true = merged((code, code) for code in codes if code is not None)
+    undeclared = [day for day, code in zip(days, codes, strict=True) if code is None]
+    notes = []
+    if undeclared:
+        notes.append(f"{_asked_values(attribute.days, undeclared)} holds for no row: {_declares(attribute.days)}")
+    named = {*attribute.values, *attribute.labels}
+    if attribute.period != "day" and any(str(value) not in named for value in values):
+        answered = " OR ".join(range_text(attribute.days, *interval) for interval in true) or "no value"
+        known = [day for day, code in zip(days, codes, strict=True) if code is not None]
+        if known:
+            notes.append(
+                f"{_asked_values(attribute.days, known)} was answered as {answered}: a {attribute.period} is the least "
+                "that is known"
+            )
+    return replace(_divided(attribute, true, certain=not undeclared), notes=tuple(notes))
+
+
+def day_number(attribute: Date, value: Value, by_name: bool = True) -> int:
+    """The day that a literal names, counted from 1 January of the year 1; of a period's name, its first."""
+    text = value if isinstance(value, str) else ""
+    code = attribute.named_code(text) if by_name else None
+    day = day_of(text, ISO) if code is None else attribute.edges_in_days[code]
+    if day is None:
+        like = text_literal(attribute.values[0])
+        raise UnsupportedQuery(
+            f"{attribute.name} holds dates; compare it with {like} say, not with {shown(str(value))}"
+        )
+    return day + EPOCH
+
+
 def is_within(attribute: Integer | Bins, low: Bound | None, high: Bound | None) -> Verdict:
     """<, <=, >, >= and BETWEEN: above `low` and below `high`, each where it is given."""
+    if isinstance(attribute, Days):  # after a day is from the next one on, and up to one is before the next
+        low = low and Bound(low.value + low.strict, strict=False)
+        high = high and Bound(high.value + (not high.strict), strict=True)
     if isinstance(attribute, Integer):
         first, last, notes = _whole_range(attribute, low, high)
     else:
@@ -99,13 +139,17 @@ def ordered(attribute: Attribute) -> Integer | Bins:
     """The attribute, if its values have the order that SQL compares them by."""
     if isinstance(attribute, Integer | Bins):
         return attribute
+    if isinstance(attribute, Date):
+        return attribute.days
     raise UnsupportedQuery(
         f"{attribute.name} is a category, and SQL would order its values by spelling; compare it with = <> IN"
     )
 
 
 def number(attribute: Attribute, value: Value) -> Fraction:
-    """The value as a number that an ordered attribute can be compared with."""
+    """The value as a number that an ordered attribute can be compared with; of a date, its day."""
+    if isinstance(attribute, Date):
+        return Fraction(day_number(attribute, value, by_name=False))
     if isinstance(value, Fraction):
         return value
     written = shown(value) if isinstance(value, str) else str(value).upper()
@@ -182,8 +226,9 @@ def _bin_range(attribute: Bins, low: Bound | None, high: Bound | None) -> tuple[
     if moved:
         asked, answered = _asked_range(attribute, low, high), _answered_range(attribute, first, stop - 1)
         near = dict.fromkeys(edge for bound in moved for _, edge in _edges_around(attribute, bound.value))
-        edges = ", ".join(map(number_text, near))
-        notes.append(f"{asked} was answered as {answered}: bins have edges {edges}")
+        edges = ", ".join(map(attribute.value_text, near))
+        what = "periods begin on" if isinstance(attribute, Days) else "bins have edges"
+        notes.append(f"{asked} was answered as {answered}: {what} {edges}")
     if any(bound is not None and _outside(attribute, bound.value) for bound in (low, high)):
         notes.append(_beyond_note(attribute, low, high))
     return first, stop - 1, notes
@@ -222,8 +267,8 @@ def _on_edge(attribute: Bins, bound: Bound, is_low: bool) -> bool:
 
 def _asked_range(attribute: Integer | Bins, low: Bound | None, high: Bound | None) -> str:
     name = identifier(attribute.name)
-    bounds = [f"{name} {'>' if low.strict else '>='} {number_text(low.value)}"] if low else []
-    bounds += [f"{name} {'<' if high.strict else '<='} {number_text(high.value)}"] if high else []
+    bounds = [f"{name} {'>' if low.strict else '>='} {attribute.value_text(low.value)}"] if low else []
+    bounds += [f"{name} {'<' if high.strict else '<='} {attribute.value_text(high.value)}"] if high else []
     return " AND ".join(bounds)
 
 
@@ -234,7 +279,7 @@ def _answered_range(attribute: Bins, first: int, last: int) -> str:
 
 
 def _asked_values(attribute: Integer | Bins, values: Sequence[Fraction]) -> str:
-    shown = ", ".join(map(number_text, values[:NOTED_VALUES]))
+    shown = ", ".join(map(attribute.value_text, values[:NOTED_VALUES]))
     more = f" and {len(values) - NOTED_VALUES} more" if len(values) > NOTED_VALUES else ""
     return f"{identifier(attribute.name)} = {shown}{more}"
 
@@ -244,9 +289,13 @@ def _beyond_note(attribute: Integer | Bins, low: Bound | None, high: Bound | Non
 
 
 def _declares(attribute: Integer | Bins) -> str:
-    ends = (attribute.low, attribute.high) if isinstance(attribute, Integer) else attribute.edges[:: attribute.cells]
+    ends: tuple[int | Fraction | None, ...] = (
+        (attribute.low, attribute.high) if isinstance(attribute, Integer) else attribute.edges[:: attribute.cells]
+    )
+    if isinstance(attribute, Days):
+        ends = (ends[0], (ends[1] or 1) - 1)  # the day before the one behind the last
     words = [
-        f"{word} {number_text(Fraction(end))}"
+        f"{word} {attribute.value_text(Fraction(end))}"
         for word, end in zip(("from", "up to"), ends, strict=True)
         if end is not None
     ]

@@ -20,6 +20,8 @@ from discreet.sql.tokens import check_nothing_is_missing, read_tokens, shown
 MOST_DIGITS = 38
 STEPS_PER_TOKEN = 20
 NOT_UNDERSTOOD = "the SQL was not understood; ask with one plain SELECT"
+MOMENTS = ("date", "timestamp")
+"""Types that a text may be said to be: DATE '2026-01-31'."""
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)  # Decimal takes no longer exponents
 
 NAMES = {
@@ -194,6 +196,8 @@ def literal(node: exp.Expression, instead: str) -> Fraction | str | bool:
             return str(inner.this)
         case exp.Boolean() if inner is node.unnest():
             return bool(inner.this)
+        case exp.Cast(this=exp.Literal(is_string=True)) if inner is node.unnest() and inner.to.is_type(*MOMENTS):
+            return str(inner.this.this)
     raise refused(inner, instead)
 
 

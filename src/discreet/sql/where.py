@@ -138,9 +138,10 @@ def _verdict(node: exp.Expression, scope: Scope) -> tuple[int, Verdict]:
         case exp.Between():
             only(node, ("this", "low", "high"), "BETWEEN a value AND a value")
             axis = _axis(node.this, scope)
-            attribute = ordered(scope.domain.attributes[axis])
+            attribute = scope.domain.attributes[axis]
+            between = ordered(attribute)
             low, high = (number(attribute, literal(node.args[end], VALUES)) for end in ("low", "high"))
-            return axis, is_within(attribute, Bound(low, False), Bound(high, False))
+            return axis, is_within(between, Bound(low, False), Bound(high, False))
         case exp.Is():
             axis = _axis(node.this, scope)
             return axis, is_missing(scope.domain.attributes[axis])
@@ -254,10 +255,10 @@ def _ordering(node: exp.Expression, scope: Scope, wanted: bool) -> _Ordering:
     """The comparison as it must hold: where x < 5 is to be false, x >= 5 is to be true, and unknown stays unknown."""
     column, value, mirrored = _sides(node, scope)
     axis = scope.axis(column)
-    attribute = ordered(scope.domain.attributes[axis])
+    attribute = scope.domain.attributes[axis]
     sign = ORDERINGS[type(node)]
     sign = MIRRORED[sign] if mirrored else sign
-    return _Ordering(axis, attribute, sign if wanted else OPPOSITE[sign], number(attribute, value))
+    return _Ordering(axis, ordered(attribute), sign if wanted else OPPOSITE[sign], number(attribute, value))
 
 
 def _connective(node: exp.And | exp.Or, scope: Scope, wanted: bool) -> Condition:

@@ -7,9 +7,9 @@ attribute (a bound cannot tell on which side they are), and edges that no decima
 import re
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.exact import number_text
 from discreet.sql.codes import Codes, Interval, complement, merged
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -56,6 +56,8 @@ def codes_text(attribute: Attribute, codes: Codes) -> str:
     known = _clipped(codes, *present)
     if known == (present,):
         choices.append(f"{name} IS NOT NULL")
+    elif known and isinstance(attribute, Date):
+        choices += _number_texts(attribute.days, known)
     elif known and isinstance(attribute, Category):
         choices.append(_category_text(attribute, known))
     elif known and isinstance(attribute, Integer | Bins):
@@ -110,11 +112,11 @@ def range_text(attribute: Integer | Bins, first: int, last: int) -> str:
             return f"{name} <= {low + last}" if from_low else f"{name} >= {low + first}"
         case Bins(edges=edges):
             above, below = edges[first], edges[last + 1]
-            bounds = [f"{name} >= {number_text(above)}"] if above is not None and not from_low else []
-            bounds += [f"{name} < {number_text(below)}"] if below is not None and not to_high else []
+            bounds = [f"{name} >= {attribute.value_text(above)}"] if above is not None and not from_low else []
+            bounds += [f"{name} < {attribute.value_text(below)}"] if below is not None and not to_high else []
             if bounds:
                 return " AND ".join(bounds)
-            middle = number_text(next(edge for edge in edges if edge is not None))
+            middle = attribute.value_text(next(edge for edge in edges if edge is not None))
             return f"({name} < {middle} OR {name} >= {middle})"
 
 

@@ -20,10 +20,14 @@ import pyarrow.compute as pc
 from numpy.typing import DTypeLike, NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.date import Date
 from discreet.domain.domain import Domain
+from discreet.domain.notation import LONGEST_NUMBER, Notation
 from discreet.errors import DomainError
 from discreet.query.query import grain_of
+from discreet.table.dates import is_dated, period_reader
 from discreet.table.layout import has_units
+from discreet.table.text import as_bytes, is_text
 
 Codes = NDArray[np.signedinteger[Any]]
 """Codes in the smallest type that has a place for NO_CODE too."""
@@ -32,10 +36,8 @@ Flags = NDArray[np.bool_]
 
 NO_CODE = -1
 """Stands for a value without a code: its row is not in the population."""
-NUMBER = re.compile(rb" *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})? *")
-INFINITE = re.compile(rb" *[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])? *")
-LONGEST_NUMBER = 1000
-"""A text that is longer than this is no number that somebody wrote."""
+PLAIN_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"0123456789.-", np.uint8))
+"""Which bytes are characters of plain numbers."""
 EPOCH = date(1970, 1, 1)
 
 
@@ -48,6 +50,8 @@ class Coded:
 
 
 Coder = Callable[[pa.Array], Coded]
+Reader = Callable[[pa.Array], tuple[NDArray[Any], Flags]]
+"""Reads a column as numbers, and says which are missing."""
 
 
 def coders(types: Callable[[str], pa.DataType], domain: Domain) -> dict[str, Coder]:
@@ -65,11 +69,6 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def is_text(kind: pa.DataType) -> bool:
-    types = pa.types
-    return any(is_it(kind) for is_it in (types.is_string, types.is_large_string, types.is_string_view, types.is_null))
-
-
 def stored_type(kind: pa.DataType) -> pa.DataType:
     """The type of a column's values: a dictionary is how they are stored, not what they are."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -79,26 +78,43 @@ def type_in_words(kind: pa.DataType) -> str:
     return "text" if is_text(kind) else str(kind)
 
 
-def as_bytes(column: pa.Array) -> pa.Array:
-    """Text as the bytes that it is stored in."""
-    if pa.types.is_null(column.type):
-        return pa.nulls(len(column), pa.large_binary())
-    if pa.types.is_string_view(column.type):
-        column = column.cast(pa.large_string())
-    return column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary())
-
-
 def _coder(attribute: Attribute, kind: pa.DataType) -> Coder:
     stored = stored_type(kind)
+    if isinstance(attribute, Date):
+        if not is_dated(stored):
+            raise DomainError(_mismatch(attribute, stored, "dates, times, or text or whole numbers that write dates"))
+        return _date_coder(attribute, stored)
     if isinstance(attribute, Category):
         if not is_categorical(stored):
             raise DomainError(_mismatch(attribute, stored, "text, whole numbers, booleans or dates"))
+        if attribute.prefix and pa.types.is_integer(stored):  # a number begins with digits as its text does
+            by_text = _by_spelling(_category_coder(attribute, pa.string()), always=True)
+            return lambda column: by_text(_decoded(column).cast(pa.string()))
         plain = _category_coder(attribute, stored)
     else:
         if not (is_number(stored) or is_text(stored)):
             raise DomainError(_mismatch(attribute, stored, "numbers, or text that holds numbers"))
         plain = _number_coder(attribute, stored)
     return _by_every_value(plain, stored) if _has_few(stored) else _by_spelling(plain, _is_spelt(attribute, stored))
+
+
+def _date_coder(attribute: Date, kind: pa.DataType) -> Coder:
+    """Codes periods; what is before or behind them all is outside."""
+    read, cells = period_reader(attribute, kind), attribute.cells
+    other, missing = _or_none(attribute.other_code), _missing(attribute)
+
+    def plain(column: pa.Array) -> Coded:
+        places, gone = read(column)
+        codes: Codes = np.clip(places, 0, cells - 1).astype(_type_of_codes(attribute))
+        if attribute.outside != "clamp":
+            codes[(places < 0) | (places >= cells)] = other
+        codes[gone] = missing
+        return Coded(codes, None)
+
+    if pa.types.is_integer(kind):
+        by_text = _by_spelling(plain, always=True)
+        return lambda column: by_text(_decoded(column).cast(pa.string()))
+    return _by_spelling(plain, is_text(kind))
 
 
 def _mismatch(attribute: Attribute, kind: pa.DataType, wanted: str) -> str:
@@ -108,7 +124,9 @@ def _mismatch(attribute: Attribute, kind: pa.DataType, wanted: str) -> str:
 
 def _is_spelt(attribute: Attribute, kind: pa.DataType) -> bool:
     """Whether values are read one by one, so that it pays to read each spelling once."""
-    return not isinstance(attribute, Category) and (is_text(kind) or pa.types.is_decimal(kind))
+    if isinstance(attribute, Category):
+        return is_text(kind) and (attribute.notation.folds or attribute.prefix)
+    return is_text(kind) or bool(pa.types.is_decimal(kind))
 
 
 def _has_few(kind: pa.DataType) -> bool:
@@ -168,8 +186,14 @@ def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
     codes = np.append(codes, _or_none(attribute.other_code)).astype(_type_of_codes(attribute))
     missing = codes.dtype.type(_missing(attribute))
 
+    notation = attribute.notation
+    beginning = _beginning(attribute) if attribute.prefix else None
+
     def code(column: pa.Array) -> Coded:
         stored = as_bytes(column) if is_text(kind) else column
+        if is_text(kind) and (notation.folds or attribute.prefix):
+            folded = [None if text is None else notation.folded(text) for text in stored.to_pylist()]
+            stored = pa.array(folded if beginning is None else map(beginning, folded), pa.large_binary())
         found = pc.index_in(stored, value_set=values.cast(stored.type)).fill_null(len(values))
         coded = codes.take(found.to_numpy(zero_copy_only=False))
         return Coded(np.where(_is_null(column), missing, coded) if column.null_count else coded, None)
@@ -177,18 +201,54 @@ def _category_coder(attribute: Category, kind: pa.DataType) -> Coder:
     return code
 
 
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _beginning(attribute: Category) -> Callable[[bytes | None], bytes | None]:
+    """Makes of a text the longest declared value that it begins with, where it is not declared itself."""
+    folded = [(attribute.notation.folded(text.encode()), code) for text, code in attribute.spellings()]
+    declared, exact = {text for text, code in folded if code is not None}, {text for text, _ in folded}
+    longest = max(map(len, declared))
+
+    def of(text: bytes | None) -> bytes | None:
+        if text is None or text in exact:
+            return text
+        return next((text[:end] for end in range(min(longest, len(text)), 0, -1) if text[:end] in declared), text)
+
+    return of
+
+
 def _declared(attribute: Category, kind: pa.DataType) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The declared values as a column stores them, and their codes. Those that it cannot store are nobody's."""
-    read = {text: value for text in attribute.values if (value := _stored_value(text, kind)) is not None}
+    """What is declared, as a column stores it, and the codes of that. What it cannot store is nobody's."""
+    missing, codes = _missing(attribute), dict[Any, int]()
+    for text, code in attribute.spellings():
+        value = attribute.notation.folded(text.encode()) if is_text(kind) else _stored_value(text, kind)
+        if value is not None:
+            codes.setdefault(value, missing if code is None else code)
     stored = pa.large_binary() if is_text(kind) else pa.date32() if pa.types.is_date(kind) else kind
-    return pa.array(list(read.values()), stored), np.array([attribute.code(text) for text in read], np.int64)
+    return pa.array(list(codes), stored), np.array(list(codes.values()), np.int64)
+
+
+def declared_missing(attribute: Attribute, kind: pa.DataType, values: pa.Array) -> Flags:
+    """Which values of a column stand for a missing one by declaration. Null is not among them."""
+    notation = attribute.notation
+    if is_text(kind):
+        marks = {notation.folded(text.encode()) for text in notation.missing}
+        numbers = () if isinstance(attribute, Category) else notation.missing_numbers
+        texts = as_bytes(values).to_pylist()
+        read = [t is not None and (notation.folded(t) in marks or notation.number(t) in numbers) for t in texts]
+        return np.array(read, np.bool_)
+    if isinstance(attribute, Category):
+        stored = [value for text in notation.missing if (value := _stored_value(text, kind)) is not None]
+        found = pc.is_in(values, value_set=pa.array(stored, pa.date32() if pa.types.is_date(kind) else kind).cast(kind))
+        return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+    return np.zeros(len(values), np.bool_)
 
 
 def _stored_value(text: str, kind: pa.DataType) -> object:
-    """The one value of a type that is written like this, None where there is none."""
+    """The one value of a type other than text that is written like this, None where there is none."""
     types = pa.types
-    if is_text(kind):
-        return text.encode()
     if types.is_boolean(kind):
         return {"true": True, "false": False}.get(text)
     if types.is_date(kind):
@@ -203,7 +263,7 @@ def _stored_value(text: str, kind: pa.DataType) -> object:
 
 
 def _number_coder(attribute: Attribute, kind: pa.DataType) -> Coder:
-    read = _reader(kind)
+    read = number_reader(kind, attribute.notation)
     if isinstance(attribute, Integer):
         return lambda column: Coded(_integer_codes(attribute, *read(column)), None)
     assert isinstance(attribute, Bins)
@@ -218,12 +278,12 @@ def _number_coder(attribute: Attribute, kind: pa.DataType) -> Coder:
     return code
 
 
-def _reader(kind: pa.DataType) -> Callable[[pa.Array], tuple[NDArray[Any], Flags]]:
+def number_reader(kind: pa.DataType, notation: Notation) -> Reader:
     """Reads a column as numbers (64-bit integers or doubles), and says which are missing; those are 0."""
 
     def read(column: pa.Array) -> tuple[NDArray[Any], Flags]:
         if is_text(kind):
-            numbers: NDArray[Any] = np.array([_parsed(text) for text in as_bytes(column).to_pylist()], np.float64)
+            numbers: NDArray[Any] = _numbers_in_text(as_bytes(column), notation)
         elif pa.types.is_decimal(kind):
             numbers = np.array([_nearest(value) for value in column.to_pylist()], np.float64)
         elif pa.types.is_integer(kind):
@@ -232,12 +292,40 @@ def _reader(kind: pa.DataType) -> Callable[[pa.Array], tuple[NDArray[Any], Flags
             numbers = np.minimum(plain, np.uint64(2**63 - 1)).astype(np.int64) if plain.dtype == np.uint64 else plain
         else:
             numbers = column.fill_null(np.nan).to_numpy(zero_copy_only=False).astype(np.float64)
-        if not np.issubdtype(numbers.dtype, np.floating):
-            return numbers, _is_null(column)
-        missing = np.isnan(numbers)
-        return np.where(missing, 0.0, numbers), missing
+        floating = np.issubdtype(numbers.dtype, np.floating)
+        missing = np.isnan(numbers) if floating else _is_null(column)
+        for number in notation.missing_numbers:
+            missing = missing | (numbers == (number if floating else _whole(number)))
+        return np.where(missing, 0.0, numbers) if floating else numbers, missing
 
     return read
+
+
+def _numbers_in_text(texts: pa.Array, notation: Notation) -> NDArray[np.float64]:
+    """What each text is as a number; NaN where it is none, or nothing.
+
+    Texts of digits, points and minus signs alone are read by Arrow, which reads those as Python does, and faster.
+    """
+    if not notation.thousands and notation.decimal == "." and _is_plain(texts):
+        try:
+            read = texts.cast(pa.large_string()).cast(pa.float64()).fill_null(np.nan)
+            return np.asarray(read.to_numpy(zero_copy_only=False), np.float64)
+        except pa.ArrowInvalid:
+            pass  # one of them is no number
+    return np.array([notation.number(text) for text in texts.to_pylist()], np.float64)
+
+
+def _is_plain(texts: pa.Array) -> bool:
+    """Whether texts have characters of plain numbers only, and none is longer than a number may be."""
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_NUMBER:
+        return False
+    data = texts.buffers()[2]
+    return data is None or bool(PLAIN_NUMBERS[np.frombuffer(data, np.uint8)].all())
+
+
+def _whole(number: float) -> float | int:
+    """The same number for whole ones to be compared with: exact, where a double would round them."""
+    return int(number) if number.is_integer() and abs(number) < 2**63 else np.nan
 
 
 def numbers_in(text: pa.Array) -> pa.Array:
@@ -245,13 +333,6 @@ def numbers_in(text: pa.Array) -> pa.Array:
     entries = text.dictionary_encode()
     numbers = pa.array([float(value) for value in as_bytes(entries.dictionary).to_pylist()], pa.float64())
     return numbers.take(entries.indices)
-
-
-def _parsed(text: bytes | None) -> float:
-    """Text as a double where it is written as people write numbers; NaN where it is not."""
-    if text is None or len(text) > LONGEST_NUMBER or not (NUMBER.fullmatch(text) or INFINITE.fullmatch(text)):
-        return np.nan
-    return float(text)
 
 
 def _nearest(value: Decimal | None) -> float:

@@ -4,13 +4,18 @@ Whatever is in a line, it is that row and touches no other: fields too few are m
 quote inside a value is part of it, and bytes that are not UTF-8 are a value like any other. An empty line is no row.
 Only where a line cannot be told from the next (a quote is left open, or a carriage return stands by itself) is the file
 refused, when it is taken in, and the refusal names the line and nothing that is in it.
+
+Other encodings and separators are declared, in the location: `people.csv?encoding=latin-1&separator=pipe`.
 """
 
 import csv
 import gzip
 import io
+import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -20,7 +25,9 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
 from discreet.errors import TableError
-from discreet.table.paths import files_of, stamp_of
+from discreet.table.csv_format import SEPARATORS, CsvFormat, csv_format
+from discreet.table.partitions import Partition, require_apart, with_partition
+from discreet.table.paths import files_of, partitions_of, stamp_of
 from discreet.table.source import Source, Told, unreadable
 
 HEADER_BYTES = 1 << 20
@@ -32,41 +39,68 @@ QUOTE, NEWLINE, RETURN = b'"\n\r'
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
+Parsed = tuple[int, list[pa.RecordBatch]]
+"""The bytes of a block, and its rows."""
 
 
-def open_csv(path: str) -> Source:
+def open_csv(location: str) -> Source:
     """Open files with one and the same header. Their first lines are read only."""
+    path, written = csv_format(location)
     files = files_of(path)
-    separator, names = _header(files[0])
+    partitions = partitions_of(path, files)
+    separator, names = _header(files[0], written)
+    require_apart(partitions[0], names, files[0])
     for file in files[1:]:
-        if _header(file) != (separator, names):
+        if _header(file, written) != (separator, names):
             raise TableError(f"{file} has another first line than {files[0]}; the columns must be in the same order")
     return Source(
-        location=path,
-        columns=dict.fromkeys(names, pa.string()),
-        read=lambda wanted, told: _rows(files, separator, names, wanted, told),
+        location=location,
+        columns=dict.fromkeys((*names, *partitions[0]), pa.string()),
+        read=lambda wanted, told: _rows(files, partitions, written, separator, names, wanted, told),
         stamp=lambda: stamp_of(path),
+        advice=_advice(path, written, separator),
     )
 
 
 def _opened(file: str) -> IO[bytes]:
-    return gzip.open(file) if Path(file).suffix.lower() == ".gz" else open(file, "rb")  # type: ignore[return-value]
+    match Path(file).suffix.lower():
+        case ".gz":
+            return gzip.open(file)  # type: ignore[return-value]
+        case ".zst":
+            return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(file), "zstd"))
+    return open(file, "rb")
 
 
-def _header(file: str) -> tuple[str, list[str]]:
-    """The separator and the columns' names. Reads the first line only."""
-    refused = TableError(f"{file}: the first line cannot be read as a CSV header in UTF-8")
+def _advice(path: str, written: CsvFormat, separator: str) -> str:
+    """What to change where a column of the domain is not in the header."""
+    name = next((name for name, character in SEPARATORS.items() if character == separator), separator)
+    return (
+        f"the first line was read as {written.encoding}, divided by {name}: if it is not, say so, with "
+        f"{path}?encoding=latin-1 or {path}?separator=semicolon"
+    )
+
+
+def _header(file: str, written: CsvFormat) -> tuple[str, list[str]]:
+    """The separator and the columns' names. Reads the first line only, and not that where the names are declared."""
+    if written.names:
+        return written.separator or ",", list(written.names)
+    refused = TableError(f"{file}: the first line cannot be read as a CSV header in {written.encoding.upper()}")
     try:
         with _opened(file) as stream:
             line = stream.readline(HEADER_BYTES)
-        header = line.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error):
+        header = written.to_utf8(line).decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise TableError(
+            f"{file}: the first line is not in UTF-8; say what it is in: {file}?encoding=latin-1, or encoding=cp1252 "
+            "for what Windows writes"
+        ) from None
+    except (OSError, EOFError, zlib.error):
         raise refused from None
     if len(line) == HEADER_BYTES:
         raise refused
     if "\r" in header:
         raise _lone_return(file, 1)
-    separator = max(",;\t|", key=header.count)
+    separator = written.separator or max(",;\t|", key=header.count)
     try:
         names = next(csv.reader([header], delimiter=separator, strict=True), [])
     except csv.Error:
@@ -79,25 +113,63 @@ def _header(file: str) -> tuple[str, list[str]]:
 
 
 def _rows(
-    files: Sequence[str], separator: str, names: Sequence[str], wanted: Sequence[str], told: Told
+    files: Sequence[str],
+    partitions: Sequence[Partition],
+    written: CsvFormat,
+    separator: str,
+    names: Sequence[str],
+    wanted: Sequence[str],
+    told: Told,
 ) -> Iterator[pa.RecordBatch]:
-    places = [names.index(name) for name in wanted]
-    for number, file in enumerate(files):
-        try:
-            size, read = max(1, Path(file).stat().st_size), 0
-            with _opened(file) as stream:
+    for number, (file, partition) in enumerate(zip(files, partitions, strict=True)):
+
+        def rows(own: Sequence[str], file: str = file, number: int = number) -> Iterator[pa.RecordBatch]:
+            places = [names.index(name) for name in own]
+            yield from _rows_of(
+                file, written, separator, names, places, lambda done: told((number + done) / len(files))
+            )
+
+        yield from with_partition(rows, partition, names, wanted)
+
+
+def _rows_of(
+    file: str, written: CsvFormat, separator: str, names: Sequence[str], places: Sequence[int], told: Told
+) -> Iterator[pa.RecordBatch]:
+    try:
+        size, read = max(1, Path(file).stat().st_size), 0
+        with _opened(file) as stream, ThreadPoolExecutor(os.cpu_count()) as pool:
+            if not written.names:
                 stream.readline()
-                for first_line, block in _blocks(stream, file):
-                    yield from _parsed(block, file, first_line, separator, names, places)
-                    read += len(block)
-                    told((number + min(1.0, read / size)) / len(files))
-        except (OSError, EOFError, zlib.error, pa.ArrowException):
-            raise unreadable(file) from None
+
+            def parsed(numbered: tuple[int, bytes]) -> tuple[int, list[pa.RecordBatch]]:
+                first_line, block = numbered
+                rows = _parsed(written.to_utf8(block), file, first_line, separator, names, places)
+                return len(block), list(rows)
+
+            for length, batches in _side_by_side(pool, parsed, _blocks(stream, file, 1 if written.names else 2)):
+                yield from batches
+                read += length
+                told(min(1.0, read / size))
+    except (OSError, EOFError, zlib.error, pa.ArrowException):
+        raise unreadable(file) from None
 
 
-def _blocks(stream: IO[bytes], file: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file behind its first one, many at a time, and the number of the first of them."""
-    held, line = b"", 2
+def _side_by_side(
+    pool: ThreadPoolExecutor, work: Callable[[tuple[int, bytes]], Parsed], blocks: Iterator[tuple[int, bytes]]
+) -> Iterator[Parsed]:
+    """What is made of each block, in order, with one more under way than there are cores."""
+    underway: deque[Future[Parsed]] = deque()
+    for block in blocks:
+        underway.append(pool.submit(work, block))
+        if len(underway) > (os.cpu_count() or 1):
+            yield underway.popleft().result()
+    while underway:
+        yield underway.popleft().result()
+
+
+def _blocks(stream: IO[bytes], file: str, line: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file from one on, many at a time, and the number of the first of them."""
+    held = b"" if line > 1 else stream.read(len(MARK)).removeprefix(MARK)
     while chunk := stream.read(BLOCK_BYTES):
         end = chunk.rfind(b"\n") + 1
         if end:
@@ -181,8 +253,10 @@ def _lone_return(file: str, line: int) -> TableError:
 
 def _odd_lines(data: Bytes, separator: int, columns: int) -> Places:
     """Lines, from 0, that are not plainly CSV: another number of fields, or a quote where none belongs."""
-    ends = np.flatnonzero(data == NEWLINE)
     quotes = np.flatnonzero(data == QUOTE)
+    if not quotes.size:
+        return _lines_of_other_length(data, separator, columns)
+    ends = np.flatnonzero(data == NEWLINE)
     separators = np.flatnonzero(data == separator)
     line_of_quote = np.searchsorted(ends, quotes)
     first_quote = np.searchsorted(quotes, np.append(0, ends[:-1]))
@@ -200,6 +274,20 @@ def _odd_lines(data: Bytes, separator: int, columns: int) -> Places:
     empty = (starts == ends) | ((ends - starts == 1) & (data[starts] == RETURN))
     odd |= (np.bincount(between, minlength=ends.size) != columns - 1) & ~empty
     places: Places = np.flatnonzero(odd)
+    return places
+
+
+def _lines_of_other_length(data: Bytes, separator: int, columns: int) -> Places:
+    """The same where no line has a quote: those with another number of fields."""
+    is_end = data == NEWLINE
+    marks = np.flatnonzero(is_end | (data == separator))
+    at_end = is_end[marks]
+    last = np.flatnonzero(at_end)
+    fields = np.diff(last, prepend=-1)
+    ends = marks[last]
+    starts = np.append(0, ends[:-1] + 1)
+    empty = (starts == ends) | ((ends - starts == 1) & (data[starts] == RETURN))
+    places: Places = np.flatnonzero((fields != columns) & ~empty)
     return places
 
 

@@ -29,6 +29,12 @@ TYPES: dict[str, pa.DataType] = {
     "DOUBLE": pa.float64(),
     "VARCHAR": pa.string(),
     "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMP_S": pa.timestamp("s"),
+    "TIMESTAMP_MS": pa.timestamp("ms"),
+    "TIMESTAMP_NS": pa.timestamp("ns"),
+    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
+    "TIMESTAMPTZ_NS": pa.timestamp("ns", "UTC"),
 }
 """As DuckDB calls them, and as they arrive."""
 AS_TEXT = ("HUGEINT", "UHUGEINT", "UUID", "ENUM(", '"NULL"')

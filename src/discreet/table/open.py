@@ -12,8 +12,9 @@ from discreet.table.source import FRAME, Source
 def open_source(table: object) -> Source:
     """Open a location or a table in memory.
 
-    Locations are paths (Parquet, CSV, or a DuckDB file as `people.duckdb?table=people`), and URIs of Postgres and of
-    Spark; tables in memory are pandas, polars and Arrow frames, and Ibis tables of DuckDB, Postgres and Spark.
+    Locations are paths (Parquet, CSV, also as `people.csv?encoding=latin-1&separator=tab`, or a DuckDB file as
+    `people.duckdb?table=people`), and URIs of Postgres and of Spark; tables in memory are pandas, polars and Arrow
+    frames, and Ibis tables of DuckDB, Postgres and Spark.
     """
     if isinstance(table, str | Path):
         return _open_location(str(table))
@@ -65,7 +66,15 @@ def _open_location(uri: str) -> Source:
         case "csv":
             from discreet.table.csv import open_csv
 
-            return open_csv(path)
+            return open_csv(uri)
+        case "arrow":
+            from discreet.table.arrow_file import open_arrow
+
+            return open_arrow(path)
+        case "sqlite":
+            from discreet.table.sqlite_file import open_sqlite
+
+            return open_sqlite(uri)
         case _:
             from discreet.table.duck import open_duckdb_file
 

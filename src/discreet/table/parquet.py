@@ -6,24 +6,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.errors import TableError
-from discreet.table.coding import is_text, stored_type
-from discreet.table.paths import files_of, stamp_of
+from discreet.table.coding import stored_type
+from discreet.table.partitions import Partition, require_apart, with_partition
+from discreet.table.paths import files_of, partitions_of, stamp_of
+from discreet.table.schemas import same_columns
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
+from discreet.table.text import is_text
 from discreet.table.types import readable
 
 
 def open_parquet(path: str) -> Source:
     """Open Parquet files with equal columns; their footers are read, and no row."""
     files = files_of(path)
-    first, *others = (_schema(file) for file in files)
-    for file, schema in zip(files[1:], others, strict=True):
-        if schema != first:
-            raise TableError(f"{file} has other columns, or other types, than {files[0]}")
-    columns, unread = readable(first)
+    partitions = partitions_of(path, files)
+    columns, unread = readable(same_columns(files, _schema))
+    require_apart(partitions[0], list(columns), files[0])
     return Source(
         location=path,
-        columns=columns,
-        read=lambda names, told: _rows(files, columns, names, told),
+        columns={**columns, **dict.fromkeys(partitions[0], pa.string())},
+        read=lambda names, told: _rows(files, partitions, columns, names, told),
         stamp=lambda: stamp_of(path),
         unread=unread,
     )
@@ -40,17 +41,25 @@ def _schema(file: str) -> dict[str, pa.DataType]:
 
 
 def _rows(
-    files: Sequence[str], columns: Mapping[str, pa.DataType], names: Sequence[str], told: Told
+    files: Sequence[str],
+    partitions: Sequence[Partition],
+    columns: Mapping[str, pa.DataType],
+    names: Sequence[str],
+    told: Told,
 ) -> Iterator[pa.RecordBatch]:
     """Texts come as dictionaries, which is how Parquet mostly stores them: each spelling is looked at once."""
-    spelt = [name for name in names if is_text(stored_type(columns[name]))]
-    for place, file in enumerate(files):
-        try:
+    for place, (file, partition) in enumerate(zip(files, partitions, strict=True)):
+
+        def rows(wanted: Sequence[str], file: str = file, place: int = place) -> Iterator[pa.RecordBatch]:
+            spelt = [name for name in wanted if is_text(stored_type(columns[name]))]
             with pq.ParquetFile(file, read_dictionary=spelt) as opened:
-                rows, read = max(1, opened.metadata.num_rows), 0
-                for batch in opened.iter_batches(BATCH_ROWS, columns=list(names)):
-                    yield batch
+                size, read = max(1, opened.metadata.num_rows), 0
+                for batch in opened.iter_batches(BATCH_ROWS, columns=list(wanted)):
+                    yield batch.select(list(wanted))
                     read += batch.num_rows
-                    told((place + min(1.0, read / rows)) / len(files))
+                    told((place + min(1.0, read / size)) / len(files))
+
+        try:
+            yield from with_partition(rows, partition, list(columns), names)
         except (OSError, pa.ArrowException):
             raise unreadable(file) from None

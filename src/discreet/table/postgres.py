@@ -34,6 +34,11 @@ DAYS = (
     "WHEN {0} > DATE '1970-01-01' THEN 2147483647 WHEN {0} IS NOT NULL THEN -2147483648 END"
 )
 """Days since 1970. Without a day of its own, eternity is the last one that a number of 32 bits has."""
+SECONDS = (
+    "CASE WHEN isfinite({0}) THEN CAST(floor(EXTRACT(EPOCH FROM {0})) AS BIGINT) "
+    "WHEN {0} > TIMESTAMP '1970-01-01' THEN 4611686018427387904 WHEN {0} IS NOT NULL THEN -4611686018427387904 END"
+)
+"""Whole seconds since 1970, which is enough to tell the day; eternity is further away than any moment."""
 TEXT = 'CAST({0} AS TEXT) COLLATE "C"'
 WHOLE = "CAST({0} AS BIGINT)"
 DOUBLE = 'CAST(CAST({0} AS DOUBLE PRECISION) AS TEXT) COLLATE "C"'
@@ -50,6 +55,8 @@ TYPES: dict[str, tuple[str, pa.DataType]] = {
     "character": (TEXT, pa.string()),
     "boolean": ("{0}", pa.bool_()),
     "date": (DAYS, pa.date32()),
+    "timestamp without time zone": (SECONDS, pa.timestamp("s")),
+    "timestamp with time zone": (SECONDS, pa.timestamp("s", "UTC")),
     "uuid": (TEXT, pa.string()),
 }
 """As Postgres calls them: how a value is read, and as what it arrives. Text is compared by its bytes from then on."""
@@ -202,7 +209,9 @@ def _batch(block: bytes, names: Sequence[str], columns: Sequence[Column]) -> pa.
 
 
 def _arrives_as(kind: pa.DataType) -> pa.DataType:
-    return pa.int32() if pa.types.is_date(kind) else pa.string() if pa.types.is_floating(kind) else kind
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return pa.int32() if pa.types.is_date(kind) else pa.int64()
+    return pa.string() if pa.types.is_floating(kind) else kind
 
 
 def _typed(array: pa.Array, kind: pa.DataType) -> pa.Array:

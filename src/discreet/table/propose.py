@@ -14,6 +14,11 @@ from discreet.table.open import open_source
 BLANKS = {
     "integer": ["# low =", "# high =", 'outside = "drop"  # drop | clamp | other'],
     "category": ["values = []  # in order; or a hierarchy"],
+    "date": [
+        "# low = 2020-01-01  # the first day of a period",
+        "# high = 2029-12-31  # the last day of one",
+        'period = "month"  # day | week | month | quarter | year',
+    ],
     "bins": [
         "edges = []  # half-open [a, b); -inf or inf at an end opens it",
         "# grain = 1  # the unit to round to, for SUM and AVG",
@@ -44,11 +49,13 @@ def _blank(column: str, kind: pa.DataType) -> list[str]:
         proposal = "integer"
     elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         proposal = "bins"
+    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        proposal = "date"
     else:
         proposal = "category"
     return [
         f"[attributes.{_key(column)}]",
-        f'kind = "{proposal}"  # the column is {type_in_words(kind)}; integer | category | bins',
+        f'kind = "{proposal}"  # the column is {type_in_words(kind)}; integer | category | bins | date',
         *BLANKS[proposal],
         'source = ""  # required',
     ]

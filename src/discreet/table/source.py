@@ -1,6 +1,7 @@
 """The seam between a vault and where its rows come from: columns by name, and their values in batches of Arrow."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,14 @@ def nobody(_share: float) -> None:
     """Nobody watches."""
 
 
+def read_ahead(batches: "Iterator[pa.RecordBatch]", pool: ThreadPoolExecutor) -> "Iterator[pa.RecordBatch]":
+    """The same batches; each is read while the one before is worked on."""
+    ahead = pool.submit(next, batches, None)
+    while (batch := ahead.result()) is not None:
+        ahead = pool.submit(next, batches, None)
+        yield batch
+
+
 @dataclass(frozen=True)
 class Source:
     """An opened table, before any row of it is read."""
@@ -37,6 +46,8 @@ class Source:
     """What can be looked at to tell that the table was written to: JSON, or None where nothing can."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """The other columns: what their type is called, and what to make of it."""
+    advice: str = ""
+    """What to look at where a column is not there."""
     live: "LiveSource | None" = None
     """Reads the rows where they are, each time; None where the source cannot tell when they change."""
 
@@ -46,7 +57,8 @@ class Source:
             raise DomainError(f"column {name!r} is {self.unread[name]}")
         if name not in self.columns:
             there = ", ".join((*self.columns, *self.unread))
-            raise DomainError(f"the table has no column {name!r}; its columns are {there}")
+            advice = f"; {self.advice}" if self.advice else ""
+            raise DomainError(f"the table has no column {name!r}; its columns are {there}{advice}")
         return self.columns[name]
 
 

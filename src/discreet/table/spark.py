@@ -36,6 +36,8 @@ TYPES: dict[str, pa.DataType] = {
     "double": pa.float64(),
     "string": pa.string(),
     "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
 }
 """As Spark calls them, and as they arrive."""
 PIECE = "query int, cell bigint, high bigint, low bigint"

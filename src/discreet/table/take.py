@@ -2,9 +2,10 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,8 +18,9 @@ from discreet.errors import TableError
 from discreet.noise.bits import Bits
 from discreet.private import private_file, private_folder
 from discreet.progress import Progress, silent
-from discreet.table.coding import Coded, coders, distinct_values
+from discreet.table.coding import Coded, Coder, coders, distinct_values
 from discreet.table.count import MOST_ROWS
+from discreet.table.fit import Fit, FitCounter
 from discreet.table.layout import (
     FORMAT,
     MANIFEST,
@@ -33,10 +35,11 @@ from discreet.table.layout import (
 )
 from discreet.table.roster import Roster, canonical_id, key_of
 from discreet.table.snapshot import column_digest
-from discreet.table.source import Source
+from discreet.table.source import Source, read_ahead
 from discreet.table.unit import Keys, Unit, id_texts, kept_rows, person_keys, require_id
 
 READING = "reading the table"
+Fitted = Callable[[Fit], None]
 
 
 def take_snapshot(
@@ -47,16 +50,21 @@ def take_snapshot(
     key: bytes,
     folder: Path,
     progress: Progress = silent,
+    fitted: Fitted | None = None,
 ) -> str:
-    """Write the population of a source into a new folder, synced; the text of its manifest.
+    """Write the population of a source into a new folder, synced; the text of its manifest. `fitted` is told how the
+    domain fits, which is for the custodian alone, and may raise.
 
     Raises DomainError where the columns do not fit the domain, and TableError where the source cannot be read to its
     end, or has rows without an id that the domain refuses: both are for the custodian, and quote no value.
     """
-    taking = _Taking(source, domain, unit, roster, key, folder, progress)
+    counter = None if fitted is None else FitCounter(domain, source)
+    taking = _Taking(source, domain, unit, roster, key, folder, progress, counter)
     private_folder(folder)
     stamp = source.stamp()
     columns = taking.columns()
+    if fitted is not None and counter is not None:
+        fitted(counter.fit())
     nonce = Bits().words(2).tobytes().hex()  # two that are taken of one table are still two
     manifest = {"format": FORMAT, "rows": taking.rows, "columns": columns, "stamp": stamp, "nonce": nonce}
     text = json.dumps(manifest, sort_keys=True)
@@ -75,6 +83,7 @@ class _Taking:
     key: bytes
     folder: Path
     progress: Progress
+    counter: FitCounter | None
     rows: int = 0
     _people: list[Keys] = field(default_factory=list)
     _places: list[NDArray[np.int64]] = field(default_factory=list)
@@ -102,9 +111,11 @@ class _Taking:
             names = list(dict.fromkeys((*names, self.unit.id)))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             batches = self.source.read(names, lambda share: self.progress(READING, share))
-            for batch in _read_ahead(batches, pool):
-                coded = dict(zip(code, pool.map(lambda name: code[name](batch.column(name)), code), strict=True))  # noqa: B023
+            for batch in read_ahead(batches, pool):
+                coded = dict(zip(code, pool.map(partial(self._coded_column, code, batch), code), strict=True))
                 kept = np.logical_and.reduce([column.codes >= 0 for column in coded.values()])
+                if self.counter is not None:
+                    self.counter.add_rows(kept)
                 if self.unit is not None:
                     kept &= self._identified(batch.column(self.unit.id), kept, self.unit)
                 self.rows += int(np.count_nonzero(kept))
@@ -112,6 +123,12 @@ class _Taking:
                     raise TableError(f"the table has {MOST_ROWS:,} rows or more; read it where it is, with --live")
                 yield self._arrays(coded, kept)
         self.progress(READING, 1.0)
+
+    def _coded_column(self, code: dict[str, Coder], batch: pa.RecordBatch, name: str) -> Coded:
+        coded = code[name](batch.column(name))
+        if self.counter is not None:
+            self.counter.add_column(name, batch.column(name), coded.codes)
+        return coded
 
     def _arrays(self, coded: dict[str, Coded], kept: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         everyone = bool(kept.all())
@@ -164,14 +181,6 @@ class _Taking:
         for name in whole:
             (self.folder / f"{name}.all").unlink()
         return about
-
-
-def _read_ahead(batches: Iterator[pa.RecordBatch], pool: ThreadPoolExecutor) -> Iterator[pa.RecordBatch]:
-    """The same batches; each is read while the one before is worked on."""
-    ahead = pool.submit(next, batches, None)
-    while (batch := ahead.result()) is not None:
-        ahead = pool.submit(next, batches, None)
-        yield batch
 
 
 class _ColumnFiles:

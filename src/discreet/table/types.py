@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from discreet.table.coding import is_categorical, is_number, stored_type
+from discreet.table.dates import is_dated
 
 CAST = "not a type that is read here: make it text, a number, a boolean or a date"
 
@@ -14,7 +15,7 @@ def readable(schema: Mapping[str, pa.DataType]) -> tuple[dict[str, pa.DataType],
     columns, unread = {}, {}
     for name, kind in schema.items():
         stored = stored_type(kind)
-        if is_categorical(stored) or is_number(stored):
+        if is_categorical(stored) or is_number(stored) or is_dated(stored):
             columns[name] = kind
         else:
             unread[name] = f"{kind}, {CAST}"

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import NullIds
 from discreet.errors import DomainError
-from discreet.table.coding import as_bytes, is_text, stored_type, type_in_words
+from discreet.table.coding import stored_type, type_in_words
+from discreet.table.text import as_bytes, is_text
 
 Keys = NDArray[np.uint64]
 """A keyed 64-bit hash of an id. Two of n people share one with a chance of n² / 2^65, and are bounded as one then."""

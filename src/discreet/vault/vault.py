@@ -25,7 +25,7 @@ from discreet.answer.policy import Policy, Wish, exponential_like
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
-from discreet.domain.read import domain_text, parse_domain
+from discreet.domain.read import domain_text, parse_domain, read_domain
 from discreet.errors import (
     DiscreetError,
     InvalidBudget,
@@ -77,8 +77,10 @@ from discreet.vault.public import Public, PublicDesk
 if TYPE_CHECKING:
     from discreet.mining.party import Party
     from discreet.mining.sulq import Calibration
+    from discreet.table.fit import Fit
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
+    from discreet.table.take import Fitted
     from discreet.vault.buckets import VaultBuckets
     from discreet.vault.cubes import VaultCubes
     from discreet.vault.facts import VaultFacts
@@ -122,6 +124,7 @@ class Vault(NotebookView):
         ledger: str | None = None,
         live: bool = False,
         progress: Progress = silent,
+        fitted: "Fitted | None" = None,
     ) -> "Vault":
         """Make a vault over a table: nothing of it is released, and nothing is spent.
 
@@ -134,7 +137,9 @@ class Vault(NotebookView):
         whom it protects: "add-remove", a person who may be in the table or not; "replace", a person whose row may be
         another. Where people have several rows, `id` is the column that tells people apart, and at most `max_rows` rows
         of each are kept; the domain says what rows without an id are. `ledger` is a Postgres database for the journal,
-        for several hosts to share; a file in the vault if not given. `progress` as in `open`.
+        for several hosts to share; a file in the vault if not given. `progress` as in `open`. `fitted` is told how the
+        domain fits the table (`discreet domain fit`), unless it is read live: exact and confidential, for the custodian
+        alone. What it raises stops the making, and leaves nothing behind.
 
         `queries` with `delta` make a SuLQ database instead: so many counts over subsets of a public `roster` (a file of
         record ids, as in column `id`), ever, that move nobody's log-odds by more than δ but for the probability
@@ -161,7 +166,7 @@ class Vault(NotebookView):
         key = Bits().words(KEY_WORDS).tobytes()
         source = open_source(table)
         with new_home(home) as aside:
-            taken = Taking(described, unit, people, key, aside, progress).take(source, 1, live)
+            taken = Taking(described, unit, people, key, aside, progress, fitted).take(source, 1, live)
             header = {
                 "vault_id": Bits().words(2).tobytes().hex(),
                 "budget": budget.to_json(),
@@ -513,6 +518,15 @@ def _sulq(
     people = read_roster(roster, id_column)
     most = FAILURE if failure is None else failure
     return people, query_budget(queries, delta, people.people, points + 1, calibration, most)
+
+
+def fit_domain(table: object, domain: str | Path, progress: Progress = silent) -> "Fit":
+    """How a domain's file fits a table: exact and confidential, for the custodian alone. Nothing of it is kept."""
+    from discreet.table.fit import fit_source
+    from discreet.table.open import open_source
+
+    described = read_domain(domain)
+    return fit_source(open_source(table), described, progress)
 
 
 def propose_domain(table: object, name: str | None = None) -> str:

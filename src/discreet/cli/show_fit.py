@@ -1,0 +1,57 @@
+"""How a domain fits a table, on the custodian's terminal: exact numbers, which go nowhere else."""
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+from discreet.cli.present import table
+
+if TYPE_CHECKING:
+    from discreet.table.fit import ColumnFit, Fit
+
+CONFIDENTIAL = "exact and confidential: for you, whose table it is; it is kept nowhere"
+MOST_COLUMNS = 40
+
+
+def show_fit(fit: "Fit", to: Console) -> None:
+    """Print what becomes of the rows; columns that lose nothing, and whose values all have somebody, are left out."""
+    from discreet.table.fit import in_order
+
+    share = f" ({fit.lost / fit.rows:.1%})" if fit.lost else ""
+    to.print(
+        f"{fit.rows:,} rows read, {fit.kept:,} kept, {fit.lost:,} lost{share}. [dim]{CONFIDENTIAL}[/]", soft_wrap=True
+    )
+    if not fit.rows:
+        to.print("The table has no rows: a vault over it would be about nobody.")
+        return
+    told = [column for column in in_order(fit) if column.outside or column.missing or column.unreadable]
+    if told:
+        heads = ("column", "rows lost", "outside", "missing", "not readable", "most frequent outside")
+        rows = [_row(column) for column in told[:MOST_COLUMNS]]
+        table("", heads, rows, right=heads[1:5], to=to)
+    if len(told) > MOST_COLUMNS:
+        to.print(f"[dim]and {len(told) - MOST_COLUMNS:,} columns more; --json has all[/]")
+    for column in fit.columns:
+        for advice in column.advice:
+            to.print(f"{escape(column.name)}: {escape(advice)}", soft_wrap=True)
+    for column in fit.columns:
+        if column.nobody:
+            names = ", ".join(column.nobody_has) + (", …" if column.nobody > len(column.nobody_has) else "")
+            to.print(
+                f"[dim]{escape(column.name)}: nobody has {column.nobody:,} of its values: {escape(names)}[/]",
+                soft_wrap=True,
+            )
+    if told:
+        to.print(
+            "[dim]Mend a domain from public documents: a value added because a row has it tells of that row.[/]",
+            soft_wrap=True,
+        )
+
+
+def _row(column: "ColumnFit") -> tuple[str, ...]:
+    odd = [f"{one.text!r} {one.rows:,}" + (f" (near {one.nearest!r})" if one.nearest else "") for one in column.odd]
+    outside = f"{column.outside:,}" + (f" {column.outside_is}" if column.outside else "")
+    missing = f"{column.missing:,}" + (f" {column.missing_is}" if column.missing else "")
+    unreadable = f"{column.unreadable:,}" + (f" {column.missing_is}" if column.unreadable else "")
+    return column.name, f"{column.lost:,}", outside, missing, unreadable, ", ".join(odd)

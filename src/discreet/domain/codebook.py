@@ -1,0 +1,196 @@
+"""Codebooks: published lists of codes with their labels and groups, from which a category takes its values.
+
+A codebook is a file beside the domain's, `values_from = "icd9.csv"`: CSV with a column `code` and, where there are
+some, `label` and `parent`; or JSON, a list of such entries, which may hold `children` instead of naming parents. Codes
+that are nobody's parent are the values, in the order of the file, group by group.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from discreet.domain.attribute import Hierarchy
+from discreet.errors import DomainError
+
+MOST_LEVELS = 64
+COLUMNS = ("code", "label", "parent")
+SHOWN_CHARACTERS = 60
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a codebook; `place` is where it stands, for people."""
+
+    code: str
+    label: str
+    parent: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """The values of a category: their labels, in the same order, and their groups, where they have some."""
+
+    values: tuple[str, ...]
+    titles: tuple[str, ...]
+    hierarchy: Hierarchy | None
+    source: str | None
+
+
+def read_codebook(name: str, text: str, columns: Mapping[str, str]) -> Codebook:
+    """Read a codebook; `columns` says what code, label and parent are called in it. Raises DomainError with file, line
+    and column of what is wrong."""
+    source, entries = _of_json(name, text) if name.lower().endswith(".json") else (None, _of_csv(name, text, columns))
+    by_code: dict[str, Entry] = {}
+    for entry in entries:
+        before = by_code.setdefault(entry.code, entry)
+        if before is not entry:
+            parents = "" if before.parent == entry.parent else " with another parent"
+            _fail(name, entry, "code", f"{_shown(entry.code)!r} is listed before, {before.place}{parents}")
+    if not by_code:
+        raise DomainError(f"{name}: a codebook needs at least one code")
+    _require_no_cycle(name, by_code)
+    tree = _tree(by_code)
+    groups = {entry.parent for entry in by_code.values() if entry.parent}
+    values = tuple(_leaves(tree, groups))
+    titles = tuple(by_code[value].label for value in values)
+    _require_labels_apart(name, by_code)
+    return Codebook(values, titles, _hierarchy(tree, by_code) if groups else None, source)
+
+
+def _of_csv(name: str, text: str, columns: Mapping[str, str]) -> list[Entry]:
+    reader = csv.reader(io.StringIO(text), delimiter=max(",;\t|", key=text.partition("\n")[0].count), strict=True)
+    try:
+        header = next(reader, [])
+        places = {}
+        for column in COLUMNS:
+            said = columns.get(column, column)
+            if said in header:
+                places[column] = header.index(said)
+            elif column == "code" or column in columns:
+                raise DomainError(f"{name}: line 1: there is no column {said!r}; there are {', '.join(header)}")
+        entries = []
+        for row in reader:
+            if row:
+                given = {column: row[at].strip() if at < len(row) else "" for column, at in places.items()}
+                entries.append(_entry(name, given, f"line {reader.line_num}"))
+    except csv.Error:
+        raise DomainError(f"{name}: line {reader.line_num}: not CSV: is a quote left open?") from None
+    return entries
+
+
+def _of_json(name: str, text: str) -> tuple[str | None, list[Entry]]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise DomainError(f"{name}: not JSON: a codebook is a list of codes") from None
+    source = document.get("source") if isinstance(document, dict) else None
+    listed = document.get("codes") if isinstance(document, dict) else document
+    if not isinstance(listed, list) or not isinstance(source, str | None):
+        raise DomainError(f'{name}: a codebook is a list of codes, or {{"source": "…", "codes": […]}}')
+    return source, list(_flattened(name, listed, "", ""))
+
+
+def _flattened(name: str, listed: list[Any], parent: str, above: str) -> Iterator[Entry]:
+    for number, given in enumerate(listed, start=1):
+        place = f"{above}entry {number}"
+        if place.count("entry") > MOST_LEVELS:
+            raise DomainError(f"{name}: more than {MOST_LEVELS} levels")
+        if not isinstance(given, dict):
+            raise DomainError(f'{name}: {place}: must be {{"code": …, "label": …, "parent": …}}')
+        unknown = [key for key in given if key not in (*COLUMNS, "children")]
+        if unknown:
+            raise DomainError(
+                f"{name}: {place}: unknown key {_shown(unknown[0])!r}; allowed: {', '.join(COLUMNS)}, children"
+            )
+        texts = {key: given[key] for key in COLUMNS if given.get(key) is not None}
+        if not all(isinstance(text, str | int) and not isinstance(text, bool) for text in texts.values()):
+            raise DomainError(f"{name}: {place}: code, label and parent are texts")
+        entry = _entry(name, {"parent": parent, **{key: str(text) for key, text in texts.items()}}, place)
+        yield entry
+        children = given.get("children", [])
+        if not isinstance(children, list):
+            raise DomainError(f"{name}: {place}: children is a list of codes")
+        yield from _flattened(name, children, entry.code, f"{place}, ")
+
+
+def _entry(name: str, given: Mapping[str, str], place: str) -> Entry:
+    entry = Entry(given.get("code", ""), given.get("label", ""), given.get("parent", ""), place)
+    if not entry.code:
+        _fail(name, entry, "code", "is empty")
+    return entry
+
+
+def _require_no_cycle(name: str, entries: Mapping[str, Entry]) -> None:
+    whole: set[str] = set()
+    for start in entries.values():
+        path: dict[str, None] = {}
+        at: Entry | None = start
+        while at is not None and at.code not in whole:
+            if at.code in path:
+                _fail(name, start, "parent", f"{_shown(at.code)!r} is its own parent, by way of others or not")
+            path[at.code] = None
+            at = entries.get(at.parent)
+        if len(path) > MOST_LEVELS:
+            _fail(name, start, "parent", f"lies more than {MOST_LEVELS} levels deep")
+        whole.update(path)
+
+
+def _require_labels_apart(name: str, entries: Mapping[str, Entry]) -> None:
+    """A label may be asked for in place of its code, so it has to be one thing only."""
+    meant: dict[str, Entry] = {}
+    for entry in entries.values():
+        if entry.label and entry.label != entry.code:
+            other = entries.get(entry.label) or meant.setdefault(entry.label, entry)
+            if other is not entry:
+                what = "the label" if other.label == entry.label else "the code"
+                _fail(
+                    name,
+                    entry,
+                    "label",
+                    f"{_shown(entry.label)!r} is {what} of {_shown(other.code)!r} too, {other.place}",
+                )
+
+
+Tree = dict[str, Any]
+
+
+def _tree(entries: Mapping[str, Entry]) -> Tree:
+    """Codes under their parents, in the order in which they come. A parent that is no code itself is a group too."""
+    nodes: dict[str, Tree] = {code: {} for code in entries}
+    roots: Tree = {}
+    for code, entry in entries.items():
+        if entry.parent:
+            if entry.parent not in nodes:
+                nodes[entry.parent] = roots[entry.parent] = {}
+            nodes[entry.parent][code] = nodes[code]
+        else:
+            roots[code] = nodes[code]
+    return roots
+
+
+def _leaves(tree: Tree, groups: set[str]) -> Iterator[str]:
+    for code, children in tree.items():
+        if code in groups:
+            yield from _leaves(children, groups)
+        else:
+            yield code
+
+
+def _hierarchy(tree: Tree, entries: Mapping[str, Entry]) -> Hierarchy:
+    """Groups are called by their labels where they have some."""
+    return tuple(
+        (entries[code].label or code if code in entries else code, _hierarchy(children, entries)) if children else code
+        for code, children in tree.items()
+    )
+
+
+def _fail(name: str, entry: Entry, column: str, problem: str) -> NoReturn:
+    raise DomainError(f"{name}: {entry.place}: {column}: {problem}")
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"

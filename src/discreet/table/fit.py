@@ -1,0 +1,254 @@
+"""Does a domain fit a table? What becomes of every row, exactly: for the custodian whose table it is, and nobody else.
+
+Nothing of it is kept: it is handed to whoever called, and goes into no vault, journal, log or server. A row's code is
+that of the snapshot, from the same coders; only rows that have no ordinary code are looked at again, for the reason.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.date import Date
+from discreet.domain.domain import Domain
+from discreet.progress import Progress, silent
+from discreet.table.advice import Odd, advice_on, nearest
+from discreet.table.coding import (
+    Codes,
+    Flags,
+    Reader,
+    coders,
+    declared_missing,
+    distinct_values,
+    number_reader,
+    stored_type,
+)
+from discreet.table.dates import period_reader
+from discreet.table.source import Source, read_ahead
+from discreet.table.text import is_text
+
+MOST_CELLS = 1 << 20
+"""Of an attribute whose values are counted one by one, to tell which of them nobody has."""
+REMEMBERED = 10_000
+"""Different values without a code that are remembered of a column: those that come first."""
+SHOWN = 5
+UNSELECTED = {pa.string_view(): pa.large_string(), pa.float16(): pa.float32()}
+"""Types of which Arrow can neither choose rows nor list values, and what they become for that."""
+
+
+@dataclass(frozen=True)
+class OddValue:
+    """A value that has no code of its own: how many rows have it, and the declared value that is written most alike."""
+
+    text: str
+    rows: int
+    nearest: str | None
+
+
+@dataclass(frozen=True)
+class ColumnFit:
+    """What one column does to the rows. A row may be counted in several columns."""
+
+    name: str
+    outside: int
+    """Rows with a value that is not declared: left out, clamped or `(other)`, as the domain says."""
+    missing: int
+    unreadable: int
+    """Rows with a text that is no number or date, where the domain says that the column holds such."""
+    lost: int
+    """Rows that are not in the population because of this column, whatever the others say."""
+    outside_is: str
+    missing_is: str
+    nobody: int
+    """Declared values that no row has."""
+    nobody_has: tuple[str, ...]
+    """The first of them."""
+    odd: tuple[OddValue, ...]
+    """The most frequent values outside, or not readable."""
+    advice: tuple[str, ...]
+    """Settings that would give rows a code, with what they would do."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a domain fits a table. Exact, and so confidential: it says of single rows what no release may."""
+
+    rows: int
+    kept: int
+    columns: tuple[ColumnFit, ...]
+
+    @property
+    def lost(self) -> int:
+        return self.rows - self.kept
+
+    def loses_more_than(self, share: float) -> bool:
+        """Whether more than this share of the rows is lost, or not readable in some column, or there are no rows."""
+        worst = max([self.lost, *(column.unreadable for column in self.columns)])
+        return worst > share * self.rows or not self.rows
+
+
+def fit_source(source: Source, domain: Domain, progress: Progress = silent) -> Fit:
+    """Read a table once, and say what would become of its rows."""
+    code, counting = coders(source.require, domain), FitCounter(domain, source)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        batches = source.read(list(domain.names), lambda share: progress("reading the table", share))
+        for batch in read_ahead(batches, pool):
+
+            def coded(name: str, batch: pa.RecordBatch = batch) -> Codes:
+                codes = code[name](batch.column(name)).codes
+                counting.add_column(name, batch.column(name), codes)
+                return codes
+
+            codes = list(pool.map(coded, code))
+            counting.add_rows(np.logical_and.reduce([column >= 0 for column in codes]))
+    return counting.fit()
+
+
+class FitCounter:
+    """Counts batch after batch. Different columns of one batch may be added at the same time."""
+
+    def __init__(self, domain: Domain, source: Source) -> None:
+        self._columns = {a.name: _ColumnCounter(a, stored_type(source.require(a.name))) for a in domain.attributes}
+        self._location = source.location
+        self._rows = self._kept = 0
+
+    def add_column(self, name: str, column: pa.Array, codes: Codes) -> None:
+        self._columns[name].add(column, codes)
+
+    def add_rows(self, kept: Flags) -> None:
+        self._rows += kept.size
+        self._kept += int(np.count_nonzero(kept))
+
+    def fit(self) -> Fit:
+        columns = tuple(column.fit(self._location) for column in self._columns.values())
+        return Fit(self._rows, self._kept, columns)
+
+
+@dataclass
+class _ColumnCounter:
+    attribute: Attribute
+    kind: pa.DataType
+    outside: int = 0
+    missing: int = 0
+    unreadable: int = 0
+    lost: int = 0
+    odd: Counter[Odd] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        counted = self.attribute.cells <= MOST_CELLS
+        self._tally = np.zeros(self.attribute.size + 1, np.int64) if counted else None
+        self._read: Reader | None = None
+        if isinstance(self.attribute, Date):
+            self._read = period_reader(self.attribute, self.kind)
+        elif not isinstance(self.attribute, Category):
+            self._read = number_reader(self.kind, self.attribute.notation)
+
+    def add(self, column: pa.Array, codes: Codes) -> None:
+        if self._tally is not None:
+            counts = np.bincount(codes.astype(np.intp) + 1, minlength=self._tally.size)
+            self._tally += counts
+            self.lost += int(counts[0])
+            if not counts[0] and not counts[1 + self.attribute.cells :].any() and self.attribute.outside != "clamp":
+                return
+        else:
+            self.lost += int(np.count_nonzero(codes < 0))
+        asked = (codes < 0) | (codes >= self.attribute.cells)
+        if self.attribute.outside == "clamp":
+            asked |= (codes == 0) | (codes == self.attribute.cells - 1)
+        if asked.any():
+            if column.type in UNSELECTED:
+                column = column.cast(UNSELECTED[column.type])
+            self._explain(column.filter(pa.array(asked)))
+
+    def _explain(self, column: pa.Array) -> None:
+        """Why these rows have no code of their own, or the code at an end of a range."""
+        every, places = distinct_values(column)
+        counts = np.bincount(places[places >= 0], minlength=len(every))
+        values, rows = every.filter(pa.array(counts > 0)), counts[counts > 0]
+        self.missing += int(np.count_nonzero(places < 0)) + int(rows[values.is_null().to_numpy(False)].sum())
+        missing, unreadable, outside = self._reasons(values)
+        self.missing += int(rows[missing].sum())
+        self.unreadable += int(rows[unreadable].sum())
+        self.outside += int(rows[outside].sum())
+        for place in np.flatnonzero(unreadable | outside)[:REMEMBERED].tolist():
+            odd = _written(values[place])
+            if odd in self.odd or len(self.odd) < REMEMBERED:
+                self.odd[odd] += int(rows[place])
+
+    def _reasons(self, values: pa.Array) -> tuple[Flags, Flags, Flags]:
+        """Which of some distinct values are missing, not readable as numbers, and outside. Null is none of them."""
+        there = ~values.is_null().to_numpy(False)
+        dated = isinstance(self.attribute, Date)
+        if dated and pa.types.is_integer(self.kind):
+            values = values.cast(pa.string())
+        written = is_text(values.type)
+        missing = np.zeros(len(values), np.bool_)
+        if written or not dated:
+            missing = declared_missing(self.attribute, values.type if dated else self.kind, values) & there
+        none = np.zeros(len(values), np.bool_)
+        if self._read is None:
+            return missing, none, there & ~missing
+        numbers, unread = self._read(values)
+        if not written:
+            missing |= unread & there
+        unreadable = unread & there & ~missing
+        return missing, unreadable, there & ~missing & ~unreadable & _is_outside(self.attribute, numbers)
+
+    def fit(self, location: str) -> ColumnFit:
+        attribute = self.attribute
+        cells = self._tally[1 : attribute.cells + 1] if self._tally is not None else np.ones(1, np.int64)
+        nobody = np.flatnonzero(cells == 0)
+        frequent = [(odd, rows) for odd, rows in self.odd.most_common(SHOWN)]
+        return ColumnFit(
+            attribute.name,
+            self.outside,
+            self.missing,
+            self.unreadable,
+            self.lost,
+            {"drop": "left out", "clamp": "clamped", "other": "(other)"}[attribute.outside],
+            "(missing)" if attribute.null else "(other)" if attribute.outside == "other" else "left out",
+            nobody.size,
+            tuple(attribute.label(code) for code in nobody[:SHOWN].tolist()),
+            tuple(OddValue(odd.text, rows, nearest(attribute, odd)) for odd, rows in frequent),
+            tuple(advice_on(attribute, self.odd, location, self.missing)),
+        )
+
+
+def _is_outside(attribute: Attribute, numbers: NDArray[Any]) -> Flags:
+    if isinstance(attribute, Date):
+        return np.asarray((numbers < 0) | (numbers >= attribute.cells))
+    if isinstance(attribute, Integer):
+        beyond = (numbers < attribute.low) | (numbers > attribute.high)
+        between = numbers.dtype.kind == "f" and attribute.outside != "clamp"
+        return np.asarray(beyond | (numbers != np.floor(numbers)) if between else beyond)
+    assert isinstance(attribute, Bins)
+    low, high = attribute.edges[0], attribute.edges[-1]
+    outside = np.zeros(numbers.size, np.bool_)
+    if low is not None:
+        outside |= numbers < float(low)
+    if high is not None:
+        outside |= numbers >= float(high)
+    return outside
+
+
+def _written(value: pa.Scalar) -> Odd:
+    """A value as the bytes that a file would have."""
+    if is_text(value.type):
+        return Odd(value.as_buffer().to_pybytes())
+    try:
+        text = str(value.as_py())
+    except (OverflowError, ValueError):  # a date that Python has no calendar for
+        text = str(value.value)
+    return Odd((text.lower() if pa.types.is_boolean(value.type) else text).encode())
+
+
+def in_order(fit: Fit) -> Iterator[ColumnFit]:
+    """The columns by what they lose, most first."""
+    yield from sorted(fit.columns, key=lambda column: (-column.lost, -column.outside - column.unreadable))

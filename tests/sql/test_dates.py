@@ -1,0 +1,66 @@
+"""Dates in WHERE: comparisons at the edges of periods, and a note wherever a period is the least that is known."""
+
+from datetime import date
+
+import pytest
+
+from discreet.domain.date import Date
+from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery
+from discreet.sql.parse import parse
+from discreet.sql.where_text import where_text
+
+MONTHS = Date(name="seen", source="s", low=date(2024, 1, 1), high=date(2024, 12, 31), period="month", null=True)
+DAYS = Date(name="seen", source="s", low=date(2024, 1, 1), high=date(2024, 1, 31))
+
+
+def codes_of(where, attribute=MONTHS):
+    domain = Domain("t", (attribute,))
+    question = parse(f"SELECT COUNT(*) FROM t WHERE {where}", domain)
+    codes = [code for code in range(attribute.size) if (code,) in question.where]
+    return codes, question.notes, where_text(question.where, domain)
+
+
+CONDITIONS = [
+    ("seen >= '2024-03-01'", range(2, 12), 0),
+    ("seen >= DATE '2024-03-01'", range(2, 12), 0),
+    ("seen > '2024-02-29'", range(2, 12), 0),
+    ("seen < '2024-03-01'", range(2), 0),
+    ("seen <= '2024-02-29'", range(2), 0),
+    ("seen BETWEEN '2024-02-01' AND '2024-03-31'", range(1, 3), 0),
+    ("seen BETWEEN DATE '2024-02-03' AND DATE '2024-03-30'", range(1, 3), 1),
+    ("seen >= '2024-02-10' AND seen < '2024-02-20'", [1], 1),
+    ("NOT seen < '2024-03-01'", range(2, 12), 0),
+    ("seen = '2024-05'", [4], 0),
+    ("seen = '2024-05-01'", [4], 0),
+    ("seen = DATE '2024-05-17'", [4], 1),
+    ("seen <> '2024-05'", [0, 1, 2, 3, *range(5, 12)], 0),
+    ("seen IN ('2024-05', '2024-07-01')", [4, 6], 0),
+    ("seen = '2030-01-01'", [], 2),
+    ("seen > '2030-01-01'", [], 2),
+    ("seen <= '9999-12-31'", range(12), 1),
+    ("seen IS NULL", [12], 0),
+    ("'2024-03-01' > seen", range(2), 0),
+]
+
+
+@pytest.mark.parametrize(("where", "codes", "notes"), CONDITIONS)
+def test_a_comparison_with_a_date_is_a_range_of_periods(where, codes, notes):
+    found, told, text = codes_of(where)
+    assert (found, len(told)) == (list(codes), notes), told
+    if found:
+        assert codes_of(text)[0] == found or text == ""
+
+
+def test_days_are_compared_exactly():
+    assert codes_of("seen BETWEEN '2024-01-05' AND '2024-01-07'", DAYS)[:2] == ([4, 5, 6], ())
+    assert codes_of("seen = '2024-01-05'", DAYS)[:2] == ([4], ())
+    assert codes_of("seen > '2024-01-30'", DAYS)[2] == "seen >= '2024-01-31'"
+
+
+@pytest.mark.parametrize(
+    "where", ["seen > 3", "seen = 'soon'", "seen > '2024-05'", "seen = TRUE", "seen < '2024-02-30'"]
+)
+def test_what_is_no_date_is_refused_with_one(where):
+    with pytest.raises(UnsupportedQuery, match="seen holds dates; compare it with '2024-01-01' say"):
+        codes_of(where)

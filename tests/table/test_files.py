@@ -1,0 +1,154 @@
+"""Files as they come: folders, partitions, packed files, Arrow, SQLite; and what does not go together, by its name."""
+
+import gzip
+import sqlite3
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.domain.attribute import Category, Integer
+from discreet.domain.date import Date
+from discreet.domain.domain import Domain
+from discreet.errors import TableError
+from discreet.table.open import open_source
+from discreet.table.source import nobody
+from discreet.table.state import state_of_source
+from tests.populations import points, population
+
+AGE = Integer(name="age", source="s", low=0, high=99, outside="other", null=True)
+SEX = Category(name="sex", source="s", values=("F", "M"), outside="other", null=True)
+PEOPLE = Domain("people", (AGE, SEX))
+ROWS = [(31, "F"), (52, "M"), (7, "F")]
+POINTS = [(31, 0), (52, 1), (7, 0)]
+TABLE = pa.table({"age": [31, 52, 7], "sex": ["F", "M", "F"]})
+TEXT = b"age,sex\n31,F\n52,M\n7,F\n"
+
+
+def test_a_packed_csv_is_read_like_a_plain_one(tmp_path):
+    (tmp_path / "p.csv.gz").write_bytes(gzip.compress(TEXT))
+    (tmp_path / "p.csv.zst").write_bytes(pa.compress(TEXT, "zstd", asbytes=True))
+    (tmp_path / "p.txt").write_bytes(TEXT)
+    for name in ("p.csv.gz", "p.csv.zst", "p.txt"):
+        assert points(population(tmp_path / name, PEOPLE)) == POINTS
+
+
+def test_a_packed_file_that_is_cut_off_is_refused_without_a_word_of_it(tmp_path):
+    packed = pa.compress(b"age,sex\n" + b"31,F\n" * 100_000, "zstd", asbytes=True)
+    (tmp_path / "p.csv.zst").write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(TableError, match=r"cannot be read"):
+        population(tmp_path / "p.csv.zst", PEOPLE)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_file_without_names_is_given_them(tmp_path, mark):
+    (tmp_path / "adult.data").write_bytes(mark + b"31,F\n52,M\n7,F\n")
+    assert points(population(f"{tmp_path / 'adult.data'}?names=age,sex", PEOPLE)) == POINTS
+    (tmp_path / "one.data").write_bytes(b'31,F\n52,"M\n')
+    with pytest.raises(TableError, match="a quote is opened on line 2"):
+        population(f"{tmp_path / 'one.data'}?names=age,sex", PEOPLE)
+    for names in ("age,age", "age,,sex", "age,AGE", ""):
+        with pytest.raises(TableError, match="names are those of all columns"):
+            open_source(f"{tmp_path / 'adult.data'}?names={names}")
+
+
+def written(table, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".csv":
+        lines = [",".join(table.column_names)] + [",".join(map(str, row.values())) for row in table.to_pylist()]
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        feather.write_feather(table, path, compression="uncompressed")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "feather", "arrow"])
+def test_a_folder_is_one_table_and_its_folders_are_columns(tmp_path, ending):
+    root = tmp_path / "visits"
+    for month, sex in ((1, "F"), (2, "M"), (3, "__HIVE_DEFAULT_PARTITION__")):
+        written(pa.table({"age": [month * 10]}), root / f"year=2024/month={month}/sex={sex}/part.{ending}")
+    (root / "_SUCCESS").touch()
+    (root / ".hidden.csv").write_text("x\n")
+    month = Integer(name="month", source="s", low=1, high=12)
+    year = Date(name="year", source="s", low=date(2024, 1, 1), high=date(2024, 12, 31), period="year", format="YYYY")
+    expected = [(10, 0, 0, 0), (20, 1, 1, 0), (30, 3, 2, 0)]
+    for place in (root, root / "*/*/*/*", root / f"**/*.{ending}"):
+        assert points(population(place, Domain("t", (AGE, SEX, month, year)))) == expected
+    assert points(population(root, Domain("t", (month,)))) == [(0,), (1,), (2,)]
+    source = open_source(root)
+    assert state_of_source(source.stamp(), str(root)) == "not written to since the snapshot"
+    one = root / f"year=2024/month=1/sex=F/part.{ending}"
+    assert list(open_source(one).columns) == ["age"]
+
+
+def test_a_folder_with_a_column_of_its_own_name_is_refused(tmp_path):
+    written(TABLE, tmp_path / "sex=F" / "p.parquet")
+    with pytest.raises(TableError, match="has a column sex and lies in a folder sex="):
+        open_source(tmp_path)
+
+
+def test_files_in_different_folders_are_refused(tmp_path):
+    written(pa.table({"age": [1]}), tmp_path / "sex=F" / "p.parquet")
+    written(pa.table({"age": [1]}), tmp_path / "p.parquet")
+    with pytest.raises(TableError, match="lies in other folders than"):
+        open_source(tmp_path)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_a_column_that_changes_between_files_is_named(tmp_path, ending):
+    written(TABLE, tmp_path / f"a.{ending}")
+    for other, said in [
+        (pa.table({"age": ["31"], "sex": ["F"]}), r"b\.\w+: column 'age' is text, but int64 in .*a\."),
+        (pa.table({"age": [31]}), r"b\.\w+ has no column 'sex'"),
+        (TABLE.append_column("x", [[1, 2, 3]]), r"b\.\w+ has a column 'x'"),
+    ]:
+        written(other, tmp_path / f"b.{ending}")
+        with pytest.raises(TableError, match=said):
+            open_source(tmp_path)
+
+
+def test_a_folder_of_several_kinds_or_of_none_is_refused(tmp_path):
+    with pytest.raises(TableError, match="has no file that is read here"):
+        open_source(tmp_path)
+    written(TABLE, tmp_path / "a.parquet")
+    written(TABLE, tmp_path / "b.csv")
+    with pytest.raises(TableError, match="cannot be one table"):
+        open_source(tmp_path)
+
+
+def test_a_broken_arrow_file_is_refused(tmp_path):
+    (tmp_path / "a.arrow").write_bytes(b"ARROW1 not really")
+    with pytest.raises(TableError, match="is it a whole Arrow file"):
+        open_source(tmp_path / "a.arrow")
+
+
+@pytest.fixture
+def database(tmp_path):
+    with sqlite3.connect(tmp_path / "p.sqlite") as connection:
+        connection.execute("CREATE TABLE people (age INTEGER, sex TEXT)")
+        connection.executemany("INSERT INTO people VALUES (?, ?)", [*ROWS, ("old", b"\xff"), (31.0, None), (2.5, 1)])
+    return tmp_path / "p.sqlite"
+
+
+def test_a_table_in_sqlite_is_read_by_the_text_of_its_values(database):
+    assert points(population(database, PEOPLE)) == [*POINTS, (101, 2), (31, 3), (100, 2)]
+    assert points(population(f"{database}?table=people", PEOPLE))[:3] == POINTS
+
+
+def test_a_table_in_sqlite_is_named_where_there_are_several(database):
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE others (x)")
+    with pytest.raises(TableError, match=r"has tables others, people; say which: .*p.sqlite\?table=NAME"):
+        open_source(database)
+    (database.parent / "x.sqlite").write_bytes(b"SQLite format 3\x00 not really")
+    with pytest.raises(TableError, match="is it a whole SQLite file"):
+        open_source(database.parent / "x.sqlite")
+
+
+def test_a_reading_of_sqlite_changes_nothing(database):
+    before = database.read_bytes()
+    list(open_source(database).read(["age"], nobody))
+    assert database.read_bytes() == before

@@ -1,0 +1,116 @@
+"""Does a domain fit a table? Every row and every reason, exactly; and which setting would read what was lost."""
+
+from fractions import Fraction
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from discreet.domain.attribute import Bins, Category, Integer
+from discreet.domain.domain import Domain
+from discreet.domain.notation import Notation
+from discreet.table.coding import coders
+from discreet.table.fit import fit_source
+from discreet.table.open import open_source
+from tests.populations import population
+from tests.trust.test_neighbour_types import a_case, a_table
+
+TOWN = Category(name="x", source="s", values=("Zürich", "Bern"))
+FLAG = Category(name="x", source="s", values=("false", "true"))
+RENT = Bins(name="x", source="s", edges=(Fraction(0), Fraction(500), Fraction(1000)))
+AGE = Integer(name="x", source="s", low=0, high=9, outside="clamp", null=True)
+
+
+def fit_of(table, *attributes):
+    return fit_source(open_source(table), Domain("t", attributes))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_row_without_a_code_of_its_own_is_counted_for_one_reason(seed):
+    domain, types, rows = a_case(Random(seed))
+    table = a_table(rows, domain, types)
+    fit = fit_of(table, *domain.attributes)
+    assert (fit.rows, fit.kept) == (len(rows), population(table, domain).rows.size)
+    for attribute, column in zip(domain.attributes, fit.columns, strict=True):
+        [values] = [pa.concat_arrays(table[attribute.name].chunks)]
+        codes = coders(lambda _, kind=values.type: kind, Domain("t", (attribute,)))[attribute.name](
+            values
+        ).codes.tolist()
+        odd = [code for code in codes if code < 0 or code >= attribute.cells]
+        assert column.lost == codes.count(-1)
+        if attribute.outside != "clamp":
+            assert column.outside + column.missing + column.unreadable == len(odd)
+        if attribute.cells < 1000:
+            assert column.nobody == attribute.cells - len(set(codes) - set(odd))
+
+
+REASONS = [
+    (TOWN, ["Zürich", "zürich", "Bern ", None, "Bern"], (2, 1, 0), 3, ["'zürich'", "'Bern '"]),
+    (RENT, ["1", "999.5", "1000", "12,5", "", None, "nan"], (1, 1, 3), 5, []),
+    (AGE, ["-1", "3", "10", "x", None], (2, 1, 1), 0, []),
+    (AGE, [-1, 3, 10, 3, None], (2, 1, 0), 0, []),
+    (AGE, [-1.5, 3.5, 10.0, float("nan"), None], (2, 2, 0), 0, []),
+]
+
+
+@pytest.mark.parametrize(("attribute", "values", "reasons", "lost", "odd"), REASONS)
+def test_a_reason_is_outside_missing_or_unreadable(attribute, values, reasons, lost, odd):
+    [column] = fit_of(pa.table({"x": values}), attribute).columns
+    assert ((column.outside, column.missing, column.unreadable), column.lost) == (reasons, lost)
+    assert [repr(one.text) for one in column.odd if one.nearest] == odd
+
+
+ADVICE = [
+    (TOWN, ["ZÜRICH", "bern"], "ignore_case = true would read 2 rows"),
+    (TOWN, [" Bern", "Bern\t"], "trim = true would read 2 rows"),
+    (FLAG, ["True", "False", "True"], 'booleans = "True/False" would read 3 rows'),
+    (FLAG, ["ja", "nein"], 'booleans = "ja/nein" would read 2 rows'),
+    (FLAG, [1, 0, 1], 'booleans = "1/0" would read 3 rows'),
+    (RENT, ["12,5", "700,25"], 'decimal = "," would read 2 rows'),
+    (RENT, ["0.012,5", "700,25"], 'decimal = "," and thousands = "." would read 2 rows'),
+    (AGE, ["?", "NA", "-", "1"], 'missing = ["?", "NA", "-"] would say what 3 rows mean, if they are missing'),
+    (TOWN, [None, "Bern"], "null = true would keep 1 rows without a value"),
+]
+
+
+@pytest.mark.parametrize(("attribute", "values", "advice"), ADVICE)
+def test_the_setting_that_would_read_what_was_lost_is_named(attribute, values, advice):
+    [column] = fit_of(pa.table({"x": values}), attribute).columns
+    assert advice in column.advice
+
+
+def test_nothing_is_advised_where_nothing_is_lost():
+    [column] = fit_of(pa.table({"x": ["Bern", "Zürich"]}), TOWN).columns
+    assert (column.advice, column.odd, column.nobody) == ((), (), 0)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_another_encoding_is_named_by_the_location_that_reads_it(encoding, tmp_path):
+    (tmp_path / "t.csv").write_bytes("x,y\nZürich,1\nBern,1\n".encode(encoding))
+    [column] = fit_of(tmp_path / "t.csv", TOWN).columns
+    assert column.advice == (f"the location {tmp_path / 't.csv'}?encoding=latin-1 would read 1 rows",)
+    assert not fit_of(f"{tmp_path / 't.csv'}?encoding={encoding}", TOWN).lost
+
+
+def test_a_declared_mark_is_missing_and_no_text_that_cannot_be_read():
+    attribute = Integer(name="x", source="s", low=0, high=9, notation=Notation(missing=("?", "-9")))
+    for values in (["?", "-9.0", "5", "x"], ["-9", "?", "5", ""]):
+        [column] = fit_of(pa.table({"x": values}), attribute).columns
+        assert (column.missing, column.unreadable, column.outside) == (2, 1, 0)
+    [column] = fit_of(pa.table({"x": [-9, 5, 10]}), attribute).columns
+    assert (column.missing, column.unreadable, column.outside) == (1, 0, 1)
+
+
+def test_what_is_lost_is_a_share_of_the_rows_and_numbers_that_cannot_be_read_count():
+    half = fit_of(pa.table({"x": ["Bern", "Chur"]}), TOWN)
+    assert half.loses_more_than(0.49)
+    assert not half.loses_more_than(0.5)
+    unread = fit_of(pa.table({"x": ["1,5", "2,5"]}), Bins(name="x", source="s", edges=RENT.edges, null=True))
+    assert unread.lost == 0
+    assert unread.loses_more_than(0.99)
+    assert fit_of(pa.table({"x": pa.array([], pa.string())}), TOWN).loses_more_than(1)
+
+
+def test_a_text_of_control_characters_is_shown_in_one_line():
+    [column] = fit_of(pa.table({"x": ["a\nb\x1b[31m", "y" * 100]}), TOWN).columns
+    assert [one.text for one in column.odd] == ["a\\x0ab\\x1b[31m", "y" * 39 + "…"]
