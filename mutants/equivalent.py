@@ -74,7 +74,7 @@ EQUIVALENT = {
 + words_per_lane_word = (WORDS_PER_FLIP + planes) + 1""",
     ): "how many words are fetched at a time; further ones come when they are needed, and no draw changes",
     (
-        "noise/binomial.py",
+        "noise/deviation.py",
         """\
 - reach = min(trials // 2, math.ceil(39 * math.sqrt(trials) / 2) + 2)
 + reach = min(trials // 2, math.floor(39 * math.sqrt(trials) / 2) + 2)""",

@@ -29,7 +29,7 @@ PRIVACY = {
         *("budget", "grid", "own_spend", "spend", "sqlite"),
     },
     "query": {"sensitivity", "residual", "plan", "query"},
-    "noise": {"laplace", "gaussian", "binomial", "exponential", "bernoulli", "law", "bits", "spread"},
+    "noise": {"laplace", "gaussian", "binomial", "exponential", "bernoulli", "law", "deviation", "bits", "spread"},
     "answer": {"ask", "policy", "derive", "combine", "known"},
     "table": {"unit", "take", "count", "roster", "coding", "tally"},
     "facts": {"generic", "account", "atoms"},

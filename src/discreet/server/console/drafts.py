@@ -7,6 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.exact import number_text
+from discreet.ledger.budget import require_amounts
 from discreet.vault.vault import Vault
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Drafts:
     ) -> "CubePlan":
         """A plan for these dimensions that spends this much."""
         budget = self.vault.ledger.budget
+        require_amounts(budget)
         key = (dimensions, planner, cuboids, budget)
         with self._lock:
             if key not in self._kept:
