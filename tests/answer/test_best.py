@@ -92,8 +92,8 @@ class TestVariance:
         vault.ask("SELECT age, COUNT(*) FROM people GROUP BY age", scale=8)
         vault.ask("SELECT age, sex, COUNT(*) FROM people GROUP BY age, sex", scale=5)
         vault.ask("SELECT sex, COUNT(*) FROM people WHERE age > 2 GROUP BY sex", scale=6)
-        vault.add_fact(f"{EVERYBODY} WHERE sex = 'F'", 2000)
-        vault.add_fact(cuboid=("income",), values=[2000, 1000, 1000, 1500, 500])
+        vault.facts.add(f"{EVERYBODY} WHERE sex = 'F'", 2000)
+        vault.facts.add(cuboid=("income",), values=[2000, 1000, 1000, 1500, 500])
         rows, variances = [points(vault, sex="F"), *groups(vault, (2,))], [0.0] * 6
         for release in vault.releases():
             for noisy in release.answers:
@@ -117,7 +117,7 @@ class TestVariance:
         # refinement, Example 1: two counts and their known sum.
         by_sex = "SELECT sex, COUNT(*) FROM people WHERE sex IS NOT NULL GROUP BY sex"
         vault.ask(by_sex, scale=20)
-        vault.add_fact(f"{EVERYBODY} WHERE sex IS NOT NULL", 4000)
+        vault.facts.add(f"{EVERYBODY} WHERE sex IS NOT NULL", 4000)
         answer = vault.ask(by_sex, scale=20)
         noisy = vault.release(2).variance
         assert [row.source.variance for row in answer.rows] == pytest.approx([noisy / 2, noisy / 2], rel=1e-9)
@@ -143,14 +143,14 @@ class TestVariance:
 class TestFacts:
     def test_a_number_that_facts_determine_is_exact_and_says_so(self, vault):
         vault.ask(f"{EVERYBODY} WHERE age < 5", scale=20)
-        vault.add_fact(f"{EVERYBODY} WHERE age < 5", 3011)
-        vault.add_fact(EVERYBODY, 6000)
+        vault.facts.add(f"{EVERYBODY} WHERE age < 5", 3011)
+        vault.facts.add(EVERYBODY, 6000)
         answer = vault.ask(f"{EVERYBODY} WHERE age >= 5", scale=1)
         assert (answer.value, answer.interval(), answer.cost) == (2989, (2989, 2989), 0)
         assert answer.notes == ("made with facts 4, 5",)
 
     def test_a_published_cuboid_serves_all_that_it_rolls_up_to(self, vault):
-        vault.add_fact(cuboid=("age",), values=np.arange(100, 110))
+        vault.facts.add(cuboid=("age",), values=np.arange(100, 110))
         answer = vault.ask(f"{EVERYBODY} WHERE age BETWEEN 2 AND 4", scale=1)
         assert (answer.value, answer.cost) == (102 + 103 + 104, 0)
 
@@ -158,17 +158,17 @@ class TestFacts:
         combination = (
             "SELECT COUNT(*) FILTER (WHERE age = 1) + COUNT(*) FILTER (WHERE sex = 'F') FROM people"  # not disjoint
         )
-        vault.add_fact(combination, 2500)
+        vault.facts.add(combination, 2500)
         assert vault.ask(combination, scale=50).interval() == (2500, 2500)
 
     def test_facts_about_an_earlier_table_are_left_out(self, vault, people):
-        vault.add_fact(EVERYBODY, 6000)
+        vault.facts.add(EVERYBODY, 6000)
         vault.refresh(table=people.iloc[:-1])
         assert vault.ask(EVERYBODY, scale=20).kind == "measured"
 
     def test_an_estimate_with_one_draw_in_it_has_that_draws_own_interval(self, vault):
         asked = vault.ask(f"{EVERYBODY} WHERE age < 5", scale=20)
-        vault.add_fact(EVERYBODY, 6000)
+        vault.facts.add(EVERYBODY, 6000)
         rest = vault.ask(f"{EVERYBODY} WHERE age >= 5", scale=20)
         assert rest.value == 6000 - asked.value
         assert rest.only.high - rest.value == asked.only.high - asked.value
@@ -213,12 +213,12 @@ def done(vault, people, step):
             grouped = f" GROUP BY {by}" if by else ""
             vault.ask(f"SELECT {by + ', ' if by else ''}COUNT(*) FROM people{where}{grouped}", scale=scale)
         case "cube", dimensions:
-            vault.publish_cube(vault.plan_cube(epsilon="1/20", dimensions=dimensions))
+            vault.cubes.publish(vault.cubes.plan(epsilon="1/20", dimensions=dimensions))
         case "fact", "total":
-            vault.add_fact(EVERYBODY, len(people))
+            vault.facts.add(EVERYBODY, len(people))
         case "fact", "sex":
             sexes = [int((people.sex == "F").sum()), int((people.sex == "M").sum()), int(people.sex.isna().sum())]
-            vault.add_fact(cuboid=("sex",), values=sexes)
+            vault.facts.add(cuboid=("sex",), values=sexes)
 
 
 def numbers(answer):
@@ -260,10 +260,10 @@ CELLS = [(), ("sex",), ("age",), ("age", "sex"), ("sex", "income")]
 def test_after_a_cube_ask_says_what_the_cube_says(make_vault, planner, budget, known):
     vault = make_vault(**budget)
     if known:
-        vault.add_fact(cuboid=("sex",), values=[2000, 2000, 2000])
+        vault.facts.add(cuboid=("sex",), values=[2000, 2000, 2000])
     currency = next(iter(budget))
-    plan = vault.plan_cube(**{currency: "1/2"}, planner=planner, facts="vault" if known else None)
-    cube = vault.publish_cube(plan)
+    plan = vault.cubes.plan(**{currency: "1/2"}, planner=planner, facts="vault" if known else None)
+    cube = vault.cubes.publish(plan)
     for names in CELLS:
         columns = "".join(f"{name}, " for name in names)
         sql = f"SELECT {columns}COUNT(*) FROM people" + (f" GROUP BY {', '.join(names)}" if names else "")
@@ -279,7 +279,7 @@ def test_ask_is_never_wider_than_a_cube_whatever_else_was_released(make_vault):
     vault.ask(EVERYBODY, scale=3)
     vault.ask("SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age", scale=30)
     vault.ask(f"{EVERYBODY} WHERE age > 3 AND income < 20", scale=20)
-    cubes = [vault.publish_cube(vault.plan_cube(epsilon=share)) for share in ("1/10", "1/5")]
+    cubes = [vault.cubes.publish(vault.cubes.plan(epsilon=share)) for share in ("1/10", "1/5")]
     vault.ask("SELECT age, COUNT(*) FROM people GROUP BY age", scale=40)
     for names in CELLS:
         columns = "".join(f"{name}, " for name in names)

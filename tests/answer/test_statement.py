@@ -195,13 +195,3 @@ def test_labels_alone_are_an_answer_too(vault):
     assert len(answer.lines) == 3
     assert answer.columns == ()
     assert answer.to_arrow().column_names == ["age", "kind", "answered_for"]
-
-
-def test_refining_a_statement_spends_nothing(vault):
-    sql = "SELECT age, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY age"
-    with pytest.raises(UnsupportedQuery, match="nothing that was released"):
-        vault.ask(sql, refine=True)
-    vault.ask("SELECT age, COUNT(*) FROM people GROUP BY age", scale=20)
-    answer = vault.ask(sql, refine=True)
-    assert answer.cost == 0
-    assert sum(row.value for row in answer.rows) == pytest.approx(1)

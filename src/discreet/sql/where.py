@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.date import Date
 from discreet.errors import UnsupportedQuery
 from discreet.sql.codes import Codes, merged
 from discreet.sql.compare import Bound, Verdict, is_among, is_missing, is_within, number, ordered
@@ -39,7 +40,7 @@ def read_condition(node: exp.Expression, scope: Scope, wanted: bool = True) -> C
             return read_condition(node.this, scope, not wanted)
         case exp.Boolean():
             return AllOf(()) if bool(node.this) == wanted else AnyOf(())
-        case exp.In() if _is_value(node.this) and node.expressions:
+        case exp.In() if _is_literal(node.this) and node.expressions:
             # The value is sought in columns: 'x' IN (a, b).
             only(node, ("this", "expressions"), "IN (values)")
             either = [exp.EQ(this=one.copy(), expression=node.this.copy()) for one in node.expressions]
@@ -87,32 +88,38 @@ def is_ordinary(node: exp.Expression, scope: Scope) -> bool:
     match node:
         case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
             left, right = node.this.unnest(), node.expression.unnest()
-            column = (
-                left
-                if is_column(left) and _is_value(right)
-                else right
-                if is_column(right) and _is_value(left)
-                else None
-            )
+            sides = ((left, right), (right, left))
+            column = next((one for one, other in sides if is_column(one) and _is_value(other, one, scope)), None)
             return column is not None and not (type(node) in ORDERINGS and _holds_dates(column, scope))
         case exp.In():
-            values = node.expressions
-            return is_column(node.this.unnest()) and all(map(_is_value, values)) and not node.args.get("query")
+            column = node.this.unnest()
+            are_values = is_column(column) and all(_is_value(value, column, scope) for value in node.expressions)
+            return are_values and not node.args.get("query")
         case exp.Between():
             column, ends = node.this.unnest(), (node.args["low"], node.args["high"])
-            return is_column(column) and all(map(_is_value, ends)) and not _holds_dates(column, scope)
+            are_values = is_column(column) and all(_is_value(end, column, scope) for end in ends)
+            return are_values and not _holds_dates(column, scope)
         case exp.Is(expression=exp.Null()):
             return is_column(node.this.unnest())
     return False
 
 
 def _holds_dates(column: exp.Column, scope: Scope) -> bool:
-    """Whether a category's values are dates, which their spelling orders too."""
+    """Whether a category's values are dates, which their spelling orders too; periods have an order of their own."""
     attribute = scope.attribute(column)
+    if isinstance(attribute, Date):
+        return False
     return isinstance(attribute, Category) and all(DATE.fullmatch(value) for value in attribute.values)
 
 
-def _is_value(node: exp.Expression) -> bool:
+def _is_value(node: exp.Expression, column: exp.Expression, scope: Scope) -> bool:
+    """Whether it is a literal, or DATE '…' beside a column that holds periods."""
+    inner = node.unnest()
+    holds_periods = isinstance(column, exp.Column) and isinstance(scope.attribute(column), Date)
+    return _is_literal(inner.this if isinstance(inner, exp.Cast) and holds_periods else inner)
+
+
+def _is_literal(node: exp.Expression) -> bool:
     """Whether it is a literal, or a number with signs before it."""
     inner = node.unnest()
     while isinstance(inner, exp.Neg):
