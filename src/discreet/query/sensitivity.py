@@ -21,7 +21,18 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.spend import units_up
 from discreet.noise.law import Law
 from discreet.query.cells import Amount
-from discreet.query.query import Count, Distinct, People, Quantile, Query, Residual, SubsetCount, Sum, answer_shape, grain_of
+from discreet.query.query import (
+    Count,
+    Distinct,
+    People,
+    Quantile,
+    Query,
+    Residual,
+    SubsetCount,
+    Sum,
+    answer_shape,
+    grain_of,
+)
 from discreet.query.residual import as_counts
 
 PIECES = 256
