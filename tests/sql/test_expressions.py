@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery
+from discreet.errors import DomainError, UnsupportedQuery
 from discreet.query.query import Combination, Count, Distinct, Mean, Sum, answer_shape, grain_of_sum, group_attribute
 from discreet.sql.expression import evaluate
 from discreet.sql.parse import parse, parse_predicate
@@ -367,6 +367,31 @@ def test_a_product_that_is_too_large_is_refused_before_it_is_made() -> None:
     domain = Domain("t", tuple(Integer(name=f"x{i}", source="a test", low=0, high=999) for i in range(3)))
     with pytest.raises(UnsupportedQuery, match=r"an expression over x0, x1, x2 has 1,000,000,000 combinations"):
         parse("SELECT COUNT(*) FROM t WHERE x0 + x1 + x2 = 7", domain)
+
+
+HOSTILE = [
+    "SELECT COUNT(*) FROM people WHERE " + "+".join(["age"] * 3000) + " > 3",
+    "SELECT SUM(" + "+".join(["income"] * 3000) + ") FROM people",
+    "SELECT SUM(" + "*".join(["(income + 1)"] * 30) + ") FROM people",
+    "SELECT COUNT(*) FROM people WHERE " + "CASE WHEN age > 1 THEN TRUE ELSE " * 200 + "FALSE" + " END" * 200,
+    "SELECT COUNT(*) FROM people WHERE LENGTH(REPEAT(visit, 1000000000)) > 3",
+    "SELECT COUNT(*) FROM people WHERE LPAD(visit, 1000000000, 'x') > 'a'",
+    "SELECT COUNT(*) FROM people WHERE age IN (" + ", ".join(f"children + {i}" for i in range(1500)) + ")",
+    "SELECT COUNT(*) FROM people WHERE " + " AND ".join(f"(age + children) % {i} = 1" for i in range(2, 400)),
+    "SELECT COUNT(*) FROM people GROUP BY age + children, age * children, age - children, age // (children + 1)",
+    "SELECT SUM(EXP(age * 10)) FROM people",
+    "SELECT COUNT(*) FROM people WHERE current_date > DATE '2020-01-01'",
+    "SELECT COUNT(*) FROM people WHERE list_sum([age]) = 1",
+    "SELECT COUNT(*) FROM people WHERE leaf_0 > 1",
+    "SELECT COUNT(*) FROM people WHERE raw > age + 1",
+]
+
+
+@pytest.mark.parametrize("statement", HOSTILE, ids=lambda text: text[:60])
+def test_an_explosive_expression_is_refused_by_what_it_says_alone(statement: str) -> None:
+    with pytest.raises((UnsupportedQuery, DomainError)) as refusal:
+        parse(statement, DOMAIN)
+    assert "sqlglot" not in str(refusal.value)
 
 
 def test_what_fails_for_some_values_is_null_for_those() -> None:
