@@ -227,6 +227,9 @@ STATEMENTS = [
     "SELECT SUM(income * age * children) AS s FROM people",
     "SELECT SUM((age - 40) * (income - 30000)) AS s FROM people",
     "SELECT SUM(-income) AS s FROM people",
+    "SELECT SUM(income * 0) AS s FROM people",
+    "SELECT SUM(age + NULL) AS s, COUNT(NULL) AS n FROM people",
+    "SELECT age + NULL AS x, COUNT(*) AS n FROM people GROUP BY x",
     "SELECT COUNT(DISTINCT education) AS d FROM people",
     "SELECT sex, COUNT(DISTINCT education) AS d, COUNT(DISTINCT age) AS a FROM people WHERE age < 40 GROUP BY sex",
     "SELECT COUNT(DISTINCT LEFT(diag_1, 1)) AS d FROM people",
@@ -397,6 +400,9 @@ def test_an_explosive_expression_is_refused_by_what_it_says_alone(statement: str
 def test_what_fails_for_some_values_is_null_for_those() -> None:
     region, _ = parse_predicate("100 / children > 30", DOMAIN)
     assert region == parse_predicate("children BETWEEN 1 AND 3", DOMAIN)[0]
+    [column] = parse("SELECT SUM(income / 0) AS s FROM people", DOMAIN).aggregates
+    assert isinstance(column.query, Sum)
+    assert not column.query.where  # it is NULL for everybody
     region, _ = parse_predicate("CAST(diag_2 AS INT) > 0 ", DOMAIN)
     assert region == parse_predicate("diag_2 IN ('250', '401', '428')", DOMAIN)[0]
 
