@@ -7,7 +7,7 @@ import shutil
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -165,8 +165,9 @@ def _header(home: Path) -> dict[str, Any]:
 
 
 def domain_in(header: dict[str, Any]) -> Domain:
-    """The domain that a journal's first entry holds."""
-    return _held(lambda: parse_domain(header["domain"]))
+    """The domain that a journal's first entry holds, with the column of people that it names."""
+    unit = header.get("unit")
+    return _held(lambda: replace(parse_domain(header["domain"]), person=unit["id"] if unit else None))
 
 
 def budget_in(header: dict[str, Any]) -> "Budget":

@@ -5,7 +5,7 @@ before, sharply enough → repeated; it follows from released answers, sharply e
 its region → measured; else → relaxed: an answer for the nearest region that released answers can make.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
@@ -15,7 +15,7 @@ from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing, released, worst
 from discreet.answer.known import Known
 from discreet.answer.others import Others
-from discreet.answer.past import PastAnswer, groups_of
+from discreet.answer.past import PastAnswer, Source, groups_of
 from discreet.answer.policy import Policy
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
 from discreet.domain.domain import Domain
@@ -28,8 +28,9 @@ from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.noise.spread import Draws
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Combination, Count, Distinct, Quantile, Query, Sum, grain_of_sum
+from discreet.query.query import Combination, Count, Distinct, People, Quantile, Query, Sum, grain_of_sum
 from discreet.release.purchase import Purchase
+from discreet.release.release import Noisy
 
 Codes = tuple[int, ...]
 Cell = tuple[Query, Codes]
@@ -102,6 +103,8 @@ class Decision:
     """Numbers that are measured although something public makes them: not as sharply as was asked for."""
     seen: tuple[SnapshotId | None, int] = (None, 0)
     """How far the journal was when it was made: `Known.seen`."""
+    groups: dict[Query, int] = field(default_factory=dict)
+    """How many groups each quantity has in all."""
 
     def again(self, desk: Desk, purchase: Purchase) -> "Decision":
         """The same decided by what is public now."""
@@ -109,11 +112,12 @@ class Decision:
 
     def plan(self) -> Plan:
         """What to measure: each quantity once, over the groups that need it; and patches."""
-        wanted: dict[Query, list[Box]] = {}
+        wanted: dict[Query, list[Region]] = {}
         for (query, _), region in self.buy.items():
-            wanted.setdefault(query, []).extend(region.boxes)
+            wanted.setdefault(query, []).append(region)
         bought = [
-            Measurement(replace(query, where=_union(query, boxes)), self.laws[query]) for query, boxes in wanted.items()
+            Measurement(query if self.groups.get(query) == len(regions) else _within(query, regions), self.laws[query])
+            for query, regions in wanted.items()
         ]
         return Plan((*bought, *(Measurement(query, law) for query, law in self.patches.items())))
 
@@ -140,10 +144,11 @@ class Decision:
         return asked | {(query, ()): (query.where, law) for query, law in self.patches.items()}
 
 
-def _union(query: Query, boxes: list[Box]) -> Region:
-    """The boxes of some groups as a region; the query's own where all of them are there."""
-    volume = sum(box.volume for box in boxes)
-    return query.where if volume == query.where.volume else Region.of(boxes)
+def _within(query: Query, regions: list[Region]) -> Query:
+    """A query over some of its groups; the query itself where that is all of its region."""
+    if sum(region.volume for region in regions) == query.where.volume:
+        return query
+    return replace(query, where=Region.of(box for region in regions for box in region.boxes))
 
 
 def decide(
@@ -158,16 +163,23 @@ def decide(
     seen = desk.known.seen
     free: dict[Cell, Estimate | Picked] = {}
     needed: dict[Cell, Region] = {}
+    groups: dict[Query, int] = {}
     for query, law in laws.items():
         wanted = _in_grains(query, law, desk)
+        is_new = isinstance(query, Count | Sum) and desk.known.of(query).is_empty
+        again = _all_again(query, wanted, desk)
+        count = 0
         for codes, region in groups_of(query.by, query.where, desk.domain):
-            found = None if region and (query, codes) in afresh else _free(query, region, wanted, desk)
+            count += 1
+            is_needed = bool(region) and (is_new or (query, codes) in afresh)
+            found = None if is_needed else (again or _free)(query, region, wanted, desk)
             if found is None:
                 needed[query, codes] = region
             else:
                 free[query, codes] = found
-    buy, relaxed = _affordable(needed, laws, desk)
-    decision = Decision(free, buy, relaxed, laws, afresh=afresh, seen=seen)
+        groups[query] = count
+    buy, relaxed = _affordable(needed, laws, groups, desk)
+    decision = Decision(free, buy, relaxed, laws, afresh=afresh, seen=seen, groups=groups)
     return _drafted(decision, desk, bought or Cost())
 
 
@@ -259,9 +271,37 @@ def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | 
             return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= law.scale else None
         case ((Count() | Sum()), (Laplace() | Gaussian())):
             return _again(query, desk.known.same(query, region), region, law, desk)
-        case Distinct(), (Laplace() | Gaussian()):
-            return _again(query, desk.known.distinct(Distinct(query.of, region)), region, law, desk)
+        case ((Distinct() | People()), (Laplace() | Gaussian())):
+            return _again(query, desk.known.distinct(replace(query, where=region, by=())), region, law, desk)
     return None
+
+
+def _all_again(query: Query, law: Law, desk: Desk) -> Callable[[Query, Region, Law, Desk], Estimate] | None:
+    """What `_free` finds for every group, where all that was released are such groups of the same attributes: asked again,
+    they are looked up in one array."""
+    if not isinstance(query, Count | Sum) or isinstance(law, Exponential) or len(query.where.boxes) != 1:
+        return None
+    past, [where] = desk.known.of(query), query.where.boxes
+    by = tuple(sorted(desk.domain.axis(group) for group in query.by if isinstance(group, str)))
+    blocks = past.groups.blocks
+    if past.regions or past.residuals or not blocks or len(by) < len(query.by):
+        return None
+    if not all(block.by == by and block.aligned(where) for block in blocks):
+        return None
+    block = min(blocks, key=lambda block: block.variance)
+    if block.variance > law.variance:
+        return None
+    noise, sources, grain = desk.known.noise(block.source), frozenset({block.source}), desk.grain(query)
+    draws = (Draws(1.0, noise),)
+    one = in_grains(Estimate(1, block.variance, "repeated", query.where, draws, sources=sources), grain)
+    start, values = [block.where.low[axis] for axis in by], block.values
+
+    def estimate(_: Query, region: Region, __: Law, ___: Desk) -> Estimate:
+        [box] = region.boxes
+        value = int(values[tuple(box.low[axis] - first for axis, first in zip(by, start, strict=True))])
+        return Estimate(value * one.value, one.variance, "repeated", region, draws, grain, sources=sources)
+
+    return estimate
 
 
 def _again(query: Query, same: PastAnswer | None, region: Region, law: Noise, desk: Desk) -> Estimate | None:
@@ -282,10 +322,10 @@ def _derived(query: Count | Sum, region: Region, enough: float, desk: Desk) -> E
 
 
 def _affordable(
-    needed: dict[Cell, Region], laws: dict[Query, Law], desk: Desk
+    needed: dict[Cell, Region], laws: dict[Query, Law], groups: dict[Query, int], desk: Desk
 ) -> tuple[dict[Cell, Region], dict[Cell, Region]]:
     """All of them where they fit together; else group by group, since groups do not share a point."""
-    whole = Decision({}, needed, {}, laws).plan()
+    whole = Decision({}, needed, {}, laws, groups=groups).plan()
     if not needed or desk.fits(whole):
         return needed, {}
     buy: dict[Cell, Region] = {}
@@ -391,18 +431,28 @@ def _measure(decision: Decision, desk: Desk, purchase: Purchase, settled: Settle
         return False
     answers = dict(zip(dict.fromkeys(query for query, _ in decision.buy), release.answers, strict=False))
     places = {query: place for place, query in enumerate(answers)}
+    measured = {query: _measured(noisy, (release.charge, places[query])) for query, noisy in answers.items()}
     for (query, codes), region in decision.buy.items():
-        noisy = answers[query]
-        unit = int(noisy.units[codes])
-        if isinstance(noisy.measurement.law, Exponential):
-            settled.numbers[query, codes] = Picked(unit, noisy.measurement.law.scale, "measured")
-            continue
-        draws, sources = (Draws(1.0, noisy.noise),), frozenset({(release.charge, places[query])})
-        estimate = Estimate(unit, noisy.noise.variance, "measured", region, draws, sources=sources)
-        settled.numbers[query, codes] = in_grains(estimate, noisy.grain)
+        settled.numbers[query, codes] = measured[query](codes, region)
     if decision.patches:
         desk.known.refresh()
     return True
+
+
+def _measured(noisy: Noisy, source: Source) -> Callable[[Codes, Region], Estimate | Picked]:
+    """What a fresh answer says of each group. All its numbers have one law, and are of one source."""
+    units = noisy.units
+    law = noisy.measurement.law
+    if isinstance(law, Exponential):
+        return lambda codes, _: Picked(int(units[codes]), law.scale, "measured")
+    draws, sources = (Draws(1.0, noisy.noise),), frozenset({source})
+    one = in_grains(Estimate(1, noisy.noise.variance, "measured", Region(()), draws, sources=sources), noisy.grain)
+
+    def estimate(codes: Codes, region: Region) -> Estimate:
+        value = int(units[codes])
+        return Estimate(value * one.value, one.variance, "measured", region, draws, noisy.grain, sources=sources)
+
+    return estimate
 
 
 def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk, is_patched: bool) -> Estimate | None:

@@ -135,7 +135,7 @@ def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk
     for row in rows:
         is_near = row.kind == "relaxed" or row.is_wider_than(wish.within)
         offer = affordable(measures[row.column], row.asked, shares, wish, desk) if is_near else None
-        yield replace(row, affordable=offer)
+        yield row if offer is None else replace(row, affordable=offer)
 
 
 def _with_offer(error: BudgetExceeded, question: Question, wish: Wish, desk: Desk) -> BudgetExceeded:

@@ -1,7 +1,7 @@
 """Everything that was released, ready to answer from: the journal's records, indexed by what they measured."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from threading import Lock
 
@@ -15,7 +15,7 @@ from discreet.ledger.ledger import Charge, Record
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.cells import Amount
-from discreet.query.query import Count, Distinct, Quantile, Residual, SubsetCount, Sum
+from discreet.query.query import Count, Distinct, People, Quantile, Residual, SubsetCount, Sum
 from discreet.release.release import Noisy, Release
 
 
@@ -29,7 +29,7 @@ class Known:
     _by_quantity: dict[str | Amount | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
-    _distincts: dict[Distinct, PastAnswer] = field(default_factory=dict)
+    _distincts: dict[Distinct | People, PastAnswer] = field(default_factory=dict)
     _upto: int = 0
     snapshot: SnapshotId | None = None
     """What all of it is about."""
@@ -77,8 +77,8 @@ class Known:
         """The scale and code of a released quantile without groups; the sharpest one."""
         return self._quantiles.get(query)
 
-    def distinct(self, query: Distinct) -> PastAnswer | None:
-        """The sharpest number of different values that was released, of a query without groups."""
+    def distinct(self, query: Distinct | People) -> PastAnswer | None:
+        """The sharpest number of different values, or of people, that was released, of a query without groups."""
         return self._distincts.get(query)
 
     def same(self, query: Count | Sum, region: Region) -> PastAnswer | None:
@@ -108,9 +108,9 @@ class Known:
                 continue  # about a roster's people, not about a region's rows
             source = release.charge, place
             self._noises[source] = noisy.noise
-            if isinstance(query, Distinct):
+            if isinstance(query, Distinct | People):
                 for codes, region in groups_of(query.by, query.where, self.domain):
-                    single = Distinct(query.of, region)
+                    single = replace(query, where=region, by=())
                     found = PastAnswer(region, int(noisy.units[codes]), noisy.noise.variance, source)
                     self._distincts[single] = min(
                         found, self._distincts.get(single, found), key=lambda past: past.variance

@@ -5,6 +5,7 @@ The same nouns hold sums of an attribute, in grains: one collection for each qua
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -122,6 +123,9 @@ def groups_of(
     if not by:
         yield (), where
         return
+    if len(where.boxes) == 1 and not everyone and all(isinstance(group, str) for group in by):
+        yield from _groups_of_box([domain.axis(group_name(group)) for group in by], where.boxes[0])
+        return
     first, *rest = by
     if isinstance(first, str):
         sections = where.sections(domain.axis(first), domain[first].size)
@@ -131,3 +135,12 @@ def groups_of(
         if part or everyone:
             for codes, region in groups_of(tuple(rest), part, domain, everyone):
                 yield (code, *codes), region
+
+
+def _groups_of_box(axes: list[int], box: Box) -> Iterator[tuple[tuple[int, ...], Region]]:
+    """The same for the groups of one box by some axes."""
+    low, high = list(box.low), list(box.high)
+    for codes in product(*(range(box.low[axis], box.high[axis] + 1) for axis in axes)):
+        for axis, code in zip(axes, codes, strict=True):
+            low[axis] = high[axis] = code
+        yield codes, Region((Box(tuple(low), tuple(high)),))

@@ -1,7 +1,7 @@
 """From settled numbers to the rows of an answer: a value, an interval and its kind for each group and aggregate."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from discreet.answer.answer import Cell, Codes, Decision, Desk, Picked, Settled
@@ -14,9 +14,9 @@ from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken
 from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
-from discreet.noise.law import Exponential
+from discreet.noise.law import Exponential, Noise
 from discreet.noise.spread import Draws
-from discreet.query.query import Combination, Count, Mean, Quantile, Query, group_attribute
+from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum, group_attribute
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
@@ -43,6 +43,9 @@ class Rows:
     confidence: Fraction
     desk: Desk
     notes: list[str]
+    _parts: dict[Mean, tuple[Sum, Count]] = field(default_factory=dict, repr=False)
+    _halves: dict[tuple[int, float, float], tuple[Noise, float]] = field(default_factory=dict, repr=False)
+    """By the law of the one draw, which is kept, so that its name stays its own."""
 
     def lines(self, question: Question) -> Iterator[tuple[Codes, list[Row]]]:
         """Every group of a question with its numbers, in the order of codes."""
@@ -55,12 +58,12 @@ class Rows:
 
     def of(self, question: Question) -> list[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
-        attributes = [group_attribute(group, self.desk.domain) for group in question.by]
+        named = [group_attribute(group, self.desk.domain).labels for group in question.by]
         aggregates = question.aggregates
         lines: list[list[Row]] = []
         codes_of: dict[tuple[Label, ...], Codes] = {}
         for codes, region in groups_of(question.by, question.where, self.desk.domain):
-            labels = tuple(attribute.label(code) for attribute, code in zip(attributes, codes, strict=True))
+            labels = tuple(own[code] for own, code in zip(named, codes, strict=True))
             places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]
             lines.append([self._row(column, codes, place) for column, place in zip(aggregates, places, strict=True)])
             codes_of[labels] = codes
@@ -72,7 +75,7 @@ class Rows:
         chosen = chosen_columns(question, lines)
         if chosen:
             columns = {column.name: column for column in aggregates}
-            together = replace(self, confidence=at_once(self.confidence, len(lines)))
+            together = replace(self, confidence=at_once(self.confidence, len(lines)), _halves={})
             shown = [
                 together._again(row, columns[row.column], codes_of[row.labels]) if row.column in chosen else row
                 for row in shown
@@ -137,7 +140,9 @@ class Rows:
             case Quantile() as query:
                 return self._quantile(query, self.settled.numbers.get((query, codes)), place)
             case Mean() as mean:
-                total, count = (self._number(query, codes, place) for query in parts_of_mean(mean, self.desk))
+                if mean not in self._parts:
+                    self._parts[mean] = parts_of_mean(mean, self.desk)
+                total, count = (self._number(query, codes, place) for query in self._parts[mean])
                 return self._mean(mean, total, count, place)
             case Combination() as whole if (whole, codes) in self.settled.combinations:
                 return self._estimate(self.settled.combinations[whole, codes], place)
@@ -150,13 +155,13 @@ class Rows:
 
     def _number(self, query: Query, codes: Codes, place: _Place) -> Estimate | None:
         """The settled number; a group outside a FILTER has no points, hence 0."""
-        found = self.settled.numbers.get((query, codes), nothing(place.asked))
+        found = self.settled.numbers[query, codes] if (query, codes) in self.settled.numbers else nothing(place.asked)
         return found if isinstance(found, Estimate) else None
 
     def _estimate(self, estimate: Estimate | None, place: _Place) -> Row:
         if estimate is None:
             return place.unanswered()
-        value, half = estimate.value, estimate.halfwidth(self.confidence)
+        value, half = estimate.value, self._halfwidth(estimate)
         answered = estimate.answered if estimate.kind == "relaxed" else place.asked
         low, high = _whole(value - half), _whole(value + half)
         return Row(
@@ -172,6 +177,16 @@ class Rows:
             estimate,
             may_be_zero=estimate.variance > 0 and low <= 0 <= high,
         )
+
+    def _halfwidth(self, estimate: Estimate) -> float:
+        """How far off an estimate may be; of those that are as they were measured it is the same for all groups."""
+        if not estimate.is_one_draw:
+            return estimate.halfwidth(self.confidence)
+        [draw] = estimate.draws
+        key = id(draw.law), draw.weight, float(estimate.grain)
+        if key not in self._halves:
+            self._halves[key] = draw.law, estimate.halfwidth(self.confidence)
+        return self._halves[key][1]
 
     def _mean(self, mean: Mean, total: Estimate | None, count: Estimate | None, place: _Place) -> Row:
         if total is None or count is None or total.answered != count.answered:

@@ -31,7 +31,7 @@ from discreet.ledger.budget import Budget, PureBudget
 from discreet.noise.law import Law, Noise
 from discreet.noise.spread import Draws, halfwidth
 from discreet.query.cells import Amount
-from discreet.query.query import Combination, Count, Distinct, Mean, Quantile, Query, Sum, summed_name
+from discreet.query.query import Combination, Count, Distinct, Mean, People, Quantile, Query, Sum, summed_name
 from discreet.query.sensitivity import largest_in_sum
 from discreet.release.purchase import Purchase
 from discreet.sql.question import Measure, Question
@@ -106,7 +106,7 @@ def _want(measure: Measure, scales: Scales) -> None:
     desk, wish, budget = scales.desk, scales.wish, scales.budget
     usual = usual_noise(budget, desk.policy.limits) if wish.scale is None else noise_of_scale(wish.scale, budget)
     match measure:
-        case Count() | Sum() | Distinct():
+        case Count() | Sum() | Distinct() | People():
             within = wish.within
             if within is None:
                 scales.want(measure, usual)

@@ -1,7 +1,6 @@
 """Which rows of an answer get a shrunken number beside the raw one: counts in a long GROUP BY."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from discreet.answer.estimate import Estimate, spread_of
 from discreet.answer.reply import Row
@@ -25,4 +24,4 @@ def add_shrunken(lines: list[list[Row]], columns: Sequence[AggregateColumn]) -> 
 
         numbers = shrink([one.value for one in estimates], [spread_of(one) for one in estimates])
         for rows, number in zip(lines, numbers or (), strict=False):
-            rows[place] = replace(rows[place], shrunken=number)
+            rows[place] = Row(**{**vars(rows[place]), "shrunken": number})  # many times as fast as replace

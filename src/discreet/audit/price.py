@@ -22,7 +22,7 @@ from discreet.exact import parse_exact
 Corner = tuple[int, ...]
 Piece = tuple[Corner, Corner, int]
 """Lowest codes, highest codes, units."""
-KINDS = ("count", "counts", "residual", "residuals", "sum", "distinct", "quantile", "subset_count")
+KINDS = ("count", "counts", "residual", "residuals", "sum", "distinct", "people", "quantile", "subset_count")
 ONE = Fraction(1)
 LAWS = ("laplace", "gaussian", "exponential", "binomial")
 

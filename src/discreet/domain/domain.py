@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -22,6 +22,9 @@ class Domain:
     null_ids: NullIds | None = None
     """What rows without an id are, where people have ids: nobody's and left out, each a person of its own, or
     a reason for a custodian's `init` to refuse the table. None where the domain does not say."""
+    person: str | None = field(default=None, compare=False)
+    """The column whose values are people, where a vault has one. It is no attribute: people can be counted, and no
+    more."""
 
     @cached_property
     def _axes(self) -> dict[str, int]:

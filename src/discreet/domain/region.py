@@ -81,6 +81,13 @@ class Region:
         return _combine(boxes, (), operator.or_)
 
     @cached_property
+    def _hash(self) -> int:
+        return hash(self.boxes)
+
+    def __hash__(self) -> int:
+        return self._hash  # regions are looked up again and again
+
+    @cached_property
     def volume(self) -> int:
         return sum(box.volume for box in self.boxes)
 

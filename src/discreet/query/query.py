@@ -59,6 +59,14 @@ class Distinct:
 
 
 @dataclass(frozen=True)
+class People:
+    """How many people have a row in `where`; in several groups, one who has rows in several."""
+
+    where: Region
+    by: tuple[Group, ...] = ()
+
+
+@dataclass(frozen=True)
 class Quantile:
     """The value of an attribute below which a share `level` of the rows in `where` lies; 0 is MIN, 1 is MAX."""
 
@@ -84,7 +92,7 @@ class SubsetCount:
             raise UnsupportedQuery("a count over subsets has no groups; ask for each with a condition of its own")
 
 
-Query = Count | Residual | Sum | Distinct | Quantile | SubsetCount
+Query = Count | Residual | Sum | Distinct | People | Quantile | SubsetCount
 
 
 @dataclass(frozen=True)
@@ -149,6 +157,8 @@ def query_to_json(query: Query) -> Json:
             return {"residual": body}
         case Sum():
             return {"sum": {**body, "of": query.of if isinstance(query.of, str) else query.of.to_json()}}
+        case People():
+            return {"people": body}
         case Distinct():
             return {"distinct": {**body, "of": groups_to_json(query.of)}}
         case Quantile():
@@ -177,6 +187,8 @@ def query_from_json(body: Json) -> Query:
         case "sum":
             of = fields["of"]
             return Sum(of if isinstance(of, str) else Amount.from_json(of), where, by)
+        case "people":
+            return People(where, by)
         case "distinct":
             return Distinct(groups_from_json(fields["of"]), where, by)
         case "quantile":
@@ -184,7 +196,7 @@ def query_from_json(body: Json) -> Query:
         case "subset_count":
             return SubsetCount(tuple(map(subset_from_json, fields["subsets"])), where)
     raise UnsupportedQuery(
-        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, distinct, quantile and subset_count"
+        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, distinct, people, quantile and subset_count"
     )
 
 

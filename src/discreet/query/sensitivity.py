@@ -21,7 +21,18 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.spend import units_up
 from discreet.noise.law import Law
 from discreet.query.cells import Amount
-from discreet.query.query import Count, Distinct, Quantile, Query, Residual, SubsetCount, Sum, answer_shape, grain_of
+from discreet.query.query import (
+    Count,
+    Distinct,
+    People,
+    Quantile,
+    Query,
+    Residual,
+    SubsetCount,
+    Sum,
+    answer_shape,
+    grain_of,
+)
 from discreet.query.residual import as_counts
 
 PIECES = 256
@@ -31,9 +42,10 @@ PIECES = 256
 def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[tuple[Box, int]]:
     """Boxes, disjoint, with the units that a measurement of `query` with this noise spends on each of their points."""
     match query:
-        case Count() | Quantile() | Distinct():
+        case Count() | Quantile() | Distinct() | People():
             # A row more brings one combination of codes at most, and none is lost by it: it moves the number of
-            # different ones in its group as it moves a count, by 0 or 1, and in no other group.
+            # different ones in its group as it moves a count, by 0 or 1, and in no other group. So does a row of a
+            # person move the number of people with rows there. A person's rows come and go one after the other.
             amount = units_up(budget.loss(law, Fraction(1), one_signed=True))
             yield from ((box, amount) for box in query.where.boxes)
         case Residual():

@@ -30,6 +30,7 @@ from discreet.query.plan import Measurement, Plan
 from discreet.query.query import (
     Count,
     Distinct,
+    People,
     Quantile,
     Query,
     Residual,
@@ -246,11 +247,11 @@ def _stands(charge: Charge) -> str:
     return f"charge {charge.id} stands, and `discreet ledger complete` finishes it without a further charge"
 
 
-def _reads(plan: Plan) -> list[Count | Sum | SubsetCount]:
+def _reads(plan: Plan) -> list[Count | Sum | People | SubsetCount]:
     return [_read_for(measurement.query) for measurement in plan.measurements]
 
 
-def _read_for(query: Query) -> Count | Sum | SubsetCount:
+def _read_for(query: Query) -> Count | Sum | People | SubsetCount:
     """What is read exactly, in order to answer a query."""
     if isinstance(query, Residual):
         return Count(query.where, query.by)

@@ -10,7 +10,7 @@ from discreet.domain.attribute import Attribute, Bins, Category
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
-from discreet.query.query import Combination, Count, Distinct, Group, Mean, Quantile, Sum, grain_of
+from discreet.query.query import Combination, Count, Distinct, Group, Mean, People, Quantile, Sum, grain_of
 from discreet.sql.amount import read_amount, read_labelling
 from discreet.sql.condition import AllOf, Atom, Condition, atoms, region_of
 from discreet.sql.question import Measure
@@ -179,6 +179,8 @@ def _distinct(node: exp.Distinct, groups: Grouping, filters: tuple[Condition, ..
     """COUNT(DISTINCT …) of columns and expressions: of those that have no missing value among them."""
     only(node, ("expressions",), "COUNT(DISTINCT column or expression)")
     parts = [part for one in node.expressions for part in (one.expressions if isinstance(one, exp.Tuple) else [one])]
+    if len(parts) == 1 and groups.scope.is_person(parts[0].unnest()):
+        return Aggregate(People(_region(groups, filters), groups.by), "people")
     of: dict[Group, None] = {}
     present: list[Condition] = []
     notes: list[str] = []

@@ -2,7 +2,7 @@
 
 from discreet.domain.domain import Domain
 from discreet.exact import number_text
-from discreet.query.query import Count, Distinct, Group, Quantile, Query, Residual, SubsetCount, Sum
+from discreet.query.query import Count, Distinct, Group, People, Quantile, Query, Residual, SubsetCount, Sum
 from discreet.sql.where_text import identifier, where_text
 
 
@@ -11,7 +11,7 @@ def query_text(query: Query, domain: Domain) -> str:
     groups = [_group(group) for group in query.by]
     where = "" if query.where == domain.everything else f" WHERE {where_text(query.where, domain)}"
     group_by = f" GROUP BY {', '.join(groups)}" if groups else ""
-    select = f"SELECT {', '.join([*groups, _aggregate(query)])} FROM {identifier(domain.name)}{where}{group_by}"
+    select = f"SELECT {', '.join([*groups, _aggregate(query, domain)])} FROM {identifier(domain.name)}{where}{group_by}"
     return f"{select} over {_subsets(query)}" if isinstance(query, SubsetCount) else select
 
 
@@ -23,12 +23,14 @@ def _group(group: Group) -> str:
     return identifier(group) if isinstance(group, str) else group.text
 
 
-def _aggregate(query: Query) -> str:
+def _aggregate(query: Query, domain: Domain) -> str:
     match query:
         case Count() | SubsetCount():
             return "COUNT(*)"
         case Distinct():
             return f"COUNT(DISTINCT {', '.join(map(_group, query.of))})"
+        case People():
+            return f"COUNT(DISTINCT {identifier(domain.person or 'person')})"
         case Residual():
             return "RESIDUAL(COUNT(*))"
         case Sum():

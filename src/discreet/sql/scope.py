@@ -75,6 +75,13 @@ class Scope:
         axis = self.axes.get(column.name.lower())
         return self.domain.axis(column.name[:SHOWN_CHARACTERS]) if axis is None else axis
 
+    def is_person(self, node: exp.Expression) -> bool:
+        """Whether it is the column whose values are people."""
+        person = self.domain.person
+        if not isinstance(node, exp.Column) or person is None or node.name.lower() in self.axes:
+            return False
+        return node.name.lower() == person.lower() and (not node.table or node.table.lower() == self.qualifier)
+
     def name_of(self, column: exp.Column) -> str:
         derived = self.derived_of(column)
         return self.attribute(column).name if derived is None else derived.name

@@ -18,7 +18,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.native import kernel
 from discreet.query.cells import Amount, Labelling
-from discreet.query.query import Count, Group, SubsetCount, Sum, answer_shape, group_attribute
+from discreet.query.query import Count, Group, People, SubsetCount, Sum, answer_shape, group_attribute
 from discreet.table.layout import has_units
 
 Array = NDArray[np.int64]
@@ -156,14 +156,14 @@ def _by_kernel(
     return dict(zip(marginals, count_marginals(columns, sizes, axes), strict=True))
 
 
-def attributes_read(query: Measured | SubsetCount, domain: Domain) -> list[str]:
+def attributes_read(query: Measured | People | SubsetCount, domain: Domain) -> list[str]:
     """The attributes whose codes an answer is read from."""
     grouped = [name for group in query.by for name in _names(group)]
     summed = _names(query.of) if isinstance(query, Sum) else ()
     return list(dict.fromkeys((*grouped, *summed, *_restricted(query.where, domain))))
 
 
-def summed_in_grains(query: Measured | SubsetCount, domain: Domain) -> tuple[str, ...]:
+def summed_in_grains(query: Measured | People | SubsetCount, domain: Domain) -> tuple[str, ...]:
     """The attributes whose grains an answer is read from."""
     if not isinstance(query, Sum):
         return ()
@@ -277,6 +277,19 @@ def amounts(query: Measured, rows: CodedRows, block: slice) -> Array:
         return rows.units(query.of)[block].astype(np.int64, copy=False)
     codes = rows.codes(query.of)[block].astype(np.int64)
     return np.where(codes < attribute.cells, codes + attribute.low, 0)
+
+
+def count_people(query: People, rows: CodedRows, person: NDArray[Any]) -> Array:
+    """How many people have a row in each group. Sorted by group and person, the first row of each counts."""
+    shape = answer_shape(query, rows.domain)
+    cells = prod(shape)
+    keys = cell_of_rows(Count(query.where, query.by), rows, slice(0, rows.size))
+    order = np.lexsort((person, keys))
+    keys, person = keys[order], person[order]
+    first = np.ones(rows.size, np.bool_)
+    first[1:] = (keys[1:] != keys[:-1]) | (person[1:] != person[:-1])
+    counted = np.bincount(keys, first, minlength=cells + 1)[:cells]
+    return counted.astype(np.int64).reshape(shape)
 
 
 def in_region(where: Region, rows: CodedRows) -> Flags:
