@@ -175,8 +175,9 @@ def test_any_combination_of_conditions_keeps_to_three_valued_logic(condition: st
         where, _ = parse_predicate(condition, DOMAIN)
         against, _ = parse_predicate(f"NOT ({condition})", DOMAIN)
     except UnsupportedQuery as refusal:
-        assert "boxes" in str(refusal) or "cells" in str(refusal)  # too many of them, and said so
-        return
+        if "boxes" in str(refusal) or "cells" in str(refusal):
+            return  # too many of them, and said so
+        raise
     assert [int(found) for found in count([Count(where), Count(against)], coded_rows)] == [true, false]
 
 

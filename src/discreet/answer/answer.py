@@ -277,8 +277,8 @@ def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | 
 
 
 def _all_again(query: Query, law: Law, desk: Desk) -> Callable[[Query, Region, Law, Desk], Estimate] | None:
-    """What `_free` finds for every group, where all that was released are such groups of the same attributes: asked again,
-    they are looked up in one array."""
+    """What `_free` finds for every group, where all that was released are such groups of the same attributes: when they
+    are asked for again, they are looked up in one array."""
     if not isinstance(query, Count | Sum) or isinstance(law, Exponential) or len(query.where.boxes) != 1:
         return None
     past, [where] = desk.known.of(query), query.where.boxes

@@ -19,7 +19,7 @@ from discreet.query.cells import LARGEST, Amount, CellTable, Ints, Labelling, jo
 from discreet.query.query import grain_of
 from discreet.query.sensitivity import grains_of
 from discreet.sql.condition import AllOf, AnyOf, Atom, Condition
-from discreet.sql.expression import Evaluated
+from discreet.sql.expression import Evaluated, require_scalar
 from discreet.sql.polynomial import Polynomial, Powers, has_bins, read_polynomial
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import place_of
@@ -47,6 +47,7 @@ def expression_text(node: exp.Expression, scope: Scope) -> str:
 
 def read_labelling(node: exp.Expression, scope: Scope) -> tuple[Labelling, tuple[str, ...]]:
     """GROUP BY of an expression: its groups, in the order of their values, and notes."""
+    require_scalar(node)
     found = value_of(node, scope)
     values: list[Any] = found.values
     if not found.axes:
@@ -86,6 +87,7 @@ def read_amount(node: exp.Expression, scope: Scope) -> ReadAmount:
     def ordinary(inner: exp.Expression) -> bool:
         return is_ordinary(inner, scope)
 
+    require_scalar(node)
     if has_bins(node, scope, ordinary):
         return _of_bins(node, read_polynomial(node, scope, ordinary), scope)
     found = _number(node, scope)
