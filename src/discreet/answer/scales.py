@@ -17,7 +17,6 @@ from discreet.answer.policy import (
     exponential_like,
     first_noise,
     noise_affordable,
-    noise_of_scale,
     noise_of_sum_within,
     noise_within,
     stepped,
@@ -26,7 +25,7 @@ from discreet.answer.policy import (
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.region import Region
 from discreet.exact import number_text
-from discreet.ledger.budget import Budget, PureBudget
+from discreet.ledger.budget import Budget
 from discreet.noise.law import Law, Noise
 from discreet.noise.spread import Draws, halfwidth
 from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum
@@ -100,7 +99,7 @@ def scales_for(question: Question, wish: Wish, desk: Desk, purchase: Purchase | 
 
 def _want(measure: Measure, scales: Scales) -> None:
     desk, wish, budget = scales.desk, scales.wish, scales.budget
-    usual = usual_noise(budget, desk.policy.limits) if wish.scale is None else noise_of_scale(wish.scale, budget)
+    usual = usual_noise(budget, desk.policy.limits) if wish.scale is None else budget.noise_of_scale(wish.scale)
     match measure:
         case Count() | Sum():
             within = wish.within
@@ -146,11 +145,6 @@ def _first_count(mean: Mean, averages: int, desk: Desk) -> Decision:
     return decide({count: first}, desk) if decision.buy else decision
 
 
-def _unit_variance(budget: Budget) -> int:
-    """The variance of continuous noise of scale 1: 2 for Laplace, 1 for Gaussian."""
-    return 2 if isinstance(budget, PureBudget) else 1
-
-
 def _want_mean(mean: Mean, scales: Scales, usual: Noise) -> None:
     desk, wish = scales.desk, scales.wish
     parts = parts_of_mean(mean, desk)
@@ -184,8 +178,9 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> N
         scales.notes.append(f"too few rows for AVG({mean.of}) within {number_text(within)}")
         return first
     smallest = min(rows for rows in surely if rows >= largest / SMALL_GROUP)
-    spread = deviations(confidence) * math.sqrt(2 * _unit_variance(scales.budget)) * float(largest_value(total, desk))
-    return noise_of_scale(stepped(float(within) * smallest / spread), scales.budget)
+    unit = scales.budget.noise_of_scale(Fraction(1))
+    spread = deviations(confidence) * math.sqrt(2 * unit.continuous_variance) * float(largest_value(total, desk))
+    return scales.budget.noise_of_scale(stepped(float(within) * smallest / spread))
 
 
 def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: Desk) -> float | None:
