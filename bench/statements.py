@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.figure import Figure, race
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 RUNS = 300
 PEOPLE = 20_000

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from discreet.audit.report import audit_vault
 from discreet.cli import EVERYTHING, app_of
 from discreet.errors import UnsupportedQuery, VaultError
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 DOMAIN = """
 name = "visits"
@@ -35,8 +35,8 @@ def vault(tmp_path):
     rows = pd.DataFrame({"code": ["250"] * 4 + ["401"] * 3 + ["V45"] * 2 + ["X"] + [None], "days": [1, 2] * 5 + [3]})
     given = {"table": rows, "domain": tmp_path / "visits.toml", "epsilon": 6_000_000, "neighbours": "add-remove"}
     made = Vault.init(tmp_path / "vault", **given)
-    made.add_lookup(tmp_path / "icd9.csv", name="icd9", key="code")
-    made.add_lookup(tmp_path / "words.csv", name="words", key="n")
+    made.lookups.add(tmp_path / "icd9.csv", name="icd9", key="code")
+    made.lookups.add(tmp_path / "words.csv", name="words", key="n")
     return made
 
 
@@ -49,11 +49,11 @@ def lines(vault, sql):
     ("sql", "expected"),
     [
         (
-            "SELECT i.chapter, COUNT(*) AS n FROM visits v JOIN icd9 i ON v.code = i.code GROUP BY i.chapter ORDER BY 1",
+            "SELECT i.chapter, COUNT(*) AS n FROM visits v JOIN icd9 i ON v.code = i.code GROUP BY 1 ORDER BY 1",
             [("Circulatory", 3), ("Endocrine", 4)],
         ),
         (
-            "SELECT chapter, COUNT(*) AS n FROM visits LEFT JOIN icd9 USING (code) GROUP BY chapter ORDER BY n, chapter",
+            "SELECT chapter, COUNT(*) AS n FROM visits LEFT JOIN icd9 USING (code) GROUP BY 1 ORDER BY n, chapter",
             [("Circulatory", 3), ("Endocrine", 4), (None, 4)],
         ),
         ("SELECT COUNT(*) AS n FROM visits v, icd9 i WHERE v.code = i.code AND i.chronic = 1 AND v.days = 1", [(4,)]),
@@ -108,21 +108,21 @@ def test_a_file_that_is_no_code_list_is_refused(vault, tmp_path, content, words)
     path = tmp_path / "bad.csv"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(UnsupportedQuery, match=words):
-        vault.add_lookup(path, name="bad", key="code")
-    assert "bad" not in vault.lookups()
+        vault.lookups.add(path, name="bad", key="code")
+    assert "bad" not in vault.lookups.current()
 
 
 def test_a_look_up_table_stays_as_it_is(vault, tmp_path):
-    vault.add_lookup(tmp_path / "icd9.csv", name="icd9", key="code")
+    vault.lookups.add(tmp_path / "icd9.csv", name="icd9", key="code")
     (tmp_path / "icd9.csv").write_text(ICD + "7,x,1\n")
     with pytest.raises(VaultError, match="already"):
-        vault.add_lookup(tmp_path / "icd9.csv", name="icd9", key="code")
+        vault.lookups.add(tmp_path / "icd9.csv", name="icd9", key="code")
     with pytest.raises(VaultError, match="name of the vault's table"):
-        vault.add_lookup(tmp_path / "icd9.csv", name="visits", key="code")
+        vault.lookups.add(tmp_path / "icd9.csv", name="visits", key="code")
     [file] = (vault.path / "lookups").glob("icd9-*.csv")
     file.write_text(ICD.replace("Endocrine", "Other"))
     with pytest.raises(VaultError, match="not the one that was added"):
-        vault.lookups()
+        vault.lookups.current()
 
 
 def test_the_audit_knows_look_up_tables(vault):

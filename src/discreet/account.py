@@ -71,7 +71,7 @@ def budget_report(ledger: Books) -> BudgetReport:
 
 def _most_left(ledger: Books) -> int:
     """The most units that are left for all with some value of an attribute."""
-    if isinstance(ledger.budget, QueryBudget):
+    if ledger.budget.by_queries:
         return 0  # everybody spends alike
     few = [axis for axis, size in enumerate(ledger.domain.shape) if size <= MOST_CODES]
     return max((int(ledger.left_by([axis]).max()) for axis in few), default=0)

@@ -16,7 +16,6 @@ from discreet.answer.chosen import at_once
 from discreet.answer.estimate import Estimate, Kind, Ratio, combined, worst
 from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, PublicHalf, number_of
 from discreet.answer.joint import JointNoise
-from discreet.answer.policy import noise_of_scale
 from discreet.answer.reply import Row
 from discreet.sql.lineage import linear_terms
 from discreet.sql.sandbox import Prepared, prepare, run_prepared
@@ -205,7 +204,7 @@ class _Drawing:
 
     def _stretch(self) -> float:
         """How much further noise reaches at the confidence of all candidates together."""
-        noise = noise_of_scale(Fraction(1000), self.half.desk.ledger.budget)
+        noise = self.half.desk.ledger.budget.noise_of_scale(Fraction(1000))
         return float(noise.halfwidth(self.intervals.confidence) / noise.halfwidth(self.half.confidence))
 
     def _hull(self, stretch: float) -> dict[str, tuple[Floats, Floats]]:

@@ -54,7 +54,7 @@ class Row:
     affordable: float | None = None
     """Of a number that is not what was asked for: within how much of the truth that could be measured instead."""
     may_be_zero: bool = False
-    """Whether 0 lies in its interval: it cannot be told from 0."""
+    """Whether it cannot be told from 0: that lies in its interval, or above that of a count, which is no less."""
     shrunken: float | None = None
     """Of a count in a long GROUP BY: the estimate made of all lines and the noise's law, see `answer/shrink.py`."""
     chosen: bool = False

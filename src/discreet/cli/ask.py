@@ -49,7 +49,7 @@ def ask(
     # but for one that may be about look-up tables, which the journal names.
     if not (vault / "lookups").is_dir():
         read(sql, declared_domain(vault))
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     if explain:
         told = Vault.open(vault).explain(

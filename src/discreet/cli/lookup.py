@@ -20,9 +20,9 @@ def add_lookup(
     as_json: Json = False,
 ) -> None:
     """Add a public table. It is journalled with its digest, costs nothing, and cannot be changed afterwards."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
-    added = Vault.open(vault).add_lookup(file, name=name, key=key)
+    added = Vault.open(vault).lookups.add(file, name=name, key=key)
     if as_json:
         print_json({"name": added.name, "key": added.key, "columns": list(added.columns), "lines": len(added.lines)})
     else:
@@ -33,9 +33,9 @@ def add_lookup(
 @command
 def list_lookups(vault: VaultPath, as_json: Json = False) -> None:
     """The look-up tables of a vault."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
-    found = Vault.open(vault).lookups().values()
+    found = Vault.open(vault).lookups.current().values()
     lines = [(one.name, one.key, f"{len(one.lines):,}", ", ".join(one.columns)) for one in found]
     if as_json:
         print_json([{"name": one.name, "key": one.key, "columns": list(one.columns)} for one in found])
