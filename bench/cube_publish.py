@@ -23,8 +23,9 @@ from scipy import stats
 from bench.figure import Figure, race
 from discreet.cube.consistency import reconcile
 from discreet.cube.cube import Cube
-from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import PLANNERS, plan_cube
+from discreet.ledger.budget import PureBudget
 from discreet.noise.bits import Bits
 from discreet.noise.laplace import sample_laplace
 from discreet.query.lattice import Lattice
@@ -88,8 +89,8 @@ def publish_adult(further_dimensions: tuple[int, ...], works: tuple[str, ...], r
         vault = Vault.init(Path(folder) / "v", table=rows, domain=domain, epsilon=1000, neighbours="add-remove")
 
         def publish(planner: str, dimensions: Sequence[str] | None = None) -> Cube:
-            plan = vault.plan_cube(epsilon=1, planner=planner, objective="mean", dimensions=dimensions)
-            return vault.publish_cube(plan, again=True)
+            plan = vault.cubes.plan(epsilon=1, planner=planner, objective="mean", dimensions=dimensions)
+            return vault.cubes.publish(plan, again=True)
 
         for planner in works:
             if planner in PLANNERS:
@@ -167,12 +168,12 @@ def opendp_figures(ours: Measured) -> Iterator[Figure]:
 def variance_figure() -> Figure:
     """The least p-value among the cuboids of a small cube, corrected for their number; both sides."""
     lattice = Lattice((2, 3, 5))
-    plan = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove"), planner="optimal")
+    plan = plan_cube(lattice, NoiseModel(PureBudget(Fraction(1), "add-remove")), planner="optimal")
     bits = Bits()
     squares = []
     for _ in range(RELEASES):
         sources = (
-            (mask, sample_laplace(plan.noise.scale(share), lattice.cells(mask), bits).reshape(lattice.shape(mask)))
+            (mask, sample_laplace(plan.noise.law(share).scale, lattice.cells(mask), bits).reshape(lattice.shape(mask)))
             for mask, share in zip(plan.source_masks, plan.shares, strict=True)
         )
         cube = reconcile(lattice, sources, plan.source_variances)

@@ -12,12 +12,13 @@ import numpy as np
 
 from bench.figure import Figure, race
 from discreet.cube.consistency import reconcile
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.query.lattice import Lattice
 
-LAPLACE = LaplaceNoise(Fraction(1), "add-remove", continuous=True)
-GAUSSIAN = GaussianNoise(Fraction(1, 2), "add-remove", continuous=True)
+LAPLACE = NoiseModel(PureBudget(Fraction(1), "add-remove"), continuous=True)
+GAUSSIAN = NoiseModel(ConcentratedBudget(Fraction(1, 2), "add-remove"), continuous=True)
 
 ADULT = Lattice((9, 16, 7, 15, 6, 5, 2, 2))
 TABLES = {

@@ -12,9 +12,10 @@ import numpy as np
 
 from bench.figure import Figure
 from discreet.cube.consistency import reconcile
-from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
 from discreet.cube.wide import reconcile_few
+from discreet.ledger.budget import PureBudget
 from discreet.query.lattice import Lattice
 from experiments.wide.run import Run, run_in_own_process
 
@@ -44,7 +45,7 @@ def memory_figure(run: Run, bar: float) -> Figure:
 def agreement_figure() -> Figure:
     """Both paths on a cube that both can hold: all triples of Adult's dimensions."""
     lattice = Lattice((9, 16, 7, 15, 6, 5, 2, 2))
-    plan = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove"), cuboids=3)
+    plan = plan_cube(lattice, NoiseModel(PureBudget(Fraction(1), "add-remove")), cuboids=3)
     rng = np.random.default_rng(3)
     sources = [(mask, rng.integers(-500, 30_000, lattice.shape(mask))) for mask in plan.source_masks]
     dense = reconcile(lattice, sources, plan.source_variances)

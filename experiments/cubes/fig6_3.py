@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planners.bmax import smallest_bound
 from discreet.cube.planners.task import Task
+from discreet.ledger.budget import PureBudget
 from discreet.query.lattice import Lattice
 from experiments.cubes.plot import COLOURS, panels, save, write_rows
 from experiments.cubes.techniques import PMOST, PMOSTG, errors_of, exact_cube
@@ -52,5 +53,5 @@ def bmax_bound(sizes: tuple[int, ...]) -> float:
     """θ': the largest variance of BMax at ε = 1."""
     lattice = Lattice(sizes)
     published = lattice.choose("all")
-    task = Task(lattice, published, (1.0,) * len(published), LaplaceNoise(Fraction(1), "add-remove"))
+    task = Task(lattice, published, (1.0,) * len(published), NoiseModel(PureBudget(Fraction(1), "add-remove")))
     return smallest_bound(task)[1]

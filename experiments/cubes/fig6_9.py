@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.cube.consistency import reconcile, roll_up
-from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import CubePlan
+from discreet.ledger.budget import PureBudget
 from discreet.noise.bits import SeededBits
 from discreet.query.lattice import Lattice
 from experiments.cubes.plot import COLOURS, panels, save, write_rows
@@ -57,7 +58,7 @@ def parts(count: int) -> tuple[float, float, float]:
     others = np.random.default_rng(count).permutation(lattice.base)[: count - 1].tolist()
     masks = tuple(sorted([*others, lattice.base]))
     published = lattice.choose("all")
-    noise = LaplaceNoise(Fraction(1), "add-remove")
+    noise = NoiseModel(PureBudget(Fraction(1), "add-remove"))
     plan = CubePlan("random", lattice, published, (1.0,) * len(published), noise, masks, (Fraction(1, count),) * count)
     sources = list(noisy_sources(plan, exact, SeededBits(1)))
     return (

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.cube.consistency import reconcile, roll_up
-from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import CubePlan, Objective
 from discreet.cube.planning import plan_cube
+from discreet.ledger.budget import PureBudget
 from discreet.noise.bits import SeededBits
-from discreet.noise.laplace import sample_laplace
 from discreet.query.lattice import Cuboids, Lattice
 
 Cells = NDArray[np.float64]
@@ -32,7 +32,7 @@ class Technique:
     def plan(
         self, sizes: Sequence[int], epsilon: Fraction, cuboids: Cuboids = "all", bound: float | None = None
     ) -> CubePlan:
-        noise = LaplaceNoise(epsilon, "add-remove")
+        noise = NoiseModel(PureBudget(epsilon, "add-remove"))
         choice = {"planner": self.planner, "objective": self.objective, "bound": bound}
         return plan_cube(Lattice(tuple(sizes)), noise, cuboids=cuboids, **choice)
 
@@ -80,10 +80,9 @@ def exact_cube(base: NDArray[np.int64]) -> Cells:
 
 def noisy_sources(plan: CubePlan, exact: Cells, bits: SeededBits) -> Iterator[tuple[int, Cells]]:
     """The plan's sources as they would be released."""
-    assert isinstance(plan.noise, LaplaceNoise)
     for mask, share in zip(plan.source_masks, plan.shares, strict=True):
         cuboid = plan.lattice.cuboid_of(exact, mask)
-        noise = sample_laplace(plan.noise.scale(share), cuboid.size, bits)
+        noise = plan.noise.law(share).sample(cuboid.size, bits)
         yield mask, cuboid + noise.reshape(cuboid.shape)
 
 

@@ -71,7 +71,7 @@ def budget_report(ledger: Books) -> BudgetReport:
 
 def _most_left(ledger: Books) -> int:
     """The most units that are left for all with some value of an attribute."""
-    if isinstance(ledger.budget, QueryBudget):
+    if ledger.budget.by_queries:
         return 0  # everybody spends alike
     few = [axis for axis, size in enumerate(ledger.domain.shape) if size <= MOST_CODES]
     return max((int(ledger.left_by([axis]).max()) for axis in few), default=0)
@@ -180,6 +180,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
         case "rollback-accepted":
             last = str(content["seen"]).partition(":")[0]
             return f"an older journal was accepted: entry {last}, as it was seen, is lost"
+        case "lookups":
+            return f"public look-up tables: {', '.join(content)}"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             return f"the plan of a cube: {content['planner']}, {sources:,} cuboids to measure"

@@ -4,13 +4,14 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+CORES = os.cpu_count() or 1
 ENOUGH = 2**16
 """Numbers to work through for which a thread is worth starting."""
 
 
 def on_all_cores(work: Callable[[int, int], None], items: int, numbers: int) -> None:
     """Do work(first, last) on parts of items 0 … items-1, of so many numbers each; here alone where that is little."""
-    workers = min(os.cpu_count() or 1, items, items * numbers // ENOUGH)
+    workers = min(CORES, items, items * numbers // ENOUGH)
     if workers <= 1:
         work(0, items)
         return

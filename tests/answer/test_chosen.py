@@ -61,8 +61,10 @@ def test_lines_that_are_chosen_by_their_noise_have_intervals_for_all_lines_at_on
     first, *ghosts = answer.rows
     assert first.labels == ("7", "2")
     assert not first.may_be_zero
-    assert all(row.may_be_zero and row.low <= 0 for row in ghosts)
-    assert any("4 of 5 lines cannot be told from 0" in note for note in answer.notes)
+    assert all(row.may_be_zero == (row.low <= 0) for row in ghosts)
+    doubtful = sum(row.may_be_zero for row in ghosts)
+    assert doubtful > 0  # all four would have to lie beyond bounds that one of 1,000 lines passes in 1 of 20 draws
+    assert any(f"{doubtful} of 5 lines cannot be told from 0" in note for note in answer.notes)
     assert "may be 0" in str(answer)
 
 
@@ -150,7 +152,8 @@ def test_both_estimates_say_what_they_are_everywhere(vault, tmp_path):
     assert "n shrunken" in CliRunner().invoke(app, asked).output
     assert file.read_text().startswith("diagnosis,ward,n,n_low,n_high,n_shrunken")
     body = json.loads(CliRunner().invoke(app, [*asked, "--json"]).output)
-    assert all(row["shrunken"] < 10 and row["may_be_zero"] for row in body["rows"])
+    assert [row["shrunken"] for row in body["rows"]] == [row.shrunken for row in answer.rows[:3]]
+    assert all(row.get("may_be_zero", False) == (row["low"] <= 0) for row in body["rows"])
     chosen = vault.ask(f"{GROUPS} ORDER BY n DESC LIMIT 2", scale=20).to_json()["rows"]
     assert all(row["chosen"] for row in chosen)
 

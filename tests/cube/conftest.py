@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet.cube.cube import Cube
-from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import CubePlan
 from discreet.cube.planning import plan_cube
 from discreet.cube.publish import publish_cube
@@ -71,7 +71,7 @@ class Town:
 
     def plan(self, epsilon: str = "1", **choice: object) -> CubePlan:
         lattice = Lattice(self.domain.shape, self.domain.names)
-        return plan_cube(lattice, LaplaceNoise(Fraction(epsilon), "add-remove"), **choice)
+        return plan_cube(lattice, NoiseModel(PureBudget(Fraction(epsilon), "add-remove")), **choice)
 
     def publish(self, plan: CubePlan, consistent: bool = True) -> Cube:
         return publish_cube(plan, self.domain, self.measure, consistent=consistent)

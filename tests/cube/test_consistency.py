@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from discreet.cube import axes
 from discreet.cube.consistency import reconcile, roll_up
 from discreet.cube.kronecker import best_source_variances, consistent_variances
-from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.budget import PureBudget
 from discreet.query.lattice import Lattice
 
 
@@ -193,7 +194,7 @@ def test_sources_are_taken_one_at_a_time_and_memory_is_one_cube_and_one_source()
 @pytest.mark.parametrize("planner", ["all", "bmaxg", "optimal"])
 def test_the_spread_of_many_noisy_cubes_is_the_stated_variance(planner):
     lattice = Lattice((2, 3, 2))
-    plan = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove"), planner=planner)
+    plan = plan_cube(lattice, NoiseModel(PureBudget(Fraction(1), "add-remove")), planner=planner)
     rng = np.random.default_rng(7)
 
     def draw(mask, share):

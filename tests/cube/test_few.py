@@ -9,17 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import check_grad
 
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planners.few import Slopes, is_few, optimise_few
 from discreet.cube.planners.most import ratios_of
 from discreet.cube.planners.optimal import optimise
 from discreet.cube.planners.task import Task
 from discreet.cube.planning import plan_cube
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.query.lattice import Lattice
 
-LAPLACE = LaplaceNoise(Fraction(1), "add-remove", continuous=True)
-GAUSSIAN = GaussianNoise(Fraction(1, 2), "add-remove", continuous=True)
+LAPLACE = NoiseModel(PureBudget(Fraction(1), "add-remove"), continuous=True)
+GAUSSIAN = NoiseModel(ConcentratedBudget(Fraction(1, 2), "add-remove"), continuous=True)
 OBJECTIVES = ("max", "mean", "mean-std")
 
 

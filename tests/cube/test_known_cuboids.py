@@ -12,11 +12,11 @@ from discreet.cube.interval import halfwidth
 from discreet.cube.known_cuboids import impose, known_cuboids, known_tables
 from discreet.cube.known_variances import variances_given
 from discreet.cube.kronecker import consistent_variances
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
 from discreet.cube.record import plan_of, plan_record
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import Induced
+from discreet.ledger.budget import ConcentratedBudget, Induced, PureBudget
 from discreet.query.lattice import Lattice
 from tests.facts.small import count, cuboid, small_domain
 
@@ -79,7 +79,9 @@ def test_a_plan_states_what_facts_leave_of_its_variances():
     domain = small_domain(2, 7, 5)
     lattice = Lattice((2, 7, 5), ("a", "b", "c"))
     facts = [cuboid(domain, "a"), cuboid(domain, "b")]
-    plain = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove", induced=Induced(4, 8)), planner="bmaxg")
+    plain = plan_cube(
+        lattice, NoiseModel(PureBudget(Fraction(1), "add-remove", induced=Induced(4, 8))), planner="bmaxg"
+    )
     known = tuple(known_cuboids(facts, lattice, domain).items())
     plan = replace(plain, known=known)
     assert plan.noise.factor == 4
@@ -98,18 +100,18 @@ def test_a_plan_states_what_facts_leave_of_its_variances():
 @pytest.mark.parametrize(
     ("noise", "factor"),
     [
-        (LaplaceNoise(Fraction(1), "add-remove", induced=Induced(4, 8)), 4),
-        (LaplaceNoise(Fraction(1), "replace", 3, induced=Induced(4, 8)), 12),
-        (LaplaceNoise(Fraction(1), "replace", induced=Induced()), 2),
-        (GaussianNoise(Fraction(1), "add-remove", induced=Induced(4, 8)), 16),
-        (GaussianNoise(Fraction(1), "replace", induced=Induced(4, 8)), 8),
+        (NoiseModel(PureBudget(Fraction(1), "add-remove", induced=Induced(4, 8))), 4),
+        (NoiseModel(PureBudget(Fraction(1), "replace", 3, induced=Induced(4, 8))), 12),
+        (NoiseModel(PureBudget(Fraction(1), "replace", induced=Induced())), 2),
+        (NoiseModel(ConcentratedBudget(Fraction(1), "add-remove", induced=Induced(4, 8))), 16),
+        (NoiseModel(ConcentratedBudget(Fraction(1), "replace", induced=Induced(4, 8))), 8),
     ],
 )
 def test_shares_of_the_budget_are_what_the_facts_leave(noise, factor):
     # cubes, Theorem 5.3.1: Σ 1/λ_C = ε/S_Q
     assert noise.factor == factor
-    if isinstance(noise, LaplaceNoise):
-        assert 1 / noise.scale(Fraction(1)) == pytest.approx(1 / factor)
+    if noise.power == 2:
+        assert 1 / noise.law(Fraction(1)).scale == pytest.approx(1 / factor)
 
 
 def test_facts_are_rolled_up_to_the_dimensions_of_the_cube():
@@ -119,7 +121,7 @@ def test_facts_are_rolled_up_to_the_dimensions_of_the_cube():
     total = count(domain, (1, [(0, 1), (0, 2), (0, 3)]), value=15)
     facts = [replace(cuboid(domain, "ab", values), number=3), replace(total, number=5)]
     assert known_cuboids(facts, lattice, domain) == {0b10: 3}
-    plan = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove"), planner="base")
+    plan = plan_cube(lattice, NoiseModel(PureBudget(Fraction(1), "add-remove")), planner="base")
     plan = replace(plan, known=((0b10, 3),))
     assert known_tables(plan, facts)[0b10].tolist() == [3, 12]
     with pytest.raises(UnsupportedQuery, match="counts on fact 3"):

@@ -5,16 +5,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import CubePlan
 from discreet.cube.planning import plan_cube
 from discreet.cube.relative import mean_squares
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.query.lattice import Lattice
 
 NOISES = {
-    "laplace": LaplaceNoise(Fraction(1), "add-remove", continuous=True),
-    "gaussian": GaussianNoise(Fraction(1, 2), "add-remove", continuous=True),
+    "laplace": NoiseModel(PureBudget(Fraction(1), "add-remove"), continuous=True),
+    "gaussian": NoiseModel(ConcentratedBudget(Fraction(1, 2), "add-remove"), continuous=True),
 }
 SEED = Lattice((2, 7, 5), ("sex", "age", "salary"))
 SEVEN = Lattice((7,) * 5)

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.errors import InvalidBudget
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.ledger.spend import units_up
 
 
@@ -14,24 +15,25 @@ from discreet.ledger.spend import units_up
     [("add-remove", 1, 8), ("replace", 1, 16), ("add-remove", 3, 24), ("replace", 3, 48)],
 )
 def test_a_laplace_share_buys_the_exact_scale_k_s_over_epsilon_b(neighbours: str, max_rows: int, scale: int) -> None:
-    noise = LaplaceNoise(Fraction(1, 2), neighbours, max_rows)  # type: ignore[arg-type]
-    assert noise.scale(Fraction(1, 4)) == scale
+    noise = NoiseModel(PureBudget(Fraction(1, 2), neighbours, max_rows))  # type: ignore[arg-type]
+    assert noise.law(Fraction(1, 4)).scale == scale
     assert noise.as_continuous().variance(Fraction(1, 4)) == 2 * scale**2
     assert noise.unit == Fraction(1, 16) * 2 * scale**2
 
 
 def test_replace_costs_laplace_noise_four_times_the_variance_and_gaussian_noise_twice() -> None:
-    for model, ratio in ((LaplaceNoise, 4), (GaussianNoise, 2)):
-        assert model(Fraction(1), "replace").unit == ratio * model(Fraction(1), "add-remove").unit
+    for currency, ratio in ((PureBudget, 4), (ConcentratedBudget, 2)):
+        replaced, added = (NoiseModel(currency(Fraction(1), neighbours)) for neighbours in ("replace", "add-remove"))
+        assert replaced.unit == ratio * added.unit
 
 
 def test_a_gaussian_share_buys_sigma_squared_of_1_over_2_rho_b() -> None:
-    assert GaussianNoise(Fraction(1, 2), "add-remove").squared_scale(Fraction(1, 10)) == 10
-    assert GaussianNoise(Fraction(1, 2), "add-remove", 3).squared_scale(Fraction(1, 10)) == 90
+    assert NoiseModel(ConcentratedBudget(Fraction(1, 2), "add-remove")).law(Fraction(1, 10)).sigma_squared == 10
+    assert NoiseModel(ConcentratedBudget(Fraction(1, 2), "add-remove", 3)).law(Fraction(1, 10)).sigma_squared == 90
 
 
 def test_the_discrete_variance_is_stated_8_percent_below_the_continuous_one_at_scale_1() -> None:
-    noise = LaplaceNoise(Fraction(1), "add-remove")
+    noise = NoiseModel(PureBudget(Fraction(1), "add-remove"))
     assert noise.variance(Fraction(1)) == pytest.approx(2 * 0.92, rel=0.002)
     assert noise.variance(Fraction(1, 1000)) == pytest.approx(2e6, rel=1e-6)
 
@@ -43,10 +45,10 @@ def test_the_discrete_variance_is_stated_8_percent_below_the_continuous_one_at_s
     st.lists(st.floats(1e-6, 1), min_size=1, max_size=20),
 )
 def test_rounded_shares_never_cost_the_ledger_more_than_the_budget(epsilon, neighbours, max_rows, parts) -> None:
-    noise = LaplaceNoise(epsilon, neighbours, max_rows)
+    noise = NoiseModel(PureBudget(epsilon, neighbours, max_rows))
     shares = [noise.exact_share(Fraction(part) / sum(map(Fraction, parts))) for part in parts]
     assert sum(shares) <= 1
-    spent = sum(units_up(1 / noise.scale(share)) for share in shares if share)
+    spent = sum(units_up(1 / noise.law(share).scale) for share in shares if share)
     assert spent <= noise.limit
     assert spent >= noise.limit - len(parts)
 
@@ -57,4 +59,4 @@ def test_rounded_shares_never_cost_the_ledger_more_than_the_budget(epsilon, neig
 )
 def test_an_impossible_budget_is_refused(budget, neighbours, max_rows) -> None:
     with pytest.raises(InvalidBudget):
-        LaplaceNoise(Fraction(budget), neighbours, max_rows)
+        NoiseModel(PureBudget(Fraction(budget), neighbours, max_rows))

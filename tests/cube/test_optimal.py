@@ -9,17 +9,18 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from discreet.cube.kronecker import consistent_variances
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import score
 from discreet.cube.planners.descent import descend
 from discreet.cube.planners.landscape import ABSENT, Landscape, evaluate, logits_of, shares_of
 from discreet.cube.planners.starts import start_points
 from discreet.cube.planners.task import Task
 from discreet.cube.planning import plan_cube
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.query.lattice import Lattice
 
-LAPLACE = LaplaceNoise(Fraction(1), "add-remove", continuous=True)
-GAUSSIAN = GaussianNoise(Fraction(1, 2), "add-remove", continuous=True)
+LAPLACE = NoiseModel(PureBudget(Fraction(1), "add-remove"), continuous=True)
+GAUSSIAN = NoiseModel(ConcentratedBudget(Fraction(1, 2), "add-remove"), continuous=True)
 
 TABLES = {
     "adult": Lattice((9, 16, 7, 15, 6, 5, 2, 2)),

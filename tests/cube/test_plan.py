@@ -4,13 +4,14 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import CubePlan
 from discreet.cube.planning import plan_cube
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.budget import PureBudget
 from discreet.query.lattice import Lattice
 
-NOISE = LaplaceNoise(Fraction(1), "add-remove")
+NOISE = NoiseModel(PureBudget(Fraction(1), "add-remove"))
 SEED = Lattice((2, 7, 5), ("sex", "age", "salary"))
 
 
@@ -50,7 +51,9 @@ def test_one_source_is_as_exact_with_consistency_as_without():
 
 def test_variances_grow_with_the_inverse_square_of_epsilon_and_fourfold_under_replace():
     def largest(epsilon, neighbours):
-        return plan_cube(SEED, LaplaceNoise(Fraction(epsilon), neighbours, continuous=True)).max_variance_consistent
+        return plan_cube(
+            SEED, NoiseModel(PureBudget(Fraction(epsilon), neighbours), continuous=True)
+        ).max_variance_consistent
 
     assert largest("1/10", "add-remove") == pytest.approx(100 * largest("1", "add-remove"), rel=1e-6)
     assert largest("1", "replace") == pytest.approx(4 * largest("1", "add-remove"), rel=1e-6)

@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import CubePlan
 from discreet.cube.planners.bmax import feasible, smallest_bound
 from discreet.cube.planners.coverage import cover_of
 from discreet.cube.planners.task import Task
 from discreet.cube.planning import PLANNERS, plan_cube
 from discreet.errors import InvalidBudget, UnsupportedQuery
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.query.lattice import Lattice
 
-CONTINUOUS = LaplaceNoise(Fraction(1), "add-remove", continuous=True)
+CONTINUOUS = NoiseModel(PureBudget(Fraction(1), "add-remove"), continuous=True)
 SEED = Lattice((2, 7, 5), ("sex", "age", "salary"))  # cubes, Example 2.1.1
 
 TABLES = {
@@ -162,10 +163,12 @@ def tasks(draw):
 
 
 @settings(max_examples=40)
-@given(tasks(), st.sampled_from(sorted(PLANNERS)), st.sampled_from([LaplaceNoise, GaussianNoise]))
+@given(tasks(), st.sampled_from(sorted(PLANNERS)), st.sampled_from([PureBudget, ConcentratedBudget]))
 def test_every_plan_can_compute_what_it_publishes_and_spends_at_most_everything(case, planner, family):
     lattice, cuboids, weights = case
-    plan = plan_cube(lattice, family(Fraction(1, 3), "replace"), cuboids=cuboids, planner=planner, weights=weights)
+    plan = plan_cube(
+        lattice, NoiseModel(family(Fraction(1, 3), "replace")), cuboids=cuboids, planner=planner, weights=weights
+    )
     assert sum(plan.shares) <= 1
     assert sum(plan.shares) >= 1 - Fraction(1, 10**9)
     assert np.isfinite(plan.variances(consistent=False)).all()
@@ -221,4 +224,4 @@ def test_a_lattice_too_large_for_a_greedy_is_refused_with_what_works():
 
 def test_a_budget_too_small_to_share_is_refused():
     with pytest.raises(InvalidBudget, match="too small to be shared among 8 sources"):
-        plan_cube(SEED, LaplaceNoise(Fraction(1, 10**11), "add-remove"), planner="all")
+        plan_cube(SEED, NoiseModel(PureBudget(Fraction(1, 10**11), "add-remove")), planner="all")

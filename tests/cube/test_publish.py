@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from discreet.cube.memory import TABLE, available_bytes, needed_bytes, require_memory
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import PLANNERS, plan_cube
 from discreet.cube.publish import cube_of, measurements_of
 from discreet.errors import InvalidNoise, UnsupportedQuery
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.ledger.spend import units_down
 from discreet.query.lattice import Lattice
 
@@ -26,7 +27,7 @@ def test_a_plan_spends_its_epsilon_evenly_everywhere_to_the_last_unit(town, plan
 
 @pytest.mark.parametrize(("neighbours", "people"), [("add-remove", 1), ("replace", 1), ("replace", 3)])
 def test_a_plan_spends_its_epsilon_over_the_cost_of_a_person(town, neighbours, people):
-    noise = LaplaceNoise(Fraction(1, 2), neighbours, people)
+    noise = NoiseModel(PureBudget(Fraction(1, 2), neighbours, people))
     plan = plan_cube(Lattice(town.domain.shape, town.domain.names), noise, planner="bmaxg")
     spent = measurements_of(plan, town.domain).cost(town.domain, town.budget).everywhere
     assert spent == units_down(Fraction(1, 2) / noise.factor)
@@ -106,7 +107,7 @@ def test_a_cube_that_does_not_fit_in_memory_is_refused_before_anything_is_measur
 
 def test_the_memory_that_a_cube_needs_is_known_from_its_plan():
     lattice = Lattice((9, 16, 7, 15, 6, 5, 2, 2))
-    plan = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove"), planner="base")
+    plan = plan_cube(lattice, NoiseModel(PureBudget(Fraction(1), "add-remove")), planner="base")
     cells = 9 * 16 * 7 * 15 * 6 * 5 * 2 * 2
     assert needed_bytes(plan) == 8 * (cells + 10 * 17 * 8 * 16 * 7 * 6 * 3 * 3) + TABLE
     require_memory(plan, available=needed_bytes(plan))
@@ -117,12 +118,14 @@ def test_the_memory_that_a_cube_needs_is_known_from_its_plan():
 def test_a_plan_that_is_for_comparison_only_is_not_published(town):
     lattice = Lattice(town.domain.shape, town.domain.names)
     with pytest.raises(UnsupportedQuery, match="comparison only"):
-        town.publish(plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove").as_continuous(), planner="base"))
+        town.publish(
+            plan_cube(lattice, NoiseModel(PureBudget(Fraction(1), "add-remove")).as_continuous(), planner="base")
+        )
     assert town.measured == []
 
 
 def test_gaussian_noise_does_not_fit_a_budget_of_epsilon(town):
     lattice = Lattice(town.domain.shape, town.domain.names)
-    plan = plan_cube(lattice, GaussianNoise(Fraction(1), "add-remove"), planner="base")
+    plan = plan_cube(lattice, NoiseModel(ConcentratedBudget(Fraction(1), "add-remove")), planner="base")
     with pytest.raises(InvalidNoise, match="no pure guarantee"):
         measurements_of(plan, town.domain).cost(town.domain, town.budget)

@@ -11,28 +11,29 @@ from hypothesis import strategies as st
 from scipy.optimize import check_grad, minimize
 
 from discreet.cube.cube import Cube
+from discreet.cube.cuboids import cuboids_of
 from discreet.cube.measure import Measure
 from discreet.cube.memory import needed_bytes
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import CubePlan
 from discreet.cube.planners.few import Slopes, optimise_few
 from discreet.cube.planners.residuals import can_measure_residuals, optimise_residuals, residual_slopes
 from discreet.cube.planners.task import Task
 from discreet.cube.planning import plan_cube
-from discreet.cube.publish import cuboids_of, measurements_of
+from discreet.cube.publish import measurements_of
 from discreet.cube.record import plan_of, plan_record
 from discreet.cube.wide import is_wide
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.errors import ArchiveError, UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget
+from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.query.lattice import Lattice
 from discreet.query.query import Residual
 from discreet.query.residual import residual_of
 from discreet.vault import Vault
 from experiments.wide.residual import residual_planner_largest
 
-HALF = GaussianNoise(Fraction(1, 2), "add-remove")
+HALF = NoiseModel(ConcentratedBudget(Fraction(1, 2), "add-remove"))
 SMALL = Lattice((3, 2, 4))
 OBJECTIVES = ("max", "mean", "mean-std")
 
@@ -61,7 +62,7 @@ def small_plan(seed=1, neighbours="add-remove", masks=range(8)):
         lattice=SMALL,
         published=tuple(masks),
         weights=(1.0,) * len(masks),
-        noise=replace(HALF, neighbours=neighbours),
+        noise=NoiseModel(replace(HALF.budget, neighbours=neighbours)),
         source_masks=tuple(masks),
         shares=tuple(Fraction(weight, sum(weights)) for weight in weights),
         basis="residuals",
@@ -106,7 +107,7 @@ def test_variances_are_those_of_dense_least_squares_where_cuboids_are_known_exac
 
 
 @pytest.mark.parametrize(
-    "noise", [LaplaceNoise(Fraction(1), "add-remove"), replace(HALF, measure=Measure("income", Fraction(9)))]
+    "noise", [NoiseModel(PureBudget(Fraction(1), "add-remove")), replace(HALF, measure=Measure("income", Fraction(9)))]
 )
 def test_residuals_are_of_counts_with_gaussian_noise(noise):
     with pytest.raises(UnsupportedQuery, match="residuals are measured of counts, and with Gaussian noise"):
@@ -123,7 +124,7 @@ def test_a_cuboid_that_lacks_a_residual_cannot_be_computed():
 @pytest.mark.parametrize("rows", [1, 3])
 def test_the_whole_budget_is_charged_to_the_last_unit(neighbours, rows):
     lattice = Lattice((3, 4, 5) * 6)
-    noise = GaussianNoise(Fraction(1, 7), neighbours, rows)
+    noise = NoiseModel(ConcentratedBudget(Fraction(1, 7), neighbours, rows))
     shares = optimise_residuals(Task(lattice, lattice.choose(1), (1.0,) * 19, noise))
     exact = {mask: noise.exact_share(share) for mask, share in shares.items()}
     plan = replace(
@@ -182,7 +183,7 @@ class TestPlanner:
 
     @pytest.mark.parametrize(("size", "basis"), [(2, "residuals"), (30, "cuboids")])
     def test_where_rows_are_replaced_the_better_of_both_is_measured(self, size, basis):
-        plan = plan_cube(Lattice((size,) * 25), replace(HALF, neighbours="replace"), cuboids=2)
+        plan = plan_cube(Lattice((size,) * 25), NoiseModel(replace(HALF.budget, neighbours="replace")), cuboids=2)
         assert plan.basis == basis
         whole = optimise_few(Task(plan.lattice, plan.published, plan.weights, plan.noise))
         shares = tuple(plan.noise.exact_share(share) for share in whole.values())
@@ -192,7 +193,7 @@ class TestPlanner:
     @pytest.mark.parametrize(
         ("lattice", "noise", "choice"),
         [
-            (Lattice((3,) * 18), LaplaceNoise(Fraction(1), "add-remove"), {}),
+            (Lattice((3,) * 18), NoiseModel(PureBudget(Fraction(1), "add-remove")), {}),
             (Lattice((3,) * 18), replace(HALF, measure=Measure("income", Fraction(9))), {}),
             (Lattice((3,) * 18), HALF, {"planner": "all"}),
             (Lattice((3,) * 18), HALF, {"objective": "most", "bound": 900.0}),
@@ -208,7 +209,7 @@ class TestPlanner:
         lattice = Lattice((3,) * 18)
         task = Task(lattice, lattice.choose(2), (1.0,) * 172, HALF)
         assert can_measure_residuals(task)
-        assert not can_measure_residuals(replace(task, noise=LaplaceNoise(Fraction(1), "add-remove")))
+        assert not can_measure_residuals(replace(task, noise=NoiseModel(PureBudget(Fraction(1), "add-remove"))))
 
 
 NAMES = [f"q{place}" for place in range(18)]
@@ -229,7 +230,7 @@ def vault(tmp_path, survey):
 
 class TestPublished:
     def test_it_is_consistent_and_as_exact_as_it_says(self, vault, survey):
-        cube = vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/2"))
+        cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
         assert cube.plan.basis == "residuals"
         assert vault.budget().spent == Fraction(1, 2)
         ratios = []
@@ -244,8 +245,8 @@ class TestPublished:
         assert 0.7 < np.mean(ratios) < 1.3
 
     def test_a_publish_that_was_cut_off_and_a_saved_folder_give_the_same_cube(self, vault, tmp_path):
-        cube = vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/2"))
-        again = vault.publish_cube(cube.origin.charge)
+        cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
+        again = vault.cubes.publish(cube.origin.charge)
         cube.save(tmp_path / "cube")
         loaded = Cube.load(tmp_path / "cube")
         assert loaded.plan == again.plan == cube.plan
@@ -263,26 +264,26 @@ class TestPublished:
         ],
     )
     def test_what_cannot_be_made_of_residuals_is_refused_and_unspent(self, vault, shape, why):
-        plan = vault.plan_cube(cuboids=2, rho="1/2")
+        plan = vault.cubes.plan(cuboids=2, rho="1/2")
         with pytest.raises(UnsupportedQuery, match=why):
-            vault.publish_cube(plan, **shape)
+            vault.cubes.publish(plan, **shape)
         assert vault.budget().spent == 0
 
     def test_ask_answers_from_it_for_nothing(self, vault):
-        cube = vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/2"))
+        cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
         answer = vault.ask("SELECT q3, COUNT(*) FROM survey WHERE q7 = 1 GROUP BY q3", scale=1000)
         assert answer.cost == 0
         assert [row.value for row in answer.rows] == pytest.approx(cube.slice(q7=1)["q3"].values.tolist())
         assert [row.source.variance for row in answer.rows] == pytest.approx([cube.variance("q3", "q7")] * 3)
 
     def test_it_states_what_it_keeps_in_memory(self, vault):
-        plan = vault.plan_cube(cuboids=2, rho="1/2")
+        plan = vault.cubes.plan(cuboids=2, rho="1/2")
         assert is_wide(plan)
         cells = 1 + 18 * 3 + 153 * 9
         assert 2 * 8 * cells <= needed_bytes(plan) <= 2 * 8 * cells + 3000 * 172
 
     def test_the_plan_says_that_residuals_are_measured(self, vault):
-        plan = vault.plan_cube(cuboids=2, rho="1/2")
+        plan = vault.cubes.plan(cuboids=2, rho="1/2")
         assert plan.to_json()["basis"] == plan_record(plan)["basis"] == "residuals"
         assert plan_of(plan_record(plan)) == plan
         with pytest.raises(ArchiveError, match="damaged"):

@@ -12,10 +12,11 @@ from discreet.cube.consistency import reconcile, roll_up
 from discreet.cube.cube import Cube
 from discreet.cube.folder import CUBOIDS
 from discreet.cube.memory import needed_bytes, require_memory
-from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
 from discreet.cube.wide import closure_cells, is_wide, reconcile_few, roll_up_few
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.budget import PureBudget
 from discreet.noise.bits import SeededBits
 from discreet.query.lattice import Lattice
 from tests.cube.conftest import DOMAIN, Town
@@ -47,7 +48,7 @@ def test_it_equals_the_one_array(case):
 @pytest.mark.parametrize("planner", ["all", "bmaxg", "optimal"])
 def test_without_consistency_it_equals_the_one_array_too(planner):
     lattice = Lattice((2, 3, 4))
-    plan = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove"), planner=planner, cuboids=2)
+    plan = plan_cube(lattice, NoiseModel(PureBudget(Fraction(1), "add-remove")), planner=planner, cuboids=2)
     rng = np.random.default_rng(1)
     sources = [(mask, rng.integers(-50, 50, lattice.shape(mask))) for mask in plan.source_masks]
     whole = roll_up(lattice, sources, plan.source_variances)
@@ -56,7 +57,7 @@ def test_without_consistency_it_equals_the_one_array_too(planner):
 
 
 def test_few_cuboids_of_many_dimensions_are_kept_one_by_one():
-    noise = LaplaceNoise(Fraction(1), "add-remove")
+    noise = NoiseModel(PureBudget(Fraction(1), "add-remove"))
     pairs = plan_cube(WIDE, noise, planner="bmaxg", cuboids=2)
     assert is_wide(pairs)
     assert needed_bytes(pairs) < 10_000_000 < WIDE.cube_bytes
@@ -65,7 +66,9 @@ def test_few_cuboids_of_many_dimensions_are_kept_one_by_one():
 
 
 def test_the_closure_of_the_sources_has_at_most_so_many_cells():
-    plan = plan_cube(Lattice((2, 3, 4)), LaplaceNoise(Fraction(1), "add-remove"), planner="all", cuboids=[(0, 1), (2,)])
+    plan = plan_cube(
+        Lattice((2, 3, 4)), NoiseModel(PureBudget(Fraction(1), "add-remove")), planner="all", cuboids=[(0, 1), (2,)]
+    )
     assert closure_cells(plan) == 3 * 4 + 5
 
 
@@ -81,7 +84,7 @@ def test_a_wide_cube_is_published_like_any_other(town):
 
 def test_all_triples_of_eight_dimensions_are_the_same_on_both_paths():
     lattice = Lattice((10, 2, 7, 4, 3, 5, 2, 6))
-    plan = plan_cube(lattice, LaplaceNoise(Fraction(1), "add-remove"), cuboids=3)
+    plan = plan_cube(lattice, NoiseModel(PureBudget(Fraction(1), "add-remove")), cuboids=3)
     rng = np.random.default_rng(2)
     sources = [(mask, rng.integers(-900, 90_000, lattice.shape(mask))) for mask in plan.source_masks]
     whole = reconcile(lattice, sources, plan.source_variances)
@@ -147,9 +150,9 @@ def test_its_files_name_the_values_of_each_cuboid(wide_cube):
     ],
 )
 def test_a_closure_too_large_for_memory_is_refused_with_what_would_fit(there, what):
-    plan = plan_cube(Lattice((10,) * 22), LaplaceNoise(Fraction(1), "add-remove"), cuboids=3)
+    plan = plan_cube(Lattice((10,) * 22), NoiseModel(PureBudget(Fraction(1), "add-remove")), cuboids=3)
     with pytest.raises(UnsupportedQuery, match=f"nothing was spent: choose {what}"):
         require_memory(plan, available=there)
-    some = plan_cube(Lattice((10,) * 22), LaplaceNoise(Fraction(1), "add-remove"), cuboids=[(0, 1), (2, 3)])
+    some = plan_cube(Lattice((10,) * 22), NoiseModel(PureBudget(Fraction(1), "add-remove")), cuboids=[(0, 1), (2, 3)])
     with pytest.raises(UnsupportedQuery, match="fewer dimensions or fewer cuboids"):
         require_memory(some, available=1)

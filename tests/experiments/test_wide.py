@@ -5,8 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.cube.noise_model import GaussianNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
+from discreet.ledger.budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 from experiments.wide import table
 from experiments.wide.residual import residual_planner_largest
@@ -25,7 +26,9 @@ def test_residual_planners_optimum_is_the_one_by_hand_and_never_above_ours():
     # CUBES.md: no mechanism with Gaussian noise is below it, so neither is ours.
     for attributes in (4, 8):
         ours = plan_cube(
-            Lattice((10,) * attributes), GaussianNoise(Fraction(1, 2), "add-remove", continuous=True), cuboids=3
+            Lattice((10,) * attributes),
+            NoiseModel(ConcentratedBudget(Fraction(1, 2), "add-remove"), continuous=True),
+            cuboids=3,
         ).max_variance_consistent
         assert residual_planner_largest(attributes, 10, 3, 0.5) <= ours * (1 + 1e-3)
 

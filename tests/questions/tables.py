@@ -50,9 +50,9 @@ def vault_over(name: str, path: Path) -> Vault:
     unit: dict[str, Any] = {"id": ID, "max_rows": MAX_ROWS} if name == "encounters" else {}
     budget: dict[str, Any] = {"epsilon": EPSILON[name], "neighbours": "add-remove"}
     vault = Vault.init(path, table=table(name), domain=QUESTIONS / f"{name}.toml", **budget, **unit)
-    if hasattr(vault, "add_lookup"):
+    if hasattr(vault, "lookups"):
         for lookup, key in LOOKUPS[name].items():
-            vault.add_lookup(QUESTIONS / f"{lookup}.csv", name=lookup, key=key)
+            vault.lookups.add(QUESTIONS / f"{lookup}.csv", name=lookup, key=key)
     return vault
 
 

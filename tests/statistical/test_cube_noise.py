@@ -11,8 +11,9 @@ from scipy import stats
 
 from discreet.cube.consistency import reconcile, roll_up
 from discreet.cube.interval import halfwidth
-from discreet.cube.noise_model import LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
+from discreet.ledger.budget import PureBudget
 from discreet.noise.bits import SeededBits
 from discreet.noise.laplace import sample_laplace
 from discreet.query.lattice import Lattice
@@ -28,7 +29,7 @@ CASES = [
 
 
 def plan_of(planner: str, epsilon: str):
-    return plan_cube(LATTICE, LaplaceNoise(Fraction(epsilon), "add-remove"), planner=planner)
+    return plan_cube(LATTICE, NoiseModel(PureBudget(Fraction(epsilon), "add-remove")), planner=planner)
 
 
 def noise_of_cubes(plan, consistent: bool, seed: int) -> np.ndarray:
@@ -37,7 +38,7 @@ def noise_of_cubes(plan, consistent: bool, seed: int) -> np.ndarray:
     for _ in range(RELEASES):
         sources = []
         for mask, share in zip(plan.source_masks, plan.shares, strict=True):
-            draws = sample_laplace(plan.noise.scale(share), LATTICE.cells(mask), bits)
+            draws = sample_laplace(plan.noise.law(share).scale, LATTICE.cells(mask), bits)
             sources.append((mask, draws.reshape(LATTICE.shape(mask))))
         cubes.append((reconcile if consistent else roll_up)(LATTICE, sources, plan.source_variances))
     return np.array(cubes)

@@ -18,7 +18,7 @@ from tests.trust.fuzzing import mutated
 LARGEST_PART = 40
 """Nodes of a part that is put elsewhere: statements shall not grow without end."""
 ODD = """
-0 -1 1 100 1e308 -1e309 9223372036854775808 0.1 1e-400 NULL TRUE 'F' 'Zaphod' '' '250' 'é' '2023-01-01' '%' '_' '\\'
+0 -1 1 100 1e308 -1e309 9223372036854775808 0.1 1e-400 NULL TRUE 'F' 'X' '' '250' 'é' '2023-01-01' '%' '_' '\\'
 DATE'2023-02-30' INTERVAL'1'YEAR (1/0) CAST('x'AS\tINTEGER) REPEAT('a',9) [1,2] {'a':1} age diag_1 patient region_group
 """
 ODD_VALUES = ODD.split()

@@ -27,8 +27,22 @@ A_VAULT = 100
 """Statements that one vault gets: later ones find its budget spent where they ask."""
 ASKED = 4
 """Of so many statements that can be explained one is asked as well."""
-SECRETS = ("Zaphod", "Astronaut", "E888")
+SECRETS = ("Astronaut", "E888")
 """Values of the tables that no domain declares, and no message holds."""
+FOUND = {
+    "people": (
+        "WITH w AS (SELECT sex AS s, COUNT(*) AS n FROM people WHERE 1 >= 21 GROUP BY s) SELECT a.* FROM w a, w b",
+        "SELECT COALESCE(sex, '-') AS s, 1 AS n FROM people WHERE age > 60 AND age < 30 GROUP BY COALESCE(sex, '-')",
+        "SELECT COVAR_SAMP(hours, children) AS c, REGR_SLOPE(weight, age) AS s, REGR_R2(hours, age) AS r FROM people",
+    ),
+    "encounters": (
+        "SELECT SUM(charges * (9223372036854775808 - 1.0)) AS s FROM encounters",
+        "SELECT hospital, SUM(CASE WHEN died = 2023 THEN charges ELSE 0 END) AS s FROM encounters GROUP BY hospital",
+        "WITH w AS (SELECT LEFT(diag_1, 1) AS c, SUM(days) AS m FROM encounters WHERE days > (SELECT AVG(days) FROM "
+        "encounters WHERE procedures > 0) GROUP BY c ORDER BY c) SELECT w.*, RANK() OVER (ORDER BY 1) AS place FROM w",
+    ),
+}
+"""What once crashed, or took too long."""
 WISHES: tuple[dict[str, Any], ...] = ({"scale": 5}, {"scale": "0.5"}, {"within": 40}, {})
 
 
@@ -139,6 +153,18 @@ def test_no_statement_costs_more_than_was_said_or_reads_rows_uncharged(
     ended = fuzz(shapes(draw, name, amount(120, 125_000)), feed, (*SECRETS, str(tmp_path)))
     counted(statements=ended.total(), refused=ended["refused"], crashes=0, hangs=0)
     assert ended["taken"] > ended.total() // 20
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", TABLES)
+def test_what_was_found_once_is_found_no_more(name, tmp_path, monkeypatch):
+    vault, watch = made(name, tmp_path / "vault", table(name).slice(0, ROWS)), Watch(monkeypatch)
+
+    def feed(sql: str) -> None:
+        with watch.over(vault):
+            asked(vault, sql, {"scale": 5}, True)
+
+    fuzz([sql for sql in FOUND[name] for _ in range(2)], feed, SECRETS)
 
 
 @pytest.mark.usefixtures("coupled")

@@ -6,6 +6,7 @@ from typing import Any
 import pyqrlew
 import sqlalchemy as sa
 
+SPELLINGS = 3
 PACKAGE = "pyqrlew"
 BUDGET = {"epsilon": 1000.0, "delta": 1e-6}
 

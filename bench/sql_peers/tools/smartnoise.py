@@ -6,6 +6,7 @@ from typing import Any
 import psycopg2
 import snsql
 
+SPELLINGS = 3
 PACKAGE = "smartnoise-sql"
 EPSILON, DELTA = 1000.0, 1e-6
 TYPES = {"integer": "int", "double precision": "float", "text": "string", "boolean": "boolean"}

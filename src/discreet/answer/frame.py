@@ -29,8 +29,8 @@ def arrow_of(answer: "Answer") -> "pa.Table":
         ):
             columns[f"{name}{end}"] = pa.array(numbers, pa.float64())
     kinds, regions = zip(*(answer.origins(rows) for _, rows in lines), strict=True) if lines else ((), ())
-    origins = {"kind": pa.array(kinds, pa.string()), "answered_for": pa.array(regions, pa.string())}
-    return pa.table({**columns, **origins})
+    kind, answered_for = answer.origin_names
+    return pa.table({**columns, kind: pa.array(kinds, pa.string()), answered_for: pa.array(regions, pa.string())})
 
 
 def picture_of(answer: "Answer", column: str | None = None) -> "Figure":

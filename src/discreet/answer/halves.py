@@ -187,7 +187,15 @@ class PublicHalf:
         return _unchosen(self.statement)
 
     def _tables(self) -> dict[str, "pa.Table"]:
-        return {answer.block.name: self.table(answer, self.values(answer)) for answer in self.answers}
+        found = {answer.block.name: self.table(answer, self.values(answer)) for answer in self.answers}
+        return found | self.lookups
+
+    @cached_property
+    def lookups(self) -> dict[str, "pa.Table"]:
+        """The public tables that it reads beside the blocks."""
+        import pyarrow as pa
+
+        return {lookup.name: pa.table(dict(lookup.columns)) for lookup in self.statement.lookups}
 
     def values(self, answer: BlockAnswer) -> list[Floats]:
         return [
@@ -236,7 +244,7 @@ def _unchosen(statement: Statement) -> exp.Query:
 @lru_cache(REMEMBERED)
 def _prepared(statement: Statement, with_line: bool) -> Prepared:
     tree = _numbered(statement) if with_line else statement.public
-    return prepare(tree, [block.name for block in statement.blocks])
+    return prepare(tree, [*(block.name for block in statement.blocks), *(lookup.name for lookup in statement.lookups)])
 
 
 def lineage_of(statement: Statement, lines: Sequence[int]) -> Lineage:
@@ -245,7 +253,11 @@ def lineage_of(statement: Statement, lines: Sequence[int]) -> Lineage:
         block.name: Lineage(_block_columns(block), lines=count)
         for block, count in zip(statement.blocks, lines, strict=True)
     }
-    return lineage(statement.public, blocks)
+    codes = {
+        lookup.name: Lineage(dict.fromkeys(lookup.columns, False), lines=len(lookup.lines))
+        for lookup in statement.lookups
+    }
+    return lineage(statement.public, {**blocks, **codes})
 
 
 def _block_columns(block: Block) -> dict[str, bool]:

@@ -4,12 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any
 
 from discreet.errors import InvalidNoise, VaultError
-from discreet.ledger.budget import Budget, PureBudget
-from discreet.noise.law import Exponential, Gaussian, Laplace, Noise
+from discreet.ledger.budget import Budget
+from discreet.noise.law import Exponential, Gaussian, Noise
 from discreet.query.plan import exact_scale
 from discreet.release.purchase import NO_LIMITS, QuestionLimits
 
@@ -90,14 +89,14 @@ def noise_affordable(left: Fraction, shares: int, budget: Budget, limits: Questi
     most = left if limits.max_per_query is None else min(left, limits.max_per_query)
     if most <= 0:
         return None
-    sharpest = _noise_costing(most / shares, budget)
-    return sharpest if limits.min_scale is None else _noisier(sharpest, noise_of_scale(limits.min_scale, budget))
+    sharpest = budget.noise_costing(most / shares)
+    return sharpest if limits.min_scale is None else _noisier(sharpest, budget.noise_of_scale(limits.min_scale))
 
 
 def usual_noise(budget: Budget, limits: QuestionLimits = NO_LIMITS) -> Noise:
     """The noise of a count that spends its default share of the budget in its region; never below the least allowed."""
-    usual = _noise_costing(budget.total / DEFAULT_SHARE, budget)
-    return usual if limits.min_scale is None else _noisier(usual, noise_of_scale(limits.min_scale, budget))
+    usual = budget.noise_costing(budget.total / DEFAULT_SHARE)
+    return usual if limits.min_scale is None else _noisier(usual, budget.noise_of_scale(limits.min_scale))
 
 
 def first_noise(budget: Budget, limits: QuestionLimits, averages: int) -> Noise:
@@ -106,22 +105,11 @@ def first_noise(budget: Budget, limits: QuestionLimits, averages: int) -> Noise:
     usual = usual_noise(budget, limits)
     if limits.max_per_query is None:
         return usual
-    return _noisier(usual, _noise_costing(limits.max_per_query / (2 * averages), budget))
-
-
-def _noise_costing(amount: Fraction, budget: Budget) -> Noise:
-    """The noise of a count that spends this much in its region."""
-    per_row = amount / budget.factor
-    return Laplace(1 / per_row) if isinstance(budget, PureBudget) else Gaussian(1 / (2 * per_row))
+    return _noisier(usual, budget.noise_costing(limits.max_per_query / (2 * averages)))
 
 
 def _noisier(one: Noise, other: Noise) -> Noise:
     return max(one, other, key=lambda noise: noise.scale_squared)
-
-
-def noise_of_scale(scale: Fraction, budget: Budget) -> Noise:
-    """The noise that a scale means in a vault: Laplace noise of that scale, or Gaussian noise with that σ."""
-    return Laplace(scale) if isinstance(budget, PureBudget) else Gaussian(scale * scale)
 
 
 def exponential_like(noise: Noise, budget: Budget) -> Exponential:
@@ -147,16 +135,16 @@ def noise_within(within: Fraction, confidence: Fraction, budget: Budget, grain: 
     grains = math.floor(within / grain)
     if grains < 1:
         raise InvalidNoise(f"answers come in steps of {grain}, so within must be at least {grain}")
-    # A continuous law of unit scale stays within this; a discrete one of the solved scale within w or w + 1 of it.
-    unit = -math.log(float(1 - confidence)) if isinstance(budget, PureBudget) else _normal_quantile(confidence)
+    # A discrete law of the solved scale stays within w or w + 1 times what the continuous one of scale 1 stays within.
+    unit = budget.noise_of_scale(Fraction(1)).continuous_halfwidth(confidence)
     low, high = stepped(grains / unit / 2), stepped((grains + 1) / unit) + Fraction(1, FINEST_STEP)
     while high - low > Fraction(1, FINEST_STEP):
         middle = stepped(float(low + high) / 2)
         if middle in (low, high):
             break
-        fits = noise_of_scale(middle, budget).halfwidth(confidence) <= grains
+        fits = budget.noise_of_scale(middle).halfwidth(confidence) <= grains
         low, high = (middle, high) if fits else (low, middle)
-    return noise_of_scale(low, budget).times(grain)
+    return budget.noise_of_scale(low).times(grain)
 
 
 def noise_of_sum_within(
@@ -167,7 +155,7 @@ def noise_of_sum_within(
     from discreet.noise.spread import Draws, halfwidth
 
     def fits(scale: Fraction) -> bool:
-        noise = noise_of_scale(scale, budget)
+        noise = budget.noise_of_scale(scale)
         draws = [Draws(times * float(grain), noise.times(1 / grain)) for times, grain in factors]
         return halfwidth(draws, confidence) <= within
 
@@ -181,11 +169,7 @@ def noise_of_sum_within(
     for _ in range(SOLVING_STEPS):
         middle = stepped(float(low + high) / 2)
         low, high = (middle, high) if fits(middle) else (low, middle)
-    return noise_of_scale(low, budget)
-
-
-def _normal_quantile(confidence: Fraction) -> float:
-    return NormalDist().inv_cdf(0.5 + float(confidence) / 2)
+    return budget.noise_of_scale(low)
 
 
 def stepped(value: float) -> Fraction:

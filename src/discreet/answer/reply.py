@@ -54,7 +54,7 @@ class Row:
     affordable: float | None = None
     """Of a number that is not what was asked for: within how much of the truth that could be measured instead."""
     may_be_zero: bool = False
-    """Whether 0 lies in its interval: it cannot be told from 0."""
+    """Whether it cannot be told from 0: that lies in its interval, or above that of a count, which is no less."""
     shrunken: float | None = None
     """Of a count in a long GROUP BY: the estimate made of all lines and the noise's law, see `answer/shrink.py`."""
     chosen: bool = False
@@ -234,6 +234,13 @@ class Answer:
             for labels, rows in self.lines
         ]
 
+    @property
+    def origin_names(self) -> tuple[str, str]:
+        """What the columns of `origins` are called where no other column is."""
+        taken = {*self.by, *self.columns}
+        kind, answered_for = (f"discreet_{name}" if name in taken else name for name in ("kind", "answered_for"))
+        return kind, answered_for
+
     def origins(self, rows: Sequence[Row]) -> tuple[str, str]:
         """Of a line: the kinds of its numbers, and what regions they are for where not for those asked about."""
         return "/".join(dict.fromkeys(row.kind for row in rows)), "; ".join(self._regions(rows))
@@ -249,7 +256,7 @@ class Answer:
         also = self.shrunken if shrunken else frozenset[str]()
         ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
         numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
-        writer.writerow([*self.by, *numbered, "kind", "answered_for"])
+        writer.writerow([*self.by, *numbered, *self.origin_names])
         for labels, rows in self.lines:
             numbers = [
                 number

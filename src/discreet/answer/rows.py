@@ -151,14 +151,14 @@ class Rows:
                 parts = [(times, estimate) for times, estimate in found if estimate is not None]
                 return self._estimate(combined(parts) if len(parts) == len(found) else None, place)
             case query:
-                return self._estimate(self._number(query, codes, place), place)
+                return self._estimate(self._number(query, codes, place), place, is_count=isinstance(query, Count))
 
     def _number(self, query: Query, codes: Codes, place: _Place) -> Estimate | None:
         """The settled number; a group outside a FILTER has no points, hence 0."""
         found = self.settled.numbers[query, codes] if (query, codes) in self.settled.numbers else nothing(place.asked)
         return found if isinstance(found, Estimate) else None
 
-    def _estimate(self, estimate: Estimate | None, place: _Place) -> Row:
+    def _estimate(self, estimate: Estimate | None, place: _Place, is_count: bool = False) -> Row:
         if estimate is None:
             return place.unanswered()
         value, half = estimate.value, self._halfwidth(estimate)
@@ -175,7 +175,7 @@ class Rows:
             answered,
             estimate.relaxation_error,
             estimate,
-            may_be_zero=estimate.variance > 0 and low <= 0 <= high,
+            may_be_zero=estimate.variance > 0 and low <= 0 and (high >= 0 or is_count),
         )
 
     def _halfwidth(self, estimate: Estimate) -> float:

@@ -17,7 +17,6 @@ from discreet.answer.policy import (
     exponential_like,
     first_noise,
     noise_affordable,
-    noise_of_scale,
     noise_of_sum_within,
     noise_within,
     stepped,
@@ -27,7 +26,7 @@ from discreet.domain.attribute import Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.exact import number_text
-from discreet.ledger.budget import Budget, PureBudget
+from discreet.ledger.budget import Budget
 from discreet.noise.law import Law, Noise
 from discreet.noise.spread import Draws, halfwidth
 from discreet.query.cells import Amount
@@ -104,7 +103,7 @@ def scales_for(question: Question, wish: Wish, desk: Desk, purchase: Purchase | 
 
 def _want(measure: Measure, scales: Scales) -> None:
     desk, wish, budget = scales.desk, scales.wish, scales.budget
-    usual = usual_noise(budget, desk.policy.limits) if wish.scale is None else noise_of_scale(wish.scale, budget)
+    usual = usual_noise(budget, desk.policy.limits) if wish.scale is None else budget.noise_of_scale(wish.scale)
     match measure:
         case Count() | Sum() | Distinct() | People():
             within = wish.within
@@ -150,11 +149,6 @@ def _first_count(mean: Mean, averages: int, desk: Desk) -> Decision:
     return decide({count: first}, desk) if decision.buy else decision
 
 
-def _unit_variance(budget: Budget) -> int:
-    """The variance of continuous noise of scale 1: 2 for Laplace, 1 for Gaussian."""
-    return 2 if isinstance(budget, PureBudget) else 1
-
-
 def _want_mean(mean: Mean, scales: Scales, usual: Noise) -> None:
     desk, wish = scales.desk, scales.wish
     parts = parts_of_mean(mean, desk)
@@ -190,8 +184,9 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> N
         scales.notes.append(f"too few rows for AVG({summed_name(mean.of)}) within {number_text(within)}")
         return first
     smallest = min(rows for rows in surely if rows >= largest / SMALL_GROUP)
-    spread = deviations(confidence) * math.sqrt(2 * _unit_variance(scales.budget)) * float(largest_value(total, desk))
-    return noise_of_scale(stepped(float(within) * smallest / spread), scales.budget)
+    unit = scales.budget.noise_of_scale(Fraction(1))
+    spread = deviations(confidence) * math.sqrt(2 * unit.continuous_variance) * float(largest_value(total, desk))
+    return scales.budget.noise_of_scale(stepped(float(within) * smallest / spread))
 
 
 def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: Desk) -> float | None:

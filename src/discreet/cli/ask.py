@@ -45,9 +45,11 @@ def ask(
 
     if explain and refine:
         raise InvalidNoise("a refined answer is free, so that there is nothing to explain: ask with --refine alone")
-    # A question that cannot be read is refused before the journal is, and before anything that answers is imported.
-    read(sql, declared_domain(vault))
-    from discreet.vault import Vault
+    # A question that cannot be read is refused before the journal is, and before anything that answers is imported;
+    # but for one that may be about look-up tables, which the journal names.
+    if not (vault / "lookups").is_dir():
+        read(sql, declared_domain(vault))
+    from discreet.vault.vault import Vault
 
     if explain:
         told = Vault.open(vault).explain(

@@ -16,7 +16,7 @@ from discreet.errors import ArchiveError, DiscreetError, InvalidBudget, Unsuppor
 if TYPE_CHECKING:
     from discreet.cube.plan import CubePlan
     from discreet.query.lattice import Cuboids, Label
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
 app = typer.Typer(help="Data cubes: plan them, publish them, look at them.", no_args_is_help=True)
 
@@ -69,9 +69,9 @@ def plan(
             raise UnsupportedQuery("--estimate takes a cube of a vault: name the vault, not --sizes")
         planned = _plan_for_sizes(str(sizes), neighbours, epsilon, rho, choice)
     else:
-        from discreet.vault import Vault
+        from discreet.vault.vault import Vault
 
-        planned = Vault.open(vault).plan_cube(
+        planned = Vault.open(vault).cubes.plan(
             epsilon=epsilon,
             rho=rho,
             dimensions=_names(dimensions),
@@ -123,7 +123,7 @@ def publish(
     """Publish a cube: measured in one release, charged once, written to a folder that needs no vault."""
     from discreet.cli.show_cube import show_cube
     from discreet.release.package import require_new_folder
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     if (epsilon is None and rho is None) == (charge is None):
         raise InvalidBudget("say what the cube may spend, --epsilon 0.5, or which charge to go on from, --charge 17")
@@ -132,7 +132,7 @@ def publish(
     with waiting("planning", as_json) as told:
         opened = Vault.open(vault)
         what: CubePlan | int = (
-            opened.plan_cube(
+            opened.cubes.plan(
                 epsilon=epsilon,
                 rho=rho,
                 dimensions=_names(dimensions),
@@ -147,7 +147,7 @@ def publish(
         before = opened.ledger.head.seq
         with _resumable(opened, folder):
             shape: dict[str, Any] = {"norm": norm, "counts": counts}
-            cube = opened.publish_cube(what, consistent=consistent, again=again, progress=told, **shape)
+            cube = opened.cubes.publish(what, consistent=consistent, again=again, progress=told, **shape)
             cube.save(folder, told)
     repeated = cube.origin.charge <= before
     if as_json:
@@ -324,9 +324,9 @@ def _names(text: str | None) -> list[str] | None:
 def _plan_for_sizes(
     sizes: str, neighbours: str | None, epsilon: str | None, rho: str | None, choice: dict[str, Any]
 ) -> "CubePlan":
-    from discreet.cube.noise_model import GaussianNoise, LaplaceNoise, NoiseModel
+    from discreet.cube.noise_model import NoiseModel
     from discreet.cube.planning import plan_cube
-    from discreet.ledger.budget import exact_amount
+    from discreet.ledger.budget import budget_of
     from discreet.query.lattice import Lattice
 
     try:
@@ -337,12 +337,7 @@ def _plan_for_sizes(
         raise InvalidBudget("--sizes needs --neighbours add-remove or --neighbours replace")
     if (epsilon is None) == (rho is None):
         raise InvalidBudget("say what the cube may spend: --epsilon 1, or --rho 0.5")
-    noise: NoiseModel
-    if rho is None:
-        noise = LaplaceNoise(exact_amount(epsilon or 0), neighbours)  # type: ignore[arg-type]
-    else:
-        noise = GaussianNoise(exact_amount(rho, "ρ"), neighbours)  # type: ignore[arg-type]
-    return plan_cube(lattice, noise, **choice)
+    return plan_cube(lattice, NoiseModel(budget_of(epsilon, None, rho, neighbours, max_rows=1)), **choice)  # type: ignore[arg-type]
 
 
 @contextmanager

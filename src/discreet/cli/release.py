@@ -22,8 +22,7 @@ app = typer.Typer(help="What was released: public, and free to read.", no_args_i
 @command
 def list_releases(vault: VaultPath, as_json: Json = False) -> None:
     """List everything that was released."""
-    from discreet.ledger.budget import QueryBudget
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
     releases = list(opened.releases())
@@ -39,7 +38,7 @@ def list_releases(vault: VaultPath, as_json: Json = False) -> None:
         )
         for release in releases
     ]
-    spent = "queries" if isinstance(opened.ledger.budget, QueryBudget) else opened.ledger.budget.symbol
+    spent = "queries" if opened.ledger.budget.by_queries else opened.ledger.budget.symbol
     table("releases", ("charge", "what", "answer", spent), rows, right=("charge", "answer", spent))
 
 
@@ -50,7 +49,7 @@ def show_release(
 ) -> None:
     """Show one release: values, variances, intervals, guarantee, receipt."""
     from discreet.release.release import label_names
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
     release = opened.release(charge)

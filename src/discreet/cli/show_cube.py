@@ -40,7 +40,7 @@ def show_plan(plan: "CubePlan") -> None:
     widths = {mask: halfwidth(plan, mask, True, 0.95) for mask in masks}
     out.print(
         f"[bold]{plan.planner}[/]: {measured} are measured, "
-        f"{noise.symbol} {equals_text(noise.budget)}, neighbours: {noise.neighbours}"
+        f"{noise.budget.symbol} {equals_text(noise.amount)}, neighbours: {noise.neighbours}"
     )
     levels = [
         _level(level, {mask: widths[mask] for mask in masks if mask.bit_count() == level}, shares)
@@ -60,7 +60,7 @@ def show_plan(plan: "CubePlan") -> None:
         )
         for mask in listed
     ]
-    numbers = ("cells", f"share of {noise.symbol}", "± at 95%")
+    numbers = ("cells", f"share of {noise.budget.symbol}", "± at 95%")
     table("" if listed is masks else "measured", ("cuboid", *numbers), lines, right=numbers)
     if listed is largest and len(shares) > len(largest):
         out.print(f"[dim]and {len(shares) - len(largest):,} more with no larger shares: --json prints all[/]")

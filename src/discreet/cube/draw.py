@@ -24,7 +24,7 @@ def plot_plan(plan: CubePlan, path: str | Path) -> None:
     nodes = [Node(frozenset(lattice.axes(mask)), halfwidth(plan, mask, True, 0.95), shares.get(mask)) for mask in masks]
     names = [str(name) for name in lattice.names]
     sizes = " × ".join(f"{name} {size}" for name, size in zip(names, lattice.sizes, strict=True))
-    note = f"{plan.planner}, {plan.noise.symbol} {equals_text(plan.noise.budget)}, {plan.noise.neighbours}: "
+    note = f"{plan.planner}, {plan.noise.budget.symbol} {equals_text(plan.noise.amount)}, {plan.noise.neighbours}: "
     note += f"{len(shares):,} of {len(masks):,} cuboids are measured"
     save_picture(lattice_picture(names, nodes, f"The cube {sizes}", note), path)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from discreet.cube.noise_model import LaplaceNoise
 from discreet.cube.plan import CubePlan
 from discreet.noise.law import Laplace
 from discreet.noise.spread import Draws, Spread, any_halfwidth, require_confidence
@@ -23,13 +22,14 @@ def halfwidth(plan: CubePlan, mask: int, consistent: bool, confidence: float) ->
         return 0.0
     grain = noise.measure.grain
     variance = plan.variance(*plan.lattice.names_of(mask), consistent=consistent) / float(grain) ** 2
-    if not isinstance(noise, LaplaceNoise):
+    least = noise.least_scale(plan.largest_share)
+    if least is None:
         return float(grain) * normal_halfwidth(variance, confidence)
     if not consistent or (len(plan.shares) == 1 and not plan.known):
         source = plan.best_source(mask)
-        scale = noise.scale(plan.share_of(source)) / grain
-        return float(grain) * sum_halfwidth(scale, plan.lattice.magnification(mask, source), confidence)
-    return float(grain) * any_halfwidth(variance, noise.scale(plan.largest_share) / grain, confidence)
+        draws = Draws(1.0, noise.law_in_grains(plan.share_of(source)), plan.lattice.magnification(mask, source))
+        return float(grain) * spread_halfwidth((draws,), Fraction(str(confidence)))
+    return float(grain) * any_halfwidth(variance, least, confidence)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def cell_error(plan: CubePlan, mask: int, consistent: bool) -> CellError:
     if consistent and any(not mask & ~known for known, _ in plan.known):
         return CellError(0.0, None, grain, ())
     variance = plan.variance(*plan.lattice.names_of(mask), consistent=consistent)
-    least = noise.scale(plan.largest_share) / grain if isinstance(noise, LaplaceNoise) else None
+    least = noise.least_scale(plan.largest_share)
     if consistent and (len(plan.shares) > 1 or plan.known):
         return CellError(variance, least, grain, None)
     source = plan.best_source(mask)

@@ -9,7 +9,8 @@ from discreet.cube.publish import measurements_of
 from discreet.cube.record import plan_of, plan_record
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery, VaultError
-from discreet.ledger.ledger import Charge, Ledger
+from discreet.ledger.charge import Charge
+from discreet.ledger.ledger import Ledger
 from discreet.query.plan import Plan
 
 NOTE = "cube"
@@ -19,11 +20,11 @@ def require_plan_for(plan: CubePlan, domain: Domain, ledger: Ledger) -> None:
     """Raise UnsupportedQuery unless a plan was made for this vault's dimensions and neighbours."""
     budget = ledger.budget
     sizes = tuple(domain[str(name)].size for name in plan.lattice.names)
-    made_for = (plan.lattice.sizes, plan.noise.neighbours, plan.noise.max_rows)
+    made_for = (plan.lattice.sizes, plan.noise.neighbours, plan.noise.budget.max_rows)
     if made_for != (sizes, budget.neighbours, budget.max_rows):
         raise UnsupportedQuery("this plan was made for other dimensions or neighbours; plan it with this vault")
     now = {fact.number for fact in ledger.facts if fact.table == ledger.refreshed}
-    if plan.noise.induced != budget.induced or not now.issuperset(number for _, number in plan.known):
+    if plan.noise.budget.induced != budget.induced or not now.issuperset(number for _, number in plan.known):
         raise UnsupportedQuery("facts or the table have changed since this plan was made; plan it again")
 
 

@@ -6,11 +6,11 @@ from itertools import groupby
 from typing import Any, get_args
 
 from discreet.cube.measure import COUNT, Measure
-from discreet.cube.noise_model import GaussianNoise, LaplaceNoise
+from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import Basis, CubePlan
 from discreet.errors import ArchiveError, DiscreetError
 from discreet.exact import parse_exact
-from discreet.ledger.budget import Induced
+from discreet.ledger.budget import Induced, budget_from_json
 from discreet.query.lattice import MAX_DIMENSIONS, Label, Lattice
 
 Json = dict[str, Any]
@@ -24,9 +24,9 @@ def plan_record(plan: CubePlan) -> Json:
         "planner": plan.planner,
         **({"basis": plan.basis} if plan.basis != "cuboids" else {}),
         "dimensions": [[str(name), size] for name, size in zip(lattice.names, lattice.sizes, strict=True)],
-        noise.currency: str(noise.budget),
+        noise.budget.option: str(noise.amount),
         "neighbours": noise.neighbours,
-        "max_rows": noise.max_rows,
+        "max_rows": noise.budget.max_rows,
         **_measure(plan.noise.measure),
         "cuboids": _chosen(plan),
         "weights": None if even else list(plan.weights),
@@ -62,7 +62,7 @@ def _measure_of(record: Json) -> Measure:
 
 def _facts(plan: CubePlan) -> Json:
     """What public facts make of the plan; nothing where there are none."""
-    induced = plan.noise.induced
+    induced = plan.noise.budget.induced
     known = [{"dimensions": list(plan.lattice.names_of(mask)), "fact": number} for mask, number in plan.known]
     return {
         **({"induced": [induced.people, induced.squares]} if induced.people else {}),
@@ -113,10 +113,7 @@ def plan_of(record: Json) -> CubePlan:
     try:
         names, sizes = zip(*record["dimensions"], strict=True)
         lattice = Lattice(sizes, names)
-        model = LaplaceNoise if LaplaceNoise.currency in record else GaussianNoise
-        induced = Induced(*record.get("induced", ()))
-        budget, whom = parse_exact(record[model.currency]), (record["neighbours"], record["max_rows"])
-        noise = model(budget, *whom, induced=induced, measure=_measure_of(record))
+        budget = budget_from_json(record).under(Induced(*record.get("induced", ())))
         published = lattice.choose(record["cuboids"])
         shares = _shares(record, lattice)
         return CubePlan(
@@ -124,7 +121,7 @@ def plan_of(record: Json) -> CubePlan:
             lattice=lattice,
             published=published,
             weights=tuple(record["weights"] or (1.0,) * len(published)),
-            noise=noise,
+            noise=NoiseModel(budget, _measure_of(record)),
             source_masks=tuple(shares),
             shares=tuple(shares.values()),
             expected=tuple(record.get("expected", ())),

@@ -38,7 +38,7 @@ from discreet.exact import Number, parse_exact
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.guarantee import SENSES, Neighbours
 from discreet.ledger.spend import MAX_UNITS, UNITS, units_down
-from discreet.noise.law import Binomial, Gaussian, Law
+from discreet.noise.law import Binomial, Gaussian, Laplace, Law, Noise
 
 MAX_QUERIES = 10**7
 BY_QUERIES = "binomial noise is accounted for by a budget of queries alone; see `discreet init --queries`"
@@ -67,6 +67,12 @@ class Budget(ABC):
     """A total for everything that a vault will ever release. Raises InvalidBudget where that makes no sense."""
 
     symbol: ClassVar[str]
+    option: ClassVar[str]
+    """What a part of it is given as, in Python and on the command line."""
+    power: ClassVar[int]
+    """With b times as much spent on a number, the variance of its noise is 1/b to this power of what it was."""
+    by_queries: ClassVar[bool] = False
+    """Whether it answers so many counts over subsets of a roster, and nothing else."""
     neighbours: Neighbours
     max_rows: int
     induced: Induced = NO_FACTS
@@ -134,6 +140,22 @@ class Budget(ABC):
     def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:
         """What a mechanism costs a row that moves its numbers by at most `move`, before the factor."""
 
+    def signs(self, one_signed: bool) -> int:  # noqa: ARG002
+        """How often a number is charged for that rows move in one direction only, or in both."""
+        return 1
+
+    @abstractmethod
+    def noise_of_scale(self, scale: Fraction) -> Noise:
+        """The noise that a scale means here."""
+
+    @abstractmethod
+    def noise_costing(self, amount: Fraction, move: Fraction = Fraction(1), one_signed: bool = True) -> Noise:
+        """The noise with which a number that a row moves by at most `move` costs a person this much."""
+
+    @abstractmethod
+    def part(self, amount: Fraction) -> "Budget":
+        """A budget of this much for the same people."""
+
     def units_of_queries(self, queries: int, law: Law) -> int:  # noqa: ARG002
         """What so many counts over subsets of a roster cost everybody. Raises where the vault does not answer them."""
         raise no_subsets(self)
@@ -147,6 +169,8 @@ class PureBudget(Budget):
     """A total of ε."""
 
     symbol: ClassVar[str] = "ε"
+    option: ClassVar[str] = "epsilon"
+    power: ClassVar[int] = 2
     epsilon: Fraction
     neighbours: Neighbours
     max_rows: int = 1
@@ -170,6 +194,15 @@ class PureBudget(Budget):
             raise InvalidNoise(BY_QUERIES)
         return move / law.scale
 
+    def noise_of_scale(self, scale: Fraction) -> Noise:
+        return Laplace(scale)
+
+    def noise_costing(self, amount: Fraction, move: Fraction = Fraction(1), one_signed: bool = True) -> Noise:  # noqa: ARG002
+        return Laplace(self.factor * move / amount)
+
+    def part(self, amount: Fraction) -> "PureBudget":
+        return replace(self, epsilon=amount)
+
     def to_json(self) -> dict[str, Any]:
         return {"epsilon": str(self.epsilon), "neighbours": self.neighbours, "max_rows": self.max_rows}
 
@@ -179,6 +212,8 @@ class ConcentratedBudget(Budget):
     """A total of ρ; with `epsilon` and `delta`, the ρ that implies them."""
 
     symbol: ClassVar[str] = "ρ"
+    option: ClassVar[str] = "rho"
+    power: ClassVar[int] = 1
     rho: Fraction
     neighbours: Neighbours
     max_rows: int = 1
@@ -224,9 +259,22 @@ class ConcentratedBudget(Budget):
     def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:
         if isinstance(law, Binomial):
             raise InvalidNoise(BY_QUERIES)
-        cost = move**2 / (2 * law.sigma_squared) if isinstance(law, Gaussian) else (move / law.scale) ** 2 / 2
-        tight = self.neighbours == "add-remove" or (isinstance(law, Gaussian) and one_signed)
-        return cost if tight else 2 * cost
+        if isinstance(law, Gaussian):
+            return self.signs(one_signed) * move**2 / (2 * law.sigma_squared)
+        return self.signs(one_signed=False) * (move / law.scale) ** 2 / 2
+
+    def signs(self, one_signed: bool) -> int:
+        return 1 if self.neighbours == "add-remove" or one_signed else 2
+
+    def noise_of_scale(self, scale: Fraction) -> Noise:
+        """Gaussian noise with this σ."""
+        return Gaussian(scale * scale)
+
+    def noise_costing(self, amount: Fraction, move: Fraction = Fraction(1), one_signed: bool = True) -> Noise:
+        return Gaussian(self.factor * self.signs(one_signed) * move**2 / (2 * amount))
+
+    def part(self, amount: Fraction) -> "ConcentratedBudget":
+        return replace(self, rho=amount, epsilon=None, delta=None)
 
     def to_json(self) -> dict[str, Any]:
         body = {"rho": str(self.rho), "neighbours": self.neighbours, "max_rows": self.max_rows}
@@ -241,6 +289,9 @@ class QueryBudget(Budget):
     """
 
     symbol: ClassVar[str] = "T"
+    option: ClassVar[str] = "queries"
+    power: ClassVar[int] = 0
+    by_queries: ClassVar[bool] = True
     queries: int
     delta: Fraction
     trials: int
@@ -274,6 +325,16 @@ class QueryBudget(Budget):
     def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:  # noqa: ARG002
         raise UnsupportedQuery(SUBSETS_ONLY)
 
+    def noise_of_scale(self, scale: Fraction) -> Noise:  # noqa: ARG002
+        raise UnsupportedQuery(SUBSETS_ONLY)
+
+    def noise_costing(self, amount: Fraction, move: Fraction = Fraction(1), one_signed: bool = True) -> Noise:  # noqa: ARG002
+        """The noise of every answer."""
+        return self.law
+
+    def part(self, amount: Fraction) -> "QueryBudget":
+        return replace(self, queries=int(amount))
+
     def units_of_queries(self, queries: int, law: Law) -> int:
         if law != self.law:
             raise InvalidNoise(f"every answer of this vault has the noise of {self.trials:,} coins, no other")
@@ -294,6 +355,12 @@ class QueryBudget(Budget):
             "dp_delta": str(self.dp_delta),
             "points": self.points,
         }
+
+
+def require_amounts(budget: Budget) -> None:
+    """Refuse what a vault with a budget of queries does not do."""
+    if isinstance(budget, QueryBudget):
+        raise UnsupportedQuery(SUBSETS_ONLY)
 
 
 def no_subsets(budget: Budget) -> UnsupportedQuery:

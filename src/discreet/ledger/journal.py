@@ -73,9 +73,12 @@ def verified(entries: Iterable[Entry], before: Receipt) -> Iterator[Entry]:
         yield entry
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical(body: dict[str, Any]) -> str:
     """JSON with one spelling for one value. Raises ValueError or TypeError where it is not JSON."""
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _CANONICAL.encode(body)
 
 
 class Journal(Protocol):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack
 from discreet.ledger.journal import Entry
@@ -48,8 +49,8 @@ class SQLiteJournal:
         self.path = path
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        with self._connected():
-            pass
+        with self._lock, _in_words(self.path):
+            self._connected()
 
     @classmethod
     def create(cls, path: Path) -> "SQLiteJournal":
@@ -72,7 +73,8 @@ class SQLiteJournal:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        with self._connected() as connection:
+        with self._lock, _in_words(self.path):
+            connection = self._connected()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check_place()
@@ -83,11 +85,10 @@ class SQLiteJournal:
                 raise
 
     def append(self, entry: Entry) -> None:
-        with self._connected() as connection:
-            connection.execute(
-                f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?)",
-                (entry.seq, entry.kind, entry.charge, entry.body, entry.hash),
-            )
+        self._run(
+            f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?)",
+            (entry.seq, entry.kind, entry.charge, entry.body, entry.hash),
+        )
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         batch = self._select("WHERE seq > ? ORDER BY seq LIMIT ?", after, BATCH)
@@ -104,9 +105,8 @@ class SQLiteJournal:
         return next(iter(self._select("WHERE seq = (SELECT seq FROM entries WHERE charge = ?)", charge)), None)
 
     def receipt_at(self, seq: int) -> Receipt | None:
-        with self._connected() as connection:
-            row = connection.execute("SELECT seq, hash FROM entries WHERE seq = ?", (seq,)).fetchone()
-        return None if row is None else Receipt(*row)
+        rows = self._run("SELECT seq, hash FROM entries WHERE seq = ?", (seq,))
+        return Receipt(*rows[0]) if rows else None
 
     def close(self) -> None:
         with self._lock:
@@ -122,17 +122,20 @@ class SQLiteJournal:
             self._connection = None
 
     def _select(self, where: str, *values: int) -> list[Entry]:
-        with self._connected() as connection:
-            rows = connection.execute(f"SELECT {COLUMNS} FROM entries {where}", values).fetchall()
-        return [Entry(*row) for row in rows]
+        return [Entry(*row) for row in self._run(f"SELECT {COLUMNS} FROM entries {where}", values)]
 
-    @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _in_words(self.path):
-            if self._connection is None:
-                self._connection = _opened(self.path)
-                self._inode = os.stat(self.path).st_ino
-            yield self._connection
+    def _run(self, statement: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        with self._lock:
+            try:
+                return self._connected().execute(statement, values).fetchall()
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                raise _worded(self.path, error) from None
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = _opened(self.path)
+            self._inode = os.stat(self.path).st_ino
+        return self._connection
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:
         try:
@@ -226,19 +229,23 @@ UNDECODABLE = sqlite3.SQLITE_CORRUPT
 
 @contextmanager
 def _in_words(path: Path) -> Iterator[None]:
-    """Every SQLite error becomes one of ours: the engine's words may quote what is stored."""
     try:
         yield
-    except UnicodeDecodeError:  # Python cannot read SQLite's words where they quote a broken schema
-        raise _damaged(path) from None
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", UNDECODABLE) & 0xFF
-        if code in DAMAGED and not isinstance(error, sqlite3.ProgrammingError):
-            raise _damaged(path) from None
-        what, advice = WORDS.get(
-            code, ("SQLite refused", "nothing was released: open the vault again, or restore a backup")
-        )
-        raise JournalError(f"the journal at {path} failed: {what}", advice) from None
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise _worded(path, error) from None
+
+
+def _worded(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> JournalError:
+    """An error of SQLite as one of ours: the engine's words may quote what is stored."""
+    if isinstance(error, UnicodeDecodeError):  # Python cannot read SQLite's words where they quote a broken schema
+        return _damaged(path)
+    code = getattr(error, "sqlite_errorcode", UNDECODABLE) & 0xFF
+    if code in DAMAGED and not isinstance(error, sqlite3.ProgrammingError):
+        return _damaged(path)
+    what, advice = WORDS.get(
+        code, ("SQLite refused", "nothing was released: open the vault again, or restore a backup")
+    )
+    return JournalError(f"the journal at {path} failed: {what}", advice)
 
 
 def _damaged(path: Path) -> JournalCorrupt:

@@ -17,16 +17,15 @@ docs/explain/privacy.md has the proofs.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
 from discreet.errors import JournalCorrupt
-from discreet.ledger.budget import Budget, ConcentratedBudget, QueryBudget
+from discreet.ledger.budget import Budget, ConcentratedBudget, Induced, QueryBudget
 from discreet.ledger.conversion import epsilon_for
-from discreet.ledger.facts import FactNote
 from discreet.ledger.guarantee import ZCDP, ApproxDP, DeltaT, FPrivacy, Guarantee, PureDP
 
 NAMED = 3
@@ -35,6 +34,34 @@ FINEST = 10**4
 """An ε that is solved for is a multiple of 1 over this, rounded up."""
 MANY = 10**15
 LIVE = "the table is live: a change in it that its engine does not tell of is not accounted for"
+
+
+@dataclass(frozen=True, slots=True)
+class FactNote:
+    """The number of a fact's entry, that of the entry that accepted the table it is about (0 for the first table), and
+    its content."""
+
+    number: int
+    table: int
+    content: Any
+
+    @property
+    def words(self) -> str:
+        """What a guarantee calls it."""
+        try:
+            fact = self.content["fact"]
+            return str(fact["text"]) or f"cuboid {', '.join(fact['by'])}"
+        except (LookupError, TypeError):
+            return f"fact {self.number}"
+
+    def lowered(self, own: Budget, before: Budget) -> Budget:
+        """The vault's own budget once the fact is public: the limit is never above the one before it."""
+        try:
+            people, squares = self.content["induced"]
+            induced = Induced(int(people), int(squares))
+        except (LookupError, TypeError, ValueError):
+            raise JournalCorrupt(f"entry {self.number} of the journal is no fact", "restore it from a backup") from None
+        return own.under(induced.or_more(before.induced))
 
 
 @dataclass(frozen=True)
@@ -100,12 +127,13 @@ class Standing:
         """What holds for everything that was ever released, together, where the map's maximum is `spent`."""
         return replace(self._whole(spent), remarks=self._remarks(spent))
 
-    def promise(self, units: int, spent: int = 0) -> Guarantee:
+    def promise(self, units: int, spent: Callable[[], int] = lambda: 0) -> Guarantee:
         """What a release promises by itself that spends at most so many units at any point. Of T queries, all together
-        are promised for, and a release is some of them."""
+        are promised for, and a release is some of them. The map's maximum is asked for only where it is told."""
+        remarks = self._remarks(spent()) if self.lost else self._circumstances
         if isinstance(self.budget, QueryBudget):
-            return replace(self._queries(self.budget), asked=units, remarks=self._remarks(spent))
-        return self._stated(self.budget.amount_of(units), self._remarks(spent))
+            return replace(self._queries(self.budget), asked=units, remarks=remarks)
+        return self._stated(self.budget.amount_of(units), remarks)
 
     def f_privacy(self) -> FPrivacy:
         """What rows in buckets promise. Limits hold for one publication."""

@@ -4,16 +4,24 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
 from discreet.exact import parse_exact
-from discreet.noise.binomial import binomial_halfwidth, require_trials, sample_binomial
 from discreet.noise.bits import Bits
-from discreet.noise.gaussian import gaussian_halfwidth, gaussian_variance, require_sigma_squared, sample_gaussian
-from discreet.noise.laplace import laplace_halfwidth, laplace_variance, require_scale, sample_laplace
+from discreet.noise.deviation import (
+    binomial_halfwidth,
+    gaussian_halfwidth,
+    gaussian_variance,
+    laplace_halfwidth,
+    laplace_variance,
+    require_scale,
+    require_sigma_squared,
+    require_trials,
+)
 
 LEAST_VARIANCE = 1e-200
 """A law that practically never strays is said to have this one: what is shared out by precision divides by it."""
@@ -45,7 +53,18 @@ class Laplace:
         """The least w such that a draw stays within ±w with at least this probability."""
         return laplace_halfwidth(self.scale, confidence)
 
+    @property
+    def continuous_variance(self) -> Fraction:
+        """The variance of the continuous law of the same scale, which papers state."""
+        return 2 * self.scale**2
+
+    def continuous_halfwidth(self, confidence: Fraction) -> float:
+        """The width for the continuous law of the same scale."""
+        return -math.log(float(1 - confidence)) * float(self.scale)
+
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
+        from discreet.noise.laplace import sample_laplace  # samplers bring compiled code that planning does not need
+
         return sample_laplace(self.scale, size, bits)
 
 
@@ -77,7 +96,16 @@ class Gaussian:
     def halfwidth(self, confidence: Fraction) -> int:
         return gaussian_halfwidth(self.sigma_squared, confidence)
 
+    @property
+    def continuous_variance(self) -> Fraction:
+        return self.sigma_squared
+
+    def continuous_halfwidth(self, confidence: Fraction) -> float:
+        return NormalDist().inv_cdf(0.5 + float(confidence) / 2) * self.scale
+
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
+        from discreet.noise.gaussian import sample_gaussian
+
         return sample_gaussian(self.sigma_squared, size, bits)
 
 
@@ -111,7 +139,16 @@ class Binomial:
     def halfwidth(self, confidence: Fraction) -> int:
         return binomial_halfwidth(self.trials, confidence)
 
+    @property
+    def continuous_variance(self) -> Fraction:
+        return self.scale_squared
+
+    def continuous_halfwidth(self, confidence: Fraction) -> float:
+        return NormalDist().inv_cdf(0.5 + float(confidence) / 2) * self.scale
+
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
+        from discreet.noise.binomial import sample_binomial
+
         return sample_binomial(self.trials, size, bits)
 
 

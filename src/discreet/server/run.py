@@ -14,13 +14,13 @@ from uvicorn.supervisors import Multiprocess
 
 from discreet.answer.policy import usual_noise
 from discreet.errors import VaultError
-from discreet.ledger.budget import Budget, QueryBudget
+from discreet.ledger.budget import Budget
 from discreet.noise.bits import Bits
 from discreet.release.slots import Slots
 from discreet.server.app import create_app
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
 from discreet.server.pace import Bucket
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 MOST_WORKERS = 64
 LAST_SECONDS = 1
@@ -161,8 +161,7 @@ def _app(vault: Vault, slots: Slots, bucket: Bucket) -> FastAPI:
 
 def _load_sampler(budget: Budget) -> None:
     """Load the compiled code that draws noise before anybody waits for it."""
-    noise = budget.law if isinstance(budget, QueryBudget) else usual_noise(budget)
-    noise.sample(1, Bits())
+    usual_noise(budget).sample(1, Bits())
 
 
 def _require_safe(host: str, certfile: Path | None, keyfile: Path | None, force_plain: bool) -> None:

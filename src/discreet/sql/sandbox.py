@@ -192,7 +192,7 @@ class Prepared:
 def prepare(tree: exp.Expression, tables: Collection[str]) -> Prepared:
     """Check a query over such tables."""
     check(tree, tables)
-    reads = tuple(table.name for table in tree.find_all(exp.Table) if table.name in tables)
+    reads = tuple(table.name.lower() for table in tree.find_all(exp.Table) if table.name.lower() in tables)
     return Prepared(total(tree).sql("duckdb", comments=False), reads)
 
 

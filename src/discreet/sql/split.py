@@ -15,8 +15,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.domain.attribute import Category, Integer
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError, UnsupportedQuery
+from discreet.sql.lookup import Lookup, Lookups, no_lookups
 from discreet.sql.parse import parse, parse_select
 from discreet.sql.question import GroupColumn, Question
 from discreet.sql.sandbox import check
@@ -60,6 +62,8 @@ class Statement:
     public: exp.Query
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
+    """Public tables that the public half reads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,15 @@ class _Rows:
     columns: Mapping[str, exp.Expression] = field(default_factory=dict)
     where: tuple[exp.Expression, ...] = ()
     is_open: bool = True
+    joined: Mapping[str, Mapping[str, exp.Expression]] = field(default_factory=dict)
+    """Columns of look-up tables, by the names that the tables have here."""
+
+
+@dataclass(frozen=True)
+class _Code:
+    """A look-up table."""
+
+    lookup: Lookup
 
 
 @dataclass(frozen=True)
@@ -88,43 +101,54 @@ class _Results:
     tree: exp.Query
 
 
-_Relation = _Rows | _Results
+_Relation = _Rows | _Results | _Code
 _Scope = Mapping[str, _Relation]
 
 
-def read(text: str, domain: Domain) -> "Question | Statement | Stepwise":
+def read(text: str, domain: Domain, lookups: Lookups = no_lookups) -> "Question | Statement | Stepwise":
     """What a text asks: one plain SELECT over the table, or a statement in its halves. Raises as `parse` does."""
     try:
         return parse(text, domain)
     except (UnsupportedQuery, DomainError):
-        return split(text, domain)
+        return split(text, domain, lookups())
 
 
-def split(text: str, domain: Domain) -> Statement | Stepwise:
+def split(text: str, domain: Domain, lookups: Mapping[str, Lookup] | None = None) -> Statement | Stepwise:
     """The halves of a statement, or what has to be answered before they are known. Raises as `parse` does."""
     try:
-        return _split(read_query(text), text, domain, {})
+        return _split(read_query(text), _Context(text, domain, lookups or {}), {})
     except RecursionError:
         raise UnsupportedQuery("the statement is nested too deeply; write it flatter") from None
 
 
-def _split(tree: exp.Query, text: str, domain: Domain, known: Known) -> Statement | Stepwise:
-    splitter = _Splitter(text, domain, known)
+@dataclass(frozen=True)
+class _Context:
+    """What a statement is read against."""
+
+    text: str
+    domain: Domain
+    lookups: Mapping[str, Lookup]
+
+
+def _split(tree: exp.Query, context: _Context, known: Known) -> Statement | Stepwise:
+    text, domain = context.text, context.domain
+    splitter = _Splitter(text, domain, known, context.lookups)
     relation = splitter.query(tree.copy(), {})
     if splitter.first:
-        first = {key: _split(query, text, domain, {}) for key, query in splitter.first.items()}
-        return Stepwise(text, first, lambda values: _split(tree, text, domain, {**known, **values}))
-    if isinstance(relation, _Rows):
+        first = {key: _split(query, context, {}) for key, query in splitter.first.items()}
+        return Stepwise(text, first, lambda values: _split(tree, context, {**known, **values}))
+    if not isinstance(relation, _Results):
         raise UnsupportedQuery("the statement has no aggregate; ask for COUNT(*), or for another of its groups")
     if not splitter.blocks:
         raise UnsupportedQuery(f"the statement asks nothing of the table; ask FROM {domain.name}")
     public = relation.tree
     _prune(public)
     names = _named(public)
-    check(public, [block.name for block in splitter.blocks.values()])
-    read = {table.name for table in public.find_all(exp.Table)}
+    check(public, [*(block.name for block in splitter.blocks.values()), *context.lookups])
+    read = {table.name.lower() for table in public.find_all(exp.Table)}
     blocks = tuple(block for block in splitter.blocks.values() if block.name in read)
-    return Statement(text, blocks, public, names, tuple(dict.fromkeys(splitter.notes)))
+    lookups = tuple(lookup for name, lookup in context.lookups.items() if name in read)
+    return Statement(text, blocks, public, names, tuple(dict.fromkeys(splitter.notes)), lookups)
 
 
 def _prune(public: exp.Query) -> None:
@@ -165,6 +189,7 @@ class _Splitter:
     text: str
     domain: Domain
     known: Known
+    lookups: Mapping[str, Lookup] = field(default_factory=dict)
     blocks: dict[str, Block] = field(default_factory=dict)
     first: dict[str, exp.Query] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -188,7 +213,7 @@ class _Splitter:
         sides = []
         for side in (node.this, node.expression):
             relation = self.query(side, inner)
-            if isinstance(relation, _Rows):
+            if not isinstance(relation, _Results):
                 raise UnsupportedQuery(
                     f"{node.key.upper()} of rows is not supported{place_of(side)}; aggregate each side, "
                     "or use OR in one WHERE"
@@ -226,8 +251,20 @@ class _Splitter:
         source = select.args.get("from_")
         joins = select.args.get("joins") or []
         tables = [*([source.this] if source else []), *(join.this for join in joins)]
+        originals = [table.copy() for table in tables]
         relations = [self._source(table, scope) for table in tables]
         over_rows = [table for table, relation in zip(tables, relations, strict=True) if isinstance(relation, _Rows)]
+        codes = [relation for relation in relations if isinstance(relation, _Code)]
+        if over_rows and codes and len(codes) + 1 == len(tables):
+            named = list(zip(tables, relations, strict=True))
+            together, where = join_codes(select, named, self.domain)
+            select.set("where", where)
+            select.set("joins", None)
+            return _OverRows(self, select, together, _qualifier(over_rows[0]), scope).relation(kept)
+        is_pair = len(over_rows) == 1 and len(tables) == 2 and over_rows[0] is tables[0]
+        if is_pair and _by_values(select, originals[1], self._written(originals[1]), self.domain):
+            select.set("with_", None)
+            return self._select(select, scope)
         if over_rows and len(tables) > 1:
             raise UnsupportedQuery(
                 f"a join of rows is not supported{place_of(over_rows[0])}; join results, "
@@ -239,6 +276,13 @@ class _Splitter:
             return _OverRows(self, select, rows, _qualifier(tables[0]), scope).relation(kept)
         return self._over_results(select, tables, relations, scope, kept)
 
+    def _written(self, table: exp.Expression) -> exp.Expression | None:
+        """The SELECT that a sub-query or a CTE is, as it was written."""
+        if isinstance(table, exp.Subquery):
+            return table.this
+        named = [cte.this for cte in self.ctes if cte.alias.lower() == table.name.lower()]
+        return named[-1] if named else None
+
     def _source(self, table: exp.Expression, scope: _Scope) -> _Relation:
         match table:
             case exp.Subquery():
@@ -247,6 +291,9 @@ class _Splitter:
                 name = table.name.lower()
                 if not table.args.get("db") and name in scope:
                     return scope[name]
+                if not table.args.get("db") and name in self.lookups:
+                    only(table, ("this", "alias", "joins"), "a look-up table by its name")
+                    return _Code(self.lookups[name])
                 if name == self.domain.name.lower():
                     only(table, ("this", "alias", "joins"), f"FROM {self.domain.name}")
                     return _Rows()
@@ -275,7 +322,7 @@ class _Splitter:
     def result(self, node: exp.Expression, scope: _Scope) -> None:
         """Replace a sub-query in an expression over results by its public half."""
         relation = self.query(node, scope)
-        if isinstance(relation, _Rows):
+        if not isinstance(relation, _Results):
             raise UnsupportedQuery(f"a sub-query of rows is not supported{place_of(node)}; aggregate it")
         tree = relation.tree
         node.replace(tree if isinstance(node, exp.Query) and not isinstance(node, exp.Subquery) else tree.subquery())
@@ -294,7 +341,7 @@ class _Splitter:
             if is_declared:
                 columns = tuple(column for column in question.columns if isinstance(column, GroupColumn))
                 question = replace(question, columns=columns)
-                self.notes.append(DECLARED)
+                self.notes += [DECLARED] if question.by else []
             self.notes += question.notes
             calls = {one.alias: _text(one.this) for one in select.expressions if isinstance(one, exp.Alias)}
             self.blocks[key] = Block(f"{TABLE}{len(self.blocks)}", question, calls)
@@ -343,7 +390,7 @@ def _qualifier(table: exp.Expression) -> str:
 def _renamed(relation: _Relation, alias: exp.Expression | None) -> _Relation:
     """A relation under an alias that names its columns: t(a, b)."""
     names = [column.name for column in alias.args.get("columns") or ()] if alias is not None else []
-    if not names or isinstance(relation, _Results):
+    if not names or not isinstance(relation, _Rows):
         return relation
     if relation.is_open or len(names) > len(relation.columns):
         raise UnsupportedQuery("name the columns of rows in their own SELECT, with AS")
@@ -420,6 +467,7 @@ class _OverRows:
     call_nodes: list[exp.Expression] = field(default_factory=list)
     sets: list[tuple[str, ...]] = field(default_factory=list)
     table: str = TABLE
+    where: tuple[exp.Expression, ...] = ()
 
     PARTS = (
         "expressions",
@@ -439,7 +487,7 @@ class _OverRows:
         select = self.select
         only(select, self.PARTS, "SELECT … FROM … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT …")
         clause = select.args.get("where")
-        where = (*self.rows.where, *([self.private(self.column(clause.this))] if clause else []))
+        where = self.where = (*self.rows.where, *([self.private(self.column(clause.this))] if clause else []))
         if select.args.get("group") or any(map(_has_aggregate, self._outputs())):
             return _Results(self._aggregated(where, kept))
         if select.args.get("distinct"):
@@ -482,6 +530,9 @@ class _OverRows:
         return copied
 
     def _attribute(self, node: exp.Column) -> exp.Expression:
+        code = self._code(node)
+        if code is not None:
+            return code.copy()
         if node.args.get("db") or (node.table and node.table.lower() != self.qualifier):
             raise UnsupportedQuery(
                 f"there is no table {shown(node.table)} here{place_of(node)}; its name is {self.qualifier}"
@@ -496,6 +547,21 @@ class _OverRows:
         name.set("this", node.name.lower())
         name.set("quoted", False)
         return exp.Column(this=name)
+
+    def _code(self, node: exp.Column) -> exp.Expression | None:
+        """A column of a look-up table: by the table's name, or alone where nothing else is called so."""
+        name, joined = node.name.lower(), self.rows.joined
+        if node.table:
+            columns = joined.get(node.table.lower())
+            if columns is not None and name not in columns:
+                raise UnsupportedQuery(f"{node.table} has no column {shown(node.name)}{place_of(node)}")
+            return None if columns is None else columns[name]
+        if self._is_source_column(name):
+            return None
+        found = [columns[name] for columns in joined.values() if name in columns]
+        if len(found) > 1:
+            raise UnsupportedQuery(f"two tables have a column {shown(node.name)}{place_of(node)}; say which")
+        return found[0] if found else None
 
     def private(self, node: exp.Expression) -> exp.Expression:
         """An expression of the private half: the values of its sub-queries are answered first."""
@@ -719,6 +785,8 @@ class _OverRows:
                 return self._result(node)
             case exp.Grouping():
                 return self._grouping(node)
+            case exp.Mode():
+                return self._mode(node)
             case exp.Window():
                 return self._window(node)
             case exp.Column():
@@ -733,9 +801,25 @@ class _OverRows:
             return exp.column(self._call(node), table=self.table) if sums is None else self.public(sums)
         return self._mapped(node, self.public)
 
+    def _mode(self, node: exp.Mode) -> exp.Expression:
+        """The most frequent value: that of the largest group."""
+        if self.keys or node.this is None:
+            raise UnsupportedQuery(
+                f"MODE is answered without GROUP BY{place_of(node)}; with it, ask for COUNT(*) of each value as well, "
+                "and QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY COUNT(*) DESC) = 1"
+            )
+        missing = exp.Is(this=exp.paren(node.this.copy()), expression=exp.null())
+        largest = exp.Select(expressions=[node.this.copy()])
+        largest.set("from_", exp.From(this=exp.to_table(self.splitter.domain.name)))
+        largest.set("where", exp.Where(this=exp.and_(*(part.copy() for part in self.where), exp.not_(missing))))
+        largest.set("group", exp.Group(expressions=[node.this.copy()]))
+        largest.set("order", exp.Order(expressions=[exp.Ordered(this=exp.Count(this=exp.Star()), desc=True)]))
+        largest.set("limit", exp.Limit(expression=exp.Literal.number(1)))
+        return self._result(largest)
+
     def _result(self, node: exp.Query) -> exp.Expression:
         relation = self.splitter.query(node.copy(), self.scope)
-        if isinstance(relation, _Rows):
+        if not isinstance(relation, _Results):
             raise UnsupportedQuery(f"a sub-query of rows is not supported{place_of(node)}; aggregate it")
         return relation.tree.subquery()
 
@@ -807,3 +891,146 @@ def _replaced(root: exp.Expression, node: exp.Expression, by: exp.Expression) ->
         return by
     node.replace(by)
     return root
+
+
+# Joins of rows
+
+
+def _by_values(select: exp.Select, result: exp.Expression, grouped: exp.Expression | None, domain: Domain) -> bool:
+    """Write rows JOIN (a result by one group) ON a = b as WHERE a IN (SELECT b FROM the result), where nothing else of the
+    result is asked for; and say whether that was done."""
+    [join] = select.args["joins"]
+    conditions, name = _conjuncts(join.args.get("on")), _qualifier(result)
+    groups = grouped.args.get("group") if isinstance(grouped, exp.Select) else None
+    if join.args.get("side") or groups is None or len([one for one in groups.args.values() if one]) != 1:
+        return False
+    if len(groups.expressions) != 1:
+        return False
+    assert isinstance(grouped, exp.Select)
+    columns = {_name(one).lower(): one for one in grouped.expressions}
+    attributes = {attribute.name.lower() for attribute in domain.attributes}
+
+    def is_own(node: exp.Expression) -> bool:
+        if not isinstance(node, exp.Column) or node.name.lower() not in columns:
+            return False
+        return node.table.lower() == name or (not node.table and node.name.lower() not in attributes)
+
+    written = [column for column in select.find_all(exp.Column) if column.find_ancestor(exp.Select) is select]
+    own = [column for column in written if is_own(column)]
+    if len(conditions) != 1 or not isinstance(conditions[0], exp.EQ) or len(own) != 1:
+        return False
+    sides = [conditions[0].this.unnest(), conditions[0].expression.unnest()]
+    rows = [side for side in sides if side is not own[0]]
+    if len(rows) != 1 or _has_aggregate(columns[own[0].name.lower()]):
+        return False
+    inner = exp.Select(expressions=[exp.column(own[0].name)], from_=exp.From(this=result.copy()))
+    select.set("joins", None)
+    select.where(exp.In(this=rows[0].copy(), query=inner.subquery()), copy=False)
+    return True
+
+
+# Joins of rows with look-up tables
+
+JOINED = "JOIN a_lookup ON column = a_lookup.key, inner or left"
+
+
+def join_codes(
+    select: exp.Select, tables: Sequence[tuple[exp.Expression, _Relation]], domain: Domain
+) -> tuple[_Rows, exp.Where | None]:
+    """Rows joined with look-up tables, each by its key: many rows to one line. The WHERE is handed back without the
+    conditions that join."""
+    [(table, rows)] = [(table, relation) for table, relation in tables if isinstance(relation, _Rows)]
+    if table is not tables[0][0]:
+        raise UnsupportedQuery(f"the vault's table comes first{place_of(table)}: FROM {domain.name} {JOINED}")
+    clause = select.args.get("where")
+    conditions = _conjuncts(None if clause is None else clause.this)
+    joins = {id(join.this): join for join in select.args.get("joins") or []}
+    joined: dict[str, dict[str, exp.Expression]] = {}
+    where = [*rows.where]
+    reader = _OverRows(_Splitter("", domain, {}), exp.Select(), rows, _qualifier(table), {})
+    for other, relation in tables[1:]:
+        assert isinstance(relation, _Code)
+        join, name, lookup = joins[id(other)], _qualifier(other), relation.lookup
+        is_left = _is_left(join)
+        own, rest = _key_condition(_on(join, name), name, lookup)
+        if own is None and not join.args.get("on") and not join.args.get("using"):
+            own, conditions = _key_condition(conditions, name, lookup)
+        if own is None or (is_left and rest):
+            raise UnsupportedQuery(f"a look-up table is joined by its key, {lookup.key}{place_of(other)}: {JOINED}")
+        conditions += rest
+        reader.rows = replace(rows, joined=joined)
+        keyed = reader.column(own)
+        keys = _keys(keyed, lookup, domain)
+        joined[name] = {column: _case(keyed, keys, lookup, column) for column in lookup.columns}
+        if not is_left:
+            found = exp.In(this=keyed.copy(), expressions=[literal.copy() for _, literal in keys])
+            where.append(found if keys else exp.false())
+    left = exp.Where(this=exp.and_(*conditions)) if conditions else None
+    return replace(rows, where=tuple(where), joined=joined), left
+
+
+def _is_left(join: exp.Join) -> bool:
+    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+    if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER", "CROSS") or join.args.get("method"):
+        raise UnsupportedQuery(
+            f"only inner and left joins with a look-up table are supported{place_of(join)}: {JOINED}"
+        )
+    return side == "LEFT"
+
+
+def _on(join: exp.Join, name: str) -> list[exp.Expression]:
+    """The conditions of ON or USING."""
+    using = join.args.get("using") or []
+    if using:
+        pairs = [(exp.column(one.name), exp.column(one.name, table=name)) for one in using]
+        return [exp.EQ(this=one, expression=other) for one, other in pairs]
+    return _conjuncts(join.args.get("on"))
+
+
+def _conjuncts(condition: exp.Expression | None) -> list[exp.Expression]:
+    """The conditions that an AND is made of."""
+    if condition is None:
+        return []
+    inner = condition.unnest()
+    return [one.unnest() for one in inner.flatten()] if isinstance(inner, exp.And) else [inner]
+
+
+def _key_condition(
+    conditions: list[exp.Expression], name: str, lookup: Lookup
+) -> tuple[exp.Expression | None, list[exp.Expression]]:
+    """What the key is to equal, and the other conditions."""
+    for place, condition in enumerate(conditions):
+        if not isinstance(condition, exp.EQ):
+            continue
+        for side, other in ((condition.this, condition.expression), (condition.expression, condition.this)):
+            column = side.unnest()
+            is_key = isinstance(column, exp.Column) and column.name.lower() == lookup.key
+            if is_key and column.table.lower() == name and not _mentions(other, name):
+                return other.unnest(), conditions[:place] + conditions[place + 1 :]
+    return None, conditions
+
+
+def _mentions(node: exp.Expression, name: str) -> bool:
+    return any(column.table.lower() == name for column in node.find_all(exp.Column))
+
+
+def _keys(keyed: exp.Expression, lookup: Lookup, domain: Domain) -> list[tuple[str, exp.Expression]]:
+    """The keys that rows can have, as they are compared with them."""
+    attribute = None
+    if isinstance(keyed, exp.Column):
+        attribute = next((one for one in domain.attributes if one.name.lower() == keyed.name.lower()), None)
+    if isinstance(attribute, Integer):
+        values = {str(value) for value in range(attribute.low, attribute.high + 1)}
+        return [(key, exp.Literal.number(key)) for key in lookup.lines if key in values]
+    known = set(attribute.values) if isinstance(attribute, Category) else None
+    return [(key, exp.Literal.string(key)) for key in lookup.lines if known is None or key in known]
+
+
+def _case(
+    keyed: exp.Expression, keys: Sequence[tuple[str, exp.Expression]], lookup: Lookup, column: str
+) -> exp.Expression:
+    """A look-up table's column as an expression over the row's own: NULL for what it does not list."""
+    values = lookup.columns[column]
+    found = [(literal, values[lookup.lines[key]]) for key, literal in keys]
+    ifs = [exp.If(this=literal.copy(), true=_literal(value)) for literal, value in found if value is not None]
+    return exp.Case(this=keyed.copy(), ifs=ifs) if ifs else exp.null()

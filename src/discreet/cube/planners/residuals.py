@@ -8,7 +8,6 @@ shares; its weighted mean has a closed form: by Cauchy and Schwarz, Σ a/(y·sha
 import numpy as np
 
 from discreet.cube.closure import Closure, Numbers
-from discreet.cube.noise_model import GaussianNoise
 from discreet.cube.plan import Basis
 from discreet.cube.planners.few import Slopes, alike, by_mask, is_few, optimise_few
 from discreet.cube.planners.landscape import logits_of, shares_of
@@ -20,7 +19,7 @@ from discreet.query.residual import MOST_SPREAD, squared_move
 
 def can_measure_residuals(task: Task) -> bool:
     """Whether a task is one for residuals: counts with Gaussian noise, of a few of many dimensions."""
-    if not isinstance(task.noise, GaussianNoise) or task.noise.measure.of is not None:
+    if task.noise.power != 1 or task.noise.measure.of is not None:
         return False
     return is_few(task) and max(map(task.lattice.cells, task.published)) <= MOST_SPREAD
 

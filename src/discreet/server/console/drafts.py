@@ -7,8 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.exact import number_text
-from discreet.ledger.budget import PureBudget
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 if TYPE_CHECKING:
     from discreet.cube.plan import CubePlan
@@ -32,10 +31,10 @@ class Drafts:
         key = (dimensions, planner, cuboids, budget)
         with self._lock:
             if key not in self._kept:
-                spent = {"epsilon" if isinstance(budget, PureBudget) else "rho": number_text(amount)}
-                made = self.vault.plan_cube(dimensions=dimensions, planner=planner, cuboids=cuboids, **spent)  # type: ignore[arg-type]
+                spent = {budget.option: number_text(amount)}
+                made = self.vault.cubes.plan(dimensions=dimensions, planner=planner, cuboids=cuboids, **spent)  # type: ignore[arg-type]
                 self._kept[key] = made
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)
             kept = self._kept[key]
-        return kept if kept.noise.budget == amount else replace(kept, noise=replace(kept.noise, budget=amount))
+        return kept if kept.noise.amount == amount else replace(kept, noise=kept.noise.of_amount(amount))

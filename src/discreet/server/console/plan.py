@@ -8,12 +8,11 @@ from fastapi.responses import Response
 
 from discreet.errors import DiscreetError, DomainError
 from discreet.exact import number_text
-from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import Cost
 from discreet.query.lattice import MAX_DIMENSIONS
-from discreet.server.console.lattice import CONFIDENCE, MOST_DRAWN, MOST_LISTED, draw_lattice
+from discreet.server.console.lattice_drawing import CONFIDENCE, MOST_DRAWN, MOST_LISTED, draw_lattice
 from discreet.server.console.visit import Visit
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 SHARES = tuple(
     Fraction(part, 1000) for part in (1, 2, 5, 10, 20, 30, 50, 70, 100, 150, 200, 250, 300, 400, 500, 700, 1000)
@@ -57,7 +56,7 @@ def show(visit: Visit) -> Response:
         "amounts": [number_text(amount) for amount in amounts],
         "amount": amounts[step],
         "symbol": budget.symbol,
-        "currency": "epsilon" if isinstance(budget, PureBudget) else "rho",
+        "currency": budget.option,
         "left": budget.amount_of(visit.vault.ledger.left(domain.everything)),
         "confidence": CONFIDENCE,
         "mistake": None,

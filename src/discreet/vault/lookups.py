@@ -1,0 +1,74 @@
+"""Look-up tables: public code lists that questions may join with."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.domain.domain import Domain
+from discreet.errors import VaultError
+from discreet.ledger.books import Books
+from discreet.ledger.ledger import Ledger
+from discreet.private import private_folder, write_private
+from discreet.sql.lookup import Lookup, read_lookup
+
+LOOKUPS = "lookups"
+"""The kind of a journal's note that names all of them, and the folder that has their files."""
+
+
+@dataclass(frozen=True)
+class VaultLookups:
+    """A vault's look-up tables: they are journalled with their digests, and are public."""
+
+    home: Path
+    domain: Domain
+    ledger: Ledger
+
+    def add(self, path: str | Path, *, name: str, key: str) -> Lookup:
+        """Add a public table from a CSV file with a header: each key in it once. It cannot be changed afterwards."""
+        content = _content(Path(path))
+        lookup = read_lookup(content, name, key)
+        if lookup.name == self.domain.name.lower():
+            raise VaultError(f"{name} is the name of the vault's table; choose another")
+        digest = hashlib.sha256(content).hexdigest()
+        noted: dict[str, Any] = self.ledger.latest(LOOKUPS) or {}
+        if lookup.name in noted:
+            if noted[lookup.name] == {"key": lookup.key, "sha256": digest}:
+                return lookup
+            raise VaultError(
+                f"there is a look-up table {name} already, and what was asked with it stays; choose another"
+            )
+        private_folder(self.home / LOOKUPS)
+        file = _file(self.home, lookup.name, digest)
+        if not file.exists():
+            write_private(file, content)
+        self.ledger.note(LOOKUPS, {**noted, lookup.name: {"key": lookup.key, "sha256": digest}})
+        return lookup
+
+    def current(self) -> dict[str, Lookup]:
+        """The look-up tables by their names. A file that is not the one that was added raises VaultError."""
+        return read_lookups(self.home, self.ledger)
+
+
+def read_lookups(home: Path, ledger: Books) -> dict[str, Lookup]:
+    """The look-up tables that a journal names."""
+    noted: dict[str, Any] = ledger.latest(LOOKUPS) or {}
+    return {name: _read(home, name, about) for name, about in noted.items()}
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        raise VaultError(f"{path} cannot be read") from None
+
+
+def _file(home: Path, name: str, digest: str) -> Path:
+    return home / LOOKUPS / f"{name}-{digest[:16]}.csv"
+
+
+def _read(home: Path, name: str, about: dict[str, Any]) -> Lookup:
+    content = _content(_file(home, name, about["sha256"]))
+    if hashlib.sha256(content).hexdigest() != about["sha256"]:
+        raise VaultError(f"the file of the look-up table {name} is not the one that was added; put that one back")
+    return read_lookup(content, name, about["key"])

@@ -1,0 +1,46 @@
+"""What a vault remembers of public things, for all who ask it: the statements that it read, and what was released."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from discreet.answer.known import Known
+from discreet.answer.others import Others
+from discreet.domain.domain import Domain
+from discreet.ledger.books import Books
+from discreet.ledger.charge import Charge, Record
+from discreet.release.release import Release
+from discreet.sql.lookup import Lookup
+from discreet.sql.question import Question
+from discreet.sql.split import Statement, Stepwise, read
+from discreet.vault.lookups import read_lookups
+
+QUESTIONS = 256
+"""Size of the cache of parsed SQL statements."""
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Made of the domain and the journal alone: it can be forgotten at any time, and is the same for everybody."""
+
+    home: Path
+    domain: Domain
+    ledger: Books
+    recall: Callable[[Charge, Record], Release]
+
+    @cached_property
+    def question(self) -> Callable[[str], Question | Statement | Stepwise]:
+        """Reading SQL takes longer than answering what is known already."""
+        return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain, self._lookups))
+
+    def _lookups(self) -> dict[str, Lookup]:
+        return read_lookups(self.home, self.ledger)
+
+    @cached_property
+    def known(self) -> Known:
+        return Known(self.domain, self.ledger, self.recall)
+
+    @cached_property
+    def others(self) -> Others:
+        return Others(self.domain, self.ledger)
