@@ -29,13 +29,14 @@ def main() -> int:
 
 
 def report(found: list[Found]) -> Table:
-    table = Table("tool", "version", "right", "wrong", "not answered", *THEMES)
+    table = Table("tool", "version", "asked", "right", "wrong", "not answered", *THEMES)
     for one in found:
         if one.not_installed:
             table.add_row(one.title, f"not installed: {one.not_installed}")
             continue
         by_theme = [str(sum(name.startswith(f"{theme}:") for name in one.right)) for theme in THEMES]
-        table.add_row(one.title, one.version, *map(str, (len(one.right), len(one.wrong), one.not_answered)), *by_theme)
+        counts = (one.asked, len(one.right), len(one.wrong), one.not_answered)
+        table.add_row(one.title, one.version, *map(str, counts), *by_theme)
     return table
 
 

@@ -11,9 +11,10 @@ from tests.questions.listed import questions, unanswered
 def peer_figures() -> Iterator[Figure]:
     """Discreet answers what is not in unanswered.txt, which the tests keep true; `python -m bench sql` counts it."""
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))
-    own = len(questions()) - len(unanswered())
+    own = 100 * (len(questions()) - len(unanswered())) / len(questions())
     for tool in kept["tools"]:
-        right, title = len(tool["right"]), tool["title"]
-        said = f"{own} and {right} of {kept['questions']}, and {len(tool['wrong'])} wrongly; {title} {tool['version']}"
+        right, title = 100 * len(tool["right"]) / max(tool["asked"], 1), tool["title"]
+        counts = f"{len(tool['right'])} of {tool['asked']} it answered, and {len(tool['wrong'])} wrongly"
+        said = f"{own:.0f}% and {right:.0f}%; {counts}; {title} {tool['version']}"
         note = f"not installed: {tool['not_installed']}" if tool["not_installed"] else f"{said}, {kept['date']}"
-        yield Figure(f"questions answered, to {title}", own / max(right, 1), 1, "higher", "×", note)
+        yield Figure(f"questions answered, to {title}", own / max(right, 1.0), 1, "higher", "×", note)

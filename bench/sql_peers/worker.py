@@ -1,6 +1,7 @@
-"""One tool at the list, in the tool's interpreter: `python -m bench.sql_peers.worker TOOL FOLDER POSTGRES`.
+"""One tool at the list, in the tool's interpreter: `python -m bench.sql_peers.worker TOOL FOLDER POSTGRES N`.
 
-FOLDER holds questions.json and schema.json. Prints one JSON object a line: a question's columns and rows, or the error.
+FOLDER holds questions.json and schema.json; each Nth question is asked. Prints one JSON object a line: a question's
+columns and rows, or the error.
 """
 
 import importlib
@@ -15,13 +16,13 @@ LONGEST_ERROR = 300
 
 
 def main() -> None:
-    name, folder, uri = sys.argv[1:]
+    name, folder, uri, every = sys.argv[1:]
     lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints goes to stderr
     tool = importlib.import_module(f"bench.sql_peers.tools.{name}")
     print(json.dumps({"version": version(tool.PACKAGE)}), file=lines, flush=True)
     ask = tool.opened(json.loads(Path(folder, "schema.json").read_text()), uri)
-    for question in json.loads(Path(folder, "questions.json").read_text()):
+    for question in json.loads(Path(folder, "questions.json").read_text())[:: int(every)]:
         for text in question["spellings"][: tool.SPELLINGS]:
             print(
                 json.dumps({"name": question["name"], **attempt(ask, question["table"], text)}), file=lines, flush=True

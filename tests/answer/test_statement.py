@@ -5,7 +5,7 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from discreet.errors import BudgetExceeded, DiscreetError, UnsupportedQuery
+from discreet.errors import BudgetExceeded, DiscreetError
 
 EXACTLY = {"scale": "0.00001"}
 STATEMENTS = [

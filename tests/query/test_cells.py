@@ -1,4 +1,4 @@
-"""Public functions of codes: one form each, groups that part a region, and sums that no row moves by more than is charged."""
+"""Public functions of codes: one form each, groups that part a region, sums that no row moves further than is paid."""
 
 from fractions import Fraction
 from itertools import product

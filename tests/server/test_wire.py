@@ -53,6 +53,24 @@ def test_an_answer_is_the_vaults_own_and_asked_again_it_is_free(server, ada):
     assert server.entries == entries
 
 
+def test_a_whole_statement_has_typed_columns_with_nulls_and_intervals(ada):
+    asked = """
+        WITH w AS (SELECT * FROM `people` WHERE `age` < 3) -- the young
+        SELECT 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS `share`, `age`, `sex` FROM `w`
+        GROUP BY `age`, `sex` HAVING COUNT(*) > -1000000 ORDER BY `age`, `sex`;
+    """
+    found, names = rows(ada, asked)
+    assert names == ["share", "age", "sex"]
+    assert [(age, sex) for _, age, sex in found] == [(age, sex) for age in (0, 1, 2) for sex in ("F", "M", None)]
+    assert sum(share for share, _, _ in found) == pytest.approx(100)
+    rows(ada, "SET @@discreet_intervals = 1")
+    again, names = rows(ada, asked)
+    assert names[:4] == ["share", "share_low", "share_high", "share_may_be_zero"]
+    assert all(line[1] <= line[0] <= line[2] for line in again)
+    told, _ = rows(ada, "EXPLAIN WITH w AS (SELECT * FROM people WHERE age < 3) SELECT COUNT(*) * 2 AS n FROM w")
+    assert [line[0] for line in told] == ["COUNT(*)"]
+
+
 def test_columns_come_in_the_order_they_were_asked_for_with_numbers_where_labels_are_numbers(ada):
     asked = "SELECT COUNT(*) AS n, `people`.`age` AS `how old` FROM `discreet`.`people` WHERE age < 3 GROUP BY age"
     found, names = rows(ada, asked)

@@ -1,23 +1,32 @@
 """Tumult Analytics, which takes no SQL: statements are put into its query builder as an analyst would by hand.
 
 A block over the private table becomes a filter, a join with public tables, a map for each expression, keys from what is
-public, and one query an aggregate; whatever is left is run by DuckDB over the results, as one would with Spark. Blocks
-that select rows for others, GROUPING SETS, and statistics that it has no query for are not answered.
+public, and one query an aggregate; whatever is left is run by DuckDB over the results, as one would with Spark.
+GROUPING SETS, and statistics that it has no query for, are not answered.
 """
 
+import contextlib
+import copy
 import itertools
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from math import prod
 from typing import Any
 
 import duckdb
+import pandas as pd
 import psycopg2
 import sqlglot
 from pyspark.sql import SparkSession
 from sqlglot import exp
-from sqlglot.executor.env import ENV
-from sqlglot.executor.python import Python
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer import optimize
+from sqlglot.optimizer.merge_subqueries import merge_subqueries
+from sqlglot.optimizer.qualify import qualify
 from tmlt.analytics import AddMaxRows, AddOneRow, KeySet, PureDPBudget, QueryBuilder, Session
 
 PACKAGE = "tmlt.analytics"
@@ -25,7 +34,10 @@ SPELLINGS = 1
 EPSILON = 1000.0
 MOST_POINTS = 20_000
 """Of the columns that an expression mentions: so many are looked at for its values."""
-SPARK = {"integer": "int", "double precision": "double", "text": "string", "boolean": "boolean"}
+GRAIN = 100.0
+"""Of what both tables have in bins."""
+SPARK = {"integer": "int", "double precision": "double", "text": "string", "boolean": "int"}
+"""It has no booleans: they are 1 and 0."""
 MAPPED = {int: "INTEGER", float: "DECIMAL", str: "VARCHAR"}
 
 
@@ -40,7 +52,8 @@ def opened(schema: dict[str, Any], uri: str) -> Callable[[str, str], tuple[list[
             names = list(about["columns"])
             cursor.execute(f"SELECT {', '.join(names)} FROM {table}")
             types = ", ".join(f"{name} {SPARK[about['columns'][name]['type']]}" for name in names)
-            frames[table] = spark.createDataFrame(cursor.fetchall(), types).coalesce(1).cache()
+            rows = [[int(cell) if isinstance(cell, bool) else cell for cell in row] for row in cursor.fetchall()]
+            frames[table] = spark.createDataFrame(rows, types).coalesce(1).cache()
     sessions = {}
     for table, about in schema.items():
         if about["private"]:
@@ -50,6 +63,9 @@ def opened(schema: dict[str, Any], uri: str) -> Callable[[str, str], tuple[list[
 
     def ask(table: str, text: str) -> tuple[list[str], list[Any]]:
         tree = sqlglot.parse_one(text.replace("`", '"').rstrip("; \n"), read="duckdb")
+        types = {one: {name: about["type"] for name, about in of["columns"].items()} for one, of in schema.items()}
+        with contextlib.suppress(SqlglotError):  # blocks that only select rows are put into those around them
+            tree = optimize(tree, types, rules=(qualify, merge_subqueries), dialect="duckdb")
         with duckdb.connect() as engine:
             found = _run(tree, Block(table, schema, frames, sessions[table], engine))
             return found.columns, found.fetchall()
@@ -120,8 +136,10 @@ class Block:
             frame = self.frames[public].withColumnRenamed(key, own)
             query = query.join_public(frame, [own], how="left" if join.side == "LEFT" else "inner")
             columns |= self.schema[public]["columns"]
-        for column in select.find_all(exp.Column):
+        for column in list(select.find_all(exp.Column)):
             column.set("table", None)
+            if columns.get(column.name, {}).get("type") == "boolean":
+                column.replace(exp.paren(exp.EQ(this=column.copy(), expression=exp.Literal.number(1))))
         where = select.args.get("where")
         if where and where.find(exp.Select):
             raise NotImplementedError("a sub-query in a condition")
@@ -133,10 +151,11 @@ class Block:
         return shown.get(key.name, key).copy() if isinstance(key, exp.Column) else key.copy()
 
     def _measured(self, base: Any, keys: list[exp.Expression], node: exp.Expression, columns: dict[str, Any]) -> Any:
-        query, values = base, {}
+        query, values = copy.copy(base), {}  # its methods change the builder itself
         for place, key in enumerate(keys):
-            values[f"k{place}"] = found = self._values(key, columns)
-            query = _mapped(query, f"k{place}", key, found)
+            found = self._values(key, columns)
+            values[f"k{place}"] = found.all
+            query = _mapped(query, f"k{place}", found)
         if isinstance(node, exp.Filter):
             query, node = query.filter(node.expression.this.sql("spark")), node.this
         if keys:
@@ -152,15 +171,16 @@ class Block:
             return query, argument.expressions[0].name, None, None
         if argument is None or isinstance(argument, exp.Star):
             return query, "", None, None
-        values = [value for value in self._values(argument, columns) if value is not None]
         if isinstance(node, exp.Count):
             return query.filter(f"({argument.sql('spark')}) IS NOT NULL"), "", None, None
+        found = self._values(argument, columns)
+        values = [value for value in found.all if value is not None]
         if isinstance(node, exp.Sum | exp.Avg | exp.Stddev | exp.Variance) and not all(
             isinstance(value, int | float) for value in values
         ):
             raise NotImplementedError("no number")
         query = query.filter(f"({argument.sql('spark')}) IS NOT NULL")
-        return _mapped(query, "x", argument, values), "x", min(values), max(values)
+        return _mapped(query, "x", found), "x", min(values), max(values)
 
     def _evaluated(self, query: Any, node: exp.Expression, name: str, low: Any, high: Any) -> Any:
         match node:
@@ -188,17 +208,37 @@ class Block:
                 raise NotImplementedError(f"no query for {node.key}")
         return self.session.evaluate(query, PureDPBudget(EPSILON)).toPandas()
 
-    def _values(self, expression: exp.Expression, columns: dict[str, Any]) -> list[Any]:
-        """What an expression can be, over the public values of the columns that it mentions."""
+    def _values(self, expression: exp.Expression, columns: dict[str, Any]) -> "Values":
+        """What an expression is, over the public values of the columns that it mentions, as a Python function."""
         names = sorted({column.name for column in expression.find_all(exp.Column)})
         lists = [_declared(columns[name]) for name in names]
-        function = _function(expression)
-        found = {}
-        for place, point in enumerate(itertools.product(*lists)):
-            if place >= MOST_POINTS:
-                raise NotImplementedError("an expression of too many values")
-            found[function(dict(zip(names, point, strict=True)))] = None
-        return list(found)
+        if prod(map(len, lists)) > MOST_POINTS:
+            raise NotImplementedError("an expression of too many values")
+        points = list(itertools.product(*lists))
+        frame = pd.DataFrame(
+            {name: [p[at] for p in points] for at, name in enumerate(names)} | {"one": [1] * len(points)}
+        )
+        self.engine.register("points", frame)
+        found = self.engine.sql(f"SELECT TRY({expression.sql('duckdb')}) FROM points").fetchall()
+        return Values(names, dict(zip(points, (_plain(value) for (value,) in found), strict=True)))
+
+
+@dataclass(frozen=True)
+class Values:
+    """An expression's value at each point of the columns that it mentions."""
+
+    names: list[str]
+    at: dict[tuple[Any, ...], Any]
+
+    @property
+    def all(self) -> list[Any]:
+        return list(dict.fromkeys(self.at.values()))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    return str(value) if isinstance(value, date) else int(value) if isinstance(value, bool) else value
 
 
 def _is_own(node: exp.AggFunc, select: exp.Select) -> bool:
@@ -215,41 +255,21 @@ def _is_own(node: exp.AggFunc, select: exp.Select) -> bool:
 
 def _declared(about: dict[str, Any]) -> list[Any]:
     if about["type"] == "boolean":
-        return [True, False]
+        return [1, 0]
     if "values" in about:
         return [*about["values"], *[None] * about["nullable"]]
     if about["type"] == "double precision":
-        return [1000.0 * step for step in range(int(about["lower"] // 1000), int(about["upper"] // 1000) + 1)]
+        return [GRAIN * step for step in range(int(about["lower"] // GRAIN), int(about["upper"] // GRAIN) + 1)]
     return list(range(about["lower"], about["upper"] + 1))
 
 
-def _function(expression: exp.Expression) -> Callable[[Any], Any]:
-    """A SQL expression as a function of a row, by sqlglot's own translation to Python; NULL where it fails."""
-    plain = expression.copy()
-    for column in plain.find_all(exp.Column):
-        column.set("table", exp.to_identifier("r"))
-    code = Python().generate(plain) if not isinstance(plain, exp.Column) else f'scope["r"]["{plain.name}"]'
-
-    def function(row: Any) -> Any:
-        try:
-            return eval(code, dict(ENV), {"scope": {"r": row}})
-        except (TypeError, ValueError, ZeroDivisionError):
-            return None
-
-    return function
-
-
-def _mapped(query: Any, name: str, expression: exp.Expression, values: list[Any]) -> Any:
-    function = _function(expression)
-    kinds = {bool: int}
-    kind = next((kinds.get(type(value), type(value)) for value in values if value is not None), str)
-    if any(isinstance(value, float) for value in values):
-        kind = float
-    if kind not in MAPPED:
-        raise NotImplementedError(f"a column of {kind.__name__}")
+def _mapped(query: Any, name: str, values: Values) -> Any:
+    kinds = {type(value) for value in values.all if value is not None} or {str}
+    kind = float if kinds == {int, float} else kinds.pop()
+    names, at = values.names, values.at
 
     def row_to(row: Any) -> dict[str, Any]:
-        value = function(row)
+        value = at[tuple(row[name] for name in names)]
         return {name: None if value is None else kind(value)}
 
     return query.map(row_to, new_column_types={name: MAPPED[kind]}, augment=True)

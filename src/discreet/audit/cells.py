@@ -1,7 +1,7 @@
 """Tables of codes in a plan, read again from the journal: what groups a row belongs to, and how much it adds.
 
-A table has, for each of its attributes, the class of every code, and a whole number for every combination of classes; all
-in runs of [number, times]. Slow and obvious on purpose, and of its own: see `price.py`.
+A table has, for each of its attributes, the class of every code, and a whole number for every combination of classes;
+all in runs of [number, times]. Slow and obvious on purpose, and of its own: see `price.py`.
 """
 
 from collections import Counter

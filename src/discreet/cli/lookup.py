@@ -35,7 +35,7 @@ def list_lookups(vault: VaultPath, as_json: Json = False) -> None:
     """The look-up tables of a vault."""
     from discreet.vault.vault import Vault
 
-    found = Vault.open(vault).lookups.all().values()
+    found = Vault.open(vault).lookups.current().values()
     lines = [(one.name, one.key, f"{len(one.lines):,}", ", ".join(one.columns)) for one in found]
     if as_json:
         print_json([{"name": one.name, "key": one.key, "columns": list(one.columns)} for one in found])

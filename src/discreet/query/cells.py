@@ -1,8 +1,8 @@
 """Public functions of a row's codes: what GROUP BY and SUM of an expression are made of.
 
 An expression over attributes has one value for each combination of their codes, so that it is a table, and the table is
-public. Codes that it does not tell apart are one class, and the table is over classes: `age >= 65 OR diag_1 = '250'` has
-two classes of ages and two of diagnoses, however many codes there are.
+public. Codes that it does not tell apart are one class, and the table is over classes: `age >= 65 OR diag_1 = '250'`
+has two classes of ages and two of diagnoses, however many codes there are.
 """
 
 import hashlib

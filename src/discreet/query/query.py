@@ -1,8 +1,8 @@
 """The questions that the gate can measure, and the two that are made of them.
 
 `where` is a region of the domain; `by` names the attributes whose codes group the answer, or labels cells with groups:
-an answer is an array over codes and groups, in that order (a single number without any). A marginal, or cuboid, is a Count of everything `by` its
-dimensions.
+an answer is an array over codes and groups, in that order (a single number without any). A marginal, or cuboid, is a
+Count of everything `by` its dimensions.
 """
 
 from collections.abc import Sequence
@@ -196,7 +196,8 @@ def query_from_json(body: Json) -> Query:
         case "subset_count":
             return SubsetCount(tuple(map(subset_from_json, fields["subsets"])), where)
     raise UnsupportedQuery(
-        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, distinct, people, quantile and subset_count"
+        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, distinct, people, quantile and "
+        "subset_count"
     )
 
 

@@ -240,7 +240,8 @@ def _require_few(query: Distinct, domain: Domain) -> None:
     cells = prod(answer_shape(Count(query.where, (*query.by, *query.of)), domain))
     if cells > DISTINCT_CELLS:
         raise UnsupportedQuery(
-            f"COUNT(DISTINCT …) looks for {cells:,} combinations; at most {DISTINCT_CELLS:,} are looked for: group by less"
+            f"COUNT(DISTINCT …) looks for {cells:,} combinations, and at most {DISTINCT_CELLS:,} are looked for; "
+            "group by less"
         )
 
 

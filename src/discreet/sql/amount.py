@@ -19,7 +19,7 @@ from discreet.query.cells import LARGEST, Amount, CellTable, Ints, Labelling, jo
 from discreet.query.query import grain_of
 from discreet.query.sensitivity import grains_of
 from discreet.sql.condition import AllOf, AnyOf, Atom, Condition
-from discreet.sql.expression import Evaluated
+from discreet.sql.expression import Evaluated, require_scalar
 from discreet.sql.polynomial import Polynomial, Powers, has_bins, read_polynomial
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import place_of
@@ -47,6 +47,7 @@ def expression_text(node: exp.Expression, scope: Scope) -> str:
 
 def read_labelling(node: exp.Expression, scope: Scope) -> tuple[Labelling, tuple[str, ...]]:
     """GROUP BY of an expression: its groups, in the order of their values, and notes."""
+    require_scalar(node)
     found = value_of(node, scope)
     values: list[Any] = found.values
     if not found.axes:
@@ -86,6 +87,7 @@ def read_amount(node: exp.Expression, scope: Scope) -> ReadAmount:
     def ordinary(inner: exp.Expression) -> bool:
         return is_ordinary(inner, scope)
 
+    require_scalar(node)
     if has_bins(node, scope, ordinary):
         return _of_bins(node, read_polynomial(node, scope, ordinary), scope)
     found = _number(node, scope)
@@ -139,8 +141,10 @@ def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> Read
     }
     used = {power: table for power, table in tables.items() if power and table.table.any()}
     constant = tables.get((), _table(Evaluated((), (), None), np.zeros(1, np.int64), scope))
-    low, high = ends_of(constant, used, domain)
-    amount = Amount(expression_text(node, scope), constant, grain, tuple(used.items()), low, high)
+    amount = Amount(expression_text(node, scope), constant, grain)
+    if used:
+        low, high = ends_of(constant, used, domain)
+        amount = replace(amount, terms=tuple(used.items()), low=low, high=high)
     if amount.largest >= LARGEST:
         raise UnsupportedQuery(f"the values of this expression are too large to be summed{place_of(node)}")
     present = [_condition(found, found.present) for found in parts.values()]
@@ -148,7 +152,7 @@ def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> Read
     present += [Atom(domain.axis(name), ((0, domain[name].cells - 1),)) for name in names]
     column, adds = _one_column(tables, parts, grain, scope)
     return ReadAmount(
-        amount=amount if used else replace(amount, terms=(), low=None, high=None),
+        amount=amount,
         present=AllOf(tuple(present)),
         adds=AllOf((*present, adds)),
         times=None,

@@ -4,15 +4,15 @@ Every sub-expression over one attribute is evaluated alone, once for each of its
 tells apart are one class; and what several attributes make together is evaluated over the product of their classes. A
 comparison of a column with values inside an expression means what it means after WHERE.
 
-- A missing value is NULL. A value outside the declared ones is the text (other), or NULL where it would be a number or a
-  date; comparisons with values treat it as after WHERE. A note says so.
+- A missing value is NULL. A value outside the declared ones is the text (other), or NULL where it would be a number or
+  a date; comparisons with values treat it as after WHERE. A note says so.
 - A clamped value is the end of the range that it is counted at.
 - A bin is known by its ends only. An expression that is the same at both ends of every bin, and between them, is exact;
   one that only rises or only falls is taken at the middle of the bin, with a note; others are refused.
 - What fails for some values is NULL for those.
 """
 
-import datetime
+import datetime as dt
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -103,9 +103,7 @@ def _finite(value: Any) -> Any:
 def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict, exactly: bool = False) -> Evaluated:
     """The value of an expression at every point of the domain; `exactly`: never at the middle of a bin instead. Raises
     UnsupportedQuery, for public reasons only."""
-    for part in node.walk():
-        if isinstance(part, NOT_SCALAR):
-            raise refused(part, EXPRESSIONS)
+    require_scalar(node)
     leaves = _Leaves(scope, verdict, exactly)
     root = leaves.cut(leaves.with_verdicts(node.copy()))
     classes = leaves.classes()
@@ -120,8 +118,19 @@ def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict, exactly: bool
     shape = tuple(int(classes[axis].max()) + 1 for axis in axes)
     columns = dict(zip(axes, product_of(shape), strict=True))
     table = {leaf.name: leaf.of_class(classes[leaf.axis], columns[leaf.axis]) for leaf in leaves.found}
+    scope.count_evaluation()
     result = _run(root, table, cells)
     return Evaluated(axes, tuple(classes[axis] for axis in axes), result, tuple(dict.fromkeys(leaves.notes)))
+
+
+def require_scalar(node: exp.Expression) -> None:
+    """Refuse what is no expression over a row, is too deep, or is on no allow-list: before anything walks over it."""
+    from discreet.sql.sandbox import check
+
+    for part in node.walk():
+        if isinstance(part, NOT_SCALAR):
+            raise refused(part, EXPRESSIONS)
+    check(node)
 
 
 def columns_in(node: exp.Expression) -> Iterator[exp.Column]:
@@ -201,6 +210,7 @@ class _Leaves:
 
     def _alone(self, node: exp.Expression, axis: int, whole: bool) -> "pa.Array":
         """The value of an expression over one attribute, for each of its codes."""
+        self.scope.count_evaluation()
         attribute = self.scope.domain.attributes[axis]
         own = [leaf for leaf in self.found if any(c.meta.get("leaf") is leaf for c in columns_in(node))]
         inner = {leaf.name: leaf.values for leaf in own}
@@ -296,7 +306,7 @@ def _columns_of(attribute: Attribute) -> Iterator["pa.Array"]:
                 yield pa.array([*truths, *beyond], pa.bool_())
             other = [attribute.label(attribute.cells)] if attribute.outside == "other" else []
             yield pa.array([*values, *other, *beyond[len(other) :]], pa.string())
-            for read, kind in _READINGS:
+            for read, kind in _readings():
                 try:
                     yield pa.array([*map(read, values), *beyond], kind())
                 except (ValueError, ArithmeticError, pa.ArrowException):
@@ -309,17 +319,9 @@ def _readings() -> list[tuple[Callable[[str], Any], Callable[[], Any]]]:
     return [
         (int, pa.int64),
         (float, pa.float64),
-        (datetime.date.fromisoformat, pa.date32),
-        (datetime.datetime.fromisoformat, lambda: pa.timestamp("us")),
+        (dt.date.fromisoformat, pa.date32),
+        (dt.datetime.fromisoformat, lambda: pa.timestamp("us")),
     ]
-
-
-class _Readings:
-    def __iter__(self) -> Iterator[tuple[Callable[[str], Any], Callable[[], Any]]]:
-        return iter(_readings())
-
-
-_READINGS = _Readings()
 
 
 def _within(attribute: Bins, share: float) -> "pa.Array":

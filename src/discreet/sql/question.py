@@ -37,9 +37,9 @@ class OrderKey:
 
 @dataclass(frozen=True)
 class Question:
-    """One SELECT. `by` has the attributes and expressions of GROUP BY, which every aggregate has in this order; `where` is the WHERE's
-    region, empty where no point of the domain satisfies it. Order, limit and offset are for the noisy rows. `notes`
-    say where the answer will differ from what was asked."""
+    """One SELECT. `by` has the attributes and expressions of GROUP BY, which every aggregate has in this order; `where`
+    is the WHERE's region, empty where no point of the domain satisfies it. Order, limit and offset are for the noisy
+    rows. `notes` say where the answer will differ from what was asked."""
 
     text: str
     by: tuple[Group, ...]

@@ -1,8 +1,8 @@
 """VAR, STDDEV, COVAR, CORR and REGR_… as public formulas of private sums.
 
-With n rows that have both values, and x and y measured from a public number near their middle (c, d), all of these follow
-from n and the sums of x−c, y−d, (x−c)², (y−d)² and (x−c)(y−d). A shift changes no variance, and makes the squares that a
-row can add, hence the noise, several times smaller.
+With n rows that have both values, and x and y measured from a public number near their middle (c, d), all of these
+follow from n and the sums of x−c, y−d, (x−c)², (y−d)² and (x−c)(y−d). A shift changes no variance, and makes the
+squares that a row can add, hence the noise, several times smaller.
 """
 
 from collections.abc import Callable
@@ -138,7 +138,8 @@ class _Sums:
                 return str((low + high) // 2)
             case Bins() as attribute if not attribute.open and attribute.grain is not None:
                 first, last = attribute.edges[0], attribute.edges[-1]
-                assert first is not None and last is not None
+                assert first is not None
+                assert last is not None
                 grain = grain_of(attribute)
                 return number_text(Fraction(round((first + last) / 2 / grain)) * grain)
         return "0"

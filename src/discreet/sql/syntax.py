@@ -15,7 +15,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokens import TokenType
 
 from discreet.errors import UnsupportedQuery
-from discreet.sql.tokens import check_nothing_is_missing, read_tokens, shown
+from discreet.sql.tokens import check_nothing_is_missing, check_order_of_nulls, read_tokens, shown
 
 MOST_DIGITS = 38
 STEPS_PER_TOKEN = 20
@@ -85,7 +85,7 @@ def read_where(text: str, table: str) -> exp.Select:
 
 def read_select(text: str, lines_before: int = 0) -> exp.Select:
     """The syntax tree of the one SELECT that the text holds. Some lines may be ours, not the analyst's."""
-    tree = read_query(text, lines_before)
+    tree = read_query(text, lines_before, is_plain=True)
     if not isinstance(tree, exp.Select):
         raise refused(tree, "one SELECT")
     if tree.args.get("with_"):
@@ -93,7 +93,7 @@ def read_select(text: str, lines_before: int = 0) -> exp.Select:
     return tree
 
 
-def read_query(text: str, lines_before: int = 0) -> exp.Query:
+def read_query(text: str, lines_before: int = 0, is_plain: bool = False) -> exp.Query:
     """The same of one query of any form: WITH, UNION and sub-queries too."""
     tokens = read_tokens(text)
     first = tokens[0]
@@ -102,6 +102,8 @@ def read_query(text: str, lines_before: int = 0) -> exp.Query:
             f"a statement that begins with {shown(first.text)} is not supported here; supported: one SELECT"
         )
     check_nothing_is_missing(tokens)
+    if is_plain:
+        check_order_of_nulls(tokens)
     try:
         [tree] = _BoundedParser(len(tokens)).parse(tokens, text)
     except ParseError as error:

@@ -5,7 +5,7 @@ would forgive, such as `BETWEEN 20 50` or an empty GROUP BY: a question is never
 """
 
 import re
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import TokenError
@@ -87,7 +87,7 @@ def read_tokens(text: str) -> list[Token]:
 def _check_statement(tokens: list[Token]) -> None:
     """Refuse what makes the text more than one plain statement."""
     depth = 0
-    for token, following in zip_longest(tokens, tokens[1:]):
+    for token in tokens:
         kind = token.token_type
         if kind == TokenType.L_PAREN:
             depth += 1
@@ -99,7 +99,12 @@ def _check_statement(tokens: list[Token]) -> None:
             raise UnsupportedQuery("there is more than one statement; ask one SELECT at a time")
         if kind == TokenType.HINT:
             raise UnsupportedQuery("hints are not supported; leave them out")
-        if following and token.text.upper() == "NULLS" and following.text.upper() in ("FIRST", "LAST"):
+
+
+def check_order_of_nulls(tokens: list[Token]) -> None:
+    """Refuse NULLS FIRST and LAST, which a plain question does not know: its groups are in the domain's order."""
+    for token, following in pairwise(tokens):
+        if token.text.upper() == "NULLS" and following.text.upper() in ("FIRST", "LAST"):
             raise UnsupportedQuery("NULLS FIRST and NULLS LAST are not supported; groups are in the domain's order")
 
 

@@ -72,11 +72,10 @@ def _require_texts(node: exp.Expression, scope: Scope) -> None:
     """Refuse a text in double quotes where a column is compared with it."""
     for side in (node.args.get("this"), node.args.get("expression")) if isinstance(node, exp.Predicate) else ():
         inner = side.unnest() if isinstance(side, exp.Expression) else None
-        if isinstance(inner, exp.Column) and isinstance(inner.this, exp.Identifier) and inner.this.args.get("quoted"):
-            if inner.name.lower() not in scope.axes:
-                raise UnsupportedQuery(
-                    f"{shown(inner.name)} is in double quotes, as columns are; texts take single quotes"
-                )
+        if not isinstance(inner, exp.Column) or not isinstance(inner.this, exp.Identifier) or scope.knows(inner):
+            continue
+        if inner.this.args.get("quoted"):
+            raise UnsupportedQuery(f"{shown(inner.name)} is in double quotes, as columns are; texts take single quotes")
 
 
 def is_ordinary(node: exp.Expression, scope: Scope) -> bool:
@@ -131,7 +130,7 @@ def _verdict(node: exp.Expression, scope: Scope) -> tuple[int, Verdict]:
     """What an ordinary condition is for every code of its column."""
     match node:
         case exp.EQ() | exp.NEQ():
-            column, value, _ = _sides(node, scope)
+            column, value, _ = _sides(node)
             axis = scope.axis(column)
             verdict = is_among(scope.domain.attributes[axis], [value])
             return axis, verdict if isinstance(node, exp.EQ) else _opposite(verdict)
@@ -260,7 +259,7 @@ class _Ordering:
 
 def _ordering(node: exp.Expression, scope: Scope, wanted: bool) -> _Ordering:
     """The comparison as it must hold: where x < 5 is to be false, x >= 5 is to be true, and unknown stays unknown."""
-    column, value, mirrored = _sides(node, scope)
+    column, value, mirrored = _sides(node)
     axis = scope.axis(column)
     attribute = scope.domain.attributes[axis]
     sign = ORDERINGS[type(node)]
@@ -303,7 +302,7 @@ def _axis(node: exp.Expression, scope: Scope) -> int:
     return scope.axis(column)
 
 
-def _sides(node: exp.Expression, scope: Scope) -> tuple[exp.Column, Fraction | str | bool, bool]:
+def _sides(node: exp.Expression) -> tuple[exp.Column, Fraction | str | bool, bool]:
     """The column and the value of a comparison, and whether the value stands on the left."""
     left, right = node.this.unnest(), node.expression.unnest()
     if isinstance(left, exp.Column):

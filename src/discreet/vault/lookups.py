@@ -45,13 +45,13 @@ class VaultLookups:
         self.ledger.note(LOOKUPS, {**noted, lookup.name: {"key": lookup.key, "sha256": digest}})
         return lookup
 
-    def all(self) -> dict[str, Lookup]:
-        """Them by their names. Public, and free. A file that is not the one that was added raises VaultError."""
-        return lookups_of(self.home, self.ledger)
+    def current(self) -> dict[str, Lookup]:
+        """The look-up tables by their names. A file that is not the one that was added raises VaultError."""
+        return read_lookups(self.home, self.ledger)
 
 
-def lookups_of(home: Path, ledger: Books) -> dict[str, Lookup]:
-    """The look-up tables that a vault's journal names."""
+def read_lookups(home: Path, ledger: Books) -> dict[str, Lookup]:
+    """The look-up tables that a journal names."""
     noted: dict[str, Any] = ledger.latest(LOOKUPS) or {}
     return {name: _read(home, name, about) for name, about in noted.items()}
 

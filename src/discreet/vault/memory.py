@@ -12,9 +12,10 @@ from discreet.facts.facts import Fact
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
 from discreet.release.release import Release
+from discreet.sql.lookup import Lookup
 from discreet.sql.question import Question
 from discreet.sql.split import Statement, Stepwise, read
-from discreet.vault.lookups import lookups_of
+from discreet.vault.lookups import read_lookups
 
 QUESTIONS = 256
 """Size of the cache of parsed SQL statements."""
@@ -34,7 +35,10 @@ class Memory:
     @cached_property
     def question(self) -> Callable[[str], Question | Statement | Stepwise]:
         """Reading SQL takes longer than answering what is known already."""
-        return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain, lambda: lookups_of(self.home, self.ledger)))
+        return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain, self._lookups))
+
+    def _lookups(self) -> dict[str, Lookup]:
+        return read_lookups(self.home, self.ledger)
 
     @cached_property
     def known(self) -> Known:

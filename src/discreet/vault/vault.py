@@ -226,6 +226,13 @@ class Vault(NotebookView):
         return VaultCubes(self.path, self.domain, self.ledger, self.gate, self.facts)
 
     @property
+    def lookups(self) -> "VaultLookups":
+        """Public code lists that questions join with: `vault.lookups.add(…)`, `vault.lookups.current()`."""
+        from discreet.vault.lookups import VaultLookups
+
+        return VaultLookups(self.path, self.domain, self.ledger)
+
+    @property
     def facts(self) -> "VaultFacts":
         """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`."""
         return _facts(self.gate)

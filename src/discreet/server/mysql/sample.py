@@ -26,7 +26,7 @@ from discreet.server.mysql.columns import (
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn, Question
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import only, read_select
+from discreet.sql.syntax import only, read_query
 
 NO_ROWS = "single rows are never shown; ask for aggregates, such as COUNT(*)"
 DECLARED = "these are the declared values, whether or not anybody has them"
@@ -38,7 +38,9 @@ REMEMBERED = 64
 @lru_cache(REMEMBERED)
 def look(text: str, domain: Domain) -> ClientRows | None:
     """What a SELECT shows that asks for no aggregate; None where it asks for one."""
-    select = read_select(text)
+    select = read_query(text)
+    if not isinstance(select, exp.Select) or select.args.get("with_") or not _is_table(select):
+        return None
     outputs = [output.unalias().unnest() for output in select.expressions]
     if not all(isinstance(output, exp.Column | exp.Star | exp.Literal | exp.Boolean) for output in outputs):
         return None
@@ -46,6 +48,12 @@ def look(text: str, domain: Domain) -> ClientRows | None:
         return _values(select, domain)
     only(select, ("expressions", "from_", "where", "order", "limit", "offset"), "a sample of the table's columns")
     return ClientRows(tuple(_sampled(select, Scope.of(select, domain))), (), (NO_ROWS,))
+
+
+def _is_table(select: exp.Select) -> bool:
+    """Whether it is of one table by its name, not of what another SELECT makes."""
+    source = select.args.get("from_")
+    return source is not None and isinstance(source.this, exp.Table) and not select.args.get("joins")
 
 
 def _sampled(select: exp.Select, scope: Scope) -> list[ResultColumn]:

@@ -138,9 +138,11 @@ class MySession(BaseSession):  # type: ignore[misc]
             case "use" if len(tokens) == 2:
                 await self.use(tokens[1].value)
                 return ClientRows()
-            case "describe" | "desc" | "explain" if len(tokens) > 1 and not tokens[1].is_word("select", "format"):
+            case "describe" | "desc" | "explain" if len(tokens) > 1 and not tokens[1].is_word(
+                "select", "with", "format"
+            ):
                 return Catalogue(self.domain).describe(tokens[1:])
-            case "describe" | "desc" | "explain" if len(tokens) > 1 and tokens[1].is_word("select"):
+            case "describe" | "desc" | "explain" if len(tokens) > 1 and tokens[1].is_word("select", "with"):
                 return await self._explained(_after_first(statement), user)
             case word if word in NOTHING_TO_DO:
                 return ClientRows()

@@ -1,0 +1,125 @@
+"""Statements with a public half: how often their intervals hold, and what the public half takes."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from bench.figure import Figure, race
+from discreet.vault.vault import Vault
+
+RUNS = 300
+PEOPLE = 20_000
+SCALE = 40
+DOMAIN = """
+name = "people"
+[attributes.g]
+kind = "integer"
+low = 0
+high = {groups}
+source = "made up"
+[attributes.a]
+kind = "integer"
+low = 0
+high = {values}
+source = "made up"
+[attributes.s]
+kind = "category"
+values = ["F", "M"]
+source = "made up"
+"""
+SMOOTH = {
+    "ratio": "SELECT g, 100.0 * COUNT(*) FILTER (WHERE s = 'F') / COUNT(*) AS x FROM people GROUP BY g",
+    "window share": "SELECT g, 1.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS x FROM people GROUP BY g",
+    "share of a total": "SELECT g, 1.0 * COUNT(*) / (SELECT COUNT(*) FROM people) AS x FROM people GROUP BY g",
+    "difference of averages": "SELECT AVG(a) FILTER (WHERE s = 'F') - AVG(a) FILTER (WHERE s = 'M') AS x FROM people",
+    "running sum": "SELECT g, SUM(COUNT(*)) OVER (ORDER BY g) AS x FROM people GROUP BY g",
+    "STDDEV": "SELECT STDDEV(a) AS x FROM people",
+    "CORR": "SELECT CORR(a, g) AS x FROM people",
+}
+"""93 to 98 of 100 intervals are to hold."""
+CHOSEN = {
+    "HAVING": "SELECT g, COUNT(*) AS x FROM people GROUP BY g HAVING COUNT(*) > 1000",
+    "top ratios": "SELECT g, 1.0 * SUM(a) / COUNT(*) AS x FROM people GROUP BY g ORDER BY x DESC LIMIT 2",
+    "largest group": "SELECT MAX(n) AS x FROM (SELECT a, COUNT(*) AS n FROM people GROUP BY a) AS t",
+    "groups above a bound": "SELECT COUNT(*) AS x FROM (SELECT a, COUNT(*) AS n FROM people GROUP BY a) AS t WHERE n > 2000",
+}
+"""At least 95 of 100 answers are to have no line whose interval fails."""
+ONE = "SELECT 100.0 * COUNT(*) FILTER (WHERE s = 'F') / COUNT(*) AS x FROM people"
+PLAIN_ONE = "SELECT COUNT(*) FILTER (WHERE s = 'F') AS f, COUNT(*) AS n FROM people"
+MANY = "SELECT g, a, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY g) AS x FROM people GROUP BY g, a"
+PLAIN_MANY = "SELECT g, a, COUNT(*) AS n FROM people GROUP BY g, a"
+
+
+def made_up(groups: int, values: int, seed: int = 19) -> pa.Table:
+    """People in groups of very different sizes."""
+    rng = np.random.default_rng(seed)
+    sizes = 1 / (np.arange(groups) + 2)
+    return pa.table(
+        {
+            "g": rng.choice(groups, PEOPLE, p=sizes / sizes.sum()),
+            "a": rng.integers(0, values, PEOPLE),
+            "s": rng.choice(["F", "M"], PEOPLE),
+        }
+    )
+
+
+def vault_over(table: pa.Table, groups: int, values: int, home: Path) -> Vault:
+    domain = home.with_suffix(".toml")
+    domain.write_text(DOMAIN.format(groups=groups - 1, values=values - 1))
+    return Vault.init(home, table=table, domain=domain, neighbours="add-remove", epsilon=1000)
+
+
+def held(runs: int) -> dict[str, tuple[float, float]]:
+    """Of each statement: the share of intervals that held, and of answers all of whose intervals did."""
+    table = made_up(8, 10)
+    engine = duckdb.connect()
+    engine.register("people", table)
+    true = {
+        name: {tuple(map(str, line[:-1])): float(line[-1]) for line in engine.execute(_unchosen(sql)).fetchall()}
+        for name, sql in {**SMOOTH, **CHOSEN}.items()
+    }
+    counts = {name: [0, 0, 0] for name in true}
+    order = np.random.default_rng(20)
+    with tempfile.TemporaryDirectory() as folder:
+        for run in range(runs):
+            vault = vault_over(table, 8, 10, Path(folder, str(run)))
+            for name in order.permutation([*true]):
+                answer = vault.ask({**SMOOTH, **CHOSEN}[name], scale=SCALE)
+                good = [_holds(row.low, true[name][row.labels], row.high) for row in answer.rows]
+                counts[name][0] += sum(good)
+                counts[name][1] += len(good)
+                counts[name][2] += all(good)
+            vault.ledger.close()
+    return {name: (hits / max(lines, 1), whole / runs) for name, (hits, lines, whole) in counts.items()}
+
+
+def _unchosen(sql: str) -> str:
+    return sql.replace(" LIMIT 2", "").replace(" HAVING COUNT(*) > 1000", "")
+
+
+def _holds(low: float | None, value: float, high: float | None) -> bool:
+    return (low is None or low <= value + 1e-9) and (high is None or value <= high + 1e-9)
+
+
+def figures() -> Iterator[Figure]:
+    about = f"{RUNS} vaults over {PEOPLE:,} people, scale {SCALE}; asked in any order, so that some of it is derived"
+    found = held(RUNS)
+    for name in SMOOTH:
+        yield Figure(f"intervals that hold: {name}", found[name][0], 0.93, "higher", "of 95%", about)
+        yield Figure(f"intervals that hold, at most: {name}", found[name][0], 0.98, "lower", "of 95%", about)
+    for name in CHOSEN:
+        yield Figure(f"answers all of whose intervals hold: {name}", found[name][1], 0.95, "higher", "of 95%", about)
+    with tempfile.TemporaryDirectory() as folder:
+        vault = vault_over(made_up(100, 100), 100, 100, Path(folder, "vault"))
+        for name, sql, plain, bar in (
+            ("one line", ONE, PLAIN_ONE, 10.0),
+            ("10,000 groups", MANY, PLAIN_MANY, 100.0),
+        ):
+            works = [lambda sql=one: vault.ask(sql, scale=SCALE) for one in (plain, sql)]
+            without, own = race(*works, repeats=7)
+            note = "asked again: what it takes longer than a plain question of the same numbers"
+            yield Figure(f"the public half of {name}", 1000 * (own - without), bar, "lower", "ms", note)

@@ -1,0 +1,143 @@
+"""Questions of expressions from the text to the audit: explained, asked, repeated, and priced by the journal again."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet import Vault
+from discreet.audit.report import audit_vault
+from discreet.errors import UnsupportedQuery
+
+DOMAIN = """
+name = "visits"
+null_ids = "drop"
+
+[attributes.age]
+kind = "integer"
+low = 0
+high = 99
+source = "a test"
+null = true
+
+[attributes.sex]
+kind = "category"
+values = ["F", "M"]
+source = "a test"
+
+[attributes.ward]
+kind = "category"
+source = "a test"
+[attributes.ward.hierarchy]
+inner = ["heart", "lung"]
+outer = ["skin"]
+
+[attributes.cost]
+kind = "bins"
+edges = [0, 100, 1000]
+grain = 10
+source = "a test"
+"""
+ROWS = 900
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    draw = np.random.default_rng(11)
+    return pa.table(
+        {
+            "patient": draw.integers(0, 400, ROWS),
+            "age": draw.integers(0, 100, ROWS),
+            "sex": np.array(["F", "M"])[draw.integers(0, 2, ROWS)],
+            "ward": np.array(["heart", "lung", "skin"])[draw.integers(0, 3, ROWS)],
+            "cost": 10.0 * draw.integers(0, 100, ROWS),
+        }
+    )
+
+
+@pytest.fixture
+def vault(table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "visits.toml").write_text(DOMAIN, encoding="utf-8")
+    return Vault.init(
+        tmp_path / "vault",
+        table=table,
+        domain=tmp_path / "visits.toml",
+        epsilon=1_000_000,
+        neighbours="replace",
+        id="patient",
+        max_rows=2,
+    )
+
+
+QUESTIONS = [
+    "SELECT FLOOR(age / 10) * 10 AS decade, sex, COUNT(*) AS n FROM visits GROUP BY decade, sex",
+    "SELECT ward_group, SUM(cost * age) AS s, AVG(CASE WHEN sex = 'F' THEN 1 ELSE 0 END) AS f FROM visits GROUP BY 1",
+    "SELECT SUM((age - 50) * (age - 50)) AS s FROM visits WHERE sex || ward LIKE 'F%g'",
+    "SELECT sex, COUNT(DISTINCT ward) AS wards, COUNT(DISTINCT patient) AS people FROM visits GROUP BY sex",
+    "SELECT COUNT(DISTINCT patient) AS people FROM visits WHERE age % 2 = 1",
+    "SELECT SUM(CASE WHEN cost >= 100 THEN cost ELSE -1 END) AS s FROM visits WHERE age > 30",
+]
+
+
+def test_a_question_with_expressions_costs_what_explain_said_and_is_free_again(vault: Vault) -> None:
+    for question in QUESTIONS:
+        said = vault.explain(question, scale="0.01")
+        first = vault.ask(question, scale="0.01")
+        assert first.cost == said.cost > 0
+        again = vault.ask(question, scale="0.01")
+        assert again.cost == 0
+        assert {row.kind for row in again.rows} <= {"repeated", "derived"}
+        if "AVG" not in question:
+            assert [row.value for row in again.rows] == [row.value for row in first.rows]
+
+
+def test_the_audit_prices_tables_of_codes_again_and_agrees(vault: Vault) -> None:
+    for question in QUESTIONS:
+        vault.ask(question, scale=1)
+    report = audit_vault(vault)
+    assert report.holds
+    assert not [finding for finding in report.findings if "overpaid" in finding.what or "more than" in finding.what]
+
+
+def test_groups_of_an_expression_cost_as_much_as_one_of_them(vault: Vault) -> None:
+    plain = vault.explain("SELECT COUNT(*) FROM visits", scale=5)
+    grouped = vault.explain("SELECT age // 7 AS a, COUNT(*) AS n FROM visits GROUP BY a", scale=5)
+    assert grouped.cost == plain.cost
+
+
+def test_a_conditional_count_follows_from_what_was_released_of_the_same_people(vault: Vault) -> None:
+    vault.ask("SELECT sex, COUNT(*) AS n FROM visits GROUP BY sex", scale=1)
+    answer = vault.ask("SELECT SUM(CASE WHEN sex = 'F' THEN 1 ELSE 0 END) AS women FROM visits", scale=1)
+    assert answer.cost == 0
+
+
+def test_people_are_counted_once_however_many_rows_they_have(vault: Vault, table: pa.Table) -> None:
+    answer = vault.ask("SELECT COUNT(DISTINCT patient) AS people, COUNT(*) AS n FROM visits", scale="0.001")
+    people, rows = (row.value for row in answer.rows)
+    assert people == len(set(table.column("patient").to_pylist()))
+    assert rows is not None
+    assert people is not None
+    assert rows <= 2 * people
+
+
+def test_people_are_not_told_apart_where_a_row_is_a_person(table: pa.Table, tmp_path: Path) -> None:
+    domain = tmp_path / "rows.toml"
+    domain.write_text(DOMAIN.replace('null_ids = "drop"\n', ""), encoding="utf-8")
+    vault = Vault.init(tmp_path / "rows", table=table, domain=domain, epsilon=1, neighbours="replace")
+    with pytest.raises(Exception, match="no attribute 'patient'"):
+        vault.ask("SELECT COUNT(DISTINCT patient) FROM visits")
+
+
+def test_the_column_of_people_is_nothing_but_counted(vault: Vault) -> None:
+    for question in (
+        "SELECT patient, COUNT(*) FROM visits GROUP BY patient",
+        "SELECT COUNT(*) FROM visits WHERE patient = 7",
+        "SELECT MAX(patient) FROM visits",
+        "SELECT COUNT(DISTINCT patient + 1) FROM visits",
+    ):
+        before = vault.ledger.charges
+        with pytest.raises((UnsupportedQuery, Exception), match="patient"):
+            vault.ask(question)
+        assert vault.ledger.charges == before
