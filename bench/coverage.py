@@ -178,7 +178,7 @@ SIDES = (4, 6)
 
 
 def _released(scale: Fraction, parts: bool) -> tuple[Answers, dict[tuple[int, int], Laplace]]:
-    """A cube of two attributes, all of its cuboids measured; with `parts`, answers to questions with a WHERE as well."""
+    """A cube of two attributes, all of its cuboids measured; with `parts`, answers to questions with a WHERE too."""
     past, laws = Answers(SIDES), {}
     whole = Box((0, 0), (3, 5))
     for place, by in enumerate([(), (0,), (1,), (0, 1)]):
@@ -200,8 +200,8 @@ def _weights(target: Box, past: Answers, laws: dict[tuple[int, int], Laplace]) -
 
     def number(values: list[np.ndarray]) -> float:
         again = Answers(SIDES)
-        for one, table in zip(listed, values, strict=True):
-            again.add(replace(one, values=table) if isinstance(one, Block) else replace(one, value=float(table)))
+        for one, own in zip(listed, values, strict=True):
+            again.add(replace(one, values=own) if isinstance(one, Block) else replace(one, value=float(own)))
         again.cubes |= past.cubes
         [found] = best([((1, target),)], again, laws.__getitem__)
         assert found is not None
@@ -212,7 +212,7 @@ def _weights(target: Box, past: Answers, laws: dict[tuple[int, int], Laplace]) -
     draws = []
     for place, one in enumerate(listed):
         for cell in np.ndindex(zeros[place].shape):
-            values = [table.copy() for table in zeros]
+            values = [own.copy() for own in zeros]
             values[place][cell] = 1
             draws.append(Draws(number(values), laws[one.source]))
     [found] = best([((1, target),)], past, laws.__getitem__)
@@ -231,17 +231,6 @@ def _after_a_cube(target: Box, parts: bool) -> Callable[[Fraction, int, SeededBi
     return coverage
 
 
-WIDE = 20
-"""From this scale on, the grain of whole numbers costs such intervals little."""
-AFTER_A_CUBE = {
-    "after a cube, a cell": _after_a_cube(Box((1, 2), (1, 2)), False),
-    "after a cube, a line": _after_a_cube(Box((1, 0), (1, 5)), False),
-    "after a cube and answers, a cell": _after_a_cube(Box((1, 2), (1, 2)), True),
-    "after a cube and answers, a box": _after_a_cube(Box((0, 1), (1, 3)), True),
-}
-"""Numbers that are made of many draws with different weights: intervals hold for all such, and are wider than they need be
-for one."""
-
 KINDS: dict[str, Callable[[Fraction, int, SeededBits], Coverage]] = {
     "measured": measured,
     "derived": derived,
@@ -249,6 +238,10 @@ KINDS: dict[str, Callable[[Fraction, int, SeededBits], Coverage]] = {
     "averages": averages,
     "ratios": ratios,
     "medians": medians,
+    "after a cube, a cell": _after_a_cube(Box((1, 2), (1, 2)), False),
+    "after a cube, a line": _after_a_cube(Box((1, 0), (1, 5)), False),
+    "after a cube and answers, a cell": _after_a_cube(Box((1, 2), (1, 2)), True),
+    "after a cube and answers, a box": _after_a_cube(Box((0, 1), (1, 3)), True),
     "chosen lines": chosen,
 }
 
@@ -269,10 +262,3 @@ def figures() -> Iterator[Figure]:
         wide = max(one.width / one.best if one.best else 1.0 + one.width for one in found.values())
         widths = ", ".join(f"{one.width:.4g} / {one.best:.4g}" for one in found.values())
         yield Figure(f"{kind}: width", wide, 1.1, "lower", "× best known", widths)
-    for kind, coverage in AFTER_A_CUBE.items():
-        found = {float(Fraction(scale)): coverage(Fraction(scale), RUNS, SeededBits(18)) for scale in SCALES}
-        held = ", ".join(f"{one.held:.2%} at {scale:g}" for scale, one in found.items())
-        yield Figure(f"{kind}: least coverage", min(one.held for one in found.values()), 0.945, "higher", "", held)
-        wide = max(one.width / one.best for scale, one in found.items() if scale >= WIDE)
-        widths = ", ".join(f"{one.width:.4g} / {one.best:.4g}" for one in found.values())
-        yield Figure(f"{kind}: width from scale {WIDE} on", wide, 1.1, "lower", "× best known", widths)

@@ -108,14 +108,14 @@ class Answers:
 
     @property
     def simpler(self) -> list[Joint]:
-        """Less than everything, but more evenly made: marginals without parts, and each cube with nothing but facts."""
+        """Each cube with nothing but facts, where there is more: its numbers were published with their widths."""
         joint = self.joint
         if self._simpler is None or self._simpler[0] is not joint:
             exact, tables = joint.marginals.exact, joint.marginals.tables
-            found = [Joint(joint.marginals, ())] if joint.parts and any(table.axes for table in tables) else []
+            found = []
             for charge in sorted(self.cubes):
                 own = tuple(table for table in tables if table.source[0] == charge and table.variance)
-                if 0 < len(own) + len(exact) < len(tables):
+                if own and (joint.parts or len(own) + len(exact) < len(tables)):
                     found.append(Joint(Marginals(self.shape, (*own, *exact)), ()))
             self._simpler = joint, found
         return self._simpler[1]

@@ -311,15 +311,16 @@ class Joint:
         return np.array([self._largest_weights(part.terms) for part in self.parts])
 
     def _draws(self, terms: Terms, of_marginals: float, helping: Sequence[tuple[float, Part]]) -> Weights | None:
-        """One by one, where they are of parts alone, or of one table; None where they are of several tables."""
+        """One by one, where they are of parts alone, or of a few tables."""
         if not of_marginals:
             return tuple(
                 (share * weight, source, count) for share, part in helping for weight, source, count in part.draws
             )
-        sole = self.marginals.sole(self.marginals.cut(terms[0][1]))
-        if helping or len(terms) > 1 or sole is None:
+        if helping or len(terms) > 1:
             return None
-        return ((float(terms[0][0]), sole.source, sole.cells(terms[0][1])),)
+        [(times, box)] = terms
+        weights = self.marginals.weights(box)
+        return weights and tuple((times * weight, source, count) for weight, source, count in weights)
 
     def _facts(self, terms: Terms) -> set[int]:
         """The facts among marginals that tell of a target."""
