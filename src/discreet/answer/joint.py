@@ -36,7 +36,7 @@ RANK = 1e-10
 """Directions below this share of the longest are linear dependence."""
 NEGLIGIBLE = 1e-9
 """A share of the variance, or of a part, below this is the arithmetic's rounding of 0."""
-MOST_WRITTEN = 64
+MOST_WRITTEN = 16
 """Estimates with more weights than this say their variance and which laws are in them, not each draw."""
 MOST_CORNERS = 64
 """A sum with more corners than this, that marginals do not tell of, is not looked for."""
