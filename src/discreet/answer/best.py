@@ -102,9 +102,19 @@ def _are_independent(answers: Sequence[PastAnswer]) -> bool:
     )
 
 
+def _is_plainly_narrower(own: Spread, other: Spread) -> bool:
+    """Whether both are mixtures of the same kind, of which one has less variance, as evenly spread."""
+    if len(own) != 1 or len(other) != 1:
+        return False
+    one, two = own[0].law, other[0].law
+    if not isinstance(one, Mixture) or not isinstance(two, Mixture) or one.least is not two.least:
+        return False
+    return own[0].variance <= other[0].variance and one.evenly >= two.evenly
+
+
 def _is_narrower(own: Best, measured: Best) -> bool:
     """Whether an estimate's intervals are never wider than another's."""
-    if own.draws == measured.draws:
+    if own.draws == measured.draws or _is_plainly_narrower(own.draws, measured.draws):
         return True
     widths = [halfwidth(measured.draws, confidence) * (1 + NEGLIGIBLE) for confidence in JUDGED]
     # What holds for every such sum is soon computed, and mostly suffices.
