@@ -16,7 +16,7 @@ PRIVACY = {
     "ledger": {"ledger", "budget", "grid", "own_spend", "spend", "guarantee", "conversion", "standing", "sqlite"},
     "query": {"sensitivity", "residual", "plan", "query"},
     "noise": {"laplace", "gaussian", "binomial", "exponential", "bernoulli", "law", "bits", "spread"},
-    "answer": {"ask", "policy", "derive", "combine", "known"},
+    "answer": {"ask", "policy", "derive", "joint", "best", "known"},
     "table": {"unit", "take", "count", "roster", "coding", "tally"},
     "facts": {"generic", "rho", "moves", "account", "atoms"},
     "cube": {"noise_model", "measure", "publish", "interval", "plan", "planning"},

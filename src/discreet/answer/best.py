@@ -16,10 +16,10 @@ from discreet.answer.draws import Laws, draws_of
 from discreet.answer.index import Answers
 from discreet.answer.joint import NEGLIGIBLE, Joined, Joint, Terms
 from discreet.answer.past import PastAnswer
-from discreet.cube.marginals import Source
 from discreet.domain.region import Region
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, Mixture, Spread, gathered, halfwidth, rounded_down
+from discreet.query.marginals import Source
 
 JUDGED = (Fraction(9, 10), Fraction(19, 20), Fraction(999, 1000))
 """The confidences at which the widths of intervals are compared."""

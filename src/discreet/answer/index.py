@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from discreet.answer.groups import Groups
 from discreet.answer.joint import Joint
@@ -12,10 +13,12 @@ from discreet.answer.nearest import NearestBoxes
 from discreet.answer.parts import exact_marginals, joint_of, marginals_in
 from discreet.answer.past import Block, PastAnswer
 from discreet.answer.residuals import ResidualRelease
-from discreet.cube.marginals import Marginals
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.facts.facts import Fact
+from discreet.query.marginals import Marginals
+
+if TYPE_CHECKING:
+    from discreet.facts.facts import Fact
 
 Corner = int
 """A point by its place in the domain, the last axis running fastest: much quicker to look up than its codes."""
@@ -87,7 +90,7 @@ class Answers:
         self._joint: Joint | None = None
         self._simpler: tuple[Joint, list[Joint]] | None = None
 
-    def know(self, facts: tuple[Fact, ...], domain: Domain) -> None:
+    def know(self, facts: "tuple[Fact, ...]", domain: Domain) -> None:
         """Take these for all facts that there are."""
         with self._writing:
             if [fact.number for fact in facts] != [fact.number for fact in self._facts]:

@@ -22,8 +22,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.marginals import MOST_TABLES, Floats, Marginals, Source, Weights, subsets
 from discreet.domain.region import Box
+from discreet.query.marginals import MOST_TABLES, Floats, Marginals, Source, Weights, subsets
 
 Terms = tuple[tuple[int, Box], ...]
 """Whole numbers, each times the count of a box."""

@@ -7,13 +7,13 @@ combination of very many draws; its half-width holds for every combination with 
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.cube.marginals import MOST_TABLES
 from discreet.cube.noise_model import LaplaceNoise
 from discreet.cube.plan import CubePlan
 from discreet.domain.region import Box
 from discreet.noise.law import Laplace
 from discreet.noise.spread import Draws, Spread, any_halfwidth, gathered, normal_halfwidth, rounded_down
 from discreet.noise.spread import halfwidth as spread_halfwidth
+from discreet.query.marginals import MOST_TABLES
 
 
 def halfwidth(plan: CubePlan, mask: int, consistent: bool, confidence: float) -> float:
