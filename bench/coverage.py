@@ -7,25 +7,26 @@ for chosen lines, the width that holds all lines at once exactly, which they hav
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from bench.figure import Figure
+from discreet.answer.best import best
 from discreet.answer.chosen import at_once
 from discreet.answer.compound import Compound
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, ratio, released
 from discreet.answer.index import Answers
-from discreet.answer.past import PastAnswer
+from discreet.answer.past import Block, PastAnswer
 from discreet.answer.quantiles import Histogram, codes_within
 from discreet.cube.interval import CellError, difference_halfwidth
 from discreet.domain.region import Box, Region
 from discreet.noise.bits import SeededBits
 from discreet.noise.fieller import bounds, table
 from discreet.noise.law import Laplace
-from discreet.noise.spread import Draws, Spread, halfwidth
+from discreet.noise.spread import Draws, Spread, gathered, halfwidth
 
 SCALES = ("3/10", "1", "20", "500")
 RUNS = 20_000
@@ -172,6 +173,64 @@ def chosen(scale: Fraction, runs: int, bits: SeededBits) -> Coverage:
     return Coverage(held / runs, 1.0, half, best)
 
 
+SIDES = (4, 6)
+"""Codes of two attributes in the table that a cube is published of."""
+
+
+def _released(scale: Fraction, parts: bool) -> tuple[Answers, dict[tuple[int, int], Laplace]]:
+    """A cube of two attributes, all of its cuboids measured; with `parts`, answers to questions with a WHERE too."""
+    past, laws = Answers(SIDES), {}
+    whole = Box((0, 0), (3, 5))
+    for place, by in enumerate([(), (0,), (1,), (0, 1)]):
+        laws[1, place] = law = Laplace(scale * (1 + place))
+        if by:
+            past.add(Block(whole, by, np.zeros([SIDES[axis] for axis in by], np.int64), law.variance, (1, place)))
+        else:
+            past.add(PastAnswer(Region((whole,)), 0.0, law.variance, (1, place)))
+    past.cubes.add(1)
+    for charge, box in enumerate([Box((0, 0), (1, 3)), Box((1, 2), (2, 5))] if parts else [], 2):
+        laws[charge, 0] = law = Laplace(scale * 2)
+        past.add(PastAnswer(Region((box,)), 0.0, law.variance, (charge, 0)))
+    return past, laws
+
+
+def _weights(target: Box, past: Answers, laws: dict[tuple[int, int], Laplace]) -> tuple[Spread, Spread]:
+    """The draws in the public number of a box, one by one: what it becomes when one released number is 1 and all others
+    are 0; and how its interval is made."""
+
+    def number(values: list[np.ndarray]) -> float:
+        again = Answers(SIDES)
+        for one, own in zip(listed, values, strict=True):
+            again.add(replace(one, values=own) if isinstance(one, Block) else replace(one, value=float(own)))
+        again.cubes |= past.cubes
+        [found] = best([((1, target),)], again, laws.__getitem__)
+        assert found is not None
+        return found.value
+
+    listed = [*past.groups.blocks, *(answer for one in past.regions for answer in one.answers)]
+    zeros = [np.zeros(one.values.shape if isinstance(one, Block) else (), np.int64) for one in listed]
+    draws = []
+    for place, one in enumerate(listed):
+        for cell in np.ndindex(zeros[place].shape):
+            values = [own.copy() for own in zeros]
+            values[place][cell] = 1
+            draws.append(Draws(number(values), laws[one.source]))
+    [found] = best([((1, target),)], past, laws.__getitem__)
+    assert found is not None
+    return gathered(draws), found.draws
+
+
+def _after_a_cube(target: Box, parts: bool) -> Callable[[Fraction, int, SeededBits], Coverage]:
+    def coverage(scale: Fraction, runs: int, bits: SeededBits) -> Coverage:
+        past, laws = _released(scale, parts)
+        draws, said = _weights(target, past, laws)
+        best_known, most = least(drawn(draws, MANY // 4, bits))
+        half = halfwidth(said, SURE)
+        return Coverage(float(np.mean(np.abs(drawn(draws, runs, bits)) <= half)), most, half, best_known)
+
+    return coverage
+
+
 KINDS: dict[str, Callable[[Fraction, int, SeededBits], Coverage]] = {
     "measured": measured,
     "derived": derived,
@@ -179,6 +238,10 @@ KINDS: dict[str, Callable[[Fraction, int, SeededBits], Coverage]] = {
     "averages": averages,
     "ratios": ratios,
     "medians": medians,
+    "after a cube, a cell": _after_a_cube(Box((1, 2), (1, 2)), False),
+    "after a cube, a line": _after_a_cube(Box((1, 0), (1, 5)), False),
+    "after a cube and answers, a cell": _after_a_cube(Box((1, 2), (1, 2)), True),
+    "after a cube and answers, a box": _after_a_cube(Box((0, 1), (1, 3)), True),
     "chosen lines": chosen,
 }
 

@@ -2,18 +2,6 @@
 
 EQUIVALENT = {
     (
-        "answer/combine.py",
-        """\
-- if len(targets) * rows > MOST_LABELS or (connected and rows * len(atoms) > DENSE_ENTRIES):
-+ if (len(targets) * rows >= MOST_LABELS) or (connected and rows * len(atoms) > DENSE_ENTRIES):""",
-    ): "one label more or less at a bound on work: targets are solved one by one then, to the same estimates",
-    (
-        "answer/combine.py",
-        """\
-- cut = {axis for axis, intervals in enumerate(grid.shape) if intervals > 1}
-+ cut = {axis for axis, intervals in enumerate(grid.shape) if (intervals >= 1)}""",
-    ): "a residual over an axis that is not cut adds up to 0, and tells nothing",
-    (
         "cube/norms.py",
         """\
 - noisy = np.concatenate([np.asarray(table, np.float64).reshape(-1) for _, table in sources])

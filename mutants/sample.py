@@ -30,7 +30,7 @@ PRIVACY = {
     },
     "query": {"sensitivity", "residual", "plan", "query"},
     "noise": {"laplace", "gaussian", "binomial", "exponential", "bernoulli", "law", "deviation", "bits", "spread"},
-    "answer": {"ask", "policy", "derive", "combine", "known"},
+    "answer": {"ask", "policy", "derive", "joint", "best", "known"},
     "table": {"unit", "take", "count", "roster", "coding", "tally"},
     "facts": {"generic", "account", "atoms"},
     "lattice": {"moves"},

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -338,3 +339,11 @@ def test_the_average_of_what_has_one_value_is_that_value(tmp_path):
     vault = Vault.init(tmp_path / "v", table=table, domain=tmp_path / "one.toml", epsilon=10, neighbours="replace")
     mean = vault.ask("SELECT AVG(age) FROM people", scale=5).only
     assert (mean.value, mean.low, mean.high) == (7, 7, 7)
+
+
+def test_an_average_within_a_bound_says_which_groups_it_is_not_meant_for(make_vault, people):
+    vault = make_vault(epsilon=1000)
+    few = people.assign(age=np.where(people.index < 5900, 3, people.age))
+    vault.refresh(table=few)
+    answer = vault.ask("SELECT age, AVG(income) FROM people GROUP BY age", within=5)
+    assert any("9 smaller ones may be wider" in note for note in answer.notes)

@@ -108,6 +108,10 @@ def test_a_quota_is_in_the_vaults_own_currency_or_a_part_of_its_budget():
     assert pure.quota("0.2") == Fraction(1, 5)
     assert pure.quota("10%") == Fraction(2, 5)
     assert both.quota("10%") == both.total / 10
+    assert pure.quota("100%") == pure.total
+    for budget in (pure, both):
+        with pytest.raises(InvalidBudget, match="100% is the whole budget"):
+            budget.quota("100.1%")
     assert (pure.currency, both.currency) == ("ε", "ε")
     assert both.quota(2) == both.total  # all that is asked under it is (2, 1e-6)-private by itself
     assert both.quota(1) < both.total / 2

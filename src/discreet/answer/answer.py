@@ -19,7 +19,6 @@ from discreet.answer.others import Others
 from discreet.answer.past import PastAnswer, groups_of
 from discreet.answer.policy import Policy
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
-from discreet.cube.marginals import Source
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded, InvalidNoise, QuotaExceeded, Refreshed
@@ -29,6 +28,7 @@ from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.noise.spread import Draws
+from discreet.query.marginals import Source
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Distinct, People, Quantile, Query, Sum, grain_of_sum
 from discreet.release.purchase import Purchase

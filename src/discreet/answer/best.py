@@ -16,10 +16,10 @@ from discreet.answer.draws import Laws, draws_of
 from discreet.answer.index import Answers
 from discreet.answer.joint import NEGLIGIBLE, Joined, Joint, Terms
 from discreet.answer.past import PastAnswer
-from discreet.cube.marginals import Source
 from discreet.domain.region import Region
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, Mixture, Spread, gathered, halfwidth, rounded_down
+from discreet.query.marginals import Source
 
 JUDGED = (Fraction(9, 10), Fraction(19, 20), Fraction(999, 1000))
 """The confidences at which the widths of intervals are compared."""
@@ -36,6 +36,16 @@ class Best:
     draws: Spread = ()
     sources: frozenset[Source] = frozenset()
     facts: frozenset[int] = frozenset()
+
+    @property
+    def as_mixture(self) -> Spread:
+        """Its draws, of which less is told."""
+        laws = [draw.law for draw in self.draws if not isinstance(draw.law, Mixture)]
+        if len(laws) < len(self.draws) or not laws:
+            return self.draws
+        least = min(laws, key=lambda law: law.scale_squared)
+        largest = max(draw.variance / draw.count for draw in self.draws)
+        return (Draws(1.0, Mixture(self.variance, least, rounded_down(self.variance / largest))),)
 
     @property
     def is_one_draw(self) -> bool:
@@ -92,11 +102,25 @@ def _are_independent(answers: Sequence[PastAnswer]) -> bool:
     )
 
 
+def _is_plainly_narrower(own: Spread, other: Spread) -> bool:
+    """Whether both are mixtures of the same kind, of which one has less variance, as evenly spread."""
+    if len(own) != 1 or len(other) != 1:
+        return False
+    one, two = own[0].law, other[0].law
+    if not isinstance(one, Mixture) or not isinstance(two, Mixture) or one.least is not two.least:
+        return False
+    return own[0].variance <= other[0].variance and one.evenly >= two.evenly
+
+
 def _is_narrower(own: Best, measured: Best) -> bool:
     """Whether an estimate's intervals are never wider than another's."""
-    return all(
-        halfwidth(own.draws, confidence) <= halfwidth(measured.draws, confidence) * (1 + NEGLIGIBLE)
-        for confidence in JUDGED
+    if own.draws == measured.draws or _is_plainly_narrower(own.draws, measured.draws):
+        return True
+    widths = [halfwidth(measured.draws, confidence) * (1 + NEGLIGIBLE) for confidence in JUDGED]
+    # What holds for every such sum is soon computed, and mostly suffices.
+    return any(
+        all(halfwidth(draws, confidence) <= width for confidence, width in zip(JUDGED, widths, strict=True))
+        for draws in (own.as_mixture, own.draws)
     )
 
 

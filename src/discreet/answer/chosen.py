@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from discreet.answer.estimate import Estimate, Ratio
 from discreet.answer.reply import Row
-from discreet.cube.marginals import Source
+from discreet.query.marginals import Source
 from discreet.sql.question import AggregateColumn, Question
 
 

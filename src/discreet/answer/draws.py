@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 
 from discreet.answer.index import Answers
 from discreet.answer.past import PastAnswer
-from discreet.cube.marginals import Source
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, Spread, gathered
+from discreet.query.marginals import Source
 
 Laws = Callable[[Source], Noise]
 """The noise in each number of a released measurement, in whole grains: `Known.noise`."""

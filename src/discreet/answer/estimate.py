@@ -11,9 +11,9 @@ from discreet.answer.compound import Compound
 from discreet.answer.draws import Laws, draws_of
 from discreet.answer.index import Answers
 from discreet.answer.past import PastAnswer
-from discreet.cube.marginals import Source
 from discreet.domain.region import Region
 from discreet.noise.spread import Draws, Mixture, Spread, gathered, halfwidth
+from discreet.query.marginals import Source
 
 Kind = Literal["measured", "repeated", "derived", "relaxed"]
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from discreet.answer.groups import Groups
 from discreet.answer.joint import Joint
@@ -12,10 +13,12 @@ from discreet.answer.nearest import NearestBoxes
 from discreet.answer.parts import exact_marginals, joint_of, marginals_in
 from discreet.answer.past import Block, PastAnswer
 from discreet.answer.residuals import ResidualRelease
-from discreet.cube.marginals import Marginals
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.facts.facts import Fact
+from discreet.query.marginals import Marginals
+
+if TYPE_CHECKING:
+    from discreet.facts.facts import Fact
 
 Corner = int
 """A point by its place in the domain, the last axis running fastest: much quicker to look up than its codes."""
@@ -87,7 +90,7 @@ class Answers:
         self._joint: Joint | None = None
         self._simpler: tuple[Joint, list[Joint]] | None = None
 
-    def know(self, facts: tuple[Fact, ...], domain: Domain) -> None:
+    def know(self, facts: "tuple[Fact, ...]", domain: Domain) -> None:
         """Take these for all facts that there are."""
         with self._writing:
             if [fact.number for fact in facts] != [fact.number for fact in self._facts]:
@@ -108,14 +111,14 @@ class Answers:
 
     @property
     def simpler(self) -> list[Joint]:
-        """Less than everything, but more evenly made: marginals without parts, and each cube with nothing but facts."""
+        """Each cube with nothing but facts, where there is more: its numbers were published with their widths."""
         joint = self.joint
         if self._simpler is None or self._simpler[0] is not joint:
             exact, tables = joint.marginals.exact, joint.marginals.tables
-            found = [Joint(joint.marginals, ())] if joint.parts and any(table.axes for table in tables) else []
+            found = []
             for charge in sorted(self.cubes):
                 own = tuple(table for table in tables if table.source[0] == charge and table.variance)
-                if 0 < len(own) + len(exact) < len(tables):
+                if own and (joint.parts or len(own) + len(exact) < len(tables)):
                     found.append(Joint(Marginals(self.shape, (*own, *exact)), ()))
             self._simpler = joint, found
         return self._simpler[1]

@@ -22,8 +22,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.marginals import MOST_TABLES, Floats, Marginals, Source, Weights, subsets
 from discreet.domain.region import Box
+from discreet.query.marginals import MOST_TABLES, Floats, Marginals, Source, Weights, subsets
 
 Terms = tuple[tuple[int, Box], ...]
 """Whole numbers, each times the count of a box."""
@@ -36,7 +36,7 @@ RANK = 1e-10
 """Directions below this share of the longest are linear dependence."""
 NEGLIGIBLE = 1e-9
 """A share of the variance, or of a part, below this is the arithmetic's rounding of 0."""
-MOST_WRITTEN = 64
+MOST_WRITTEN = 16
 """Estimates with more weights than this say their variance and which laws are in them, not each draw."""
 MOST_CORNERS = 64
 """A sum with more corners than this, that marginals do not tell of, is not looked for."""
@@ -85,6 +85,7 @@ class _Solver:
     curvature: Floats
     """The pseudo-inverse of the covariance along free directions."""
     sources: frozenset[Source]
+    noise: Floats
 
     def shares(self, wanted: Floats, with_target: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """For each target, a row each: the shares of parts, and whether they meet its equations."""
@@ -214,7 +215,9 @@ class Joint:
             inverse, free = _solved_equations(matrix)
             curvature = _pseudo_inverse(free.T @ covariance @ free)
             sources = frozenset(source for part in chosen for _, source, _ in self.parts[part].draws)
-            self._solvers[chosen] = _Solver(parts, equations, matrix, inverse, free, covariance, curvature, sources)
+            self._solvers[chosen] = _Solver(
+                parts, equations, matrix, inverse, free, covariance, curvature, sources, noise
+            )
         return self._solvers[chosen]
 
     def _solved(
@@ -269,26 +272,32 @@ class Joint:
         self, terms: Terms, value: float, of_marginals: float, of_parts: float, shares: Floats, chosen: _Solver | None
     ) -> Joined:
         """An estimate with these variances; what it is made of is told from them."""
-        helping: list[tuple[float, Part]] = []
-        if chosen is not None:
-            places = np.flatnonzero(np.abs(shares) > NEGLIGIBLE).tolist()
-            helping = [(float(shares[place]), self.parts[chosen.parts[place]]) for place in places]
         if of_parts <= NEGLIGIBLE * self._least_noise:
             of_parts = 0.0
-            helping = [(share, part) for share, part in helping if not part.variance]
-        facts = {part.fact for _, part in helping if part.fact is not None} | self._facts(terms)
+            shares = shares if chosen is None else np.where(chosen.noise > 0, 0.0, shares)
+        facts = frozenset(self._facts(terms)) if chosen is None else self._facts_in(terms, shares, chosen)
         variance = of_marginals + of_parts
         if not variance:
-            return Joined(float(round(value)), 0.0, (), 0.0, frozenset(), frozenset(facts))
-        draws = self._draws(terms, of_marginals, helping)
+            return Joined(float(round(value)), 0.0, (), 0.0, frozenset(), facts)
+        draws = self._draws(terms, of_marginals, shares, chosen)
         if draws is not None and len(draws) <= MOST_WRITTEN:
             sources = frozenset(source for _, source, _ in draws)
             value = float(round(value)) if _is_one(draws) else value
-            return Joined(value, variance, draws, variance, sources, frozenset(facts))
+            return Joined(value, variance, draws, variance, sources, facts)
         sources = self._sources if chosen is None else self._sources | chosen.sources
-        own = max((share**2 * part.variance for share, part in helping), default=0.0)
+        own = 0.0 if chosen is None else float((shares**2 * chosen.noise).max(initial=0.0))
         largest = max(own, min(self._largest_draw(terms, shares, chosen), of_marginals))
-        return Joined(value, variance, None, largest, sources, frozenset(facts))
+        return Joined(value, variance, None, largest, sources, facts)
+
+    def _facts_in(self, terms: Terms, shares: Floats, chosen: _Solver) -> frozenset[int]:
+        if not self._has_facts:
+            return frozenset(self._facts(terms))
+        helping = (self.parts[chosen.parts[place]] for place in np.flatnonzero(np.abs(shares) > NEGLIGIBLE))
+        return frozenset(part.fact for part in helping if part.fact is not None) | self._facts(terms)
+
+    @cached_property
+    def _has_facts(self) -> bool:
+        return any(part.fact is not None for part in self.parts)
 
     def _largest_draw(self, terms: Terms, shares: Floats, chosen: _Solver | None) -> float:
         """At most so much variance has a single draw of the marginals in an estimate."""
@@ -310,16 +319,21 @@ class Joint:
         """The largest weights of marginals in what they say of each part."""
         return np.array([self._largest_weights(part.terms) for part in self.parts])
 
-    def _draws(self, terms: Terms, of_marginals: float, helping: Sequence[tuple[float, Part]]) -> Weights | None:
-        """One by one, where they are of parts alone, or of one table; None where they are of several tables."""
-        if not of_marginals:
-            return tuple(
-                (share * weight, source, count) for share, part in helping for weight, source, count in part.draws
-            )
-        sole = self.marginals.sole(self.marginals.cut(terms[0][1]))
-        if helping or len(terms) > 1 or sole is None:
-            return None
-        return ((float(terms[0][0]), sole.source, sole.cells(terms[0][1])),)
+    def _draws(self, terms: Terms, of_marginals: float, shares: Floats, chosen: _Solver | None) -> Weights | None:
+        """One by one, where they are of parts alone, or of a few tables."""
+        places = np.flatnonzero(np.abs(shares) > NEGLIGIBLE)
+        if of_marginals:
+            if len(places) or len(terms) > 1:
+                return None
+            [(times, box)] = terms
+            weights = self.marginals.weights(box)
+            return weights and tuple((times * weight, source, count) for weight, source, count in weights)
+        assert chosen is not None, "what has noise is of parts or of marginals"
+        return tuple(
+            (float(shares[place]) * weight, source, count)
+            for place in places
+            for weight, source, count in self.parts[chosen.parts[place]].draws
+        )
 
     def _facts(self, terms: Terms) -> set[int]:
         """The facts among marginals that tell of a target."""

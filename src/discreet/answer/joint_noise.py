@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from discreet.answer.answer import Desk
 from discreet.answer.estimate import Estimate
 from discreet.answer.past import PastAnswer
-from discreet.cube.marginals import Source
 from discreet.domain.region import Region
 from discreet.noise.law import Noise
 from discreet.noise.simulate import simulated
 from discreet.noise.spread import Mixture
+from discreet.query.marginals import Source
 
 Floats = NDArray[np.float64]
 MOST_CELLS = 4096

@@ -5,23 +5,26 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from discreet.answer.best import Best, best
 from discreet.answer.index import Answers
 from discreet.answer.joint import Terms
 from discreet.answer.past import PastAnswer, groups_of, past_answers
 from discreet.answer.residuals import ReleasedResidual, ResidualRelease
-from discreet.cube.marginals import Source
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.facts.facts import Fact
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.cells import Amount
+from discreet.query.marginals import Source
 from discreet.query.query import Count, Distinct, People, Quantile, Residual, SubsetCount, Sum
 from discreet.release.release import Noisy, Release
+
+if TYPE_CHECKING:
+    from discreet.facts.facts import Fact
 
 
 @dataclass
@@ -31,7 +34,7 @@ class Known:
     domain: Domain
     ledger: Books
     recall: Callable[[Charge, Record], Release]
-    facts: Callable[[], tuple[Fact, ...]] = tuple
+    facts: "Callable[[], tuple[Fact, ...]]" = tuple
     """The facts about the table as it is now."""
     _by_quantity: dict[str | Amount | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from discreet.answer.joint import Joint, Part, Terms, few_corners
 from discreet.answer.past import Block, PastAnswer
 from discreet.answer.residuals import ResidualRelease
-from discreet.cube.marginals import Marginal, Marginals
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.facts.facts import CountFact, CuboidFact, Fact
+from discreet.query.marginals import Marginal, Marginals
+
+if TYPE_CHECKING:
+    from discreet.facts.facts import CountFact, Fact
 
 MOST_PARTS = 256
 """At most so many parts are solved for together: facts first, then the sharpest answers."""
@@ -45,8 +47,10 @@ def marginals_in(released: PastAnswer | Block | ResidualRelease, shape: tuple[in
             yield Marginal((), (), released.variance, released.source, np.array(released.value))
 
 
-def exact_marginals(facts: Sequence[Fact], domain: Domain) -> Iterator[Marginal]:
+def exact_marginals(facts: "Sequence[Fact]", domain: Domain) -> Iterator[Marginal]:
     """The facts that are of everything."""
+    from discreet.facts.facts import CuboidFact  # most vaults have none
+
     for fact in facts:
         if isinstance(fact, CuboidFact):
             yield Marginal(fact.axes(domain), fact.values.shape, 0.0, (0, fact.number), fact.values)
@@ -54,9 +58,11 @@ def exact_marginals(facts: Sequence[Fact], domain: Domain) -> Iterator[Marginal]
             yield Marginal((), (), 0.0, (0, fact.number), np.array(fact.value))
 
 
-def joint_of(marginals: Marginals, regions: Iterable[Counted], blocks: Sequence[Block], facts: Sequence[Fact]) -> Joint:
+def joint_of(
+    marginals: Marginals, regions: Iterable[Counted], blocks: Sequence[Block], facts: "Sequence[Fact]"
+) -> Joint:
     """Everything in one; of very much, facts first and then the sharpest of the first answers."""
-    stated = [fact for fact in facts if isinstance(fact, CountFact) and not _is_total(fact, marginals)]
+    stated = _stated(facts, marginals) if facts else []
     parts = [part for fact in stated for part in _of_fact(fact, marginals)]
     asked = [one for one in islice(regions, MOST_SORTED + 1) if not _is_everything(one.where, marginals)]
     counts = [_of_region(one) for one in sorted(asked[:MOST_SORTED], key=lambda one: one.variance)[:MOST_PARTS]]
@@ -74,7 +80,14 @@ def joint_of(marginals: Marginals, regions: Iterable[Counted], blocks: Sequence[
     return Joint(marginals, tuple(parts), is_whole and not left_out, frozenset(left_out))
 
 
-def _is_total(fact: CountFact, marginals: Marginals) -> bool:
+def _stated(facts: "Sequence[Fact]", marginals: Marginals) -> "list[CountFact]":
+    """The facts that are not of everything."""
+    from discreet.facts.facts import CountFact
+
+    return [fact for fact in facts if isinstance(fact, CountFact) and not _is_total(fact, marginals)]
+
+
+def _is_total(fact: "CountFact", marginals: Marginals) -> bool:
     [(times, region), *more] = fact.terms
     return times == 1 and not more and _is_everything(region, marginals)
 
@@ -87,7 +100,7 @@ def _is_whole(box: Box, shape: tuple[int, ...]) -> bool:
     return not any(box.low) and all(high + 1 == size for high, size in zip(box.high, shape, strict=True))
 
 
-def _of_fact(fact: CountFact, marginals: Marginals) -> Iterator[Part]:
+def _of_fact(fact: "CountFact", marginals: Marginals) -> Iterator[Part]:
     terms: Terms = tuple((times, box) for times, region in fact.terms for box in region.boxes)
     if few_corners(terms, marginals):
         yield Part(terms, fact.value, 0.0, fact=fact.number)

@@ -11,10 +11,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.cube.marginals import Source
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.query.cells import Labelling
+from discreet.query.marginals import Source
 from discreet.query.query import Count, Group, Sum, group_name
 
 PIECEMEAL_CELLS = 4096

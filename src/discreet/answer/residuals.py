@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.past import PastAnswer
-from discreet.cube.marginals import Source
 from discreet.domain.region import Box, Region
+from discreet.query.marginals import Source
 
 Axes = tuple[int, ...]
 Floats = NDArray[np.float64]

@@ -183,10 +183,23 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> N
     if largest <= 0:
         scales.notes.append(f"too few rows for AVG({summed_name(mean.of)}) within {number_text(within)}")
         return first
-    smallest = min(rows for rows in surely if rows >= largest / SMALL_GROUP)
+    served = [rows for rows in surely if rows >= largest / SMALL_GROUP]
+    if len(served) < len(surely):
+        scales.notes.append(
+            f"AVG({mean.of}) within {number_text(within)} is meant for groups with at least a tenth of the rows of the "
+            f"largest: {len(surely) - len(served):,} smaller ones may be wider"
+        )
     unit = scales.budget.noise_of_scale(Fraction(1))
     spread = deviations(confidence) * math.sqrt(2 * unit.continuous_variance) * float(largest_value(total, desk))
-    return scales.budget.noise_of_scale(stepped(float(within) * smallest / spread))
+    solved, least = stepped(float(within) * min(served) / spread), desk.policy.min_scale
+    if decision.buy and least is not None and solved < least:
+        # Refused now, the first count would have been bought for nothing.
+        solved = least
+        scales.notes.append(
+            f"the policy allows noise of scale {number_text(least)} at least: AVG({mean.of}) may be wider than "
+            f"± {number_text(within)}"
+        )
+    return scales.budget.noise_of_scale(solved)
 
 
 def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: Desk) -> float | None:

@@ -199,4 +199,4 @@ def check_users(home: Path, by_user: Mapping[str, Fraction], symbol: str) -> Che
     detail = counted(len(users), "user") if users else nobody
     if gone:
         detail += f"; {counted(len(gone), 'former user')} spent as well"
-    return found.check("users", "Users are within their quotas", detail)
+    return found.check("users", "Users: their quotas and tokens", detail)

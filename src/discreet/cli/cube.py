@@ -193,6 +193,7 @@ def show(
                 "confidence": confidence,
                 **cube.unusual(),
                 "guarantee": cube.guarantee,
+                "charge": cube.origin.charge,
                 "receipt": str(cube.origin.receipt),
             }
         )
@@ -205,6 +206,7 @@ def show(
         out.print(f"[dim]{cube.norm_bound(confidence)}.[/]", soft_wrap=True)
     if cube.counts != "real" or cube.norm != "l2":
         out.print("[dim]Intervals are those of least squares; a cell may lie beyond its own.[/]", soft_wrap=True)
+    out.print(f"[dim]{cube.of_release}[/]", soft_wrap=True)
     out.print(f"[dim]{escape(str(cube.guarantee))}[/]", soft_wrap=True)
 
 

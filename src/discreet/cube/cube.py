@@ -233,6 +233,11 @@ class Cube:
             "receipt": str(self.origin.receipt),
         }
 
+    @property
+    def of_release(self) -> str:
+        """Which release its numbers are of, in words."""
+        return f"of release {self.origin.charge} alone: `ask` joins it with all that is public, and is never wider"
+
     def unusual(self) -> dict[str, str]:
         """How it differs from counts by least squares: its measure, its norm, what its counts may be."""
         usual = {"measure": "count", "norm": "l2", "counts": "real"}

@@ -7,12 +7,12 @@ combination of very many draws; its half-width holds for every combination with 
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.cube.marginals import MOST_TABLES
 from discreet.cube.plan import CubePlan
 from discreet.domain.region import Box
 from discreet.noise.law import Laplace
-from discreet.noise.spread import Draws, Spread, any_halfwidth, normal_halfwidth, rounded_down
+from discreet.noise.spread import Draws, Spread, any_halfwidth, gathered, normal_halfwidth, rounded_down
 from discreet.noise.spread import halfwidth as spread_halfwidth
+from discreet.query.marginals import MOST_TABLES
 
 
 def halfwidth(plan: CubePlan, mask: int, consistent: bool, confidence: float) -> float:
@@ -25,6 +25,9 @@ def halfwidth(plan: CubePlan, mask: int, consistent: bool, confidence: float) ->
         source = plan.best_source(mask)
         draws = Draws(1.0, noise.law_in_grains(plan.share_of(source)), plan.lattice.magnification(mask, source))
         return float(grain) * spread_halfwidth((draws,), Fraction(str(confidence)))
+    draws_of_few = consistent_draws(plan, mask)
+    if draws_of_few is not None:
+        return float(grain) * spread_halfwidth(draws_of_few, Fraction(str(confidence)))
     variance = plan.variance(*plan.lattice.names_of(mask), consistent=consistent) / float(grain) ** 2
     least = noise.least_scale(plan.largest_share)
     if least is None:
@@ -36,9 +39,25 @@ def spread_evenly(plan: CubePlan, mask: int) -> int:
     """No draw has more than one in so many parts of the variance of a consistent cell."""
     if len(plan.source_masks) + len(plan.known) > MOST_TABLES:
         return 1
-    sizes = plan.lattice.sizes
-    cell = Box((0,) * len(sizes), tuple(0 if mask >> axis & 1 else size - 1 for axis, size in enumerate(sizes)))
+    cell = _cell(plan, mask)
     return rounded_down(plan.marginals.variance(cell) / plan.marginals.largest_draw(cell))
+
+
+def consistent_draws(plan: CubePlan, mask: int) -> Spread | None:
+    """The draws in a consistent cell, in grains; None where more than a few have different weights."""
+    if len(plan.source_masks) > MOST_TABLES:
+        return None
+    weights = plan.marginals.weights(_cell(plan, mask))
+    if weights is None:
+        return None
+    masks = list(plan.cell_shares)
+    laws = [plan.noise.law_in_grains(plan.cell_shares[one]) for one in masks]
+    return gathered(Draws(weight, laws[source[1]], count) for weight, source, count in weights)
+
+
+def _cell(plan: CubePlan, mask: int) -> Box:
+    sizes = plan.lattice.sizes
+    return Box((0,) * len(sizes), tuple(0 if mask >> axis & 1 else size - 1 for axis, size in enumerate(sizes)))
 
 
 @dataclass(frozen=True)

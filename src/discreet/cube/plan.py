@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.cube.known_variances import variances_given
-from discreet.cube.marginals import Marginal, Marginals
 from discreet.cube.noise_model import NoiseModel
 from discreet.cube.variances import Exactness, OverResiduals, exactness_of
 from discreet.errors import UnsupportedQuery
 from discreet.notebook import NotebookView, Pairs
 from discreet.query.lattice import Label, Lattice
+from discreet.query.marginals import Marginal, Marginals
 from discreet.query.residual import squared_move
 
 Objective = Literal["max", "mean", "weighted", "mean-std", "most"]

@@ -127,7 +127,10 @@ class Budget(ABC):
         """The amount that a quota means which is given in the vault's own currency, or as a part of the budget: 10%."""
         text = str(asked).strip()
         if text.endswith("%"):
-            return self.total * exact_amount(text[:-1], "a quota") / 100
+            percent = exact_amount(text[:-1], "a quota")
+            if percent > 100:
+                raise InvalidBudget(f"a quota of {text} is more than there is: 100% is the whole budget")
+            return self.total * percent / 100
         return exact_amount(asked, "a quota")
 
     def under(self, induced: Induced) -> Self:  # noqa: ARG002

@@ -85,6 +85,8 @@ def halfwidth(draws: Sequence[Draws], confidence: Fraction) -> float:
     The least such width for one draw and for sums on a lattice (equal weights, say); for others it is at most about
     half a percent above it, and with a mixture it holds for all of them.
     """
+    if len(draws) == 1 and isinstance(draws[0].law, Mixture):
+        return _mixed_halfwidth(tuple(draws), require_confidence(confidence))
     together = gathered(draws)
     if not together:
         return 0.0
@@ -118,7 +120,7 @@ def _mixed_halfwidth(together: Spread, confidence: float) -> float:
         least = min((law for law in laws if isinstance(law, Laplace)), key=lambda law: law.scale)
         largest = max(draw.variance / draw.count / getattr(draw.law, "evenly", 1) for draw in together)
         evenly = rounded_down(variance / largest)
-        return math.sqrt(variance) * any_halfwidth(1.0, Fraction(least.scale), confidence, evenly)
+        return math.sqrt(variance) * any_halfwidth(1.0, least.scale, confidence, evenly)
     return normal_halfwidth(variance, confidence, max(draw.weight for draw in together))
 
 

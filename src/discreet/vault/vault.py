@@ -238,13 +238,6 @@ class Vault(NotebookView):
         return _facts(self.gate)
 
     @property
-    def lookups(self) -> "VaultLookups":
-        """Public code lists to join with: `vault.lookups.add("icd9.csv", name="icd9", key="code")`."""
-        from discreet.vault.lookups import VaultLookups
-
-        return VaultLookups(self.path, self.domain, self.ledger)
-
-    @property
     def buckets(self) -> "VaultBuckets":
         """The rows themselves, under another promise: `vault.buckets.publish(…)`."""
         from discreet.vault.buckets import VaultBuckets

@@ -94,6 +94,7 @@ def show(visit: Visit) -> Response:
         "look": look,
         "cubes": visit.shelf.cubes(),
         "about": look.cube.describe(),
+        "of_release": look.cube.of_release,
         "views": VIEWS,
         "half": half,
         "cells": counts.size,

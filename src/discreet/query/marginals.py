@@ -28,6 +28,8 @@ Source = tuple[int, int]
 Weights = tuple[tuple[float, Source, int], ...]
 """Draws of noise: a weight, the measurement, and how many of its numbers have this weight."""
 
+MOST_WEIGHTS = 16
+"""The law of an estimate is written out where at most so many weights are in it."""
 MOST_TABLES = 32
 """Of more tables than this, it is not asked how evenly an estimate is made of their draws."""
 
@@ -97,6 +99,7 @@ class Marginals:
     _components: dict[Axes, Floats] = field(default_factory=dict, repr=False)
     _cuboids: dict[Axes, Floats] = field(default_factory=dict, repr=False)
     _largest: dict[tuple[tuple[int, int], ...], Floats] = field(default_factory=dict, repr=False)
+    _weights: dict[tuple[tuple[int, int], ...], Weights] = field(default_factory=dict, repr=False)
     _determined: dict[Axes, bool] = field(default_factory=dict, repr=False)
     _soles: dict[Axes, Marginal | None] = field(default_factory=dict, repr=False)
 
@@ -182,11 +185,39 @@ class Marginals:
         """Of the noise in each table."""
         return np.array([table.variance for table in self.tables])
 
+    def weights(self, box: Box) -> Weights | None:
+        """The draws of noise in the estimate of a box that they determine; None where more than a few differ."""
+        cut = self.cut(box)
+        if (sole := self.sole(cut)) is not None:
+            return ((1.0, sole.source, sole.cells(box)),)
+        parts = {axis: self._part(box, axis) for axis in cut}
+        if sum(1 << len(set(cut) & set(table.axes)) for table in self.tables if table.variance) > MOST_WEIGHTS:
+            return None
+        key = tuple((axis, box.high[axis] - box.low[axis] + 1) for axis in cut)
+        if key not in self._weights:
+            self._weights[key] = tuple(draw for table in self.tables for draw in self._draws_of(table, parts))
+        return self._weights[key]
+
+    def _draws_of(self, table: Marginal, parts: Mapping[int, float]) -> Iterator[tuple[float, Source, int]]:
+        weights = self._weights_of(table, parts)
+        counts = np.array(prod(size for axis, size in zip(table.axes, table.sizes, strict=True) if axis not in parts))
+        for axis in table.axes:
+            if axis in parts:
+                inside = round(parts[axis] * self.sizes[axis])
+                counts = np.multiply.outer(counts, np.array([inside, self.sizes[axis] - inside]))
+        for weight, count in zip(weights.reshape(-1).tolist(), counts.reshape(-1).tolist(), strict=False):
+            if weight and count:
+                yield weight, table.source, int(count)
+
     def _largest_weight(self, table: Marginal, parts: Mapping[int, float]) -> float:
-        """Of one table's cells, which have one weight for each way to lie inside or outside of a box's intervals."""
+        return float(np.abs(self._weights_of(table, parts)).max(initial=0.0))
+
+    def _weights_of(self, table: Marginal, parts: Mapping[int, float]) -> Floats:
+        """Of one table's cells, which have one weight for each way to lie inside or outside of a box's intervals; none
+        where it tells nothing of the box."""
         shared = tuple(axis for axis in table.axes if axis in parts)
         if not table.variance or (table.is_residual and shared != table.axes):
-            return 0.0
+            return np.zeros(0)
         weights = np.zeros((2,) * len(shared))
         for space in [table.axes] if table.is_residual else subsets(shared):
             weights[tuple(int(axis in space) for axis in shared)] = table.precision(space) / self.precisions[space]
@@ -195,7 +226,7 @@ class Marginals:
             along = np.array([[part, 1 - part], [part, -part]])
             weights = np.moveaxis(np.tensordot(along, weights, axes=(1, place)), 0, place)
         others = prod(part for axis, part in parts.items() if axis not in shared)
-        return others * float(np.abs(weights).max()) / (table.size if table.is_residual else 1)
+        return np.asarray(others * weights / (table.size if table.is_residual else 1))
 
     def _part(self, box: Box, axis: int) -> float:
         return (box.high[axis] - box.low[axis] + 1) / self.sizes[axis]
