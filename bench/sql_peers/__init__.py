@@ -3,8 +3,8 @@
 Each tool has a virtual environment of its own (see bench/peers), the same decoded rows, in a Postgres of their own, and
 the metadata that its documentation asks for. It is asked in three spellings (the list's, DuckDB's, plain Postgres), and
 the best of its answers counts. A refusal or an exception is no answer, and an answer is right within a hundredth, at a
-large ε. Tumult Analytics takes no SQL: `tools/tumult.py` writes for it what an analyst would, splits statements into what
-is private and what is not, and asks a ninth of the list, since Spark takes ten seconds a query.
+large ε. Tumult Analytics takes no SQL: `tools/tumult.py` writes what an analyst would, splits statements into what is
+private and what is not, and is asked a ninth of the list, since Spark takes ten seconds a query.
 
 `tools/` holds one file a tool, run by the tool's interpreter; `worker` is run by it too, so it needs nothing else.
 """
