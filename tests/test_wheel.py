@@ -25,7 +25,7 @@ from tools.wheelhouse import pinned
 
 ROOT = Path(__file__).parents[1]
 PYTHON = "{}.{}".format(*sys.version_info)
-EXTRAS = ("formats", "ibis", "mysql", "postgres", "sdmx", "server", "spark")
+EXTRAS = ("excel", "formats", "ibis", "mysql", "postgres", "sdmx", "server", "spark", "statistics")
 pytestmark = pytest.mark.xdist_group("wheel")
 
 
@@ -164,6 +164,12 @@ def test_what_needs_an_extra_names_it(bare: Environment, extra: str, words: tupl
     assert not (bare.work / "new").exists()
 
 
+@pytest.mark.parametrize(("extra", "ending"), [("excel", "xlsx"), ("statistics", "sav")])
+def test_a_file_that_needs_an_extra_names_it(bare: Environment, extra: str, ending: str) -> None:
+    (bare.work / f"people.{ending}").touch()
+    assert f"pip install 'discreet[{extra}]'" in bare.run("discreet", *INIT, f"people.{ending}", exit_code=1)
+
+
 def test_the_port_for_bi_tools_names_its_extra_where_only_the_server_is_there(bare: Environment) -> None:
     words = ("discreet", "serve", "demo/vault", "--port", "0", "--mysql-port", "0")
     assert "pip install 'discreet[mysql]'" in bare.with_extra("server").run(*words, exit_code=1)
@@ -185,12 +191,14 @@ Vault.init("of-ibis", table=people, domain="demo/people.toml", epsilon=1, neighb
     [
         ("formats", ("discreet", "cube", "export", "cube", "cube.nc")),
         ("formats", ("discreet", "cube", "export", "cube", "cube.zarr")),
+        ("excel", ("python", "-c", "import python_calamine, discreet.table.excel")),
         ("ibis", ("python", "-c", OF_IBIS)),
         ("mysql", ("python", "-c", f"import discreet.server.wire; {SERVED}")),
         ("postgres", ("python", "-c", "import psycopg; assert psycopg.pq.__impl__ == 'binary'")),
         ("sdmx", ("discreet", "cube", "export", "cube", "cube.csv")),
         ("server", ("python", "-c", SERVED)),
         ("spark", ("python", "-c", "from pyspark.sql import SparkSession; import discreet.table.spark")),
+        ("statistics", ("python", "-c", "import pyreadstat, discreet.table.statistics_file")),
     ],
 )
 def test_an_extra_brings_what_it_is_for(bare: Environment, extra: str, words: tuple[str, ...]) -> None:

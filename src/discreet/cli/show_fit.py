@@ -1,23 +1,17 @@
 """How a domain fits a table, on the custodian's terminal: exact numbers, which go nowhere else."""
 
-from typing import TYPE_CHECKING
-
 from rich.console import Console
 from rich.markup import escape
 
 from discreet.cli.present import table
-
-if TYPE_CHECKING:
-    from discreet.table.fit import ColumnFit, Fit
+from discreet.fit import ColumnFit, Fit, in_order
 
 CONFIDENTIAL = "exact and confidential: for you, whose table it is; it is kept nowhere"
 MOST_COLUMNS = 40
 
 
-def show_fit(fit: "Fit", to: Console) -> None:
+def show_fit(fit: Fit, to: Console) -> None:
     """Print what becomes of the rows; columns that lose nothing, and whose values all have somebody, are left out."""
-    from discreet.table.fit import in_order
-
     share = f" ({fit.lost / fit.rows:.1%})" if fit.lost else ""
     to.print(
         f"{fit.rows:,} rows read, {fit.kept:,} kept, {fit.lost:,} lost{share}. [dim]{CONFIDENTIAL}[/]", soft_wrap=True
@@ -49,7 +43,7 @@ def show_fit(fit: "Fit", to: Console) -> None:
         )
 
 
-def _row(column: "ColumnFit") -> tuple[str, ...]:
+def _row(column: ColumnFit) -> tuple[str, ...]:
     odd = [f"{one.text!r} {one.rows:,}" + (f" (near {one.nearest!r})" if one.nearest else "") for one in column.odd]
     outside = f"{column.outside:,}" + (f" {column.outside_is}" if column.outside else "")
     missing = f"{column.missing:,}" + (f" {column.missing_is}" if column.missing else "")

@@ -10,12 +10,11 @@ from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, table, waiting
 from discreet.errors import InvalidBudget, TableError
+from discreet.fit import Fit, Fitted
 from discreet.ledger.guarantee import DeltaT
 
 if TYPE_CHECKING:
     from discreet.account import BudgetReport
-    from discreet.table.fit import Fit
-    from discreet.table.take import Fitted
     from discreet.vault.vault import Vault
 
 ACCEPTED_LOSS = 0.05
@@ -82,7 +81,7 @@ def init(
             "--neighbours is add-remove (someone may be in the table or not) or replace (someone's row may be another)"
         )
 
-    def make(fitted: "Fitted | None") -> "Vault":
+    def make(fitted: Fitted | None) -> "Vault":
         with waiting(READING, as_json) as told:
             return Vault.init(
                 vault,
@@ -132,7 +131,7 @@ def _made_if_it_fits(make: "Callable[[Fitted | None], Vault]", accepted: float, 
     seen: list[Fit] = []
     watched = err.is_interactive and not as_json
 
-    def fitted(fit: "Fit") -> None:
+    def fitted(fit: Fit) -> None:
         seen.append(fit)
         if fit.loses_more_than(accepted):
             raise _TooManyLost

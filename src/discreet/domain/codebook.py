@@ -10,12 +10,15 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 from discreet.domain.attribute import Hierarchy
 from discreet.errors import DomainError
 
 MOST_LEVELS = 64
+LABELLED = (".sav", ".zsav", ".dta")
+"""Files that declare labels of their values, by variable."""
 COLUMNS = ("code", "label", "parent")
 SHOWN_CHARACTERS = 60
 
@@ -40,10 +43,15 @@ class Codebook:
     source: str | None
 
 
-def read_codebook(name: str, text: str, columns: Mapping[str, str]) -> Codebook:
-    """Read a codebook; `columns` says what code, label and parent are called in it. Raises DomainError with file, line
-    and column of what is wrong."""
-    source, entries = _of_json(name, text) if name.lower().endswith(".json") else (None, _of_csv(name, text, columns))
+def read_codebook(name: str, text: str, columns: Mapping[str, str], variable: str) -> Codebook:
+    """Read a codebook; `columns` says what code, label and parent are called in it, and `variable` whose labels are
+    meant in a file of several. Raises DomainError with file, line and column of what is wrong."""
+    if name.lower().endswith(LABELLED):
+        source, entries = None, _of_labels(name, text, variable)
+    else:
+        source, entries = (
+            _of_json(name, text) if name.lower().endswith(".json") else (None, _of_csv(name, text, columns))
+        )
     by_code: dict[str, Entry] = {}
     for entry in entries:
         before = by_code.setdefault(entry.code, entry)
@@ -59,6 +67,39 @@ def read_codebook(name: str, text: str, columns: Mapping[str, str]) -> Codebook:
     titles = tuple(by_code[value].label for value in values)
     _require_labels_apart(name, by_code)
     return Codebook(values, titles, _hierarchy(tree, by_code) if groups else None, source)
+
+
+def labels_text(path: Path) -> str:
+    """The value labels that a file of SPSS or Stata declares, by variable, as JSON. No row is read."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise DomainError("value labels of SPSS or Stata need pyreadstat: pip install 'discreet[statistics]'") from None
+    read = pyreadstat.read_dta if path.suffix.lower() == ".dta" else pyreadstat.read_sav
+    try:
+        _, about = read(str(path), metadataonly=True)
+    except Exception:  # its own exceptions are of many kinds, and may quote the file
+        raise DomainError(f"cannot read the codebook {path}; is it a whole file of SPSS or Stata?") from None
+    labels = {
+        variable: [{"code": _code_text(code), "label": str(label)} for code, label in values.items()]
+        for variable, values in about.variable_value_labels.items()
+    }
+    return json.dumps(labels, ensure_ascii=False)
+
+
+def _code_text(code: object) -> str:
+    return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
+
+
+def _of_labels(name: str, text: str, variable: str) -> list[Entry]:
+    try:
+        declared = json.loads(text)
+    except (ValueError, RecursionError):
+        declared = None
+    listed = declared.get(variable) if isinstance(declared, dict) else None
+    if not isinstance(listed, list):
+        raise DomainError(f"{name} declares no value labels for {_shown(variable)}; list its values")
+    return list(_flattened(name, listed, "", ""))
 
 
 def _of_csv(name: str, text: str, columns: Mapping[str, str]) -> list[Entry]:

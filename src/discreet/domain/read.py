@@ -17,7 +17,7 @@ from typing import Any, NoReturn, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Hierarchy, Integer, Outside
-from discreet.domain.codebook import COLUMNS, Codebook, read_codebook
+from discreet.domain.codebook import COLUMNS, LABELLED, Codebook, labels_text, read_codebook
 from discreet.domain.date import ISO, Date, Period, begins
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
@@ -74,7 +74,9 @@ def codebooks_named(document: Mapping[str, Any]) -> list[str]:
 
 
 def codebook_text(path: Path) -> str:
-    """What a codebook says, as text."""
+    """What a codebook says, as text; of a file of SPSS or Stata, the value labels that it declares, as JSON."""
+    if path.suffix.lower() in LABELLED:
+        return labels_text(path)
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -235,7 +237,7 @@ class _Reader:
             self.fail(
                 "values_from", f"the codebook {_shown(file)} is not here: it is read from beside the domain's file"
             )
-        return read_codebook(file, self.books[file], columns)
+        return read_codebook(file, self.books[file], columns, self.name)
 
     def category(self, common: "_Common", book: Codebook | None) -> Category:
         prefix = self.table.get("prefix", False)

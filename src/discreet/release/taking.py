@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.domain.domain import Domain
+from discreet.fit import Fitted
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.private import private_folder
 from discreet.progress import Progress, silent
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
     from discreet.table.source import Source
-    from discreet.table.take import Fitted
     from discreet.table.unit import Unit
 
 
@@ -30,7 +30,7 @@ class Taking:
     key: bytes = field(repr=False)
     home: Path
     progress: Progress = silent
-    fitted: "Fitted | None" = None
+    fitted: Fitted | None = None
     """Told how the domain fits the table, for the custodian alone; what it raises leaves nothing behind."""
 
     def take(self, source: "Source", number: int, live: bool = False, before: "Snapshot | None" = None) -> SnapshotId:

@@ -6,7 +6,6 @@ that of the snapshot, from the same coders; only rows that have no ordinary code
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.date import Date
 from discreet.domain.domain import Domain
+from discreet.fit import ColumnFit, Fit, OddValue
 from discreet.progress import Progress, silent
 from discreet.table.advice import Odd, advice_on, nearest
 from discreet.table.coding import (
@@ -41,57 +41,6 @@ REMEMBERED = 10_000
 SHOWN = 5
 UNSELECTED = {pa.string_view(): pa.large_string(), pa.float16(): pa.float32()}
 """Types of which Arrow can neither choose rows nor list values, and what they become for that."""
-
-
-@dataclass(frozen=True)
-class OddValue:
-    """A value that has no code of its own: how many rows have it, and the declared value that is written most alike."""
-
-    text: str
-    rows: int
-    nearest: str | None
-
-
-@dataclass(frozen=True)
-class ColumnFit:
-    """What one column does to the rows. A row may be counted in several columns."""
-
-    name: str
-    outside: int
-    """Rows with a value that is not declared: left out, clamped or `(other)`, as the domain says."""
-    missing: int
-    unreadable: int
-    """Rows with a text that is no number or date, where the domain says that the column holds such."""
-    lost: int
-    """Rows that are not in the population because of this column, whatever the others say."""
-    outside_is: str
-    missing_is: str
-    nobody: int
-    """Declared values that no row has."""
-    nobody_has: tuple[str, ...]
-    """The first of them."""
-    odd: tuple[OddValue, ...]
-    """The most frequent values outside, or not readable."""
-    advice: tuple[str, ...]
-    """Settings that would give rows a code, with what they would do."""
-
-
-@dataclass(frozen=True)
-class Fit:
-    """How a domain fits a table. Exact, and so confidential: it says of single rows what no release may."""
-
-    rows: int
-    kept: int
-    columns: tuple[ColumnFit, ...]
-
-    @property
-    def lost(self) -> int:
-        return self.rows - self.kept
-
-    def loses_more_than(self, share: float) -> bool:
-        """Whether more than this share of the rows is lost, or not readable in some column, or there are no rows."""
-        worst = max([self.lost, *(column.unreadable for column in self.columns)])
-        return worst > share * self.rows or not self.rows
 
 
 def fit_source(source: Source, domain: Domain, progress: Progress = silent) -> Fit:
@@ -247,8 +196,3 @@ def _written(value: pa.Scalar) -> Odd:
     except (OverflowError, ValueError):  # a date that Python has no calendar for
         text = str(value.value)
     return Odd((text.lower() if pa.types.is_boolean(value.type) else text).encode())
-
-
-def in_order(fit: Fit) -> Iterator[ColumnFit]:
-    """The columns by what they lose, most first."""
-    yield from sorted(fit.columns, key=lambda column: (-column.lost, -column.outside - column.unreadable))

@@ -71,6 +71,14 @@ def _open_location(uri: str) -> Source:
             from discreet.table.arrow_file import open_arrow
 
             return open_arrow(path)
+        case "excel":
+            from discreet.table.excel import open_excel
+
+            return open_excel(uri)
+        case "statistics":
+            from discreet.table.statistics_file import open_statistics
+
+            return open_statistics(path)
         case "sqlite":
             from discreet.table.sqlite_file import open_sqlite
 

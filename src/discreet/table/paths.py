@@ -19,10 +19,14 @@ KINDS = {
     "arrow": (".arrow", ".feather", ".ipc"),
     "duckdb": (".duckdb", ".db"),
     "sqlite": (".sqlite", ".sqlite3"),
+    "excel": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+    "statistics": (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt"),
 }
 MANY = ("parquet", "csv", "arrow")
 """Kinds of which several files can be one table."""
-READ = ".parquet, .csv (.tsv, .txt, .data; .gz, .zst), .arrow, .feather, .duckdb or .sqlite"
+READ = (
+    ".parquet, .csv (.tsv, .txt, .data; .gz, .zst), .arrow, .feather, .duckdb, .sqlite, .xlsx, .sav, .dta or .sas7bdat"
+)
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """What a folder is called whose rows have no value."""
 

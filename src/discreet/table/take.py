@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
 from discreet.errors import TableError
+from discreet.fit import Fitted
 from discreet.noise.bits import Bits
 from discreet.private import private_file, private_folder
 from discreet.progress import Progress, silent
 from discreet.table.coding import Coded, Coder, coders, distinct_values
 from discreet.table.count import MOST_ROWS
-from discreet.table.fit import Fit, FitCounter
+from discreet.table.fit import FitCounter
 from discreet.table.layout import (
     FORMAT,
     MANIFEST,
@@ -39,7 +40,6 @@ from discreet.table.source import Source, read_ahead
 from discreet.table.unit import Keys, Unit, id_texts, kept_rows, person_keys, require_id
 
 READING = "reading the table"
-Fitted = Callable[[Fit], None]
 
 
 def take_snapshot(

@@ -35,6 +35,7 @@ from discreet.errors import (
     VaultError,
 )
 from discreet.exact import Number
+from discreet.fit import Fit, Fitted
 from discreet.home import (
     RELEASES,
     ROSTER,
@@ -77,10 +78,8 @@ from discreet.vault.public import Public, PublicDesk
 if TYPE_CHECKING:
     from discreet.mining.party import Party
     from discreet.mining.sulq import Calibration
-    from discreet.table.fit import Fit
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
-    from discreet.table.take import Fitted
     from discreet.vault.buckets import VaultBuckets
     from discreet.vault.cubes import VaultCubes
     from discreet.vault.facts import VaultFacts
@@ -124,7 +123,7 @@ class Vault(NotebookView):
         ledger: str | None = None,
         live: bool = False,
         progress: Progress = silent,
-        fitted: "Fitted | None" = None,
+        fitted: Fitted | None = None,
     ) -> "Vault":
         """Make a vault over a table: nothing of it is released, and nothing is spent.
 
@@ -520,7 +519,7 @@ def _sulq(
     return people, query_budget(queries, delta, people.people, points + 1, calibration, most)
 
 
-def fit_domain(table: object, domain: str | Path, progress: Progress = silent) -> "Fit":
+def fit_domain(table: object, domain: str | Path, progress: Progress = silent) -> Fit:
     """How a domain's file fits a table: exact and confidential, for the custodian alone. Nothing of it is kept."""
     from discreet.table.fit import fit_source
     from discreet.table.open import open_source

@@ -1,0 +1,64 @@
+"""How a domain fits a table, as the custodian is told it: exact, and so confidential. Kept nowhere, never served."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class OddValue:
+    """A value that has no code of its own: how many rows have it, and the declared value that is written most alike."""
+
+    text: str
+    rows: int
+    nearest: str | None
+
+
+@dataclass(frozen=True)
+class ColumnFit:
+    """What one column does to the rows. A row may be counted in several columns."""
+
+    name: str
+    outside: int
+    """Rows with a value that is not declared: left out, clamped or `(other)`, as the domain says."""
+    missing: int
+    unreadable: int
+    """Rows with a text that is no number or date, where the domain says that the column holds such."""
+    lost: int
+    """Rows that are not in the population because of this column, whatever the others say."""
+    outside_is: str
+    missing_is: str
+    nobody: int
+    """Declared values that no row has."""
+    nobody_has: tuple[str, ...]
+    """The first of them."""
+    odd: tuple[OddValue, ...]
+    """The most frequent values outside, or not readable."""
+    advice: tuple[str, ...]
+    """Settings that would give rows a code, with what they would do."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a domain fits a table. Exact, and so confidential: it says of single rows what no release may."""
+
+    rows: int
+    kept: int
+    columns: tuple[ColumnFit, ...]
+
+    @property
+    def lost(self) -> int:
+        return self.rows - self.kept
+
+    def loses_more_than(self, share: float) -> bool:
+        """Whether more than this share of the rows is lost, or not readable in some column, or there are no rows."""
+        worst = max([self.lost, *(column.unreadable for column in self.columns)])
+        return worst > share * self.rows or not self.rows
+
+
+Fitted = Callable[[Fit], None]
+"""Told how a domain fits; it may raise, and then nothing is made."""
+
+
+def in_order(fit: Fit) -> Iterator[ColumnFit]:
+    """The columns by what they lose, most first."""
+    yield from sorted(fit.columns, key=lambda column: (-column.lost, -column.outside - column.unreadable))
