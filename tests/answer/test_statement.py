@@ -205,3 +205,12 @@ def test_refining_a_statement_spends_nothing(vault):
     answer = vault.ask(sql, refine=True)
     assert answer.cost == 0
     assert sum(row.value for row in answer.rows) == pytest.approx(1)
+
+
+def test_a_higher_confidence_has_wider_intervals_and_draws_no_more(vault):
+    sql = "SELECT COUNT(*) FILTER (WHERE age > 4) * 100.0 / COUNT(*) AS share FROM people"
+    widths = []
+    for confidence in ("0.5", "0.95", "0.999999"):
+        low, high = vault.ask(sql, scale=20, confidence=confidence).interval()
+        widths.append(high - low)
+    assert widths[0] < widths[1] < widths[2] < 12 * widths[1]
