@@ -16,8 +16,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
 from discreet.query.cells import LARGEST, Amount, CellTable, Ints, Labelling, joined
-from discreet.query.query import grain_of
-from discreet.query.sensitivity import grains_of
+from discreet.query.query import grain_of, grains_of
 from discreet.sql.condition import AllOf, AnyOf, Atom, Condition
 from discreet.sql.expression import Evaluated, require_scalar
 from discreet.sql.polynomial import Polynomial, Powers, has_bins, read_polynomial
