@@ -1,4 +1,4 @@
-"""Questions with expressions from the text to the audit: explained, asked, repeated, and priced again by the journal."""
+"""Questions of expressions from the text to the audit: explained, asked, repeated, and priced by the journal again."""
 
 from pathlib import Path
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery
+from discreet.errors import DomainError, UnsupportedQuery
 from discreet.query.query import Combination, Count, Distinct, Mean, Sum, answer_shape, grain_of_sum, group_attribute
 from discreet.sql.expression import evaluate
 from discreet.sql.parse import parse, parse_predicate
@@ -227,6 +227,9 @@ STATEMENTS = [
     "SELECT SUM(income * age * children) AS s FROM people",
     "SELECT SUM((age - 40) * (income - 30000)) AS s FROM people",
     "SELECT SUM(-income) AS s FROM people",
+    "SELECT SUM(income * 0) AS s FROM people",
+    "SELECT SUM(age + NULL) AS s, COUNT(NULL) AS n FROM people",
+    "SELECT age + NULL AS x, COUNT(*) AS n FROM people GROUP BY x",
     "SELECT COUNT(DISTINCT education) AS d FROM people",
     "SELECT sex, COUNT(DISTINCT education) AS d, COUNT(DISTINCT age) AS a FROM people WHERE age < 40 GROUP BY sex",
     "SELECT COUNT(DISTINCT LEFT(diag_1, 1)) AS d FROM people",
@@ -369,9 +372,37 @@ def test_a_product_that_is_too_large_is_refused_before_it_is_made() -> None:
         parse("SELECT COUNT(*) FROM t WHERE x0 + x1 + x2 = 7", domain)
 
 
+HOSTILE = [
+    "SELECT COUNT(*) FROM people WHERE " + "+".join(["age"] * 3000) + " > 3",
+    "SELECT SUM(" + "+".join(["income"] * 3000) + ") FROM people",
+    "SELECT SUM(" + "*".join(["(income + 1)"] * 30) + ") FROM people",
+    "SELECT COUNT(*) FROM people WHERE " + "CASE WHEN age > 1 THEN TRUE ELSE " * 200 + "FALSE" + " END" * 200,
+    "SELECT COUNT(*) FROM people WHERE LENGTH(REPEAT(visit, 1000000000)) > 3",
+    "SELECT COUNT(*) FROM people WHERE LPAD(visit, 1000000000, 'x') > 'a'",
+    "SELECT COUNT(*) FROM people WHERE age IN (" + ", ".join(f"children + {i}" for i in range(1500)) + ")",
+    "SELECT COUNT(*) FROM people WHERE " + " AND ".join(f"(age + children) % {i} = 1" for i in range(2, 400)),
+    "SELECT COUNT(*) FROM people GROUP BY age + children, age * children, age - children, age // (children + 1)",
+    "SELECT SUM(EXP(age * 10)) FROM people",
+    "SELECT COUNT(*) FROM people WHERE current_date > DATE '2020-01-01'",
+    "SELECT COUNT(*) FROM people WHERE list_sum([age]) = 1",
+    "SELECT COUNT(*) FROM people WHERE leaf_0 > 1",
+    "SELECT COUNT(*) FROM people WHERE raw > age + 1",
+]
+
+
+@pytest.mark.parametrize("statement", HOSTILE, ids=lambda text: text[:60])
+def test_an_explosive_expression_is_refused_by_what_it_says_alone(statement: str) -> None:
+    with pytest.raises((UnsupportedQuery, DomainError)) as refusal:
+        parse(statement, DOMAIN)
+    assert "sqlglot" not in str(refusal.value)
+
+
 def test_what_fails_for_some_values_is_null_for_those() -> None:
     region, _ = parse_predicate("100 / children > 30", DOMAIN)
     assert region == parse_predicate("children BETWEEN 1 AND 3", DOMAIN)[0]
+    [column] = parse("SELECT SUM(income / 0) AS s FROM people", DOMAIN).aggregates
+    assert isinstance(column.query, Sum)
+    assert not column.query.where  # it is NULL for everybody
     region, _ = parse_predicate("CAST(diag_2 AS INT) > 0 ", DOMAIN)
     assert region == parse_predicate("diag_2 IN ('250', '401', '428')", DOMAIN)[0]
 

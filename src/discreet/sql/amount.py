@@ -16,8 +16,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
 from discreet.query.cells import LARGEST, Amount, CellTable, Ints, Labelling, joined
-from discreet.query.query import grain_of
-from discreet.query.sensitivity import grains_of
+from discreet.query.query import grain_of, grains_of
 from discreet.sql.condition import AllOf, AnyOf, Atom, Condition
 from discreet.sql.expression import Evaluated, require_scalar
 from discreet.sql.polynomial import Polynomial, Powers, has_bins, read_polynomial
@@ -141,8 +140,10 @@ def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> Read
     }
     used = {power: table for power, table in tables.items() if power and table.table.any()}
     constant = tables.get((), _table(Evaluated((), (), None), np.zeros(1, np.int64), scope))
-    low, high = ends_of(constant, used, domain)
-    amount = Amount(expression_text(node, scope), constant, grain, tuple(used.items()), low, high)
+    amount = Amount(expression_text(node, scope), constant, grain)
+    if used:
+        low, high = ends_of(constant, used, domain)
+        amount = replace(amount, terms=tuple(used.items()), low=low, high=high)
     if amount.largest >= LARGEST:
         raise UnsupportedQuery(f"the values of this expression are too large to be summed{place_of(node)}")
     present = [_condition(found, found.present) for found in parts.values()]
@@ -150,7 +151,7 @@ def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> Read
     present += [Atom(domain.axis(name), ((0, domain[name].cells - 1),)) for name in names]
     column, adds = _one_column(tables, parts, grain, scope)
     return ReadAmount(
-        amount=amount if used else replace(amount, terms=(), low=None, high=None),
+        amount=amount,
         present=AllOf(tuple(present)),
         adds=AllOf((*present, adds)),
         times=None,

@@ -118,6 +118,7 @@ def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict, exactly: bool
     shape = tuple(int(classes[axis].max()) + 1 for axis in axes)
     columns = dict(zip(axes, product_of(shape), strict=True))
     table = {leaf.name: leaf.of_class(classes[leaf.axis], columns[leaf.axis]) for leaf in leaves.found}
+    scope.count_evaluation()
     result = _run(root, table, cells)
     return Evaluated(axes, tuple(classes[axis] for axis in axes), result, tuple(dict.fromkeys(leaves.notes)))
 
@@ -209,6 +210,7 @@ class _Leaves:
 
     def _alone(self, node: exp.Expression, axis: int, whole: bool) -> "pa.Array":
         """The value of an expression over one attribute, for each of its codes."""
+        self.scope.count_evaluation()
         attribute = self.scope.domain.attributes[axis]
         own = [leaf for leaf in self.found if any(c.meta.get("leaf") is leaf for c in columns_in(node))]
         inner = {leaf.name: leaf.values for leaf in own}

@@ -12,6 +12,7 @@ from discreet.sql.syntax import only, refused
 from discreet.sql.tokens import SHOWN_CHARACTERS, shown
 
 GROUP_SUFFIX = "_group"
+MOST_EVALUATIONS = 200
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,17 @@ class Scope:
     axes: dict[str, int]
     derived: dict[str, Derived] = field(default_factory=dict)
     """Columns beside the attributes, by their names in lower case."""
+    evaluated: list[None] = field(default_factory=list, compare=False, repr=False)
+    """One for each time that an expression of the statement was evaluated."""
+
+    def count_evaluation(self) -> None:
+        """Refuse a statement with so many expressions that evaluating them takes long."""
+        self.evaluated.append(None)
+        if len(self.evaluated) > MOST_EVALUATIONS:
+            raise UnsupportedQuery(
+                f"the statement has more than {MOST_EVALUATIONS} expressions over columns; compare columns with values,"
+                " or ask in parts"
+            )
 
     @classmethod
     def of(cls, select: exp.Select, domain: Domain) -> "Scope":
