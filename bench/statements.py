@@ -45,7 +45,7 @@ CHOSEN = {
     "HAVING": "SELECT g, COUNT(*) AS x FROM people GROUP BY g HAVING COUNT(*) > 1000",
     "top ratios": "SELECT g, 1.0 * SUM(a) / COUNT(*) AS x FROM people GROUP BY g ORDER BY x DESC LIMIT 2",
     "largest group": "SELECT MAX(n) AS x FROM (SELECT a, COUNT(*) AS n FROM people GROUP BY a) AS t",
-    "groups above a bound": "SELECT COUNT(*) AS x FROM (SELECT a, COUNT(*) AS n FROM people GROUP BY a) AS t WHERE n > 2000",
+    "groups above a bound": "SELECT COUNT(*) AS x FROM (SELECT a, COUNT(*) n FROM people GROUP BY a) t WHERE n > 2000",
 }
 """At least 95 of 100 answers are to have no line whose interval fails."""
 ONE = "SELECT 100.0 * COUNT(*) FILTER (WHERE s = 'F') / COUNT(*) AS x FROM people"
