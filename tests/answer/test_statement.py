@@ -142,8 +142,9 @@ def test_what_is_refused_spends_nothing(vault, sql):
 
 
 def test_a_statement_beyond_the_budget_is_refused_and_spends_nothing(vault):
-    with pytest.raises(BudgetExceeded):
-        vault.ask("SELECT COUNT(*) FILTER (WHERE age > 4) * 1.0 / COUNT(*) AS r FROM people", scale="0.1")
+    for verb in (vault.explain, vault.ask):
+        with pytest.raises(BudgetExceeded):
+            verb("SELECT COUNT(*) FILTER (WHERE age > 4) * 1.0 / COUNT(*) AS r FROM people", scale="0.1")
     assert not vault.ledger.charges
 
 
@@ -195,3 +196,12 @@ def test_labels_alone_are_an_answer_too(vault):
     assert len(answer.lines) == 3
     assert answer.columns == ()
     assert answer.to_arrow().column_names == ["age", "kind", "answered_for"]
+
+
+def test_a_higher_confidence_has_wider_intervals_and_draws_no_more(vault):
+    sql = "SELECT COUNT(*) FILTER (WHERE age > 4) * 100.0 / COUNT(*) AS share FROM people"
+    widths = []
+    for confidence in ("0.5", "0.95", "0.999999"):
+        low, high = vault.ask(sql, scale=20, confidence=confidence).interval()
+        widths.append(high - low)
+    assert widths[0] < widths[1] < widths[2] < 12 * widths[1]

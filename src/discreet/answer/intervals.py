@@ -30,6 +30,8 @@ MOST_DRAWS = 999
 DRAWN_NUMBERS = 100_000
 """So many numbers are drawn, or as many as the least number of draws needs: of 39 draws the least and the greatest part
 those that 95% of all lie between, on the average."""
+SURE = Fraction(19, 20)
+"""Quantiles are taken at this confidence at most, and the noise stretched to a higher one."""
 SMALL = 0.02
 """A little noise: this part of what it is."""
 
@@ -172,7 +174,8 @@ class _Drawing:
         self.names = [name for name in intervals.names if intervals.columns[name]]
         self.labels = [name for name in intervals.names if not intervals.columns[name]]
         lines = sum(len(answer.lines) for answer in self.half.answers)
-        least = math.ceil(2 / (1 - float(self.half.confidence))) - 1
+        self.level = min(self.half.confidence, SURE)
+        least = math.ceil(2 / (1 - float(self.level))) - 1
         self.draws = max(min(DRAWN_NUMBERS // max(lines, 1), MOST_DRAWS), least)
         self.noise = JointNoise(self.half.desk)
         self.places = [[[self._added(row) for row in rows] for _, rows in answer.lines] for answer in self.half.answers]
@@ -196,21 +199,22 @@ class _Drawing:
     def ends(self) -> dict[str, tuple[Floats, Floats]]:
         half = self.half
         if not half.lineage.is_chosen:
-            return self._quantiles(self._matched(self._run(half.tree, 1.0)))
-        stretch = self._stretch()
+            return self._quantiles(self._matched(self._run(half.tree, self._stretch(half.confidence))))
+        stretch = self._stretch(self.intervals.confidence)
         if half.is_direct and not half.lineage.deep:
             return self._quantiles(self._matched(self._run(half.unchosen, stretch)))
         return self._hull(stretch)
 
-    def _stretch(self) -> float:
-        """How much further noise reaches at the confidence of all candidates together."""
+    def _stretch(self, confidence: Fraction) -> float:
+        """How much further noise reaches with another confidence than with that of the quantiles: a few draws tell
+        nothing of what happens once in a million."""
         noise = self.half.desk.ledger.budget.noise_of_scale(Fraction(1000))
-        return float(noise.halfwidth(self.intervals.confidence) / noise.halfwidth(self.half.confidence))
+        return float(noise.halfwidth(confidence) / noise.halfwidth(self.level))
 
     def _hull(self, stretch: float) -> dict[str, tuple[Floats, Floats]]:
         half = self.half
         tree = half.tree
-        whole = self._matched(self._run(tree, 1.0))
+        whole = self._matched(self._run(tree, self._stretch(half.confidence)))
         drawn = self._quantiles(whole)
         little = self._matched(self._run(tree, SMALL))
         corners = self._matched(self._run(tree, 1.0, self._corners()))
@@ -220,7 +224,7 @@ class _Drawing:
             moved, leapt = (np.abs(one[name] - value[:, None]) for one in (little, whole))
             # A number that leaps (a count of groups) moves by all or nothing with a little noise: with all of it, less.
             width = stretch * np.fmin(
-                _quantile(moved / SMALL, float(half.confidence), 0.0), _quantile(leapt, float(half.confidence), 0.0)
+                _quantile(moved / SMALL, float(self.level), 0.0), _quantile(leapt, float(self.level), 0.0)
             )
             low, high = drawn[name]
             every = np.column_stack([low, value - width, corners[name], value])
@@ -329,7 +333,7 @@ class _Drawing:
 
     def _quantiles(self, drawn: Mapping[str, Floats]) -> dict[str, tuple[Floats, Floats]]:
         """What is not a number in some draws may be anything there."""
-        allowed = 1 - float(self.half.confidence)
+        allowed = 1 - float(self.level)
         found = {}
         for name, matrix in drawn.items():
             found[name] = _quantile(matrix, allowed / 2, -math.inf), _quantile(matrix, 1 - allowed / 2, math.inf)

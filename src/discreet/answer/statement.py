@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from weakref import WeakKeyDictionary
 
-from discreet.answer.answer import Decision, Desk, Settled
+from discreet.answer.answer import Decision, Desk, Settled, settle
 from discreet.answer.ask import (
     NOT_RELAXED,
     UNANSWERED,
@@ -299,6 +299,8 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
         assert stepwise.policy.max_per_query is not None
         cost = stepwise.policy.max_per_query
     notes += [*scales.notes, *([ASKED_OF] if wish.within is not None else [])]
+    if decision.relax and is_exact:
+        settle(decision, stepwise, None)  # raises what asking would be refused with, where nothing can be said
     if decision.relax:
         notes.append("too little is left there for some of the numbers: they are relaxed, or not answered")
     return Explanation(

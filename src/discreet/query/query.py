@@ -8,6 +8,7 @@ Count of everything `by` its dimensions.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 from discreet.domain.attribute import Attribute, Bins, Integer
@@ -144,6 +145,15 @@ def grain_of(attribute: Attribute) -> Fraction:
         case Bins():
             raise UnsupportedQuery(f"{attribute.name} has an open bin, so a sum has no bound; COUNT and quantiles work")
     raise UnsupportedQuery(f"{attribute.name} is a category: it can be counted, not summed")
+
+
+def grains_of(edge: Fraction | None, attribute: Bins) -> int:
+    """An edge in grains, rounded as an engine rounds rows: divided as doubles, then to the nearest."""
+    if edge is None:
+        raise UnsupportedQuery(f"{attribute.name} has an open bin, so a sum has no bound")
+    grains = Fraction(float(edge) / float(grain_of(attribute)))
+    whole = floor(abs(grains) + Fraction(1, 2))
+    return whole if grains >= 0 else -whole
 
 
 def query_to_json(query: Query) -> Json:

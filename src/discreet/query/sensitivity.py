@@ -11,7 +11,6 @@ most 1/λ on its region [cubes, Theorem 2.1.2, with the factor 2 that it lacks].
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import groupby
-from math import floor
 
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
@@ -32,6 +31,7 @@ from discreet.query.query import (
     Sum,
     answer_shape,
     grain_of,
+    grains_of,
 )
 from discreet.query.residual import as_counts
 
@@ -117,15 +117,6 @@ def _rounded(edge: Fraction | None, attribute: Bins) -> int:
     Division and rounding keep the order of numbers, so a row rounds to no more than the larger of its bin's edges.
     """
     return abs(grains_of(edge, attribute))
-
-
-def grains_of(edge: Fraction | None, attribute: Bins) -> int:
-    """An edge in grains, rounded in that way."""
-    if edge is None:
-        raise UnsupportedQuery(f"{attribute.name} has an open bin, so a sum has no bound")
-    grains = Fraction(float(edge) / float(grain_of(attribute)))
-    whole = floor(abs(grains) + Fraction(1, 2))
-    return whole if grains >= 0 else -whole
 
 
 def _cut(box: Box, axis: int, low: int, high: int) -> Box:

@@ -16,8 +16,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
 from discreet.query.cells import LARGEST, Amount, CellTable, Ints, Labelling, joined
-from discreet.query.query import grain_of
-from discreet.query.sensitivity import grains_of
+from discreet.query.query import grain_of, grains_of
 from discreet.sql.condition import AllOf, AnyOf, Atom, Condition
 from discreet.sql.expression import Evaluated, require_scalar
 from discreet.sql.polynomial import Polynomial, Powers, has_bins, read_polynomial
@@ -48,10 +47,10 @@ def expression_text(node: exp.Expression, scope: Scope) -> str:
 def read_labelling(node: exp.Expression, scope: Scope) -> tuple[Labelling, tuple[str, ...]]:
     """GROUP BY of an expression: its groups, in the order of their values, and notes."""
     require_scalar(node)
+    if node.find(exp.Column) is None:
+        raise UnsupportedQuery(f"GROUP BY takes columns and expressions of them{place_of(node)}; this has no column")
     found = value_of(node, scope)
     values: list[Any] = found.values
-    if not found.axes:
-        raise UnsupportedQuery(f"GROUP BY takes columns and expressions of them{place_of(node)}; this has no column")
     distinct = sorted({value for value in values if value is not None})
     codes = {value: code for code, value in enumerate(distinct)}
     numbers = [len(distinct) if value is None else codes[value] for value in values]

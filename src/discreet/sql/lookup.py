@@ -1,6 +1,7 @@
 """Look-up tables: public code lists that rows and results are joined with, by a key. CSV text → columns.
 
-A value is a whole number, a number, true or false, or a text, as its whole column is; an empty cell is NULL. Keys are texts.
+A value is a whole number, a number, true or false, or a text, as its whole column is; an empty cell is NULL. Keys are
+texts.
 """
 
 import csv

@@ -897,8 +897,8 @@ def _replaced(root: exp.Expression, node: exp.Expression, by: exp.Expression) ->
 
 
 def _by_values(select: exp.Select, result: exp.Expression, grouped: exp.Expression | None, domain: Domain) -> bool:
-    """Write rows JOIN (a result by one group) ON a = b as WHERE a IN (SELECT b FROM the result), where nothing else of the
-    result is asked for; and say whether that was done."""
+    """Write rows JOIN (a result by one group) ON a = b as WHERE a IN (SELECT b FROM the result), where nothing else of
+    the result is asked for; and say whether that was done."""
     [join] = select.args["joins"]
     conditions, name = _conjuncts(join.args.get("on")), _qualifier(result)
     groups = grouped.args.get("group") if isinstance(grouped, exp.Select) else None
