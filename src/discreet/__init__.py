@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from discreet.mining.functions import functions
     from discreet.mining.implication import implication
     from discreet.mining.learn import learn
-    from discreet.mining.party import party_of
+    from discreet.mining.parties import party_of
     from discreet.mining.statistics import Statistics
     from discreet.refinement.linear_refinement import LinearRefinement
     from discreet.refinement.refine import refine
     from discreet.refinement.rho import calibrate, rho
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
 # Engines, compiled code and solvers are imported when they are first asked for: `discreet --help` needs none of them.
 _LATER = {
@@ -37,7 +37,7 @@ _LATER = {
     "functions": "discreet.mining.functions",
     "implication": "discreet.mining.implication",
     "learn": "discreet.mining.learn",
-    "party_of": "discreet.mining.party",
+    "party_of": "discreet.mining.parties",
     "refine": "discreet.refinement.refine",
     "rho": "discreet.refinement.rho",
     "Vault": "discreet.vault",

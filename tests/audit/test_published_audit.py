@@ -15,7 +15,8 @@ from discreet.audit.report import audit_vault
 from discreet.cube.cube import Cube
 from discreet.cube.folder import write_cube
 from discreet.ledger.standing import Standing
-from discreet.mining.folder import read_statistics, write_statistics
+from discreet.mining.folder import write_statistics
+from discreet.mining.statistics import Statistics
 from discreet.release.package import PACKAGE, file_hash, write_package
 from discreet.vault import Vault
 from tests.audit.insider import BUDGETS, QUERIES, Journal, failures, forget_receipts, make
@@ -187,7 +188,7 @@ class TestForgedStatistics:
         genuine = vault.sulq.publish(plan)
         for change, words in self.CHANGES:
             write_statistics(replace(genuine, **change(genuine)), workplace / "stat")
-            assert read_statistics(workplace / "stat")
+            assert Statistics.load(workplace / "stat")
             assert failures(audit_vault("vault")) == {"published"}
             assert words in only_finding().what
             shutil.rmtree("stat")

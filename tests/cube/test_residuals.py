@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import check_grad, minimize
 
 from discreet.cube.cube import Cube
+from discreet.cube.cuboids import cuboids_of
 from discreet.cube.measure import Measure
 from discreet.cube.memory import needed_bytes
 from discreet.cube.noise_model import NoiseModel
@@ -19,7 +20,7 @@ from discreet.cube.planners.few import Slopes, optimise_few
 from discreet.cube.planners.residuals import can_measure_residuals, optimise_residuals, residual_slopes
 from discreet.cube.planners.task import Task
 from discreet.cube.planning import plan_cube
-from discreet.cube.publish import cuboids_of, measurements_of
+from discreet.cube.publish import measurements_of
 from discreet.cube.record import plan_of, plan_record
 from discreet.cube.wide import is_wide
 from discreet.domain.attribute import Integer

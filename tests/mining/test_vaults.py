@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 
 from discreet.cli import app
 from discreet.errors import ArchiveError, BudgetExceeded, PartyError, UnsupportedQuery, VaultError
+from discreet.mining.attribute import BooleanAttribute
 from discreet.mining.functions import functions
 from discreet.mining.implication import implication
 from discreet.mining.learn import learn
 from discreet.mining.sampling import fresh_subsets
-from discreet.mining.statistics import BooleanAttribute, Statistics
+from discreet.mining.statistics import Statistics
 from discreet.noise.bits import SeededBits
 from discreet.vault import Vault
 

@@ -14,7 +14,7 @@ from discreet.cube.cube import Cube
 from discreet.cube.export import export_cube, read_export
 from discreet.cube.sdmx import check_sdmx
 from discreet.microdata.buckets import Buckets
-from discreet.mining.folder import read_statistics
+from discreet.mining.statistics import Statistics
 from discreet.vault import Vault
 
 DOMAIN = """\
@@ -88,7 +88,7 @@ def publish_statistics(folder: Path) -> None:
 
 
 def require_statistics(folder: Path) -> None:
-    statistics, vault = read_statistics(folder / "statistics"), Vault.open(folder / "vault")
+    statistics, vault = Statistics.load(folder / "statistics"), Vault.open(folder / "vault")
     released = vault.release(charge_of(vault))
     assert np.array_equal(np.ravel([answer.units for answer in released.answers]), statistics.counts.ravel())
 

@@ -14,7 +14,8 @@ import pytest
 from discreet.cube.cube import Cube
 from discreet.errors import ArchiveError
 from discreet.microdata.buckets import Buckets
-from discreet.mining.folder import read_statistics, write_statistics
+from discreet.mining.folder import write_statistics
+from discreet.mining.statistics import Statistics
 from discreet.release.package import PACKAGE, package_digest
 from discreet.vault import Vault
 from tests.trust.fuzzing import change_json, fuzz, mutated
@@ -40,7 +41,7 @@ ROWS = 300
 LOADERS: dict[str, Callable[[Path], Any]] = {
     "cube": Cube.load,
     "buckets": Buckets.load,
-    "statistics": read_statistics,
+    "statistics": Statistics.load,
 }
 
 

@@ -18,7 +18,7 @@ from discreet.attacks.stand_in import sharpest
 from discreet.noise.bits import Bits
 from discreet.noise.law import Noise
 from discreet.progress import Progress, silent
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 TRIALS = 200
 WIDTH = 4

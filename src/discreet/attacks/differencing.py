@@ -22,7 +22,7 @@ from discreet.attacks.stage import Counts, Stage, coins
 from discreet.attacks.stand_in import sharpest
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 TRIALS = 500
 WIDTH = 8

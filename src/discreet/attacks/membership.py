@@ -24,7 +24,7 @@ from discreet.ledger.guarantee import PureDP
 from discreet.noise.bits import Bits
 from discreet.noise.law import Gaussian, Noise
 from discreet.progress import Progress, silent
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 TRIALS = 2000
 PARTS = 6

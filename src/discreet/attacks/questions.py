@@ -17,7 +17,7 @@ from discreet.noise.bits import Bits
 from discreet.noise.law import Noise
 from discreet.progress import Progress
 from discreet.query.plan import Measurement, Plan
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -18,7 +18,7 @@ from discreet.empirical.copies import vault_over
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS, units_up
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 FINEST_STEP = 1 << 20
 NOT_SQL = (

@@ -84,7 +84,7 @@ def _require_target(target: Path, kind: str) -> None:
 def _attack_copy(target: Path, kind: str, trials: int | None, confidence: float, progress: Progress) -> "BitAttack":
     from importlib import import_module
 
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     run = getattr(import_module(f"discreet.attacks.{kind}"), f"attack_by_{kind}")
     wanted = {} if trials is None else {"trials": trials}
@@ -111,7 +111,7 @@ def _attack(
 
             return attack_by_learning(Buckets.load(target))
     from discreet.attacks.inference import attack_by_inference
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     vault = Vault.open(target)
     current = (release for release in vault.releases() if release.charge > vault.ledger.refreshed)

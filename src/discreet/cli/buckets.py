@@ -38,7 +38,7 @@ def publish(
 ) -> None:
     """Publish the rows themselves, in buckets. Spends nothing, and is not differential privacy."""
     from discreet.microdata.limits import Limits
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     chosen: dict[str, Any] = {"sizes": sizes, "nulls": nulls}  # checked where they are used
     with waiting("opening", as_json) as told:

@@ -16,7 +16,7 @@ from discreet.errors import ArchiveError, DiscreetError, InvalidBudget, Unsuppor
 if TYPE_CHECKING:
     from discreet.cube.plan import CubePlan
     from discreet.query.lattice import Cuboids, Label
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
 app = typer.Typer(help="Data cubes: plan them, publish them, look at them.", no_args_is_help=True)
 
@@ -69,7 +69,7 @@ def plan(
             raise UnsupportedQuery("--estimate takes a cube of a vault: name the vault, not --sizes")
         planned = _plan_for_sizes(str(sizes), neighbours, epsilon, rho, choice)
     else:
-        from discreet.vault import Vault
+        from discreet.vault.vault import Vault
 
         planned = Vault.open(vault).cubes.plan(
             epsilon=epsilon,
@@ -123,7 +123,7 @@ def publish(
     """Publish a cube: measured in one release, charged once, written to a folder that needs no vault."""
     from discreet.cli.show_cube import show_cube
     from discreet.release.package import require_new_folder
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     if (epsilon is None and rho is None) == (charge is None):
         raise InvalidBudget("say what the cube may spend, --epsilon 0.5, or which charge to go on from, --charge 17")

@@ -34,7 +34,7 @@ def add_fact(
 ) -> None:
     """Account for a statistic that is public anyway. It lowers the limit, and cannot be taken back."""
     from discreet.facts.account import AddedFact
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     if (value is None) == (cuboid is None):
         raise InvalidFact("give SQL and the value it has, or --cuboid sex,age and a CSV file")
@@ -114,7 +114,7 @@ def _show_doubts(doubts: "Sequence[Doubt]") -> None:
 @command
 def list_facts(vault: VaultPath, as_json: Json = False) -> None:
     """List the facts: whether each can differ between neighbours, the sensitivity it induces, what it makes of ε."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     report = Vault.open(vault).facts.report()
     if as_json:

@@ -33,7 +33,7 @@ def publish(
 ) -> None:
     """Publish noisy counts of every conjunction, from which anybody learns functions of twice as many attributes."""
     from discreet.release.package import require_new_folder
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     def planned(opened: Vault) -> "StatisticsPlan":
         return opened.sulq.plan(attribute, arity=arity, subsets=subsets, error=within, confidence=confidence)

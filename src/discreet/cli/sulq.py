@@ -34,7 +34,7 @@ def ask(
 
     Each subset is one of the vault's queries.
     """
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     if rate is not None and not seed:
         raise UnsupportedQuery("a rate goes with a seed, which says which people: --seed 7 --rate 1/4")

@@ -6,21 +6,24 @@ they hold the truth as often as they say, but may not hold the value that anothe
 
 from dataclasses import replace
 from math import prod, sqrt
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.cube.consistency import reconcile
 from discreet.cube.counts import countable
-from discreet.cube.cube import Counts, Cube, Norm
 from discreet.cube.norms import NormBound, nearest, norm_bound, require_small
 from discreet.cube.plan import CubePlan
+from discreet.cube.shape import Counts, Norm
 from discreet.cube.variances import exactness_of
 from discreet.cube.wide import is_wide
 from discreet.errors import UnsupportedQuery
 from discreet.noise.law import Noise
 from discreet.query.lattice import Lattice
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
 
 Cells = NDArray[np.float64]
 Linear = Literal["l1", "linf"]
@@ -49,7 +52,7 @@ def require_shape(plan: CubePlan, norm: Norm, counts: Counts, consistent: bool =
         require_small(plan.lattice, _laws(plan), norm)
 
 
-def reshaped(cube: Cube, norm: Norm, counts: Counts) -> Cube:
+def reshaped(cube: "Cube", norm: Norm, counts: Counts) -> "Cube":
     """The same cube, nearest to its sources in this norm, with counts like these. Roll-ups fit exactly."""
     plan, lattice = cube.plan, cube.plan.lattice
     if (norm, counts) == ("l2", "real"):
@@ -77,7 +80,7 @@ def _laws(plan: CubePlan) -> dict[int, Noise]:
     return {mask: plan.noise.law_in_grains(share) for mask, share in zip(plan.source_masks, plan.shares, strict=True)}
 
 
-def _least_squares_base(cube: Cube) -> Cells:
+def _least_squares_base(cube: "Cube") -> Cells:
     """The base cells of least squares; what no source tells of them is taken to be 0."""
     lattice, plan = cube.plan.lattice, cube.plan
     if lattice.base in cube.least_squares.cuboids:

@@ -10,7 +10,7 @@ from discreet.private import private_folder
 from discreet.progress import Progress, silent
 from discreet.server.auth import add_user, list_users, revoke_user
 from discreet.server.shelf import BUCKETS, CUBES
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 CUBE = ("age", "sex", "region", "education", "occupation")
 QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (

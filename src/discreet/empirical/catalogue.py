@@ -31,7 +31,7 @@ from discreet.noise.bits import Bits
 from discreet.noise.exponential import Gaps, sample_exponential
 from discreet.noise.law import Binomial, Gaussian, Laplace, Noise
 from discreet.query.query import Query, Residual
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 Sampler = Callable[[int], tuple[Outcomes, Outcomes, Guarantee]]
 

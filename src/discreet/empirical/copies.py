@@ -24,7 +24,7 @@ from discreet.empirical.evidence import Outcomes
 from discreet.ledger.guarantee import Guarantee, Neighbours
 from discreet.noise.bits import Bits
 from discreet.release.release import Numbers
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 Row = tuple[object, ...]
 """A row's values of the attributes, in their order; with an id, a person's number first."""

@@ -22,8 +22,8 @@ from discreet.ledger.ledger import Ledger
 from discreet.noise.law import Law
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Query
-from discreet.vault import Vault
 from discreet.vault.memory import Memory
+from discreet.vault.vault import Vault
 
 TOGETHER = 24
 """So many copies are refined in one question: of many together each would take longer."""

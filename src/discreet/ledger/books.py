@@ -13,14 +13,13 @@ from discreet.errors import JournalCorrupt
 from discreet.ledger.asker import Asker
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge import Charge, Record, read_charge, read_record
-from discreet.ledger.facts import FactNote
 from discreet.ledger.followed import FollowedJournal
 from discreet.ledger.guarantee import FPrivacy, Guarantee
 from discreet.ledger.journal import Entry
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal
-from discreet.ledger.standing import Standing
+from discreet.ledger.standing import FactNote, Standing
 
 
 class Books:

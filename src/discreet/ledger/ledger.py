@@ -20,13 +20,13 @@ from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge import Charge, Record, read_record
-from discreet.ledger.facts import FactNote
 from discreet.ledger.followed import FollowedJournal
 from discreet.ledger.journal import ORIGIN, VERSION, Journal, canonical, chained
 from discreet.ledger.places import journal_at, new_journal
 from discreet.ledger.receipt import Receipt, keep_lost, keep_receipt, last_receipt, lost_receipts
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
+from discreet.ledger.standing import FactNote
 
 ROLLBACK = "rollback-accepted"
 """The kind of the note that goes on without what an older journal has lost."""

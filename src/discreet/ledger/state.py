@@ -6,17 +6,15 @@ from typing import Any
 
 from discreet.domain.domain import Domain
 from discreet.errors import JournalCorrupt, Refreshed
-from discreet.ledger.asker import Asker
-from discreet.ledger.askers import Askers
+from discreet.ledger.asker import Asker, Askers
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge import read_charge, snapshot_in
-from discreet.ledger.facts import FactNote
 from discreet.ledger.journal import ORIGIN, Entry, verified
 from discreet.ledger.messages import overdrawn, refused
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
-from discreet.ledger.standing import Standing
+from discreet.ledger.standing import FactNote, Standing
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import lsqr
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -21,7 +20,7 @@ BIAS = 1e-9
 """No atom's coefficient in an estimate is further than this from what it has to be."""
 
 DENSE_ENTRIES = 4_000_000
-"""Larger systems are solved by a sparse iteration."""
+"""The largest connected system, measurements × atoms, that one should ask to be solved: 32 MB."""
 
 RANK = 1e-10
 """Pivots below this share of the largest are linear dependence."""
@@ -85,9 +84,8 @@ def _solved(measurements: sparse.csr_array, sharpness: Floats, targets: Floats) 
     """Coefficients for each target, a column each, and what is left of it for each atom."""
     if not measurements.shape[0]:
         return np.zeros((0, targets.shape[1])), targets
-    dense = measurements.shape[0] * measurements.shape[1] <= DENSE_ENTRIES
-    atoms = measurements.toarray().T if dense else measurements.T.tocsr()
-    solve = _independent_equations(atoms, sharpness) if dense else _Iterated(atoms, sharpness)
+    atoms = measurements.toarray().T
+    solve = _independent_equations(atoms, sharpness)
     coefficients = solve(targets)
     # One step of refinement takes the rounding of the first one out.
     coefficients = coefficients + solve(targets - atoms @ coefficients)
@@ -113,16 +111,3 @@ def _independent_equations(atoms: Floats, sharpness: Floats) -> _Solved:
     equations = chosen[: np.count_nonzero(pivots > RANK * pivots.max(initial=0.0))]
     orthogonal, triangle = linalg.qr((atoms[equations] * sharpness).T, mode="economic", check_finite=False)
     return _Solved(equations, orthogonal, triangle, sharpness)
-
-
-class _Iterated:
-    """The same by LSQR, which finds the solution of least norm."""
-
-    def __init__(self, atoms: sparse.csr_array, sharpness: Floats) -> None:
-        self._scaled, self._sharpness = atoms @ sparse.diags_array(sharpness), sharpness
-
-    def __call__(self, targets: Floats) -> Floats:
-        steps = 20 * min(self._scaled.shape)
-        found = [lsqr(self._scaled, target, atol=1e-15, btol=1e-15, iter_lim=steps)[0] for target in targets.T]
-        shares: Floats = np.column_stack(found)
-        return self._sharpness[:, None] * shares

@@ -18,7 +18,7 @@ from discreet.server.jobs import wait_for_jobs
 from discreet.server.pace import Bucket
 from discreet.server.routes import account, ask, buckets, cubes, users
 from discreet.server.shelf import Shelf
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 LAST_SECONDS = 1.0
 """A job has so long to finish when the server ends."""

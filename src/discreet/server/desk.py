@@ -20,7 +20,7 @@ from discreet.release.slots import Slots
 from discreet.server.auth import User, authenticate, require_asking
 from discreet.server.log import log_asked
 from discreet.server.pace import Bucket
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 T = TypeVar("T")
 DEFAULT_SLOT = 0.05

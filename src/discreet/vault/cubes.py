@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from discreet.cube.cube import Counts, Cube, Norm
+from discreet.cube.cube import Cube
 from discreet.cube.journal import note_plan, noted_plan, require_plan_for
 from discreet.cube.known_cuboids import known_cuboids, known_tables
 from discreet.cube.measure import parse_measure
@@ -16,6 +16,7 @@ from discreet.cube.planning import plan_cube
 from discreet.cube.publish import cube_of, measurements_of, publish_cube, require_consistent
 from discreet.cube.relative import mean_squares
 from discreet.cube.reshape import require_shape
+from discreet.cube.shape import Counts, Norm
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.exact import Number

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.exact import number_text
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 if TYPE_CHECKING:
     from discreet.cube.plan import CubePlan

@@ -30,7 +30,7 @@ from discreet.server.desk import FrontDesk
 from discreet.server.door import STATUS
 from discreet.server.shelf import Shelf
 from discreet.sql.where_text import identifier
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 View = Callable[[Visit], Response]
 Deed = Callable[[Visit], Awaitable[Response]]

@@ -20,6 +20,8 @@ HERE = Path(__file__).parent
 ASSETS = "/assets"
 PART = "x-part"
 """The header by which a script of the console asks for a part of a page."""
+BY = "*"
+"""What a dimension's field says where its values are told apart; a code where it is sliced, nothing if rolled up."""
 SMALL = 1400
 """Bytes that fit one packet anyway: they are not compressed."""
 HEADERS = {

@@ -19,7 +19,7 @@ from discreet.server.desk import FrontDesk
 from discreet.server.door import JsonReply, user_of
 from discreet.server.log import last_asked
 from discreet.server.routes.users import require_overseeing
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 MOST_TEXTS = 4
 """A release of more queries than this shows the first ones: a cube has hundreds."""

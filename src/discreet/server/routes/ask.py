@@ -12,7 +12,7 @@ from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
 from discreet.server.door import JsonReply, user_of
 from discreet.server.free import FreeAnswers
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 
 def routes(desk: FrontDesk) -> APIRouter:

@@ -18,7 +18,7 @@ from discreet.server.door import JsonReply, user_of
 from discreet.server.jobs import Job, start_job
 from discreet.server.log import log_asked
 from discreet.server.shelf import Shelf, require_name
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 Caller = Annotated[User, Depends(user_of)]
 Name = Annotated[str, Path(max_length=64)]

@@ -21,7 +21,7 @@ from discreet.server.door import JsonReply, user_of
 from discreet.server.jobs import find_job, list_jobs, start_job
 from discreet.server.log import log_asked
 from discreet.server.shelf import Shelf, require_name
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
