@@ -55,6 +55,9 @@ KEYS = {
     "hierarchy": '{a=["F"],b=["M"]} {a=["F","M"]} {a={b=["F","M"]}} {} {a=[]} [] {' + "a." * 2000 + 'a=["F"]}',
     "edges": "[0,10,20] [-inf,0,inf] [0.5,1e5] [0] [1,0] [nan,1] [-inf,inf] [0,1e30] [0,1e-999999]",
     "values_from": '"b.csv" {file="b.csv"} "c.csv" 3 {file="b.csv",label="x"} {}',
+    "period": '"day" "month" "week" "quarter" "year" "hour" 3',
+    "zone": '"UTC" "Europe/Zurich" "Nowhere/Near" "../x" "" 3',
+    "format": '"DD.MM.YYYY" "YYYYMMDD" "YYYY" "MM" "((YYYY" 3',
     "prefix": "true false 1",
     "missing": '[] ["?"] ["?","",-9] ["F"] "?" [1.5] [true] [0x' + "f" * 5000 + "]",
     "trim": "true false 1",
@@ -64,6 +67,16 @@ KEYS = {
     "thousands": '"\'" "" "," "." " " "0" "ab"',
     "grain": "1 0.01 0 -1 inf 1e-30 nan 1e999999999",
 }
+DAYS = (
+    "2024-01-01",
+    "2024-12-31",
+    "0001-01-01",
+    "9999-12-31",
+    '"2024-02-29"',
+    '"2023-02-29"',
+    "2024-01-01T00:00:00Z",
+    "7",
+)
 LISTED = {key: values.split(" ") for key, values in KEYS.items()}
 
 
@@ -74,11 +87,13 @@ def domain_text(draw: Random) -> str:
         key = draw.choice(tuple(NOTATION_KEYS))
         lines += ["[notation]", f"{key} = {draw.choice(LISTED[key])}"]
     for name in draw.sample(("age", "sex", '"a b"', '"é"', "income", "Age", "x" * 300), draw.randrange(1, 4)):
-        kind = draw.choice(("integer", "category", "bins"))
-        keys = ["source", *OWN_KEYS[kind][: 2 if kind == "integer" else 1]]
+        kind = draw.choice(("integer", "category", "bins", "date"))
+        keys = ["source", *OWN_KEYS[kind][: 2 if kind in ("integer", "date") else 1]]
         written = [key for key, kinds in NOTATION_KEYS.items() if kind in kinds]
         keys += [key for key in ("outside", "null", *OWN_KEYS[kind], *written) if draw.random() < 0.1]
         said = {key: draw.choice(LISTED[key][:2] if draw.random() < 0.9 else LISTED[key]) for key in keys}
+        if kind == "date":
+            said |= {key: draw.choice(DAYS) for key in ("low", "high")}
         lines += [f"[attributes.{name}]", f'kind = "{kind}"', *(f"{key} = {value}" for key, value in said.items())]
     if draw.random() < 0.2:
         book = draw.choice(("code\\n1\\n", "code,parent\\n1,2\\n2,1\\n", "code,label\\n1,a\\n2,a\\n", "", "\\u0000"))

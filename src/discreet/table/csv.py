@@ -34,6 +34,8 @@ HEADER_BYTES = 1 << 20
 BLOCK_BYTES = 1 << 24
 LONGEST_LINE = 1 << 30
 """A longer line is no row that somebody wrote; Arrow takes less than twice as much."""
+SPELT = pa.dictionary(pa.int32(), pa.binary())
+"""How values are held: each spelling of a block once, so that each is looked at once."""
 MARK = b"\xef\xbb\xbf"
 QUOTE, NEWLINE, RETURN = b'"\n\r'
 
@@ -219,7 +221,7 @@ def _by_arrow(block: bytes, separator: str, names: Sequence[str], places: Sequen
         arrow_csv.ParseOptions(delimiter=separator, quote_char='"', double_quote=True, newlines_in_values=False),
         arrow_csv.ConvertOptions(
             check_utf8=False,
-            column_types=dict.fromkeys(wanted, pa.binary()),
+            column_types=dict.fromkeys(wanted, SPELT),
             include_columns=wanted,
             null_values=[""],
             strings_can_be_null=True,
@@ -232,13 +234,19 @@ def _by_arrow(block: bytes, separator: str, names: Sequence[str], places: Sequen
 
 def _as_text(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
     """The same bytes under the type of text; nothing looks at whether they are UTF-8."""
-    return pa.RecordBatch.from_arrays(
-        [pa.Array.from_buffers(pa.string(), len(c), c.buffers(), c.null_count, c.offset) for c in columns], list(names)
-    )
+    return pa.RecordBatch.from_arrays([_text(column) for column in columns], list(names))
+
+
+def _text(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, _text(column.dictionary))
+    return pa.Array.from_buffers(pa.string(), len(column), column.buffers(), column.null_count, column.offset)
 
 
 def _require_no_lone_return(data: Bytes, file: str, first_line: int) -> None:
     returns = np.flatnonzero(data == RETURN)
+    if not returns.size:
+        return
     lone = returns[data[np.minimum(returns + 1, data.size - 1)] != NEWLINE]
     if lone.size:
         raise _lone_return(file, first_line + int(np.count_nonzero(data[: lone[0]] == NEWLINE)))
@@ -281,8 +289,7 @@ def _lines_of_other_length(data: Bytes, separator: int, columns: int) -> Places:
     """The same where no line has a quote: those with another number of fields."""
     is_end = data == NEWLINE
     marks = np.flatnonzero(is_end | (data == separator))
-    at_end = is_end[marks]
-    last = np.flatnonzero(at_end)
+    last = np.flatnonzero(is_end[marks])
     fields = np.diff(last, prepend=-1)
     ends = marks[last]
     starts = np.append(0, ends[:-1] + 1)

@@ -50,13 +50,13 @@ def fit_source(source: Source, domain: Domain, progress: Progress = silent) -> F
         batches = source.read(list(domain.names), lambda share: progress("reading the table", share))
         for batch in read_ahead(batches, pool):
 
-            def coded(name: str, batch: pa.RecordBatch = batch) -> Codes:
+            def coded(name: str, batch: pa.RecordBatch = batch) -> Codes | None:
+                """The codes of a column that loses rows of this batch."""
                 codes = code[name](batch.column(name)).codes
-                counting.add_column(name, batch.column(name), codes)
-                return codes
+                return codes if counting.add_column(name, batch.column(name), codes) else None
 
-            codes = list(pool.map(coded, code))
-            counting.add_rows(np.logical_and.reduce([column >= 0 for column in codes]))
+            losing = [codes for codes in pool.map(coded, code) if codes is not None]
+            counting.add_rows(np.logical_and.reduce([np.ones(batch.num_rows, np.bool_), *(c >= 0 for c in losing)]))
     return counting.fit()
 
 
@@ -68,8 +68,11 @@ class FitCounter:
         self._location = source.location
         self._rows = self._kept = 0
 
-    def add_column(self, name: str, column: pa.Array, codes: Codes) -> None:
+    def add_column(self, name: str, column: pa.Array, codes: Codes) -> bool:
+        """Whether the column loses any of these rows."""
+        before = self._columns[name].lost
         self._columns[name].add(column, codes)
+        return self._columns[name].lost > before
 
     def add_rows(self, kept: Flags) -> None:
         self._rows += kept.size
@@ -101,7 +104,11 @@ class _ColumnCounter:
 
     def add(self, column: pa.Array, codes: Codes) -> None:
         if self._tally is not None:
-            counts = np.bincount(codes.astype(np.intp) + 1, minlength=self._tally.size)
+            # By wrapping around, a row without a code is counted in the last place, where there is room for it.
+            unsigned = codes.view(f"u{codes.itemsize}") if codes.itemsize == 1 else codes.astype(np.intp) + 1
+            counts = np.bincount(unsigned, minlength=256 if codes.itemsize == 1 else self._tally.size)
+            if codes.itemsize == 1:
+                counts = np.roll(counts, 1)[: self._tally.size]
             self._tally += counts
             self.lost += int(counts[0])
             if not counts[0] and not counts[1 + self.attribute.cells :].any() and self.attribute.outside != "clamp":
