@@ -77,6 +77,7 @@ from discreet.verbs.buckets import BucketVerbs
 from discreet.verbs.cubes import CubeVerbs
 from discreet.verbs.facts import FactVerbs
 from discreet.verbs.public import Public, PublicDesk
+from discreet.verbs.rows import RowVerbs
 from discreet.verbs.subsets import SubsetVerbs
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ QUESTIONS = 256
 
 
 @dataclass(repr=False)
-class Vault(NotebookView, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
+class Vault(NotebookView, RowVerbs, CubeVerbs, FactVerbs, BucketVerbs, SubsetVerbs):
     """A private statistical database in one directory. Make one with `Vault.init`, come back with `Vault.open`."""
 
     @classmethod

@@ -28,8 +28,9 @@ Cells = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Potentials = Mapping[int, Cells]
 
-NEAR = 0.01
-"""A fit is done where its gradient is, on the average, this share of the noise's standard deviation."""
+NEAR, ROUGH = 0.01, 0.03
+"""A fit is done where its gradient is, on the average, this share of the noise's standard deviation; a rough one, on
+the way to λ, where it is three times that."""
 
 EXACT = 0.01
 """What stands for the standard deviation of a fact, there: it is met to NEAR·EXACT rows."""
@@ -88,7 +89,7 @@ class Dual:
             return inf, self.values
         return log_z, self.total * self._joined([one.of(marginals[one.mask]) for one in self.measured])
 
-    def solve(self, strength: float, start: Vector) -> Descent:
+    def solve(self, strength: float, start: Vector, near: float | None = None) -> Descent:
         """The least of F from a start, in units in which its curvature is about the same along every potential."""
         curvature = self.curvature()
         ridge = strength * self.variances
@@ -104,7 +105,7 @@ class Dual:
             return value, scale * (expected - self.values + ridge * theta)
 
         def is_enough(_: Vector, gradient: Vector) -> bool:
-            return float(np.mean((gradient / scale) ** 2 / noise)) <= NEAR**2
+            return float(np.mean((gradient / scale) ** 2 / noise)) <= (NEAR if near is None else near) ** 2
 
         found = descend(evaluate, start / scale, is_enough, MOST_EVALUATIONS)
         return Descent(found.point * scale, found.value, found.gradient / scale, found.evaluations)

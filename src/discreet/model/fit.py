@@ -15,14 +15,14 @@ STRONGEST until the criterion rises; the least of a parabola through the last th
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, inf, log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.model.descent import dot
-from discreet.model.dual import Dual, Potentials
+from discreet.model.dual import ROUGH, Dual, Potentials
 from discreet.model.joint import PARTS, Joint
 from discreet.model.measured import Measured, of_order, total_of
 from discreet.model.model import Model
@@ -112,25 +112,34 @@ def _fitted(dual: Dual, probe: Sequence[Measured], tangent: Potentials, gain: fl
     point, found = np.zeros(dual.size), list[_Stage]()
     strength = STRONGEST
     while strength >= WEAKEST:
-        found.append(_at(dual, strength, point, probe, tangent))
+        found.append(_at(dual, strength, point, probe, tangent, ROUGH))
         point = found[-1].point
         if len(found) > 1 and found[-1].criterion > gain * found[-2].criterion:
             break
         strength /= FACTOR
     at = min(range(len(found)), key=lambda place: found[place].criterion)
     best = found[at]
-    if gain == 1 and 0 < at < len(found) - 1:
+    if gain < 1:
+        return best
+    strength = best.strength
+    if 0 < at < len(found) - 1:
         before, here, after = (found[at + k].criterion for k in (-1, 0, 1))
         bend = before - 2 * here + after
-        offset = (after - before) / (2 * bend) if bend > 0 else 0.0
-        # Positive towards stronger, in steps of log λ.
-        best = _at(dual, best.strength * exp(offset * log(FACTOR)), best.point, probe, tangent)
-    return best
+        # In steps of log λ, positive towards stronger.
+        strength *= exp((after - before) / (2 * bend) * log(FACTOR)) if bend > 0 else 1.0
+    return replace(best, strength=strength, point=dual.solve(strength, best.point).point)
 
 
-def _at(dual: Dual, strength: float, start: Vector, probe: Sequence[Measured], tangent: Potentials) -> _Stage:
+def _at(
+    dual: Dual,
+    strength: float,
+    start: Vector,
+    probe: Sequence[Measured],
+    tangent: Potentials,
+    near: float | None = None,
+) -> _Stage:
     """A stage with one λ: its fit, and Mallows' criterion."""
-    point = dual.solve(strength, start).point
+    point = dual.solve(strength, start, near).point
     expected = dual.expected(point)[1]
     noisy = dual.variances > 0
     variances = np.where(noisy, dual.variances, 1.0)

@@ -81,6 +81,7 @@ class CubeVerbs(FactVerbs):
         consistent: bool = True,
         norm: "Norm" = "l2",
         counts: "Counts" = "real",
+        estimate: Literal["least-squares", "modelled"] = "least-squares",
         again: bool = False,
         progress: Progress = silent,
     ) -> "Cube":
@@ -90,7 +91,8 @@ class CubeVerbs(FactVerbs):
         nothing is spent; `again` buys new noise. With the number of a charge, the cube of a publish that was
         interrupted, or lost since: nothing more is spent.
         Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit. `norm` and
-        `counts` as in `Cube.reshaped`.
+        `counts` as in `Cube.reshaped`. With `estimate="modelled"` a model is fitted to the same measurements and kept
+        beside least squares: see `Cube.modelled`.
         """
         from discreet.cube.journal import note_plan, noted_plan, require_plan_for
         from discreet.cube.known_cuboids import known_tables
@@ -106,18 +108,29 @@ class CubeVerbs(FactVerbs):
         require_memory(planned)
         require_consistent(planned, consistent)
         require_shape(planned, norm, counts, consistent)
+        if estimate not in ("least-squares", "modelled"):
+            raise UnsupportedQuery(f"an estimate is least-squares or modelled, not {estimate!r}")
+        if estimate == "modelled":
+            from discreet.cube.modelled import require_model
+
+            require_model(planned)
         known = known_tables(planned, self._all_facts())
+
+        def finished(cube: "Cube") -> "Cube":
+            shaped = cube.reshaped(norm=norm, counts=counts)
+            return shaped.with_model(progress) if estimate == "modelled" else shaped
+
         if charge is None and not again:
             charge = self._bought(measurements_of(planned, self.domain))
         if charge is not None:
             record = self.ledger.recorded(charge.id)
             release = self.gate.complete(charge) if record is None else self.gate.recall(charge, record)
             cube = cube_of(planned, self.domain, release, consistent=consistent, known=known, progress=progress)
-            return cube.reshaped(norm=norm, counts=counts)
+            return finished(cube)
         note_plan(planned, self.domain, self.ledger)
         measure = self._measure_alone
         cube = publish_cube(planned, self.domain, measure, consistent=consistent, known=known, progress=progress)
-        return cube.reshaped(norm=norm, counts=counts)
+        return finished(cube)
 
 
 def _mean_squares(
