@@ -175,6 +175,14 @@ def test_the_residual_is_that_which_is_measured():
     np.testing.assert_array_equal(residual_of(whole.astype(float)), exact_residual_of(whole))
 
 
+def test_a_cuboid_is_the_same_from_a_pass_and_from_the_joint():
+    model, again = fit(LATTICE, noisy()), fit(LATTICE, noisy())
+    assert again.joint.shape == SIZES
+    for mask in range(8):
+        np.testing.assert_allclose(model.cuboids([mask])[mask], again.cuboid(mask), rtol=1e-9)
+        assert model.cuboid(mask).shape == LATTICE.shape(mask)
+
+
 def test_memory_is_known_before_it_is_taken():
     assert needed_bytes(LATTICE, [3, 5]) < 100_000
     assert needed_bytes(Lattice((100,) * 4), [3, 12]) > 8 * 100**4

@@ -292,7 +292,7 @@ class Cube:
             "sources": len(plan.source_masks),
             "consistent": self.consistent,
             **self.unusual(),
-            **({"estimates": ["least-squares", "modelled"]} if self.model is not None else {}),
+            **({"estimates": "least-squares, modelled"} if self.model is not None else {}),
             "guarantee": str(self.guarantee),
             "receipt": str(self.origin.receipt),
         }

@@ -37,14 +37,24 @@ class Model:
 
     def cuboid(self, mask: int) -> Cells:
         """The expected counts of a cuboid, measured or not."""
-        summed: Cells = self.joint.sum(axis=tuple(a for a in range(self.lattice.dimensions) if not mask >> a & 1))
-        return summed
+        return self.cuboids([mask])[mask]
 
     def cuboids(self, masks: Iterable[int]) -> dict[int, Cells]:
-        """Several cuboids, each from the smallest one that is there already."""
+        """Several cuboids: in one pass, without the joint in memory, as long as they are smaller than it."""
+        asked = list(masks)
+        if "joint" not in vars(self) and 2 * sum(map(self.lattice.cells, asked)) <= self.lattice.cells(
+            self.lattice.base
+        ):
+            return self._passed(asked)
         made: dict[int, Cells] = {self.lattice.base: self.joint}
-        for mask in sorted(set(masks), key=lambda mask: -mask.bit_count()):
+        for mask in sorted(set(asked), key=lambda mask: -mask.bit_count()):
             finer = min((have for have in made if not mask & ~have), key=self.lattice.cells)
             axes = self.lattice.axes(finer)
             made[mask] = made[finer].sum(axis=tuple(p for p, axis in enumerate(axes) if not mask >> axis & 1))
-        return {mask: made[mask] for mask in masks}
+        return {mask: made[mask] for mask in asked}
+
+    def _passed(self, masks: Iterable[int]) -> dict[int, Cells]:
+        """Cuboids from a pass in which those without potentials have potentials of 0."""
+        potentials = {mask: np.zeros(self.lattice.shape(mask)) for mask in masks} | dict(self.potentials)
+        _, marginals = Joint(self.lattice, tuple(sorted(potentials))).marginals(potentials)
+        return {mask: self.total * marginals[mask] for mask in masks}
