@@ -85,15 +85,19 @@ def require_cube_again(path: Path, charged: Any, recorded: Any, account: Ledger,
 
 
 def _require_same_model(cube: "Cube", made: "Cube") -> None:
-    """The fit ends where more would not matter beside the noise; other versions and machines may end elsewhere near."""
+    """A fit ends where more would not matter beside the noise; other versions and machines may end elsewhere, near."""
     from discreet.cube.modelled import model_of
 
     assert cube.model is not None
-    mine, theirs = (model.cuboids(cube.plan.source_masks) for model in (model_of(made), cube.model))
-    for mask, variance in cube.plan.source_variances.items():
-        apart = np.abs(mine[mask] - theirs[mask]).max()
-        if cube.plan.basis == "cuboids" and apart > MODEL_SAME * variance**0.5 + SAME:
-            raise Unlike("its model is not what its measured cuboids make", PUBLISH)
+    mine, theirs = model_of(made), cube.model
+    if mine.potentials.keys() != theirs.potentials.keys():
+        raise Unlike("its model is not what its measured cuboids make", PUBLISH)
+    apart = float(np.abs(mine.joint - theirs.joint).max(initial=0.0))
+    if apart <= SAME * (1 + mine.total):
+        return
+    if apart <= MODEL_SAME * float(cube.plan.variances(cube.consistent).min()) ** 0.5:
+        raise Doubtful("its model is not quite what this version makes of its measured cuboids", PUBLISH)
+    raise Unlike("its model is not what its measured cuboids make", PUBLISH)
 
 
 def _require_same(cube: "Cube", made: "Cube") -> None:

@@ -20,6 +20,7 @@ from discreet.domain.read import parse_domain
 from discreet.errors import ArchiveError, DiscreetError, UnsupportedQuery
 from discreet.model.rows import draw_rows
 from discreet.noise.bits import SeededBits
+from discreet.private import FILE, PUBLIC_FILE, is_in_vault
 from discreet.progress import Progress, silent
 from discreet.release.archive import sync_folder
 from discreet.release.folder_beside import folder_beside
@@ -72,7 +73,7 @@ class SyntheticRows:
                     (aside / beside.name).write_text(json.dumps(self.about, indent=2, ensure_ascii=False) + "\n")
                 written = sorted(aside.iterdir(), key=lambda file: file.name != beside.name)
                 for file in written:
-                    file.chmod(0o644)
+                    file.chmod(FILE if is_in_vault(place) else PUBLIC_FILE)
                     sync_folder(file)
                     os.rename(file, place.with_name(file.name))
             sync_folder(place.absolute().parent)
