@@ -50,6 +50,9 @@ soak: .venv/ready  ## tests/trust in full length: kills, races, fuzzing; and ten
 mutants: .venv/ready  ## small mistakes in a copy of the code, one at a time: do the tests notice? about half an hour
 	$(BIN)/python -m mutants
 
+house:  ## the package in a few numbers: lines, depth of imports, numeric constants, class names used twice
+	$(PYTHON) -m tools.house src/discreet --chain
+
 docs: .venv/ready  ## run every command and example of the docs, and check every link
 	$(BIN)/python -m pytest tests/test_docs.py
 
@@ -83,4 +86,4 @@ lock:  ## pin the newest versions that fit pyproject.toml, with their hashes
 clean:  ## remove what these commands made
 	rm -rf .venv .venv-demo .venv-lock build demo dist bench/out mutants/out
 
-.PHONY: help demo console test lint types bench soak mutants docs site experiments wheel wheelhouse sbom lock clean
+.PHONY: help demo console test lint types bench soak mutants house docs site experiments wheel wheelhouse sbom lock clean

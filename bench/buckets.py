@@ -87,7 +87,7 @@ def make_vault(folder: Path, rows: int) -> Vault:
 def publish(vault: Vault, folder: Path) -> None:
     shutil.rmtree(folder / "buckets", ignore_errors=True)
     opened = Vault.open(vault.path)
-    opened.publish_buckets(sensitive="occupation", limits=LIMITS, out=folder / "buckets", again=True)
+    opened.buckets.publish(sensitive="occupation", limits=LIMITS, out=folder / "buckets", again=True)
 
 
 def shuffle(folder: Path) -> None:

@@ -29,7 +29,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder, state_home(folder):
         vault = prepare(Path(folder), PEOPLE)
-        cube = vault.publish_cube(vault.plan_cube(epsilon="0.05", dimensions=DIMENSIONS))
+        cube = vault.cubes.publish(vault.cubes.plan(epsilon="0.05", dimensions=DIMENSIONS))
         cube.save(vault.path / CUBES / "million")
         cells, codes = cube.describe()["cells"], {d.name: len(d.labels) for d in cube.dimensions}
         vault.ledger.close()

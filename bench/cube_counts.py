@@ -22,12 +22,12 @@ def figures() -> Iterator[Figure]:
         os.environ["XDG_STATE_HOME"] = folder  # receipts of a vault that is gone in a minute
         rows, domain = table.write(Path(folder))
         vault = Vault.init(Path(folder) / "v", table=rows, domain=domain, epsilon=1000, neighbours="add-remove")
-        plan = vault.plan_cube(epsilon=1)
-        cube = vault.publish_cube(plan)
+        plan = vault.cubes.plan(epsilon=1)
+        cube = vault.cubes.publish(plan)
         whole = cube.reshaped(counts="whole")
         real, counted = race(
-            lambda: vault.publish_cube(plan, again=True),
-            lambda: vault.publish_cube(plan, counts="whole", again=True),
+            lambda: vault.cubes.publish(plan, again=True),
+            lambda: vault.cubes.publish(plan, counts="whole", again=True),
             repeats=REPEATS,
         )
         note = f"{counted:.2f} s against {real:.2f} s, charge, scan, noise and sync included"

@@ -89,8 +89,8 @@ def publish_adult(further_dimensions: tuple[int, ...], works: tuple[str, ...], r
         vault = Vault.init(Path(folder) / "v", table=rows, domain=domain, epsilon=1000, neighbours="add-remove")
 
         def publish(planner: str, dimensions: Sequence[str] | None = None) -> Cube:
-            plan = vault.plan_cube(epsilon=1, planner=planner, objective="mean", dimensions=dimensions)
-            return vault.publish_cube(plan, again=True)
+            plan = vault.cubes.plan(epsilon=1, planner=planner, objective="mean", dimensions=dimensions)
+            return vault.cubes.publish(plan, again=True)
 
         for planner in works:
             if planner in PLANNERS:

@@ -25,7 +25,7 @@ SURELY = 3.09  # normal deviations: 99.9%, one-sided
 MEMORY = r"""
 import re
 from bench.facts import problem
-from discreet.facts.refine import refine
+from discreet.refinement.refine import refine
 refined = refine(*problem())
 refined.variances
 # Not ru_maxrss, which a process has from its parent.

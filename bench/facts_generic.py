@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.figure import Figure, race
-from discreet.facts.kernel import exact_array, kernel_basis
-from discreet.facts.moves import primitive_moves
+from discreet.lattice.kernel import exact_array, kernel_basis
+from discreet.lattice.moves import primitive_moves
 from discreet.vault import Vault
 
 SIZES = {"sex": 2, "age": 7, "salary": 5}
@@ -49,9 +49,9 @@ def _agreement() -> Iterator[Figure]:
         exact = {name: np.bincount(codes[name], minlength=SIZES[name]) for name in ("sex", "age")}
         start = time.perf_counter()
         for name, counts in exact.items():
-            added = vault.add_fact(cuboid=[name], values=counts)
+            added = vault.facts.add(cuboid=[name], values=counts)
         seconds = time.perf_counter() - start
-        cube = vault.publish_cube(vault.plan_cube(epsilon=1, facts="vault"))
+        cube = vault.cubes.publish(vault.cubes.plan(epsilon=1, facts="vault"))
         off = max(float(np.abs(cube[name].to_numpy() - counts).max()) for name, counts in exact.items())
     yield Figure("S_Q of {Sex} and {Age}", added.sensitivity, 4, "lower", "", "2·min{2, 7}")
     yield Figure("published cube off the facts", off, 0, "lower", "people", "both cuboids, to the last bit")

@@ -120,7 +120,7 @@ def measure_figure(vault: Vault) -> Figure:
     disk = Heard(None, "execute")
     for _ in range(10):  # compiled, loaded, and the codes in memory
         vault.measure(count, scale=100)
-    journal: Any = vault.ledger._journal
+    journal: Any = vault.ledger._followed.journal
     disk.inner, journal._connection = journal._connection, disk
     whole, own = [], []
     for _ in range(MEASUREMENTS):

@@ -17,8 +17,8 @@ from discreet.domain.domain import Domain
 from discreet.errors import BudgetExceeded
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.spend import UNITS, Cost
+from discreet.postgres_address import of_vault
 
 FORK = multiprocessing.get_context("fork")
 DOMAIN = Domain("t", (Integer(name="a", source="bench", low=0, high=99),))

@@ -7,9 +7,10 @@ import numpy as np
 
 from bench.figure import Figure
 from discreet.mining.accuracy import AccuracyTerms
+from discreet.mining.attribute import BooleanAttribute
 from discreet.mining.heavy import Search
 from discreet.mining.learn import learn
-from discreet.mining.statistics import BooleanAttribute, StatisticsPlan
+from discreet.mining.statistics import StatisticsPlan
 from discreet.mining.sulq import exact_trials, paper_trials
 from experiments.sulq.simulated import Population, publish, sample_joint
 

@@ -17,7 +17,7 @@ from discreet.ledger.conversion import rho_for
 from discreet.model.rows import draw_rows
 from discreet.noise.bits import SeededBits
 from discreet.query.lattice import Lattice
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 from experiments.tables.tables import adult
 
 SEEDS = 3
@@ -42,14 +42,14 @@ def figures() -> Iterator[Figure]:
 
 
 def pure_figures(vault: Vault, base: NDArray[np.float64]) -> Iterator[Figure]:
-    plan = vault.plan_cube(epsilon=1, planner="model")
-    published = vault.publish_cube(vault.plan_cube(epsilon=1))
+    plan = vault.cubes.plan(epsilon=1, planner="model")
+    published = vault.cubes.publish(vault.cubes.plan(epsilon=1))
     truth = rolled_up(base, published.plan.lattice)
     least = mean_errors({mask: published.cuboids[mask] for mask in truth}, truth)
     errors, seconds, cpu = [], [], []
     for _ in range(SEEDS):
         start, own = time.perf_counter(), time.process_time()
-        cube = vault.publish_cube(plan, estimate="modelled", again=True)
+        cube = vault.cubes.publish(plan, estimate="modelled", again=True)
         seconds.append(time.perf_counter() - start)
         cpu.append(time.process_time() - own)
         errors.append(mean_errors(cube.modelled.model.cuboids(range(1 << 8)), truth))
@@ -85,11 +85,11 @@ def coverage_figures(cube: Cube, truth: Cuboids) -> Iterator[Figure]:
 
 
 def approximate_figures(vault: Vault, base: NDArray[np.float64]) -> Iterator[Figure]:
-    plan = vault.plan_cube(rho=rho_for(Fraction(1), Fraction(1, 10**9)), planner="model")
+    plan = vault.cubes.plan(rho=rho_for(Fraction(1), Fraction(1, 10**9)), planner="model")
     truth, distances, seconds = rolled_up(base, plan.lattice), [], []
     for _ in range(SEEDS):
         start = time.process_time()
-        cube = vault.publish_cube(plan, estimate="modelled", again=True)
+        cube = vault.cubes.publish(plan, estimate="modelled", again=True)
         seconds.append(time.process_time() - start)
         distances.append([variation(cube, truth, order) for order in (2, 3)])
     pairs, triples = np.mean(distances, axis=0)

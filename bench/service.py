@@ -165,7 +165,7 @@ def _browsing(home: Path) -> Iterator[Figure]:
         home / "wide", table=home / "wide.parquet", domain=home / "wide.toml", epsilon=1, neighbours="replace"
     )
     (vault.path / "cubes").mkdir()
-    vault.publish_cube(vault.plan_cube(epsilon=1)).save(vault.path / "cubes" / "c")
+    vault.cubes.publish(vault.cubes.plan(epsilon=1)).save(vault.path / "cubes" / "c")
     token = add_user(vault.path, "ana", "analyst")
     views = [
         "",

@@ -70,10 +70,10 @@ def make_vault(folder: Path) -> Vault:
 
 
 def query_figure(vault: Vault) -> Figure:
-    """`vault.ask_subset` with the vector of its predicate kept and its subset made afresh, less the two commits."""
+    """`vault.sulq.ask` with the vector of its predicate kept and its subset made afresh, less the two commits."""
     for seed in range(10):
-        vault.ask_subset((seed, "1/2"), PREDICATE)
-    journal: Any = vault.ledger._journal
+        vault.sulq.ask((seed, "1/2"), PREDICATE)
+    journal: Any = vault.ledger._followed.journal
     disk = Heard(journal._connection, "execute")
     journal._connection = disk
     whole, own = [], []
@@ -81,7 +81,7 @@ def query_figure(vault: Vault) -> Figure:
         disk.seconds.clear()
         disk.told.clear()
         start = time.perf_counter()
-        vault.ask_subset((seed, "1/2"), PREDICATE)
+        vault.sulq.ask((seed, "1/2"), PREDICATE)
         whole.append(time.perf_counter() - start)
         commits = sum(t for t, told in zip(disk.seconds, disk.told, strict=True) if told == "COMMIT")
         own.append(whole[-1] - commits)

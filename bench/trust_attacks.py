@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from bench.figure import Figure
-from discreet.audit.guesses import Attempt, BitAttack
-from discreet.audit.membership import attack_by_membership
-from discreet.audit.reconstruction import attack_by_reconstruction
+from discreet.attacks.guesses import Attempt, BitAttack
+from discreet.attacks.membership import attack_by_membership
+from discreet.attacks.reconstruction import attack_by_reconstruction
 from discreet.vault import Vault
 
 EPSILONS = ("0.1", "1", "3")

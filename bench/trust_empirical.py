@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from bench.figure import Figure
-from discreet.audit.catalogue import Case, catalogue
-from discreet.audit.mechanisms import RUNS, audit_case, audit_mechanisms
+from discreet.empirical.catalogue import Case, catalogue
+from discreet.empirical.mechanisms import RUNS, audit_case, audit_mechanisms
 from discreet.noise.bits import KEY_BYTES, Bits
 from tests.trust.planted import PLANTED
 

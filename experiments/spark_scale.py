@@ -39,9 +39,9 @@ def main() -> None:
                 neighbours="replace",
                 live=True,
             )
-        plan = vault.plan_cube(epsilon=1, cuboids=2)
+        plan = vault.cubes.plan(epsilon=1, cuboids=2)
         with _timed("source marginals measured, cube published"):
-            cube = vault.publish_cube(plan)
+            cube = vault.cubes.publish(plan)
         total = float(cube[()].values)
         print(f"  total {total:,.0f}, published with noise; {len(cube.names)} dimensions")
         print(f"  Spark's peak memory {_peak_of_java():,.0f} MB, heap capped at {options.memory}")

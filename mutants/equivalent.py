@@ -32,7 +32,7 @@ EQUIVALENT = {
 + _, which = np.unique((which * (seen.max(initial=0) + 1) - seen), return_inverse=True)""",
     ): "different for different columns as before: the same columns in another order",
     (
-        "facts/factored.py",
+        "refinement/factored.py",
         """\
 - return float(np.sum(np.diff(self._spread.indptr).astype(np.float64) ** 2))
 + return float(np.sum((np.diff(self._spread.indptr).astype(np.float64) * 2)))""",
@@ -86,7 +86,7 @@ EQUIVALENT = {
 + slack = _limbs(candidates * error, 4)""",
     ): "the same number, with one more limb of 0",
     (
-        "facts/moves.py",
+        "lattice/moves.py",
         """\
 - if vectors[j, column] > 0 and (alike & active) == 0 and (size < total - size or i > j):
 + if vectors[j, column] > 0 and (alike & active) == 0 and (size < total - size or (i >= j)):""",

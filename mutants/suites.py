@@ -12,6 +12,8 @@ BESIDE = {
     "answer": ("tests/test_vault.py", "tests/test_vault_sulq.py"),
     "table": ("tests/release/test_gate.py", "tests/release/test_taking.py"),
     "facts": ("tests/test_vault_facts.py",),
+    "lattice": ("tests/facts/test_generic.py",),
+    "refinement": ("tests/test_vault_facts.py",),
     "cube": ("tests/test_vault_cube.py", "tests/statistical/test_cube_noise.py"),
 }
 """Test files of other rooms, by room."""

@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from discreet.audit.corruption import attack_by_corruption
-from discreet.audit.definetti import attack_by_learning
-from discreet.audit.negative import attack_by_exclusion
+from discreet.attacks.corruption import attack_by_corruption
+from discreet.attacks.definetti import attack_by_learning
+from discreet.attacks.negative import attack_by_exclusion
 from discreet.cli import app
 from discreet.demo.census import census_domain_path, write_census
 from discreet.errors import UnsupportedQuery

@@ -14,7 +14,10 @@ from discreet.vault import Vault
 HEAVY = ["numpy", "numba", "scipy", "pandas", "pyarrow", "ibis", "duckdb", "sqlglot", "xarray", "matplotlib", "fastapi"]
 ENGINES = ["pandas", "pyarrow", "ibis", "duckdb", "psycopg", "pyspark"]
 SOLVERS = ["numba", "llvmlite", "scipy", "clarabel", "mpmath", "matplotlib", "xarray", "fastapi"]
-OTHER_ROOMS = ["discreet.cube", "discreet.microdata", "discreet.mining", "discreet.facts", "discreet.audit"]
+OTHER_ROOMS = [
+    f"discreet.{room}"
+    for room in ("cube", "microdata", "mining", "facts", "lattice", "refinement", "audit", "attacks", "empirical")
+]
 ANSWERING = ["cryptography", "discreet.noise", "discreet.release.gate", "discreet.answer", "discreet.ledger.ledger"]
 """What there is to answer with: a question that cannot be read needs none of it."""
 

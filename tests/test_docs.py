@@ -35,6 +35,10 @@ from discreet.demo.census import census_domain_path, write_census
 from discreet.domain.read import COMMON_KEYS, OWN_KEYS, TOP_KEYS
 from discreet.release.release import Release
 from discreet.vault import Vault
+from discreet.vault.buckets import VaultBuckets
+from discreet.vault.cubes import VaultCubes
+from discreet.vault.facts import VaultFacts
+from discreet.vault.sulq import VaultSulq
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -275,6 +279,15 @@ def test_every_public_name_is_in_the_python_reference(noun: type) -> None:
     names = {*vars(noun), *getattr(noun, "__dataclass_fields__", ())}
     missing = [name for name in sorted(names) if not name.startswith("_") and not re.search(rf"\b{name}\b", text)]
     assert not missing
+
+
+@pytest.mark.parametrize(
+    ("name", "noun"), [("cubes", VaultCubes), ("facts", VaultFacts), ("buckets", VaultBuckets), ("sulq", VaultSulq)]
+)
+def test_every_verb_of_a_thing_of_a_vault_is_in_the_python_reference(name: str, noun: type) -> None:
+    text = (DOCS / "reference/python.md").read_text(encoding="utf-8")
+    verbs = [verb for verb in vars(noun) if not verb.startswith("_") and callable(getattr(noun, verb))]
+    assert [verb for verb in verbs if f"`vault.{name}.{verb}(" not in text] == []
 
 
 def test_every_word_of_the_sql_that_is_accepted_is_in_the_reference() -> None:

@@ -38,7 +38,7 @@ def vault(tmp_path, monkeypatch):
 
 
 def test_everything_is_shown_in_a_few_short_lines_and_as_html(vault):
-    plan = vault.plan_cube(epsilon="1/2")
+    plan = vault.cubes.plan(epsilon="1/2")
     release = vault.measure(vault.count(by="sex"), scale=20)
     explained = vault.explain("SELECT sex, COUNT(*) FROM people GROUP BY sex", scale=50)
     for thing in (vault, plan, release.plan, vault.budget(), explained):

@@ -118,9 +118,9 @@ def do_everything(place, monkeypatch):
     vault = Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=10, neighbours="replace")
     vault.ask("SELECT region, COUNT(*) FROM people GROUP BY region", scale=10**6)
     with pytest.raises(InvalidLimits, match=r"52711|52,711|71993|71,993"):
-        vault.publish_buckets(sensitive="illness", limits="0.7", out=place / "vault" / "refused")
-    vault.add_fact("SELECT COUNT(*) FROM people WHERE region = 'Arden' OR illness = 'HIV'", 43_000)
-    vault.publish_cube(vault.plan_cube(epsilon="0.00001")).save(place / "outside")
+        vault.buckets.publish(sensitive="illness", limits="0.7", out=place / "vault" / "refused")
+    vault.facts.add("SELECT COUNT(*) FROM people WHERE region = 'Arden' OR illness = 'HIV'", 43_000)
+    vault.cubes.publish(vault.cubes.plan(epsilon="0.00001")).save(place / "outside")
     token = add_user(vault.path, "boss", "custodian")
     add_user(vault.path, "ana", "analyst", quota="1/2")
     allow_mysql(vault.path)
@@ -162,8 +162,8 @@ def test_a_vault_that_did_everything_is_its_owners_alone_and_has_no_exact_count(
 def test_statistics_and_a_roster_too(place, under):
     vault = Vault.init("vault", table="people.parquet", domain="people.toml", queries=100, delta=2, id="person",
                        roster=pa.table({"person": range(71_993)}))  # fmt: skip
-    plan = vault.plan_statistics(["ill: illness <> 'none'", "arden: region = 'Arden'"], arity=1, subsets=16)
-    statistics = vault.publish_statistics(plan)
+    plan = vault.sulq.plan(["ill: illness <> 'none'", "arden: region = 'Arden'"], arity=1, subsets=16)
+    statistics = vault.sulq.publish(plan)
     statistics.save(place / "vault" / "statistics")
     statistics.save(place / "outside")
     assert modes_under(place / "vault") == {}, under
@@ -178,8 +178,8 @@ def readable_by_all(folder):
 @UMASKS
 def test_what_is_published_outside_of_a_vault_is_for_others_to_read_and_not_to_write(place, under):
     vault = Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=10, neighbours="replace")
-    vault.publish_cube(vault.plan_cube(epsilon="0.00001")).save(place / "cube")
-    vault.publish_buckets(sensitive="illness", limits="0.9", out=place / "buckets")
+    vault.cubes.publish(vault.cubes.plan(epsilon="0.00001")).save(place / "cube")
+    vault.buckets.publish(sensitive="illness", limits="0.9", out=place / "buckets")
     for name in ("cube", "buckets"):
         assert under == os.umask(under)
         readable_by_all(place / name)
@@ -252,7 +252,7 @@ NAMED_BY_A_USER = {
     "demo/console.py": "the demo's folder",
 }
 FOR_THEIR_OWNER = {
-    "audit/copies.py": "a temporary folder, mode 700 as Python makes it",
+    "empirical/copies.py": "a temporary folder, mode 700 as Python makes it",
     "audit/recomputed.py": "a temporary folder",
     "audit/report.py": "a temporary folder",
     "home.py": "the folders above a vault",

@@ -72,7 +72,7 @@ def charges(vault: Vault) -> list[int]:
 
 
 def test_a_cube_is_one_charge_of_its_epsilon(vault):
-    cube = vault.publish_cube(vault.plan_cube(epsilon="1/3", dimensions=DIMENSIONS))
+    cube = vault.cubes.publish(vault.cubes.plan(epsilon="1/3", dimensions=DIMENSIONS))
     assert vault.budget().spent == Fraction(1, 3)
     assert cube.guarantee.epsilon == Fraction(1, 3)
     assert charges(vault) == [cube.origin.charge]
@@ -80,24 +80,24 @@ def test_a_cube_is_one_charge_of_its_epsilon(vault):
 
 
 def test_a_cube_is_as_near_to_the_table_as_it_says(vault):
-    plan = vault.plan_cube(epsilon=1, dimensions=("sex",), planner="base")
-    cube = vault.publish_cube(plan)
+    plan = vault.cubes.plan(epsilon=1, dimensions=("sex",), planner="base")
+    cube = vault.cubes.publish(plan)
     # λ = 2 and two cells: the total is beyond ±200 with probability below 1e-40.
     assert abs(cube[()].item() - 900) < 200
 
 
 def test_planning_spends_nothing_and_writes_nothing(vault):
     before = vault.ledger.head
-    plan = vault.plan_cube(cuboids=2, planner="bmaxg", epsilon="0.5", dimensions=DIMENSIONS)
+    plan = vault.cubes.plan(cuboids=2, planner="bmaxg", epsilon="0.5", dimensions=DIMENSIONS)
     assert plan.noise.neighbours == "replace"
     assert vault.ledger.head == before
 
 
 def test_what_is_left_is_named_where_a_cube_costs_more(vault):
-    vault.publish_cube(vault.plan_cube(epsilon="3/4", dimensions=DIMENSIONS))
+    vault.cubes.publish(vault.cubes.plan(epsilon="3/4", dimensions=DIMENSIONS))
     before = vault.ledger.head
     with pytest.raises(BudgetExceeded, match="ε = 1/4 left"):
-        vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS))
+        vault.cubes.publish(vault.cubes.plan(epsilon="1/2", dimensions=DIMENSIONS))
     assert vault.ledger.head == before
 
 
@@ -119,7 +119,7 @@ def test_what_is_left_is_named_where_a_cube_costs_more(vault):
 )
 def test_a_plan_that_makes_no_sense_is_refused_with_a_reason(vault, choice, error, problem):
     with pytest.raises(error, match=problem):
-        vault.plan_cube(**{"epsilon": 1, **choice})
+        vault.cubes.plan(**{"epsilon": 1, **choice})
 
 
 def test_a_plan_for_another_vault_is_refused(vault, tmp_path):
@@ -131,32 +131,32 @@ def test_a_plan_for_another_vault_is_refused(vault, tmp_path):
         neighbours="add-remove",
     )
     with pytest.raises(UnsupportedQuery, match="plan it with this vault"):
-        vault.publish_cube(other.plan_cube(epsilon=1, dimensions=DIMENSIONS))
+        vault.cubes.publish(other.cubes.plan(epsilon=1, dimensions=DIMENSIONS))
     assert charges(vault) == []
 
 
 def test_too_little_memory_is_said_before_anything_is_spent(vault, monkeypatch):
     monkeypatch.setattr("discreet.cube.memory.available_bytes", lambda: 100)
     with pytest.raises(UnsupportedQuery, match="nothing was spent"):
-        vault.publish_cube(vault.plan_cube(epsilon=1, dimensions=DIMENSIONS))
+        vault.cubes.publish(vault.cubes.plan(epsilon=1, dimensions=DIMENSIONS))
     assert vault.budget().spent == 0
 
 
 def test_a_cube_is_published_again_from_its_charge_without_a_further_one(vault):
-    plan = vault.plan_cube(cuboids=2, planner="bmaxg", epsilon="1/2", dimensions=DIMENSIONS)
-    cube = vault.publish_cube(plan)
-    again = vault.publish_cube(cube.origin.charge)
+    plan = vault.cubes.plan(cuboids=2, planner="bmaxg", epsilon="1/2", dimensions=DIMENSIONS)
+    cube = vault.cubes.publish(plan)
+    again = vault.cubes.publish(cube.origin.charge)
     assert same(cube, again)
     assert again.origin == cube.origin
     assert vault.budget().spent == Fraction(1, 2)
-    rough = vault.publish_cube(cube.origin.charge, consistent=False)
+    rough = vault.cubes.publish(cube.origin.charge, consistent=False)
     assert not rough.consistent
     assert all(np.array_equal(rough.sources[mask], cube.sources[mask]) for mask in cube.sources)
 
 
 @pytest.mark.parametrize("where", [(Snapshot, "evaluate"), (Archive, "save")])
 def test_a_publish_that_is_interrupted_goes_on_from_its_charge(vault, tmp_path, monkeypatch, where):
-    plan = vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS)
+    plan = vault.cubes.plan(epsilon="1/2", dimensions=DIMENSIONS)
 
     def interrupted(*_arguments):
         raise KeyboardInterrupt
@@ -164,65 +164,65 @@ def test_a_publish_that_is_interrupted_goes_on_from_its_charge(vault, tmp_path, 
     with monkeypatch.context() as patched:
         patched.setattr(*where, interrupted)
         with pytest.raises(KeyboardInterrupt):
-            vault.publish_cube(plan)
+            vault.cubes.publish(plan)
     later = Vault.open(tmp_path / "vault")
     assert later.budget().pending == tuple(charges(later))
-    cube = later.publish_cube(charges(later)[0])
+    cube = later.cubes.publish(charges(later)[0])
     assert later.budget().pending == ()
     assert later.budget().spent == Fraction(1, 2)
     assert cube.plan == plan
-    assert same(cube, later.publish_cube(charges(later)[0]))
+    assert same(cube, later.cubes.publish(charges(later)[0]))
 
 
 def test_a_publish_whose_answer_was_completed_elsewhere_goes_on_too(vault, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Snapshot, "evaluate", lambda *_: 1 / 0)
         with pytest.raises(EngineError, match="ledger complete"):
-            vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS))
+            vault.cubes.publish(vault.cubes.plan(epsilon="1/2", dimensions=DIMENSIONS))
     [release] = vault.complete()
-    cube = vault.publish_cube(release.charge)
+    cube = vault.cubes.publish(release.charge)
     assert tuple(cube.sources) == cube.plan.source_masks
     assert vault.budget().spent == Fraction(1, 2)
 
 
 def test_an_unfinished_publish_and_a_later_one_with_the_same_plan_are_told_apart_by_their_charges(vault):
-    plan = vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS)
-    first, second = vault.publish_cube(plan), vault.publish_cube(plan, again=True)
+    plan = vault.cubes.plan(epsilon="1/4", dimensions=DIMENSIONS)
+    first, second = vault.cubes.publish(plan), vault.cubes.publish(plan, again=True)
     assert not same(first, second)
-    assert same(vault.publish_cube(first.origin.charge), first)
-    assert same(vault.publish_cube(second.origin.charge), second)
+    assert same(vault.cubes.publish(first.origin.charge), first)
+    assert same(vault.cubes.publish(second.origin.charge), second)
 
 
 def test_a_charge_that_is_no_cubes_is_a_clear_error(vault):
     vault.measure(vault.count(), scale=20)
     with pytest.raises(VaultError, match="charge 2 is not a cube's"):
-        vault.publish_cube(2)
+        vault.cubes.publish(2)
     with pytest.raises(VaultError, match="there is no charge 7"):
-        vault.publish_cube(7)
+        vault.cubes.publish(7)
 
 
 def test_the_journal_says_what_was_planned(vault):
-    vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS, planner="base"))
+    vault.cubes.publish(vault.cubes.plan(epsilon="1/2", dimensions=DIMENSIONS, planner="base"))
     [note] = [entry for entry in vault.entries() if entry["kind"] == NOTE]
     assert note["what"] == "the plan of a cube: base, 1 cuboids to measure"
     assert note["body"]["content"]["cuboids"] == "all"
 
 
 def test_the_first_cube_of_two_is_charged_and_planning_by_it_is_free(vault, tmp_path):
-    first = vault.publish_cube(vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS))
+    first = vault.cubes.publish(vault.cubes.plan(epsilon="1/4", dimensions=DIMENSIONS))
     first.save(tmp_path / "first")
-    plan = vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS, estimate=tmp_path / "first")
+    plan = vault.cubes.plan(epsilon="1/2", dimensions=DIMENSIONS, estimate=tmp_path / "first")
     assert vault.budget().spent == Fraction(1, 4)
-    assert plan.expected == vault.plan_cube(epsilon="1/2", dimensions=DIMENSIONS, estimate=first).expected
+    assert plan.expected == vault.cubes.plan(epsilon="1/2", dimensions=DIMENSIONS, estimate=first).expected
     assert len(plan.expected) == 8
-    again = vault.publish_cube(plan)
+    again = vault.cubes.publish(plan)
     assert vault.budget().spent == Fraction(3, 4)
-    assert same(vault.publish_cube(again.origin.charge), again)
+    assert same(vault.cubes.publish(again.origin.charge), again)
     with pytest.raises(UnsupportedQuery, match="not both"):
-        vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS, estimate=first, expected={"others": 3})
-    small = vault.publish_cube(vault.plan_cube(epsilon="1/8", dimensions=("sex",)))
+        vault.cubes.plan(epsilon="1/4", dimensions=DIMENSIONS, estimate=first, expected={"others": 3})
+    small = vault.cubes.publish(vault.cubes.plan(epsilon="1/8", dimensions=("sex",)))
     with pytest.raises(UnsupportedQuery, match="no dimension 'age'"):
-        vault.plan_cube(epsilon="1/8", dimensions=DIMENSIONS, estimate=small)
+        vault.cubes.plan(epsilon="1/8", dimensions=DIMENSIONS, estimate=small)
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def wide_vault(tmp_path) -> tuple[Vault, np.ndarray]:
 
 def test_all_triples_of_thirty_attributes_are_one_charge_and_near_to_the_table(wide_vault):
     vault, codes = wide_vault
-    cube = vault.publish_cube(vault.plan_cube(rho=3999, cuboids=3))
+    cube = vault.cubes.publish(vault.cubes.plan(rho=3999, cuboids=3))
     assert vault.budget().spent == 3999
     assert len(charges(vault)) == 1
     assert len(cube.cuboids) == 1 + 30 + 435 + 4060
@@ -251,8 +251,8 @@ def test_all_triples_of_thirty_attributes_are_one_charge_and_near_to_the_table(w
 
 def test_a_wide_cube_goes_on_from_its_charge(wide_vault):
     vault, _ = wide_vault
-    cube = vault.publish_cube(vault.plan_cube(rho=40, cuboids=2, expected={("a00",): 1, "others": 10}))
-    again = Vault.open(vault.path).publish_cube(cube.origin.charge)
+    cube = vault.cubes.publish(vault.cubes.plan(rho=40, cuboids=2, expected={("a00",): 1, "others": 10}))
+    again = Vault.open(vault.path).cubes.publish(cube.origin.charge)
     assert same(again, cube)
     assert vault.budget().spent == 40
     journal = [entry for entry in vault.ledger.entries() if entry.kind in (NOTE, "charge", "record")]
@@ -261,30 +261,30 @@ def test_a_wide_cube_goes_on_from_its_charge(wide_vault):
 
 def test_every_question_can_still_be_asked_after_a_wide_cube(wide_vault):
     vault, codes = wide_vault
-    vault.publish_cube(vault.plan_cube(rho=3000, cuboids=2))
+    vault.cubes.publish(vault.cubes.plan(rho=3000, cuboids=2))
     answer = vault.ask("SELECT COUNT(*) FROM wide WHERE a07 = 1", within=200)
     assert answer.kind != "measured"
     assert abs(answer.value - (codes[7] == 1).sum()) < 200
 
 
 def test_the_same_cube_is_handed_out_and_only_again_buys_it(vault):
-    plan = vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS)
-    first, spent, head = vault.publish_cube(plan), vault.budget().spent, vault.ledger.head
+    plan = vault.cubes.plan(epsilon="1/4", dimensions=DIMENSIONS)
+    first, spent, head = vault.cubes.publish(plan), vault.budget().spent, vault.ledger.head
     for other in (vault, Vault.open(vault.path)):
-        again = other.publish_cube(other.plan_cube(epsilon="1/4", dimensions=DIMENSIONS))
+        again = other.cubes.publish(other.cubes.plan(epsilon="1/4", dimensions=DIMENSIONS))
         assert same(again, first)
         assert again.origin == first.origin
     assert (vault.budget().spent, vault.ledger.head) == (spent, head)
-    assert vault.publish_cube(plan, again=True).origin.charge > first.origin.charge
+    assert vault.cubes.publish(plan, again=True).origin.charge > first.origin.charge
     assert vault.budget().spent == 2 * spent
-    assert vault.publish_cube(vault.plan_cube(epsilon="1/8", dimensions=DIMENSIONS)).origin.charge > head.seq
+    assert vault.cubes.publish(vault.cubes.plan(epsilon="1/8", dimensions=DIMENSIONS)).origin.charge > head.seq
 
 
 def test_a_cube_of_another_table_is_bought(vault):
-    plan = vault.plan_cube(epsilon="1/4", dimensions=DIMENSIONS)
-    first = vault.publish_cube(plan)
+    plan = vault.cubes.plan(epsilon="1/4", dimensions=DIMENSIONS)
+    first = vault.cubes.publish(plan)
     vault.refresh()
-    assert vault.publish_cube(plan).origin.charge > first.origin.charge
+    assert vault.cubes.publish(plan).origin.charge > first.origin.charge
 
 
 def test_the_command_says_that_a_cube_was_measured_before(vault, tmp_path):

@@ -72,11 +72,11 @@ def exact(people, *names):
 
 def test_with_sex_and_age_public_the_published_cube_agrees_with_both_exactly(make, people):
     vault = make()
-    vault.add_fact(cuboid=["sex"], values=exact(people, "sex"))
-    added = vault.add_fact(cuboid=["age"], values=exact(people, "age"))
+    vault.facts.add(cuboid=["sex"], values=exact(people, "sex"))
+    added = vault.facts.add(cuboid=["age"], values=exact(people, "age"))
     assert added.sensitivity == 4
-    plan = vault.plan_cube(epsilon=1, facts="vault")
-    cube = vault.publish_cube(plan)
+    plan = vault.cubes.plan(epsilon=1, facts="vault")
+    cube = vault.cubes.publish(plan)
     assert np.array_equal(cube["sex"], exact(people, "sex"))
     assert np.array_equal(cube["age"], exact(people, "age"))
     assert cube[()] == 2000
@@ -87,11 +87,11 @@ def test_with_sex_and_age_public_the_published_cube_agrees_with_both_exactly(mak
     # K_gen^Q: Σ 1/λ = ε/S_Q, all of it spent.
     release = vault.release(cube.origin.charge)
     assert sum(1 / m.law.scale for m in release.plan.measurements) == Fraction(1, 4)
-    assert release.facts == tuple(fact.number for fact in vault.facts())
+    assert release.facts == tuple(fact.number for fact in vault.facts.current())
     assert release.to_json()["facts"] == [2, 3]
     assert cube.guarantee.epsilon == 1
     assert "subject to 2 public facts, S_Q = 4: cuboid sex, cuboid age" in str(cube.guarantee)
-    again = vault.publish_cube(cube.origin.charge)
+    again = vault.cubes.publish(cube.origin.charge)
     assert np.array_equal(again["sex", "salary"], cube["sex", "salary"])
     with pytest.raises(BudgetExceeded):
         vault.measure(vault.count(sex="F"), scale=10**6)
@@ -99,8 +99,8 @@ def test_with_sex_and_age_public_the_published_cube_agrees_with_both_exactly(mak
 
 def test_a_saved_cube_knows_what_it_agrees_with(make, people, tmp_path):
     vault = make()
-    vault.add_fact(cuboid=["sex"], values=exact(people, "sex"))
-    cube = vault.publish_cube(vault.plan_cube(epsilon="1/2", facts="vault", planner="bmax"))
+    vault.facts.add(cuboid=["sex"], values=exact(people, "sex"))
+    cube = vault.cubes.publish(vault.cubes.plan(epsilon="1/2", facts="vault", planner="bmax"))
     cube.save(tmp_path / "cube")
     loaded = type(cube).load(tmp_path / "cube")
     assert loaded.plan == cube.plan
@@ -110,27 +110,27 @@ def test_a_saved_cube_knows_what_it_agrees_with(make, people, tmp_path):
 
 def test_without_asking_for_them_facts_only_raise_the_noise(make, people):
     vault = make()
-    vault.add_fact(cuboid=["sex"], values=exact(people, "sex"))
-    plain = vault.plan_cube(epsilon="1/2", planner="bmax")
+    vault.facts.add(cuboid=["sex"], values=exact(people, "sex"))
+    plain = vault.cubes.plan(epsilon="1/2", planner="bmax")
     assert plain.known == ()
     assert plain.noise.factor == 2
     with pytest.raises(UnsupportedQuery, match="a cube that agrees with facts is a consistent one"):
-        vault.publish_cube(vault.plan_cube(epsilon="1/2", facts="vault"), consistent=False)
+        vault.cubes.publish(vault.cubes.plan(epsilon="1/2", facts="vault"), consistent=False)
     assert vault.ledger.head.seq == 2  # nothing was noted
     with pytest.raises(UnsupportedQuery, match='facts is "vault"'):
-        vault.plan_cube(epsilon="1/2", facts="all")
+        vault.cubes.plan(epsilon="1/2", facts="all")
 
 
 def test_a_plan_made_before_a_fact_is_not_published(make, people):
     vault = make()
-    plan = vault.plan_cube(epsilon="1/2")
-    vault.add_fact(cuboid=["sex"], values=exact(people, "sex"))
+    plan = vault.cubes.plan(epsilon="1/2")
+    vault.facts.add(cuboid=["sex"], values=exact(people, "sex"))
     with pytest.raises(UnsupportedQuery, match="plan it again"):
-        vault.publish_cube(plan)
-    known = vault.plan_cube(epsilon="1/4", facts="vault")
+        vault.cubes.publish(plan)
+    known = vault.cubes.plan(epsilon="1/4", facts="vault")
     vault.refresh()
     with pytest.raises(UnsupportedQuery, match="plan it again"):
-        vault.publish_cube(known)
+        vault.cubes.publish(known)
 
 
 def test_a_fact_counts_for_what_was_released_before_it(make):
@@ -138,28 +138,28 @@ def test_a_fact_counts_for_what_was_released_before_it(make):
     release = vault.measure(vault.count(sex="F"), scale=2)
     assert release.guarantee.epsilon == Fraction(1, 2)
     assert release.facts == ()
-    added = vault.add_fact("SELECT COUNT(*) FROM people", 2000)
+    added = vault.facts.add("SELECT COUNT(*) FROM people", 2000)
     assert (added.sensitivity, added.spent, added.exceeded) == (2, 1, False)
     assert vault.release(release.charge).guarantee.epsilon == 1
     assert vault.budget().left == 0
-    assert (vault.list_facts().spent, vault.list_facts().left) == (1, 0)
-    later = vault.add_fact(WOMEN, 980)
+    assert (vault.facts.report().spent, vault.facts.report().left) == (1, 0)
+    later = vault.facts.add(WOMEN, 980)
     assert (later.sensitivity, later.spent, later.exceeded) == (2, 1, False)
-    more = vault.add_fact("SELECT COUNT(*) FROM people WHERE age = 3", 300, accept=True)
+    more = vault.facts.add("SELECT COUNT(*) FROM people WHERE age = 3", 300, accept=True)
     assert (more.sensitivity, more.spent, more.exceeded) == (4, 2, True)
     assert more.guarantee.epsilon == vault.budget().guarantee.epsilon == 2
     with pytest.raises(BudgetExceeded, match="nothing more is measured"):
         vault.measure(vault.count(sex="M"), scale=10**6)
     assert Vault.open(vault.path).ledger.left(vault.domain.everything) == 0
-    assert (vault.list_facts().spent, vault.list_facts().left) == (2, 0)
+    assert (vault.facts.report().spent, vault.facts.report().left) == (2, 0)
 
 
 def test_the_list_of_facts_says_what_is_left_with_them(make):
     vault = make()
     vault.measure(vault.count(sex="F"), scale=8)
-    assert (vault.list_facts().spent, vault.list_facts().left) == (Fraction(1, 8), Fraction(7, 8))
-    vault.add_fact("SELECT COUNT(*) FROM people", 2000)
-    assert (vault.list_facts().spent, vault.list_facts().left) == (Fraction(1, 4), Fraction(3, 4))
+    assert (vault.facts.report().spent, vault.facts.report().left) == (Fraction(1, 8), Fraction(7, 8))
+    vault.facts.add("SELECT COUNT(*) FROM people", 2000)
+    assert (vault.facts.report().spent, vault.facts.report().left) == (Fraction(1, 4), Fraction(3, 4))
 
 
 def test_a_fact_is_compared_with_releases_and_never_with_the_table(make, monkeypatch):
@@ -167,11 +167,11 @@ def test_a_fact_is_compared_with_releases_and_never_with_the_table(make, monkeyp
     vault.measure(vault.count(sex="F"), scale=10)
     reads = []
     monkeypatch.setattr(Snapshot, "evaluate", lambda *_: reads.append(1))
-    added = vault.add_fact(WOMEN, 1_000_000)
+    added = vault.facts.add(WOMEN, 1_000_000)
     [doubt] = added.doubts
     assert doubt.deviations > 10_000
     assert "standard deviations off" in added.to_json()["warnings"][0]
-    assert not vault.add_fact("SELECT COUNT(*) FROM people WHERE age = 1", 17).doubts  # untrue, and nobody can tell
+    assert not vault.facts.add("SELECT COUNT(*) FROM people WHERE age = 1", 17).doubts  # untrue, and nobody can tell
     assert not reads
 
 
@@ -188,63 +188,63 @@ def test_in_every_currency_the_limit_is_what_the_facts_leave(make, people, budge
     vault = make(**budget)
     found = [vault.ledger.budget.factor]
     for name in ("sex", "age"):
-        vault.add_fact(cuboid=name, values=exact(people, name))
+        vault.facts.add(cuboid=name, values=exact(people, name))
         found.append(vault.ledger.budget.factor)
     assert found == factors
 
 
 def test_contradictions_and_repetitions_leave_no_trace(make, people):
     vault = make()
-    first = vault.add_fact(cuboid=["sex"], values=exact(people, "sex"))
+    first = vault.facts.add(cuboid=["sex"], values=exact(people, "sex"))
     with pytest.raises(InvalidFact, match=r"contradicts fact 2 \(cuboid sex\): the cuboid makes the count \d+, not 7"):
-        vault.add_fact(WOMEN, 7)
+        vault.facts.add(WOMEN, 7)
     with pytest.raises(InvalidFact, match=r"fact 2 \(cuboid sex\) says the same already"):
-        vault.add_fact(cuboid=["sex"], values=exact(people, "sex"))
-    vault.add_fact(cuboid=["age"], values=exact(people, "age"))
+        vault.facts.add(cuboid=["sex"], values=exact(people, "sex"))
+    vault.facts.add(cuboid=["age"], values=exact(people, "age"))
     with pytest.raises(InvalidFact, match="70 kinds of rows hang together"):
-        vault.add_fact(cuboid=["salary"], values=exact(people, "salary"))
-    assert [fact.number for fact in vault.facts()] == [first.fact.number, 3]
+        vault.facts.add(cuboid=["salary"], values=exact(people, "salary"))
+    assert [fact.number for fact in vault.facts.current()] == [first.fact.number, 3]
 
 
 def test_facts_of_an_earlier_table_keep_the_limit_and_say_nothing_of_the_new_one(make, people):
     vault = make()
-    vault.add_fact(cuboid=["sex"], values=exact(people, "sex"))
-    vault.add_fact(cuboid=["age"], values=exact(people, "age"))
+    vault.facts.add(cuboid=["sex"], values=exact(people, "sex"))
+    vault.facts.add(cuboid=["age"], values=exact(people, "age"))
     vault.refresh()
-    assert vault.facts() == ()
+    assert vault.facts.current() == ()
     assert vault.ledger.budget.factor == 4
-    assert vault.plan_cube(epsilon="1/2", facts="vault").known == ()
-    report = vault.list_facts()
+    assert vault.cubes.plan(epsilon="1/2", facts="vault").known == ()
+    report = vault.facts.report()
     assert [line.current for line in report.facts] == [False, False]
     # People who are in both tables tie their facts together.
     with pytest.raises(InvalidFact, match="cannot be worked out"):
-        vault.add_fact(cuboid=["age"], values=exact(people, "age"))
-    assert vault.add_fact("SELECT COUNT(*) FROM people", 1234).sensitivity >= 4
+        vault.facts.add(cuboid=["age"], values=exact(people, "age"))
+    assert vault.facts.add("SELECT COUNT(*) FROM people", 1234).sensitivity >= 4
 
 
 def test_large_cuboids_are_kept_beside_the_releases(make, people, monkeypatch):
     monkeypatch.setattr(archive, "JOURNAL_CELLS", 3)
     vault = make()
-    vault.add_fact(cuboid=["age", "sex"], values=exact(people, "age", "sex"))
+    vault.facts.add(cuboid=["age", "sex"], values=exact(people, "age", "sex"))
     [kept] = (vault.path / "releases").iterdir()
     assert kept.name.startswith("fact-")
-    [fact] = Vault.open(vault.path).facts()
+    [fact] = Vault.open(vault.path).facts.current()
     assert np.array_equal(fact.values, exact(people, "sex", "age"))
 
 
 def test_people_with_several_rows_take_facts_with_their_due_weight(make):
     vault = make(id="age", max_rows=2)
-    assert vault.add_fact("SELECT COUNT(*) FROM people", 14).sensitivity == 3
+    assert vault.facts.add("SELECT COUNT(*) FROM people", 14).sensitivity == 3
     assert vault.ledger.budget.factor == 6
 
 
 def test_the_list_says_what_each_fact_does(make, people):
     vault = make(neighbours="replace")
-    assert vault.list_facts().sensitivity == 2
-    vault.add_fact("SELECT COUNT(*) FROM people", 2000)
-    vault.add_fact(cuboid=["sex"], values=exact(people, "sex"))
-    vault.add_fact(cuboid=["age"], values=exact(people, "age"))
-    report = vault.list_facts()
+    assert vault.facts.report().sensitivity == 2
+    vault.facts.add("SELECT COUNT(*) FROM people", 2000)
+    vault.facts.add(cuboid=["sex"], values=exact(people, "sex"))
+    vault.facts.add(cuboid=["age"], values=exact(people, "age"))
+    report = vault.facts.report()
     assert [(line.differs, line.sensitivity, line.if_known) for line in report.facts] == [
         (True, 2, 1),
         (True, 2, 1),
@@ -275,15 +275,15 @@ def test_n_cannot_differ_where_every_row_is_replaced_by_another(make, tmp_path, 
         epsilon=1,
         neighbours="replace",
     )
-    vault.add_fact("SELECT COUNT(*) FROM people", 2000)
-    assert [line.differs for line in vault.list_facts().facts] == [differs]
+    vault.facts.add("SELECT COUNT(*) FROM people", 2000)
+    assert [line.differs for line in vault.facts.report().facts] == [differs]
 
 
 def test_the_list_says_what_noise_for_epsilon_is_worth_to_whoever_knows(make):
-    # refinement, Example 1: 2ε. Of one refinement alone, Definition 5's ρ may be less: tests/facts/test_rho.py.
+    # refinement, Example 1: 2ε. Of one refinement alone, Definition 5's ρ may be less: tests/refinement/test_rho.py.
     vault = make(epsilon="1/2")
-    vault.add_fact(WOMEN, 1000)
-    [line] = vault.list_facts().facts
+    vault.facts.add(WOMEN, 1000)
+    [line] = vault.facts.report().facts
     assert (line.sensitivity, line.if_known) == (2, 1)
 
 
@@ -295,12 +295,12 @@ def test_a_preview_says_what_the_fact_then_does_and_adds_nothing(make, budget, c
     vault = make(**({"epsilon": None} | budget if "rho" in budget else budget))
     vault.measure(vault.count(sex="F"), scale=40)
     before, head = vault.budget(), vault.ledger.head
-    would = vault.preview_fact(WOMEN, 1_000_000)
-    assert (vault.ledger.head, vault.facts()) == (head, ())
+    would = vault.facts.preview(WOMEN, 1_000_000)
+    assert (vault.ledger.head, vault.facts.current()) == (head, ())
     assert (would.spent_before, would.left_before) == (before.spent, before.left)
     assert would.costs == costs
     assert not would.stops
-    added = vault.add_fact(WOMEN, 1_000_000)
+    added = vault.facts.add(WOMEN, 1_000_000)
     after = vault.budget()
     assert (would.sensitivity, would.spent, would.left) == (added.sensitivity, after.spent, after.left)
     assert would.guarantee == added.guarantee == after.guarantee
@@ -311,21 +311,21 @@ def test_a_preview_says_what_the_fact_then_does_and_adds_nothing(make, budget, c
 
 def test_a_preview_names_a_cuboid_as_the_guarantee_then_does(make, people):
     vault, given = make(), exact(people, "sex")
-    would = vault.preview_fact(cuboid=["sex"], values=given)
-    assert would.guarantee == vault.add_fact(cuboid=["sex"], values=given).guarantee
+    would = vault.facts.preview(cuboid=["sex"], values=given)
+    assert would.guarantee == vault.facts.add(cuboid=["sex"], values=given).guarantee
 
 
 def test_a_fact_that_would_stop_the_vault_is_added_only_where_that_is_accepted(make):
     vault = make()
     vault.measure(vault.count(sex="F"), scale=1)
-    assert vault.preview_fact(WOMEN, 980).stops
+    assert vault.facts.preview(WOMEN, 980).stops
     with pytest.raises(InvalidFact, match=r"would stop the vault: ε = 2 would be spent .* --accept"):
-        vault.add_fact(WOMEN, 980)
-    assert vault.facts() == ()
+        vault.facts.add(WOMEN, 980)
+    assert vault.facts.current() == ()
     known = vault.ledger.head.seq
     with pytest.raises(JournalError, match="would stop the vault"):  # what was spent since it was looked at counts
         vault.ledger.note_fact({"induced": [2, 4]}, known, stopping=False)
-    assert vault.add_fact(WOMEN, 980, accept=True).exceeded
+    assert vault.facts.add(WOMEN, 980, accept=True).exceeded
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_a_fact_that_would_stop_the_vault_is_added_only_where_that_is_accepted(m
     ],
 )
 def test_a_preview_says_which_rows_the_fact_is_about(make, unit, about):
-    assert make(**unit).preview_fact(WOMEN, 7).about.startswith(about)
+    assert make(**unit).facts.preview(WOMEN, 7).about.startswith(about)
 
 
 def test_facts_about_a_table_of_hundreds_of_columns_are_worked_out(tmp_path):
@@ -346,15 +346,15 @@ def test_facts_about_a_table_of_hundreds_of_columns_are_worked_out(tmp_path):
     pq.write_table(pa.table({f"a{i}": range(10) for i in range(200)}), tmp_path / "wide.parquet")
     chosen = {"table": tmp_path / "wide.parquet", "domain": tmp_path / "wide.toml"}
     vault = Vault.init(tmp_path / "wide", **chosen, epsilon=1, neighbours="add-remove")
-    assert vault.add_fact("SELECT COUNT(*) FROM wide WHERE a7 < 5", 5).sensitivity == 2
-    assert vault.add_fact("SELECT COUNT(*) FROM wide WHERE a199 = 3", 1).sensitivity == 3
+    assert vault.facts.add("SELECT COUNT(*) FROM wide WHERE a7 < 5", 5).sensitivity == 2
+    assert vault.facts.add("SELECT COUNT(*) FROM wide WHERE a199 = 3", 1).sensitivity == 3
     with pytest.raises(InvalidFact, match="contradicts"):
-        vault.add_fact("SELECT COUNT(*) FROM wide WHERE a7 < 3", 6)
+        vault.facts.add("SELECT COUNT(*) FROM wide WHERE a7 < 3", 6)
 
 
 def test_the_journal_tells_facts_in_words(make):
     vault = make()
-    vault.add_fact(WOMEN, 1000)
+    vault.facts.add(WOMEN, 1000)
     *_, line = vault.entries()
     assert line["what"] == f"a fact: {WOMEN}; S_Q = 2 with all before it"
 
@@ -396,4 +396,4 @@ def test_a_fact_that_would_leave_nothing_is_refused(make, monkeypatch):
     vault = make()
     monkeypatch.setattr(account, "induced_by", lambda *_, **__: account.Induced(10**13, 10**26))
     with pytest.raises(InvalidFact, match="would leave a budget of nothing"):
-        vault.add_fact(WOMEN, 10)
+        vault.facts.add(WOMEN, 10)

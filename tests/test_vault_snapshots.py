@@ -251,11 +251,11 @@ class TestRefreshedMeanwhile:
             other.refresh()
             other.ask(ARDEN, scale=4)
 
-        vault._known.refresh()
+        vault._memory.known.refresh()
         Vault.open(vault.path).ask(BELMONT, scale=4)
         in_between(monkeypatch, Ledger, "answered", others)
-        vault._known.refresh()
-        vault._known.refresh()
+        vault._memory.known.refresh()
+        vault._memory.known.refresh()
         assert vault.ask(ARDEN, scale=4).rows[0].kind == "repeated"
 
 

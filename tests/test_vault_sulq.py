@@ -70,7 +70,7 @@ def test_an_answer_has_noise_of_r_coins_around_the_count(monkeypatch):
         return drawn[-1][1].copy()
 
     monkeypatch.setattr(Binomial, "sample", spied)
-    answer = vault.ask_subset("everyone", "smoker AND age > 50")
+    answer = vault.sulq.ask("everyone", "smoker AND age > 50")
     exact = sum(i % 3 == 0 and i % 100 > 50 for i in range(N))
     [(law, noise)] = drawn
     assert law == vault.ledger.budget.law
@@ -87,7 +87,7 @@ def test_an_answer_has_noise_of_r_coins_around_the_count(monkeypatch):
 
 def test_many_subsets_are_one_charge_and_as_many_queries():
     vault = make()
-    answer = vault.ask_subsets([(1, "1/2"), (2, "1/2"), ["7", "0008", "stranger"], "everyone"], "NOT smoker")
+    answer = vault.sulq.ask_all([(1, "1/2"), (2, "1/2"), ["7", "0008", "stranger"], "everyone"], "NOT smoker")
     assert answer.values.shape == answer.sizes.shape == (4,)
     assert answer.sizes.tolist()[2:] == [2, N]
     assert answer.queries_left == vault.party().queries_left == 16
@@ -99,25 +99,25 @@ def test_many_subsets_are_one_charge_and_as_many_queries():
 
 def test_one_person_alone_is_answered_for_the_noise_covers_them():
     vault = make(queries=400)
-    answers = vault.ask_subsets([["3"]] * 400, "smoker").values
+    answers = vault.sulq.ask_all([["3"]] * 400, "smoker").values
     sigma = vault.ledger.budget.law.scale
     assert abs(answers.mean() - 1) < 5 * sigma / 20
     assert answers.std() == pytest.approx(sigma, rel=0.2)
 
 
 def test_the_last_query_is_the_last_for_ever():
-    make().ask_subsets(["everyone"] * 19, "smoker")
+    make().sulq.ask_all(["everyone"] * 19, "smoker")
     vault = Vault.open("vault")
     with pytest.raises(BudgetExceeded, match="1 are left, and this asks 2"):
-        vault.ask_subsets(["everyone"] * 2, "smoker")
-    vault.ask_subset("everyone", "smoker")
+        vault.sulq.ask_all(["everyone"] * 2, "smoker")
+    vault.sulq.ask("everyone", "smoker")
     for again in (vault, Vault.open("vault")):
         with pytest.raises(BudgetExceeded, match="20 queries in all, ever; 0 are left"):
-            again.ask_subset("everyone", "age > 3")
+            again.sulq.ask("everyone", "age > 3")
     pq.write_table(pq.read_table("hospital.parquet").slice(0, 100), "fewer.parquet")
     again.refresh("fewer.parquet")
     with pytest.raises(BudgetExceeded):
-        again.ask_subset("everyone", "smoker")
+        again.sulq.ask("everyone", "smoker")
     assert Vault.open("vault").budget().left == 0
 
 
@@ -125,7 +125,7 @@ def ask_until_refused(vault, seed):
     answered = 0
     while True:
         try:
-            vault.ask_subset((seed, "1/2"), "smoker")
+            vault.sulq.ask((seed, "1/2"), "smoker")
         except BudgetExceeded:
             return answered
         answered += 1
@@ -152,7 +152,7 @@ def test_a_failure_keeps_the_charge_and_can_be_completed(monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(Binomial, "sample", lambda *_: 1 / 0)
         with pytest.raises(EngineError, match="charge 2 stands"):
-            vault.ask_subset((1, "1/2"), "smoker")
+            vault.sulq.ask((1, "1/2"), "smoker")
     assert vault.party().queries_left == 19
     [release] = vault.complete()
     assert release.answers[0].values.shape == (1,)
@@ -163,19 +163,19 @@ def test_a_failure_keeps_the_charge_and_can_be_completed(monkeypatch):
 def test_what_is_not_understood_costs_nothing():
     vault = make()
     bad = [
-        (lambda: vault.ask_subset("everyone", "weight > 3"), DomainError, "no attribute 'weight'"),
-        (lambda: vault.ask_subset("everyone", "age"), UnsupportedQuery, "alone is not a condition"),
-        (lambda: vault.ask_subset("everyone", "smoker GROUP BY age"), UnsupportedQuery, "GROUP"),
-        (lambda: vault.ask_subset("everyone", "smoker LIMIT 1"), UnsupportedQuery, "LIMIT"),
-        (lambda: vault.ask_subset("everyone", "TRUE UNION SELECT COUNT(*) FROM hospital"), UnsupportedQuery, "UNION"),
-        (lambda: vault.ask_subset("everyone", ""), UnsupportedQuery, "understood"),
-        (lambda: vault.ask_subset("nobody", "smoker"), UnsupportedQuery, "a subset is"),
-        (lambda: vault.ask_subsets([], "smoker"), UnsupportedQuery, "1 to"),
+        (lambda: vault.sulq.ask("everyone", "weight > 3"), DomainError, "no attribute 'weight'"),
+        (lambda: vault.sulq.ask("everyone", "age"), UnsupportedQuery, "alone is not a condition"),
+        (lambda: vault.sulq.ask("everyone", "smoker GROUP BY age"), UnsupportedQuery, "GROUP"),
+        (lambda: vault.sulq.ask("everyone", "smoker LIMIT 1"), UnsupportedQuery, "LIMIT"),
+        (lambda: vault.sulq.ask("everyone", "TRUE UNION SELECT COUNT(*) FROM hospital"), UnsupportedQuery, "UNION"),
+        (lambda: vault.sulq.ask("everyone", ""), UnsupportedQuery, "understood"),
+        (lambda: vault.sulq.ask("nobody", "smoker"), UnsupportedQuery, "a subset is"),
+        (lambda: vault.sulq.ask_all([], "smoker"), UnsupportedQuery, "1 to"),
         (lambda: vault.ask("SELECT COUNT(*) FROM hospital"), UnsupportedQuery, "sulq ask"),
         (lambda: vault.explain("SELECT COUNT(*) FROM hospital"), UnsupportedQuery, "sulq ask"),
         (lambda: vault.measure(vault.count(), scale=100), UnsupportedQuery, "sulq ask"),
-        (lambda: vault.plan_cube(epsilon=1), UnsupportedQuery, "sulq ask"),
-        (lambda: vault.add_fact("SELECT COUNT(*) FROM hospital", 2000), UnsupportedQuery, "sulq ask"),
+        (lambda: vault.cubes.plan(epsilon=1), UnsupportedQuery, "sulq ask"),
+        (lambda: vault.facts.add("SELECT COUNT(*) FROM hospital", 2000), UnsupportedQuery, "sulq ask"),
     ]
     for asking, kind, words in bad:
         with pytest.raises(kind, match=words):
@@ -186,7 +186,7 @@ def test_what_is_not_understood_costs_nothing():
 def test_other_vaults_refuse_counts_over_subsets():
     vault = Vault.init("pure", table="hospital.parquet", domain="hospital.toml", epsilon=1, neighbours="replace")
     with pytest.raises(UnsupportedQuery, match="budget of queries"):
-        vault.ask_subset("everyone", "smoker")
+        vault.sulq.ask("everyone", "smoker")
     with pytest.raises(PartyError, match="no budget of queries"):
         vault.party()
 
@@ -220,7 +220,7 @@ def test_the_roster_is_journalled_and_missed_where_it_was_exchanged(hospital):
     assert (hospital / "vault/roster.bin").stat().st_size == 8 * N
     (hospital / "vault/roster.bin").write_bytes(b"\0" * 8 * N)
     with pytest.raises(VaultError, match="not the roster"):
-        Vault.open("vault").ask_subset("everyone", "smoker")
+        Vault.open("vault").sulq.ask("everyone", "smoker")
     assert Vault.open("vault").party().queries_left == 20
 
 
@@ -233,7 +233,7 @@ def test_two_parties_see_the_same_people_behind_a_seed(hospital):
     first, second = make(), make("employer", table="employer.csv", domain="employer.toml")
     assert first.party().roster == second.party().roster
     subsets = [(seed, "1/3") for seed in range(5)]
-    sizes = [vault.ask_subsets(subsets, predicate).sizes for vault, predicate in ((first, "smoker"), (second, "TRUE"))]
+    sizes = [vault.sulq.ask_all(subsets, predicate).sizes for vault, predicate in ((first, "smoker"), (second, "TRUE"))]
     assert np.array_equal(*sizes)
 
 
@@ -269,7 +269,7 @@ def test_planning_and_looking_leave_the_journal_as_it_is():
     head = vault.ledger.head
     party = vault.party()
     assert (party.queries_left, party.people) == (200, N)
-    assert vault.plan_statistics(["smoker", "old: age > 50"], subsets=16).queries > 0
+    assert vault.sulq.plan(["smoker", "old: age > 50"], subsets=16).queries > 0
     assert (vault.budget().left, vault.describe()["people"]) == (200, N)
     assert vault.ledger.head == head
 
@@ -280,7 +280,7 @@ def test_the_policy_limits_how_many_queries_one_question_takes():
     settings.write_text(settings.read_text().replace("# max_per_query = 0.1 ", "max_per_query = 3 "))
     vault = Vault.open("vault")
     with pytest.raises(BudgetExceeded, match="a question may spend T = 3 here, and this one needs T = 4"):
-        vault.ask_subsets([(seed, 0.5) for seed in range(4)], "smoker")
+        vault.sulq.ask_all([(seed, 0.5) for seed in range(4)], "smoker")
     assert vault.budget().left == 20
-    vault.ask_subsets([(seed, 0.5) for seed in range(3)], "smoker")
+    vault.sulq.ask_all([(seed, 0.5) for seed in range(3)], "smoker")
     assert vault.budget().left == 17

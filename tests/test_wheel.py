@@ -93,7 +93,7 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     made.run("discreet", "demo", "--people", "5000")
     given = {"table": made.work / "demo/people.parquet", "domain": made.work / "demo/people.toml"}
     vault = Vault.init(made.work / "published", **given, epsilon=1, neighbours="replace")  # kernels are compiled here
-    vault.publish_cube(vault.plan_cube(epsilon="0.5", dimensions=["sex"])).save(made.work / "cube")
+    vault.cubes.publish(vault.cubes.plan(epsilon="0.5", dimensions=["sex"])).save(made.work / "cube")
     return made
 
 

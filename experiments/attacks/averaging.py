@@ -1,6 +1,6 @@
 """Averaging at ε = 1, with and without protection."""
 
-from discreet.audit.averaging import attack_by_averaging
+from discreet.attacks.averaging import attack_by_averaging
 from experiments.attacks.plot import keep
 from experiments.attacks.vaults import vault_of
 

@@ -4,9 +4,9 @@ from math import tanh
 
 import numpy as np
 
-from discreet.audit.guesses import BitAttack
-from discreet.audit.membership import attack_by_membership
-from discreet.audit.reconstruction import attack_by_reconstruction
+from discreet.attacks.guesses import BitAttack
+from discreet.attacks.membership import attack_by_membership
+from discreet.attacks.reconstruction import attack_by_reconstruction
 from experiments.attacks.plot import HEADER, rows_of, save, write_rows
 from experiments.attacks.vaults import vault_of
 from experiments.cubes.plot import panels

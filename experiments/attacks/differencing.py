@@ -1,6 +1,6 @@
 """Differencing at ε = 1, with and without protection."""
 
-from discreet.audit.differencing import attack_by_differencing
+from discreet.attacks.differencing import attack_by_differencing
 from experiments.attacks.plot import keep
 from experiments.attacks.vaults import vault_of
 

@@ -1,6 +1,6 @@
 """Membership at ε = 1, with and without protection."""
 
-from discreet.audit.membership import attack_by_membership
+from discreet.attacks.membership import attack_by_membership
 from experiments.attacks.plot import keep
 from experiments.attacks.vaults import vault_of
 

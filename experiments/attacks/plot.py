@@ -1,6 +1,6 @@
 """Numbers next to the docs: a CSV file and a picture for each attack."""
 
-from discreet.audit.guesses import BitAttack
+from discreet.attacks.guesses import BitAttack
 from experiments.page import Page
 
 PAGE = Page("attacks")

@@ -1,6 +1,6 @@
 """Reconstruction at ε = 1, with and without protection."""
 
-from discreet.audit.reconstruction import attack_by_reconstruction
+from discreet.attacks.reconstruction import attack_by_reconstruction
 from experiments.attacks.plot import keep
 from experiments.attacks.vaults import vault_of
 

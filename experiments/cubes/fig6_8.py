@@ -48,7 +48,7 @@ def times(table: Coded) -> Iterator[tuple[int, int, str, int, float, float]]:
         vault = Vault.init(Path(folder) / "v", table=rows, domain=domain, epsilon=100, neighbours="add-remove")
         for technique in TECHNIQUES:
             plan = _plan(vault, technique, table.domain.names[-2:])
-            vault.publish_cube(plan)  # compiles, or loads what is compiled
+            vault.cubes.publish(plan)  # compiles, or loads what is compiled
             runs = [_times(vault, technique, table.domain.names) for _ in range(3 if len(table.sizes) < 9 else 1)]
             plan = runs[0][0]
             rough, consistent = min(run[1] for run in runs), min(run[2] for run in runs)
@@ -69,4 +69,4 @@ def _times(vault: Vault, technique: Technique, dimensions: tuple[str, ...]) -> t
 
 
 def _plan(vault: Vault, technique: Technique, dimensions: tuple[str, ...]) -> CubePlan:
-    return vault.plan_cube(epsilon=1, planner=technique.planner, objective=technique.objective, dimensions=dimensions)
+    return vault.cubes.plan(epsilon=1, planner=technique.planner, objective=technique.objective, dimensions=dimensions)

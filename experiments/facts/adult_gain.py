@@ -15,7 +15,7 @@ from scipy import sparse
 from discreet.errors import InvalidFact
 from discreet.facts.facts import Fact, cuboid_fact
 from discreet.facts.generic import sensitivity
-from discreet.facts.refine import refine
+from discreet.refinement.refine import refine
 from experiments.facts.plot import COLOURS, panels, save, write_rows
 from experiments.tables.tables import Coded, adult
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.facts.refinement import LinearRefinement
-from discreet.facts.rho import calibrate
 from discreet.noise.bits import Bits
 from discreet.noise.laplace import sample_laplace
+from discreet.refinement.linear_refinement import LinearRefinement
+from discreet.refinement.rho import calibrate
 from experiments.facts.plot import COLOURS, panels, save, write_rows
 
 EPSILON = Fraction(1, 2)

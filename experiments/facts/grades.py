@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.facts.refine import refine
-from discreet.facts.refinement import LinearRefinement
-from discreet.facts.rho import calibrate, rho
+from discreet.refinement.linear_refinement import LinearRefinement
+from discreet.refinement.refine import refine
+from discreet.refinement.rho import calibrate, rho
 from experiments.facts.plot import COLOURS, panels, save, write_rows
 
 RESPONSES = ("A", "B", "C", "D", "F", "passing", "all")

@@ -14,7 +14,7 @@ from discreet.answer.past import PastAnswer
 from discreet.answer.relax import STARTS, Relaxed, relax
 from discreet.domain.region import Box, Region
 from discreet.ledger.spend import Cost, SpendMap
-from discreet.noise.laplace import laplace_variance
+from discreet.noise.deviation import laplace_variance
 from experiments.relaxation.workload import NOISE_SCALE, SHAPE
 
 VARIANCE = laplace_variance(NOISE_SCALE)

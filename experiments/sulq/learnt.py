@@ -10,9 +10,10 @@ from operator import xor
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.mining.attribute import BooleanAttribute
 from discreet.mining.joint import spread_of
 from discreet.mining.learn import learn
-from discreet.mining.statistics import BooleanAttribute, Statistics, StatisticsPlan, conjunctions
+from discreet.mining.statistics import Statistics, StatisticsPlan, conjunctions
 from discreet.mining.sulq import exact_trials
 from discreet.sql.formula import Formula
 from experiments.sulq.plot import COLOURS, label, panels, save, write_rows

@@ -55,11 +55,11 @@ def run(attributes: int, currency: str, amount: str, rows: int = ROWS) -> Run:
         vault = Vault.init(Path(folder) / "v", table=place, domain=domain, neighbours="add-remove", **budget)
         few = table.domain.names[:4]
         spent = {currency: amount}
-        vault.publish_cube(vault.plan_cube(cuboids=2, dimensions=few, **spent))  # compiles, or loads what is compiled
+        vault.cubes.publish(vault.cubes.plan(cuboids=2, dimensions=few, **spent))  # compiles, or loads what is compiled
         start = time.perf_counter()
-        plan = vault.plan_cube(cuboids=ORDER, **spent)
+        plan = vault.cubes.plan(cuboids=ORDER, **spent)
         planned = time.perf_counter()
-        cube = vault.publish_cube(plan)
+        cube = vault.cubes.publish(plan)
         published = time.perf_counter()
         cube.save(Path(folder) / "cube")
         saved = time.perf_counter()

@@ -184,6 +184,26 @@ class Client:
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", base_of(self.url, ServerError))
 
+    @property
+    def facts(self) -> "RemoteFacts":
+        """What is public anyway, and accounted for."""
+        return RemoteFacts(self)
+
+    @property
+    def cubes(self) -> "RemoteCubes":
+        """Planned, published, read."""
+        return RemoteCubes(self)
+
+    @property
+    def buckets(self) -> "RemoteBuckets":
+        """The rows themselves, under another promise."""
+        return RemoteBuckets(self)
+
+    @property
+    def sulq(self) -> "RemoteSulq":
+        """Counts over subsets of a roster."""
+        return RemoteSulq(self)
+
     def ask(
         self,
         sql: str,
@@ -243,60 +263,6 @@ class Client:
         """One release, by the number of its charge: values, variances, guarantee, receipt."""
         return self.get(f"/releases/{int(charge)}")
 
-    def list_facts(self) -> Json:
-        """Every fact, with what it does to privacy by itself, and all together."""
-        return self.get("/facts")
-
-    def preview_fact(self, sql: str, value: int) -> Json:
-        """What `add_fact` would do; nothing is added."""
-        return self.post("/facts", {"sql": sql, "value": value, "dry_run": True})
-
-    def add_fact(self, sql: str, value: int, *, accept: bool = False) -> Json:
-        """Account for the exact answer of a COUNT that is public anyway. For custodians."""
-        return self.post("/facts", {"sql": sql, "value": value, "accept": accept})
-
-    def plan_cube(self, **wish: object) -> Json:
-        """Which cuboids would be measured, and how exact each would be: `epsilon`, `cuboids`, … as for Vault."""
-        return self.post("/cubes/plan", _cube_wish(wish))
-
-    def publish_cube(self, name: str, *, progress: Progress = silent, **wish: object) -> RemoteCube:
-        """Publish a cube by a name, and wait for it. For custodians. What was charged stands, whatever happens:
-        `charge=N` goes on from it."""
-        self._wait(name, self.post(f"/cubes/{quote(name, safe='')}", _cube_wish(wish)), progress)
-        return self.cube(name)
-
-    def _wait(self, name: str, job: Json, progress: Progress) -> None:
-        """Until a job has ended. Raises EngineError where it did not end well, and says what stands."""
-        while job["state"] == "running":
-            progress(job["doing"], job["done"])
-            time.sleep(POLL_SECONDS)
-            job = self.get(f"/jobs/{quote(name, safe='')}")
-        if job["state"] != "done":
-            error = job["error"] or {"kind": "interrupted", "message": "the server ended while it published"}
-            stands = "" if job["charge"] is None else f"; charge {job['charge']} stands, publish with charge=…"
-            raise EngineError(f"{self.url}: {error['kind']}: {error['message']}{stands}")
-
-    def cubes(self) -> list[str]:
-        """The names of the published cubes."""
-        return [str(cube["name"]) for cube in self.get("/cubes")["cubes"]]
-
-    def cube(self, name: str) -> RemoteCube:
-        """A published cube."""
-        return RemoteCube(self, name, self.get(f"/cubes/{quote(name, safe='')}"))
-
-    def buckets(self) -> list[Json]:
-        """The published buckets, with what each promises."""
-        return list(self.get("/buckets")["buckets"])
-
-    def publish_buckets(
-        self, name: str, *, sensitive: str, limits: str, progress: Progress = silent, **wish: object
-    ) -> Json:
-        """Publish the rows themselves in buckets by a name, and wait for it: what was published, and what it promises,
-        which is not differential privacy. For custodians. `columns`, `own`, `max_size`, … as for Vault."""
-        order = {"sensitive": sensitive, "limits": limits, **wish}
-        self._wait(name, self.post(f"/buckets/{quote(name, safe='')}", order), progress)
-        return self.get(f"/buckets/{quote(name, safe='')}")
-
     def users(self) -> list[Json]:
         """Everybody with a token: name, role, quota, since and until when. For custodians and auditors."""
         return list(self.get("/users")["users"])
@@ -309,6 +275,15 @@ class Client:
         new = {"name": name, "role": role, "quota": exact, "expires": expires}
         return _made(self.url, lambda body: str(body["token"]), self.post("/users", new))
 
+    def rotate_user(self, name: str) -> str:
+        """Give a user another token and return it: the one before opens nothing any more. For custodians."""
+        return _made(self.url, lambda body: str(body["token"]), self.post(f"/users/{quote(name, safe='')}/token", {}))
+
+    def edit_user(self, name: str, *, quota: Number | None = None, expires: str | None = None) -> Json:
+        """Change a user's quota ("none" for none), or how long their token is good for. For custodians."""
+        changed = {"quota": None if quota is None else str(quota), "expires": expires}
+        return call(self.url, f"/users/{quote(name, safe='')}", changed, self.token, ServerError, "PATCH")
+
     def revoke_user(self, name: str) -> None:
         """Take a user's token back: it opens nothing from the next request on. For custodians."""
         call(self.url, f"/users/{quote(name, safe='')}", None, self.token, ServerError, "DELETE")
@@ -317,13 +292,6 @@ class Client:
         """The last lines of who asked what. For custodians and auditors."""
         query = [("limit", str(last)), *([] if user is None else [("user", user)])]
         return list(self.get("/log", query)["asked"])
-
-    def ask_subsets(self, subsets: Sequence[object], predicate: str) -> Json:
-        """Counts over subsets of a SuLQ database's roster; each is one of its queries."""
-        from discreet.query.subset import subset_of, subset_to_json
-
-        named = [subset_to_json(subset_of(subset)) for subset in subsets]
-        return self.post("/sulq/ask", {"predicate": predicate, "subsets": named})
 
     def get(self, path: str, query: Sequence[tuple[str, str]] = ()) -> Json:
         """What the API answers at a path below /api/v1."""
@@ -342,6 +310,94 @@ class Client:
             page = self.get(path, [("after", str(following)), ("limit", "1000")])
             yield from page[key]
             following = page["next"]
+
+
+@dataclass(frozen=True)
+class RemoteFacts:
+    """The facts of a vault on a server."""
+
+    client: Client
+
+    def report(self) -> Json:
+        """Every fact, with what it does to privacy by itself, and all together."""
+        return self.client.get("/facts")
+
+    def preview(self, sql: str, value: int) -> Json:
+        """What `add` would do; nothing is added."""
+        return self.client.post("/facts", {"sql": sql, "value": value, "dry_run": True})
+
+    def add(self, sql: str, value: int, *, accept: bool = False) -> Json:
+        """Account for the exact answer of a COUNT that is public anyway. For custodians."""
+        return self.client.post("/facts", {"sql": sql, "value": value, "accept": accept})
+
+
+@dataclass(frozen=True)
+class RemoteCubes:
+    """The cubes of a vault on a server."""
+
+    client: Client
+
+    def plan(self, **wish: object) -> Json:
+        """Which cuboids would be measured, and how exact each would be: `epsilon`, `cuboids`, … as for Vault."""
+        return self.client.post("/cubes/plan", _cube_wish(wish))
+
+    def publish(self, name: str, *, progress: Progress = silent, **wish: object) -> RemoteCube:
+        """Publish a cube by a name, and wait for it. For custodians. What was charged stands, whatever happens:
+        `charge=N` goes on from it."""
+        _wait(self.client, name, self.client.post(f"/cubes/{quote(name, safe='')}", _cube_wish(wish)), progress)
+        return self.open(name)
+
+    def published(self) -> list[str]:
+        """The names of the published cubes."""
+        return [str(cube["name"]) for cube in self.client.get("/cubes")["cubes"]]
+
+    def open(self, name: str) -> RemoteCube:
+        """A published cube."""
+        return RemoteCube(self.client, name, self.client.get(f"/cubes/{quote(name, safe='')}"))
+
+
+@dataclass(frozen=True)
+class RemoteBuckets:
+    """The buckets of a vault on a server."""
+
+    client: Client
+
+    def published(self) -> list[Json]:
+        """The published buckets, with what each promises."""
+        return list(self.client.get("/buckets")["buckets"])
+
+    def publish(self, name: str, *, sensitive: str, limits: str, progress: Progress = silent, **wish: object) -> Json:
+        """Publish the rows themselves in buckets by a name, and wait for it: what was published, and what it promises,
+        which is not differential privacy. For custodians. `columns`, `own`, `max_size`, … as for Vault."""
+        order = {"sensitive": sensitive, "limits": limits, **wish}
+        _wait(self.client, name, self.client.post(f"/buckets/{quote(name, safe='')}", order), progress)
+        return self.client.get(f"/buckets/{quote(name, safe='')}")
+
+
+@dataclass(frozen=True)
+class RemoteSulq:
+    """A SuLQ database on a server."""
+
+    client: Client
+
+    def ask_all(self, subsets: Sequence[object], predicate: str) -> Json:
+        """Counts over subsets of its roster; each is one of its queries."""
+        from discreet.query.subset import subset_of, subset_to_json
+
+        named = [subset_to_json(subset_of(subset)) for subset in subsets]
+        return self.client.post("/sulq/ask", {"predicate": predicate, "subsets": named})
+
+
+def _wait(client: Client, name: str, job: Json, progress: Progress) -> None:
+    """Until a job has ended. Raises EngineError where it did not end well, and says what stands."""
+    while job["state"] == "running":
+        progress(job["doing"], job["done"])
+        time.sleep(POLL_SECONDS)
+        job = client.get(f"/jobs/{quote(name, safe='')}")
+    if job["state"] != "done":
+        error = job["error"] or {"kind": "interrupted", "message": "the server ended while it published"}
+        stands = "" if job["charge"] is None else f"; charge {job['charge']} stands, publish with charge=…"
+        raise EngineError(f"{client.url}: {error['kind']}: {error['message']}{stands}")
 
 
 def _with(path: str, query: Sequence[tuple[str, str]]) -> str:

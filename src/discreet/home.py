@@ -15,8 +15,8 @@ from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
 from discreet.errors import JournalCorrupt, VaultError
 from discreet.ledger.places import header_of
-from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
+from discreet.postgres_address import journal_place, of_vault
 from discreet.private import SETTINGS, private_folder, write_private
 from discreet.release.folder_beside import folder_beside
 
@@ -49,7 +49,7 @@ def require_whole(home: Path) -> None:
 def journal_of(home: Path, kept: str | None, given: str | None) -> Path | str:
     """Where the journal is: in the vault, or where its settings say; `given` is the same with a password."""
     if kept is not None:
-        return of_vault(given or kept, parse_place(kept).vault_id)
+        return of_vault(given or kept, journal_place(kept).vault_id)
     if given:
         raise VaultError(f"{home} has its journal in its own folder; open it without ledger=…")
     if not (home / JOURNAL).is_file():
@@ -90,7 +90,7 @@ def fill_home(
     """Write the settings, the key, the roster where there is one, and the journal with its first entry."""
     from discreet.ledger.ledger import Ledger
 
-    write_private(home / SETTINGS, _settings_text(location, ledger and parse_place(ledger).location).encode())
+    write_private(home / SETTINGS, _settings_text(location, ledger and journal_place(ledger).location).encode())
     write_private(home / KEY, key)
     if roster is not None:
         write_private(home / ROSTER, roster)

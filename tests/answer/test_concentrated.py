@@ -57,15 +57,15 @@ def test_a_region_without_budget_is_relaxed(vault):
 
 
 def test_a_cube_is_planned_by_the_convex_planner_and_published(vault, people):
-    plan = vault.plan_cube(rho="0.5", dimensions=["sex", "income"])
-    cube = vault.publish_cube(plan)
+    plan = vault.cubes.plan(rho="0.5", dimensions=["sex", "income"])
+    cube = vault.cubes.publish(plan)
     assert cube.guarantee.amount == Fraction(1, 2)
     low, high = cube.interval("sex", confidence=0.999999)
     truth = [(people.sex == "F").sum(), (people.sex == "M").sum(), people.sex.isna().sum()]
     assert (low.values <= truth).all()
     assert (truth <= high.values).all()
     with pytest.raises(InvalidBudget, match="rho"):
-        vault.plan_cube(epsilon=1, dimensions=["sex"])
+        vault.cubes.plan(epsilon=1, dimensions=["sex"])
 
 
 def test_laplace_noise_costs_half_its_square(vault):

@@ -73,7 +73,7 @@ def patching(vault):
 
 def lost(vault, sql, scale):
     """A charge for what a question buys, without an answer: its process was killed."""
-    question = vault._question(sql)
+    question = vault._memory.question(sql)
     laws = {column.query: Laplace(Fraction(scale)) for column in question.aggregates}
     plan = decide(laws, vault._desk).plan()
     return vault.ledger.charge(
@@ -207,6 +207,6 @@ def test_an_answer_that_takes_its_slot_is_waited_for_where_it_took_what_was_left
 def test_each_charge_is_read_once(vault, monkeypatch):
     lost(vault, BY_SEX, 5)
     vault.budget()  # looks at the journal
-    [expected] = vault._others
+    [expected] = vault._memory.others
     monkeypatch.setattr(type(vault.ledger), "charge_at", lambda *_: pytest.fail("it was read again"))
-    assert list(vault._others) == [expected]
+    assert list(vault._memory.others) == [expected]

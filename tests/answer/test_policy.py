@@ -17,7 +17,7 @@ from discreet.answer.policy import (
 )
 from discreet.errors import InvalidNoise, VaultError
 from discreet.ledger.budget import ConcentratedBudget, PureBudget
-from discreet.noise.laplace import laplace_halfwidth, laplace_variance
+from discreet.noise.deviation import laplace_halfwidth, laplace_variance
 
 PURE = PureBudget(Fraction(1), "replace")
 CONCENTRATED = ConcentratedBudget(Fraction(1, 2), "replace")

@@ -57,7 +57,7 @@ class TestVariance:
         vault.ask("SELECT age, COUNT(*) FROM people GROUP BY age", scale=8)
         vault.ask("SELECT age, sex, COUNT(*) FROM people GROUP BY age, sex", scale=5)
         vault.ask("SELECT sex, COUNT(*) FROM people WHERE age > 2 GROUP BY sex", scale=6)
-        vault.add_fact(f"{EVERYBODY} WHERE sex = 'F'", 2000)
+        vault.facts.add(f"{EVERYBODY} WHERE sex = 'F'", 2000)
         rows, variances = [], []
         for release in vault.releases():
             for noisy in release.answers:
@@ -88,7 +88,7 @@ class TestVariance:
     def test_example_1_of_the_seed_halves_it(self, vault):
         # refinement, Example 1: two counts and their known sum.
         vault.ask("SELECT sex, COUNT(*) FROM people WHERE sex IS NOT NULL GROUP BY sex", scale=20)
-        vault.add_fact(f"{EVERYBODY} WHERE sex IS NOT NULL", 4000)
+        vault.facts.add(f"{EVERYBODY} WHERE sex IS NOT NULL", 4000)
         refined = vault.ask("SELECT sex, COUNT(*) FROM people WHERE sex IS NOT NULL GROUP BY sex", refine=True)
         noisy = vault.release(2).variance
         assert [row.source.variance for row in refined.rows] == pytest.approx([noisy / 2, noisy / 2], rel=1e-9)
@@ -98,14 +98,14 @@ class TestVariance:
 class TestFacts:
     def test_a_number_that_facts_determine_is_exact(self, vault):
         vault.ask(f"{EVERYBODY} WHERE age < 5", scale=20)
-        vault.add_fact(f"{EVERYBODY} WHERE age < 5", 3011)
-        vault.add_fact(EVERYBODY, 6000)
+        vault.facts.add(f"{EVERYBODY} WHERE age < 5", 3011)
+        vault.facts.add(EVERYBODY, 6000)
         answer = vault.ask(f"{EVERYBODY} WHERE age >= 5", refine=True)
         assert (answer.value, answer.interval()) == (2989, (2989, 2989))
         assert answer.notes == ("made of facts 4, 5",)
 
     def test_a_published_cuboid_serves_all_that_it_rolls_up_to(self, vault):
-        vault.add_fact(cuboid=("age",), values=np.arange(100, 110))
+        vault.facts.add(cuboid=("age",), values=np.arange(100, 110))
         answer = vault.ask("SELECT COUNT(*) FROM people WHERE age BETWEEN 2 AND 4", refine=True)
         assert answer.value == 102 + 103 + 104
 
@@ -113,11 +113,11 @@ class TestFacts:
         combination = (
             "SELECT COUNT(*) FILTER (WHERE age = 1) + COUNT(*) FILTER (WHERE sex = 'F') FROM people"  # not disjoint
         )
-        vault.add_fact(combination, 2500)
+        vault.facts.add(combination, 2500)
         assert vault.ask(combination, refine=True).interval() == (2500, 2500)
 
     def test_facts_about_an_earlier_table_are_left_out(self, vault, people):
-        vault.add_fact(EVERYBODY, 6000)
+        vault.facts.add(EVERYBODY, 6000)
         vault.refresh(table=people.iloc[:-1])
         with pytest.raises(UnsupportedQuery, match="nothing that was released or is known determines this"):
             vault.ask(EVERYBODY, refine=True)
@@ -208,7 +208,7 @@ class TestAnswers:
 
     def test_an_estimate_with_one_draw_in_it_has_that_draws_own_interval(self, vault):
         asked = vault.ask(f"{EVERYBODY} WHERE age < 5", scale=20)
-        vault.add_fact(EVERYBODY, 6000)
+        vault.facts.add(EVERYBODY, 6000)
         rest = vault.ask(f"{EVERYBODY} WHERE age >= 5", refine=True)
         assert rest.value == 6000 - asked.value
         assert rest.only.high - rest.value == asked.only.high - asked.value
@@ -227,7 +227,7 @@ def test_cells_of_one_kind_are_those_that_no_row_tells_apart(monkeypatch, mix):
 def test_the_command_line_refines(folder):  # noqa: ARG001
     vault = Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=1, neighbours="replace")
     vault.measure(vault.count(by=("sex",)), scale=100)
-    vault.add_fact(EVERYBODY, 600)
+    vault.facts.add(EVERYBODY, 600)
     line = ["ask", "vault", "SELECT COUNT(*) FROM people WHERE sex = 'F'", "--refine"]
     shown = CliRunner().invoke(app, line)
     assert shown.exit_code == 0

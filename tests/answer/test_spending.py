@@ -28,8 +28,12 @@ from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile, Sum
 from discreet.release.gate import Gate
 from discreet.release.purchase import Purchase
-from discreet.vault import Vault
-from discreet.verbs import public
+from discreet.vault import Vault, public
+from discreet.vault.buckets import VaultBuckets
+from discreet.vault.cubes import VaultCubes
+from discreet.vault.facts import VaultFacts
+from discreet.vault.memory import Memory
+from discreet.vault.sulq import VaultSulq
 from tests.answer.conftest import DOMAIN
 
 BUDGETS = {
@@ -88,12 +92,13 @@ FREE: dict[str, Callable[[Vault, Path], object]] = {
     "describe": lambda vault, _: vault.describe(),
     "entries": lambda vault, _: list(vault.entries()),
     "explain": lambda vault, _: [told(vault.explain, sql, wish) for sql in QUESTIONS for wish in WISHES],
-    "facts": lambda vault, _: vault.facts(),
-    "list_facts": lambda vault, _: vault.list_facts(),
-    "plan_cube": lambda vault, _: vault.plan_cube(**{"epsilon" if vault.ledger.budget.symbol == "ε" else "rho": 1}),
+    "facts.current": lambda vault, _: vault.facts.current(),
+    "facts.of_all_tables": lambda vault, _: vault.facts.of_all_tables(),
+    "facts.report": lambda vault, _: vault.facts.report(),
+    "cubes.plan": lambda vault, _: vault.cubes.plan(**{"epsilon" if vault.ledger.budget.symbol == "ε" else "rho": 1}),
     "plan_text": lambda vault, _: [vault.plan_text(release.plan) for release in vault.releases()],
     "plot_budget": lambda vault, folder: vault.plot_budget("age", "sex", path=folder / "map.png"),
-    "preview_fact": lambda vault, _: told(vault.preview_fact, sql_of("COUNT(*)"), {"value": 6_000}),
+    "facts.preview": lambda vault, _: told(vault.facts.preview, sql_of("COUNT(*)"), {"value": 6_000}),
     "release": lambda vault, _: [vault.release(charge.id) for charge, _ in vault.ledger.answered()],
     "releases": lambda vault, _: list(vault.releases()),
     # These make a noun, and `refine` is what `ask` does with its own word.
@@ -115,10 +120,18 @@ def told(verb, sql, wish):
         return error
 
 
+def verbs():
+    """Every verb of a vault and of the things of it, by the name that users call it by."""
+    owners = {"": Vault, "cubes.": VaultCubes, "facts.": VaultFacts, "buckets.": VaultBuckets, "sulq.": VaultSulq}
+    for thing, owner in owners.items():
+        for name in dir(owner):
+            if not name.startswith("_") and inspect.isfunction(getattr(owner, name)):
+                yield f"{thing}{name}", getattr(owner, name)
+
+
 def annotated_as_public():
     """The verbs of a vault that take themselves as its public parts alone."""
-    verbs = ((name, getattr(Vault, name)) for name in dir(Vault) if not name.startswith("_"))
-    return {name for name, verb in verbs if inspect.isfunction(verb) and _self_of(verb) in vars(public).values()}
+    return {name for name, verb in verbs() if _self_of(verb) in vars(public).values()}
 
 
 def _self_of(verb):
@@ -127,22 +140,19 @@ def _self_of(verb):
 
 def test_every_verb_that_says_it_is_free_is_typed_so_and_is_tried_below():
     words = re.compile(r"[Ss]pends nothing|Public, and free|Reads and spends nothing|, and free")
-    saying = {name for name in dir(Vault) if name[0] != "_" and words.search(getattr(Vault, name).__doc__ or "")}
-    own = {
-        "ask",
-        "publish_buckets",
-        "plan_statistics",
-    }  # of `refine`; of its currency; of a SuLQ database, tried with it
+    saying = {name for name, verb in verbs() if words.search(verb.__doc__ or "")}
+    own = {"ask", "buckets.publish", "sulq.plan"}  # of `refine`; of its currency; of a SuLQ database, tried with it
     assert saying - own <= annotated_as_public()
     assert annotated_as_public() <= FREE.keys()
 
 
 def test_what_looks_has_nothing_to_spend_with():
-    writing = {"charge", "record", "note", "note_fact", "create", "open", "close", "after_fork"}
-    reading = {name for name in dir(Ledger) if not name.startswith("_")} - writing
-    assert {name for name in dir(Books) if not name.startswith("_")} <= {*reading, "domain", "budget", "header"}
-    assert not [name for name, kind in get_type_hints(Desk).items() if kind in (Ledger, Gate, Purchase, Vault)]
-    for protocol in (public.Public, public.PublicFacts, public.PublicDesk):
+    notes = {"note", "note_fact", "note_refresh", "accept_lost"}
+    writing = {"charge", "record", "close_charge", *notes, "create", "open", "close", "after_fork"}
+    assert {name for name in dir(Ledger) if not name.startswith("_")} - {*dir(Books)} == writing
+    for kept in (Desk, Memory):
+        assert not [name for name, kind in get_type_hints(kept).items() if kind in (Ledger, Gate, Purchase, Vault)]
+    for protocol in (public.Public, public.PublicCubes, public.PublicFacts, public.PublicDesk):
         assert not {"gate", "_own", "measure", "ask", "complete"} & {*dir(protocol), *get_type_hints(protocol)}
 
 
@@ -383,5 +393,5 @@ def test_what_asking_is_refused_for_explaining_is_refused_for(make_vault):
 def test_measuring_is_the_custodians_own_and_bound_by_the_budget_alone(make_vault):
     vault = limited(make_vault(epsilon=10), min_scale=50, max_per_query="0.01")
     assert vault.measure(vault.count(), 2).guarantee.amount == Fraction(1, 2)
-    vault.publish_cube(vault.plan_cube(epsilon=1, cuboids=1))
+    vault.cubes.publish(vault.cubes.plan(epsilon=1, cuboids=1))
     assert vault.budget().spent == Fraction(3, 2)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from discreet.vault import Vault
 from tests.audit.insider import write_people
 
 
@@ -12,14 +11,3 @@ def workplace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_people()
     return tmp_path
-
-
-@pytest.fixture
-def vault_of(folder):
-    """Makes a vault over the people of `folder`, one after another."""
-    made = iter(range(100))
-
-    def make(**wishes):
-        return Vault.init(folder / f"vault{next(made)}", table="people.parquet", domain="people.toml", **wishes)
-
-    return make

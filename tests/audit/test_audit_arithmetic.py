@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.audit import depth, search
-from discreet.audit.depth import Depth, Field, Load, deepest, load_of, units_at
+from discreet.audit.depth import Field, deepest, load_of, units_at
+from discreet.audit.load import Depth, Load
 from discreet.audit.price import mispriced, read_cost, read_plan
 from discreet.audit.terms import read_terms, rho_keeps
 from discreet.domain.read import parse_domain

@@ -232,7 +232,7 @@ class TestPlantedDamage:
     def test_a_charge_after_facts_left_nothing(self):
         vault = make()
         vault.measure(vault.count(), scale="1/4")
-        vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134, accept=True)
+        vault.facts.add("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134, accept=True)
         journal = Journal()
         journal.entries += [{**journal.entries[1]}, {**journal.entries[2], "charge": 5}]
         journal.write()
@@ -321,8 +321,8 @@ class TestPlantedDamage:
 
     def test_a_fact_that_lowered_the_limit_too_little(self):
         vault = make()
-        vault.add_fact(cuboid=["sex"], values=[134, 133, 133])
-        vault.add_fact(cuboid=["job"], values=np.bincount([i * i % 6 for i in range(400)], minlength=6))
+        vault.facts.add(cuboid=["sex"], values=[134, 133, 133])
+        vault.facts.add(cuboid=["job"], values=np.bincount([i * i % 6 for i in range(400)], minlength=6))
         journal = Journal()
         assert journal[3]["content"]["induced"][0] > 2
         journal[3]["content"]["induced"] = [2, 2]
@@ -361,7 +361,7 @@ class TestPlantedDamage:
 
     def test_a_cube_that_was_changed_and_sealed_again(self):
         vault = make()
-        cube = vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=["sex", "job"]))
+        cube = vault.cubes.publish(vault.cubes.plan(epsilon="1/2", dimensions=["sex", "job"]))
         next(iter(cube.sources.values()))[...] += 1
         cube.save("cube")
         audit = audit_vault("vault")
@@ -371,7 +371,7 @@ class TestPlantedDamage:
     @pytest.mark.parametrize("name", ["qit.parquet", "datapackage.json"])
     def test_buckets_that_were_changed(self, workplace, name):
         vault = make(**BUDGETS["pure, replace"])
-        vault.publish_buckets(sensitive="job", limits="min(1, 3*f + 0.1)", columns=["age"], out="rows")
+        vault.buckets.publish(sensitive="job", limits="min(1, 3*f + 0.1)", columns=["age"], out="rows")
         path = workplace / "rows" / name
         path.write_bytes(path.read_bytes().replace(b'"fakes": 0', b'"fakes": 1') + b"\n" * (name[0] == "q"))
         audit = audit_vault("vault", published=["rows"])
@@ -379,7 +379,7 @@ class TestPlantedDamage:
 
     def test_another_vault_s_folder_is_not_taken_for_this_one_s(self):
         vault = make()
-        vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=["sex"])).save("cube")
+        vault.cubes.publish(vault.cubes.plan(epsilon="1/2", dimensions=["sex"])).save("cube")
         other = Vault.init("other", table="people.parquet", domain="people.toml", **BUDGETS["pure"])
         assert audit_vault(other)["published"].detail == "none in the vault or beside it"
         assert failures(audit_vault(other, published=["cube"])) == {"published"}

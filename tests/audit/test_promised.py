@@ -19,7 +19,7 @@ LOST = {"seen": f"7:{7:064x}"}
 
 def ask(vault):
     if vault.ledger.budget.symbol == "T":
-        return vault.ask_subset((7, "1/2"), "age < 30")
+        return vault.sulq.ask((7, "1/2"), "age < 30")
     return vault.ask(SQL[0], scale=40)
 
 
@@ -56,7 +56,7 @@ class TestAcceptedRollbacks:
     def test_with_facts_that_came_later_the_lost_entries_cost_more_as_well(self):
         make()
         _, vault = roll_back(1)
-        vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134)
+        vault.facts.add("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134)
         assert audit_vault("vault").bound == vault.ledger.guarantee.amount == 4 + 4 * vault.ledger.budget.factor
 
     def test_a_receipt_of_what_was_given_up_is_no_sign_of_another_rewriting(self):
@@ -97,15 +97,15 @@ class TestAcceptedRollbacks:
 
     def test_statistics_that_state_what_held_before_are_out_of_date_and_not_false(self):
         vault = make(**QUERIES)
-        plan = vault.plan_statistics(["old: age > 50", "f: sex = 'F'"], arity=1, subsets=16)
-        published = vault.publish_statistics(plan)
+        plan = vault.sulq.plan(["old: age > 50", "f: sex = 'F'"], arity=1, subsets=16)
+        published = vault.sulq.publish(plan)
         published.save("stat")
         vault.ledger.note("rollback-accepted", LOST)
         [found] = audit_vault("vault")["published"].findings
         assert found.outcome == "warning"
         assert "what held before an older journal was accepted" in found.what
         shutil.rmtree("stat")
-        vault.publish_statistics(published.charge).save("stat")
+        vault.sulq.publish(published.charge).save("stat")
         assert not audit_vault("vault")["published"].findings
 
 

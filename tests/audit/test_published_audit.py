@@ -15,9 +15,10 @@ from discreet.audit.report import audit_vault
 from discreet.cube.cube import Cube
 from discreet.cube.folder import write_cube
 from discreet.ledger.standing import Standing
-from discreet.mining.folder import read_statistics, write_statistics
+from discreet.mining.folder import write_statistics
+from discreet.mining.statistics import Statistics
 from discreet.release.package import PACKAGE, file_hash, write_package
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 from tests.audit.insider import BUDGETS, QUERIES, Journal, failures, forget_receipts, make
 
 JOBS = np.bincount([i * i % 6 for i in range(400)], minlength=6)
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("workplace")
 @pytest.fixture
 def cube():
     vault = make()
-    return vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=["sex", "job"]))
+    return vault.cubes.publish(vault.cubes.plan(epsilon="1/2", dimensions=["sex", "job"]))
 
 
 def only_finding(name="published"):
@@ -69,26 +70,26 @@ class TestHonestFolders:
     def test_a_cube_of_every_shape_is_what_its_sources_make(self, planned, shape):
         vault = make()
         if planned.get("facts"):
-            vault.add_fact(cuboid=["job"], values=JOBS)
-        plan = vault.plan_cube(epsilon="1/2", dimensions=["sex", "job"], **planned)
-        vault.publish_cube(plan, **shape).save("cube")
+            vault.facts.add(cuboid=["job"], values=JOBS)
+        plan = vault.cubes.plan(epsilon="1/2", dimensions=["sex", "job"], **planned)
+        vault.cubes.publish(plan, **shape).save("cube")
         assert [finding.what for finding in audit_vault("vault").findings] == []
 
     def test_a_cube_of_gaussian_noise_with_a_delta(self):
         vault = make(**BUDGETS["approximate"])
-        vault.publish_cube(vault.plan_cube(rho="1/100", dimensions=["sex", "job"])).save("cube")
+        vault.cubes.publish(vault.cubes.plan(rho="1/100", dimensions=["sex", "job"])).save("cube")
         assert not audit_vault("vault").findings
 
     def test_what_facts_change_later_makes_an_earlier_cube_out_of_date_and_not_false(self, cube):
         cube.save("cube")
         vault = Vault.open("vault")
-        vault.add_fact(cuboid=["job"], values=JOBS)
+        vault.facts.add(cuboid=["job"], values=JOBS)
         found = only_finding()
         assert found.outcome == "warning"
         assert "to whoever knows the facts that came later it is ε = 1" in found.what
         assert "publish it again" in found.next
         shutil.rmtree("cube")
-        vault.publish_cube(cube.origin.charge).save("cube")
+        vault.cubes.publish(cube.origin.charge).save("cube")
         assert not audit_vault("vault")["published"].findings
 
 
@@ -130,7 +131,7 @@ class TestForgedCubes:
         assert "modelled.parquet" in only_finding().what
 
     def test_a_plan_with_other_noise(self, cube, workplace):
-        other = Vault.open("vault").plan_cube(epsilon="1/4", dimensions=["sex", "job"])
+        other = Vault.open("vault").cubes.plan(epsilon="1/4", dimensions=["sex", "job"])
         write_cube(replace(cube, plan=other), workplace / "cube")
         assert "its plan is not the one that was charged" in only_finding().what
 
@@ -172,7 +173,7 @@ class TestForgedCubes:
 
     def test_a_delta_that_the_rho_does_not_keep(self, workplace):
         vault = make(**BUDGETS["approximate"])
-        vault.publish_cube(vault.plan_cube(rho="1/10", dimensions=["sex"])).save("cube")
+        vault.cubes.publish(vault.cubes.plan(rho="1/10", dimensions=["sex"])).save("cube")
         package = described(workplace / "cube")
         package["cube"]["guarantee"].update(kind="approximate", epsilon="1/100", delta="1/1000000000")
         seal(workplace / "cube", package)
@@ -205,11 +206,11 @@ class TestForgedStatistics:
     def test_whatever_is_not_the_journal_s(self, workplace):
         """In one vault: how much noise T queries take is worked out for seconds."""
         vault = make(**QUERIES)
-        plan = vault.plan_statistics(["old: age > 50", "f: sex = 'F'"], arity=1, subsets=16)
-        genuine = vault.publish_statistics(plan)
+        plan = vault.sulq.plan(["old: age > 50", "f: sex = 'F'"], arity=1, subsets=16)
+        genuine = vault.sulq.publish(plan)
         for change, words in self.CHANGES:
             write_statistics(replace(genuine, **change(genuine)), workplace / "stat")
-            assert read_statistics(workplace / "stat")
+            assert Statistics.load(workplace / "stat")
             assert failures(audit_vault("vault")) == {"published"}
             assert words in only_finding().what
             shutil.rmtree("stat")
@@ -221,7 +222,7 @@ class TestRowsThatWereTakenBack:
     @pytest.fixture
     def vault(self):
         vault = make(**BUDGETS["pure, replace"])
-        vault.publish_buckets(sensitive="job", limits="min(1, 3*f + 0.1)", columns=["age", "sex"], out="rows")
+        vault.buckets.publish(sensitive="job", limits="min(1, 3*f + 0.1)", columns=["age", "sex"], out="rows")
         vault.ledger.close()
         return vault
 
@@ -244,7 +245,7 @@ class TestRowsThatWereTakenBack:
         assert "rows were published in buckets, and the vault's guarantees do not say so" in str(audit.findings)
 
     def test_of_facts_too(self, monkeypatch):
-        make().add_fact(cuboid=["job"], values=JOBS)
+        make().facts.add(cuboid=["job"], values=JOBS)
         monkeypatch.setattr(Standing, "_facts_in_words", lambda _: "nothing to see here")
         assert failures(audit_vault("vault")) == {"guarantees"}
 

@@ -34,7 +34,7 @@ def published(request, tmp_path_factory):
     (folder / "survey.toml").write_text("\n".join(['name = "survey"', *ids, *parts]))
     place = {"table": folder / "survey.parquet", "domain": folder / "survey.toml"}
     vault = Vault.init(folder / "vault", **place, rho=1, **request.param)
-    cube = vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/2"))
+    cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
     assert cube.plan.basis == "residuals"
     cube.save(folder / "cube")
     forget_receipts(vault)
@@ -86,7 +86,7 @@ def test_another_plan_for_the_same_cost_is_found(forge):
 
 def test_a_folder_with_other_residuals_is_found(folder):
     vault = Vault.open("vault")
-    vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/8")).save("other")
+    vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/8")).save("other")
     package = json.loads((folder / "cube" / PACKAGE).read_text())
     assert "the residuals of cuboids" in package["resources"][0]["description"]
     shutil.copy(folder / "other" / SOURCES, folder / "cube" / SOURCES)

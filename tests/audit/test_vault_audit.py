@@ -48,7 +48,7 @@ class TestHonestVaults:
         vault = make(**budget)
         for sql in SQL:
             vault.ask(sql, scale=40)
-        cube = vault.publish_cube(vault.plan_cube(**in_vault_currency(vault, "1/20"), dimensions=["sex", "job"]))
+        cube = vault.cubes.publish(vault.cubes.plan(**in_vault_currency(vault, "1/20"), dimensions=["sex", "job"]))
         cube.save("cube")
         audit = audit_vault("vault")
         assert audit.holds
@@ -62,10 +62,10 @@ class TestHonestVaults:
     def test_pass_after_facts_and_refreshes_and_say_so(self):
         vault = make()
         vault.ask(SQL[1], scale=40)
-        vault.add_fact(cuboid=["job"], values=np.bincount([i * i % 6 for i in range(400)], minlength=6))
+        vault.facts.add(cuboid=["job"], values=np.bincount([i * i % 6 for i in range(400)], minlength=6))
         vault.ask(SQL[0], scale=40)
         vault.refresh("people.parquet")
-        vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134)
+        vault.facts.add("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134)
         vault.ask(SQL[2], scale=40)
         audit = audit_vault(vault)
         assert audit.holds
@@ -78,7 +78,7 @@ class TestHonestVaults:
     def test_that_facts_have_overdrawn_pass_with_a_warning(self):
         vault = make()
         vault.measure(vault.count(), scale="1/4")
-        vault.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134, accept=True)
+        vault.facts.add("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134, accept=True)
         audit = audit_vault("vault")
         assert audit.holds
         assert audit["limit"].outcome == "warning"
@@ -86,7 +86,7 @@ class TestHonestVaults:
 
     def test_that_published_rows_pass_and_say_that_this_is_not_differential_privacy(self):
         vault = make(**BUDGETS["pure, replace"])
-        vault.publish_buckets(sensitive="job", limits="min(1, 3*f + 0.1)", columns=["age", "sex"], out="rows")
+        vault.buckets.publish(sensitive="job", limits="min(1, 3*f + 0.1)", columns=["age", "sex"], out="rows")
         vault.ask(SQL[0], scale=40)
         audit = audit_vault("vault")
         assert audit.holds
@@ -96,11 +96,9 @@ class TestHonestVaults:
 
     def test_with_a_budget_of_queries_pass(self):
         vault = make(**QUERIES)
-        vault.ask_subset((7, "1/2"), "age < 30")
-        vault.ask_subsets([(8, "1/2"), "everyone", [1, 2, 3]], "sex = 'F'")
-        vault.publish_statistics(vault.plan_statistics(["old: age > 50", "f: sex = 'F'"], arity=1, subsets=16)).save(
-            "stat"
-        )
+        vault.sulq.ask((7, "1/2"), "age < 30")
+        vault.sulq.ask_all([(8, "1/2"), "everyone", [1, 2, 3]], "sex = 'F'")
+        vault.sulq.publish(vault.sulq.plan(["old: age > 50", "f: sex = 'F'"], arity=1, subsets=16)).save("stat")
         audit = audit_vault("vault")
         assert audit.holds
         assert not audit.findings

@@ -8,7 +8,7 @@ import pytest
 import sdmx
 import xarray as xr
 
-from discreet.cube.cube import Dimension
+from discreet.cube.dimension import Dimension
 from discreet.cube.export import export_cube, read_export
 from discreet.cube.sdmx import check_sdmx, code_ids, structure_path
 from discreet.errors import ArchiveError

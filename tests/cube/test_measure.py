@@ -62,8 +62,8 @@ def make(tmp_path):
 @pytest.mark.parametrize("of", ["age", "gain"])
 def test_with_next_to_no_noise_sums_are_the_sums(make, of, consistent):
     vault = make(epsilon=100_000)
-    plan = vault.plan_cube(epsilon=50_000, measure=f"sum({of})", dimensions=["sex", "team"], cuboids=[("sex", "team")])
-    cube = vault.publish_cube(plan, consistent=consistent)
+    plan = vault.cubes.plan(epsilon=50_000, measure=f"sum({of})", dimensions=["sex", "team"], cuboids=[("sex", "team")])
+    cube = vault.cubes.publish(plan, consistent=consistent)
     np.testing.assert_allclose(cube["team"].values, PEOPLE.groupby("team")[of].sum().to_numpy(), atol=1)
     exact = PEOPLE.groupby(["sex", "team"])[of].sum().unstack().to_numpy()
     np.testing.assert_allclose(cube["sex", "team"].values, exact, atol=1)
@@ -87,7 +87,7 @@ def test_with_next_to_no_noise_sums_are_the_sums(make, of, consistent):
 def test_the_ledger_is_charged_what_was_asked_for_where_values_are_largest(make, budget, spend, of, largest):
     """Λ is the largest |value|, not the range: CUBES.md on Section 3.4.2."""
     vault = make(**budget)
-    plan = vault.plan_cube(measure=f"sum({of})", dimensions=["sex", "team"], **spend)
+    plan = vault.cubes.plan(measure=f"sum({of})", dimensions=["sex", "team"], **spend)
     assert plan.noise.measure.move == largest
     cost = measurements_of(plan, vault.domain).cost(vault.domain, vault.ledger.budget)
     asked = UNITS // vault.ledger.budget.factor
@@ -98,9 +98,9 @@ def test_the_ledger_is_charged_what_was_asked_for_where_values_are_largest(make,
 @pytest.mark.parametrize(("of", "grain"), [("age", 1), ("gain", Fraction(1, 2))])
 def test_variances_are_those_of_the_noise_that_is_drawn(make, of, grain):
     vault = make(epsilon=50)
-    plan = vault.plan_cube(epsilon=1, measure=f"sum({of})", dimensions=["team"], cuboids=[("team",)])
+    plan = vault.cubes.plan(epsilon=1, measure=f"sum({of})", dimensions=["team"], cuboids=[("team",)])
     exact = PEOPLE.groupby("team")[of].sum().to_numpy()
-    noise = np.array([vault.publish_cube(plan, again=True)["team"].values - exact for _ in range(40)]).ravel()
+    noise = np.array([vault.cubes.publish(plan, again=True)["team"].values - exact for _ in range(40)]).ravel()
     stated = plan.variance("team")
     assert plan.noise.measure.grain == grain
     # 120 Laplace draws: their mean square is within a factor 2 of the variance but for less than 10^-6.
@@ -109,7 +109,7 @@ def test_variances_are_those_of_the_noise_that_is_drawn(make, of, grain):
 
 def test_a_cube_of_sums_comes_back_from_its_folder(make, tmp_path):
     vault = make(epsilon=2)
-    cube = vault.publish_cube(vault.plan_cube(epsilon=1, measure="sum(gain)", dimensions=["sex", "team"]))
+    cube = vault.cubes.publish(vault.cubes.plan(epsilon=1, measure="sum(gain)", dimensions=["sex", "team"]))
     cube.save(tmp_path / "sums")
     back = Cube.load(tmp_path / "sums")
     assert back.plan == cube.plan
@@ -123,7 +123,8 @@ def test_a_cube_of_sums_comes_back_from_its_folder(make, tmp_path):
 
 def test_a_cube_of_sums_is_exported_as_sums(make, tmp_path):
     vault = make(epsilon=2)
-    vault.publish_cube(vault.plan_cube(epsilon=1, measure="sum(age)", dimensions=["sex"])).export(tmp_path / "sums.nc")
+    plan = vault.cubes.plan(epsilon=1, measure="sum(age)", dimensions=["sex"])
+    vault.cubes.publish(plan).export(tmp_path / "sums.nc")
     data = read_export(tmp_path / "sums.nc")
     assert set(data.data_vars) == {"sum", "sum_by_sex"}
     assert data.attrs["measure"] == "sum(age)"
@@ -134,8 +135,8 @@ def test_averages_are_near_and_their_intervals_hold_the_truth(make):
     held = 0
     truth = PEOPLE.groupby("team")["age"].mean().to_numpy()
     for _ in range(20):
-        sums = vault.publish_cube(vault.plan_cube(epsilon=1, measure="sum(age)", dimensions=["team"]))
-        counts = vault.publish_cube(vault.plan_cube(epsilon=1, dimensions=["team"]))
+        sums = vault.cubes.publish(vault.cubes.plan(epsilon=1, measure="sum(age)", dimensions=["team"]))
+        counts = vault.cubes.publish(vault.cubes.plan(epsilon=1, dimensions=["team"]))
         averages = Averages(sums, counts)
         low, high = averages.interval("team")
         held += int(np.sum((low.values <= truth) & (truth <= high.values)))
@@ -146,8 +147,8 @@ def test_averages_are_near_and_their_intervals_hold_the_truth(make):
 
 def test_an_average_of_nearly_nobody_is_bounded_by_the_declared_values(make):
     vault = make(epsilon=2)
-    sums = vault.publish_cube(vault.plan_cube(epsilon="1/1000", measure="sum(age)", dimensions=["sex", "team"]))
-    counts = vault.publish_cube(vault.plan_cube(epsilon="1/1000", dimensions=["sex", "team"]))
+    sums = vault.cubes.publish(vault.cubes.plan(epsilon="1/1000", measure="sum(age)", dimensions=["sex", "team"]))
+    counts = vault.cubes.publish(vault.cubes.plan(epsilon="1/1000", dimensions=["sex", "team"]))
     low, high = Averages(sums, counts).interval("sex", "team")
     assert low.min() >= -99
     assert high.max() <= 99
@@ -164,12 +165,12 @@ def test_an_average_of_nearly_nobody_is_bounded_by_the_declared_values(make):
 )
 def test_a_measure_that_there_is_not_is_refused(make, measure, words):
     with pytest.raises(Exception, match=words):
-        make(epsilon=1).plan_cube(epsilon=1, measure=measure)
+        make(epsilon=1).cubes.plan(epsilon=1, measure=measure)
 
 
 def test_an_average_takes_sums_and_counts_of_one_table(make):
     vault = make(epsilon=2)
-    counts = vault.publish_cube(vault.plan_cube(epsilon=1, dimensions=["sex"]))
+    counts = vault.cubes.publish(vault.cubes.plan(epsilon=1, dimensions=["sex"]))
     with pytest.raises(UnsupportedQuery, match="in this order"):
         Averages(counts, counts)
 
@@ -181,8 +182,8 @@ def test_no_average_is_made_where_rows_without_a_value_are_counted(tmp_path, mis
     vault = Vault.init(
         tmp_path / "vault", table=PEOPLE, domain=tmp_path / "people.toml", epsilon=2, neighbours="add-remove"
     )
-    sums = vault.publish_cube(vault.plan_cube(epsilon=1, measure="sum(age)", dimensions=["sex"]))
-    counts = vault.publish_cube(vault.plan_cube(epsilon=1, dimensions=["sex"]))
+    sums = vault.cubes.publish(vault.cubes.plan(epsilon=1, measure="sum(age)", dimensions=["sex"]))
+    counts = vault.cubes.publish(vault.cubes.plan(epsilon=1, dimensions=["sex"]))
     sums.save(tmp_path / "sums")
     with pytest.raises(UnsupportedQuery, match=r"ask for AVG\(age\) in SQL"):
         Averages(Cube.load(tmp_path / "sums"), counts)
@@ -190,7 +191,7 @@ def test_no_average_is_made_where_rows_without_a_value_are_counted(tmp_path, mis
 
 def test_sums_cannot_be_whole_counts(make):
     vault = make(epsilon=2)
-    plan = vault.plan_cube(epsilon=1, measure="sum(age)", dimensions=["sex"])
+    plan = vault.cubes.plan(epsilon=1, measure="sum(age)", dimensions=["sex"])
     with pytest.raises(UnsupportedQuery, match="for counts"):
-        vault.publish_cube(plan, counts="whole")
+        vault.cubes.publish(plan, counts="whole")
     assert vault.budget().charges == 0

@@ -15,7 +15,7 @@ from discreet.cube.cube import Cube
 from discreet.cube.modelled import bounds, measurements, require_model
 from discreet.cube.plan import CubePlan
 from discreet.errors import ArchiveError, UnsupportedQuery
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 DOMAIN = """
 name = "people"
@@ -73,7 +73,7 @@ def vault(tmp_path) -> Vault:
 
 @pytest.fixture
 def cube(vault) -> Cube:
-    return vault.publish_cube(vault.plan_cube(epsilon=1, planner="model"), estimate="modelled")
+    return vault.cubes.publish(vault.cubes.plan(epsilon=1, planner="model"), estimate="modelled")
 
 
 def of_residuals(plan: CubePlan) -> CubePlan:
@@ -90,8 +90,8 @@ def run(*arguments: str, code: int = 0) -> str:
 
 def test_a_plan_for_a_model_measures_pairs_in_a_pure_vault_and_triples_under_rho(tmp_path, vault):
     (tmp_path / "other").mkdir()
-    pairs = vault.plan_cube(epsilon=1, planner="model")
-    triples = vault_in(tmp_path / "other", rho=1).plan_cube(rho="1/2", planner="model")
+    pairs = vault.cubes.plan(epsilon=1, planner="model")
+    triples = vault_in(tmp_path / "other", rho=1).cubes.plan(rho="1/2", planner="model")
     assert {mask.bit_count() for mask in pairs.source_masks} == {2}
     assert {mask.bit_count() for mask in triples.source_masks} == {3}
     assert (len(pairs.source_masks), len(triples.source_masks)) == (6, 4)
@@ -146,7 +146,7 @@ def test_a_folder_whose_model_was_touched_is_not_read(cube, tmp_path):
 
 
 def test_a_cube_without_a_model_fits_one_when_it_is_asked_for(vault, tmp_path):
-    cube = vault.publish_cube(vault.plan_cube(epsilon=1))
+    cube = vault.cubes.publish(vault.cubes.plan(epsilon=1))
     assert cube.model is None
     assert cube.modelled.cells("sex").shape == (2,)
     cube.save(tmp_path / "census")
@@ -155,7 +155,7 @@ def test_a_cube_without_a_model_fits_one_when_it_is_asked_for(vault, tmp_path):
 
 def test_residuals_are_measurements_of_the_model_too(tmp_path):
     vault = vault_in(tmp_path, rho=4)
-    cube = vault.publish_cube(of_residuals(vault.plan_cube(rho=2, cuboids=2)), estimate="modelled")
+    cube = vault.cubes.publish(of_residuals(vault.cubes.plan(rho=2, cuboids=2)), estimate="modelled")
     assert all(one.residual for one in measurements(cube))
     people = made_up().to_pandas()
     truth = people.groupby(["age", "work"]).size().unstack(fill_value=0)[["none", "part", "full"]].to_numpy()
@@ -164,20 +164,20 @@ def test_residuals_are_measurements_of_the_model_too(tmp_path):
 
 def test_facts_are_exact_in_the_model(vault):
     counts = made_up().to_pandas().groupby("sex").size()
-    vault.add_fact(cuboid=["sex"], values=[int(counts["F"]), int(counts["M"])])
-    plan = vault.plan_cube(epsilon="1/2", planner="model", facts="vault")
-    cube = vault.publish_cube(plan, estimate="modelled")
+    vault.facts.add(cuboid=["sex"], values=[int(counts["F"]), int(counts["M"])])
+    plan = vault.cubes.plan(epsilon="1/2", planner="model", facts="vault")
+    cube = vault.cubes.publish(plan, estimate="modelled")
     np.testing.assert_allclose(cube.modelled["sex"], [counts["F"], counts["M"]], atol=0.01)
 
 
 def test_what_has_no_model_is_refused_before_anything_is_spent(vault, monkeypatch):
     before = vault.ledger.head
-    plan = vault.plan_cube(epsilon=1)
+    plan = vault.cubes.plan(epsilon=1)
     with pytest.raises(UnsupportedQuery, match="least-squares or modelled"):
-        vault.publish_cube(plan, estimate="guessed")
+        vault.cubes.publish(plan, estimate="guessed")
     monkeypatch.setattr(modelled_module, "MOST_CELLS", 50)
     with pytest.raises(UnsupportedQuery, match="choose at most 3 dimensions"):
-        vault.publish_cube(plan, estimate="modelled")
+        vault.cubes.publish(plan, estimate="modelled")
     monkeypatch.undo()
     with pytest.raises(UnsupportedQuery, match="GB of memory"):
         require_model(plan, available=1000)
@@ -221,8 +221,8 @@ def test_modelled_cubes_on_the_command_line(tmp_path, monkeypatch):
 @pytest.mark.parametrize("most", [2, 3])
 def test_whole_counts_under_rho_fit_and_are_not_below_zero(tmp_path, most):
     vault = vault_in(tmp_path, rho=4)
-    plan = of_residuals(vault.plan_cube(rho=1, cuboids=most))
-    cube = vault.publish_cube(plan, counts="whole")
+    plan = of_residuals(vault.cubes.plan(rho=1, cuboids=most))
+    cube = vault.cubes.publish(plan, counts="whole")
     truth = made_up().to_pandas().groupby(["age", "work"]).size().unstack(fill_value=0)[["none", "part", "full"]]
     for cells in cube.cuboids.values():
         assert (cells >= 0).all()
@@ -230,15 +230,15 @@ def test_whole_counts_under_rho_fit_and_are_not_below_zero(tmp_path, most):
     np.testing.assert_array_equal(cube["age", "work"].sum("work"), cube["age"])
     np.testing.assert_array_equal(cube["age", "work"].sum("age"), cube["work"])
     assert np.abs(cube["age", "work"].values - truth.to_numpy()).mean() < 8
-    real = vault.publish_cube(plan)
+    real = vault.cubes.publish(plan)
     np.testing.assert_array_equal(real.reshaped(counts="whole")["age", "work"], cube["age", "work"])
     assert (real.reshaped(counts="nonnegative")["age", "work"] >= 0).all()
 
 
 def test_counts_that_need_too_large_a_model_are_refused_before_anything_is_spent(tmp_path, monkeypatch):
     vault = vault_in(tmp_path, rho=4)
-    plan, before = of_residuals(vault.plan_cube(rho=1, cuboids=2)), vault.ledger.head
+    plan, before = of_residuals(vault.cubes.plan(rho=1, cuboids=2)), vault.ledger.head
     monkeypatch.setattr(modelled_module, "MOST_CELLS", 50)
     with pytest.raises(UnsupportedQuery, match="whole counts of this cube are read off a model"):
-        vault.publish_cube(plan, counts="whole")
+        vault.cubes.publish(plan, counts="whole")
     assert vault.ledger.head == before

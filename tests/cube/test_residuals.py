@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import check_grad, minimize
 
 from discreet.cube.cube import Cube
+from discreet.cube.cuboids import cuboids_of
 from discreet.cube.measure import Measure
 from discreet.cube.memory import needed_bytes
 from discreet.cube.noise_model import NoiseModel
@@ -19,7 +20,7 @@ from discreet.cube.planners.few import Slopes, optimise_few
 from discreet.cube.planners.residuals import can_measure_residuals, optimise_residuals, residual_slopes
 from discreet.cube.planners.task import Task
 from discreet.cube.planning import plan_cube
-from discreet.cube.publish import cuboids_of, measurements_of
+from discreet.cube.publish import measurements_of
 from discreet.cube.record import plan_of, plan_record
 from discreet.cube.wide import is_wide
 from discreet.domain.attribute import Integer
@@ -229,7 +230,7 @@ def vault(tmp_path, survey):
 
 class TestPublished:
     def test_it_is_consistent_and_as_exact_as_it_says(self, vault, survey):
-        cube = vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/2"))
+        cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
         assert cube.plan.basis == "residuals"
         assert vault.budget().spent == Fraction(1, 2)
         ratios = []
@@ -244,8 +245,8 @@ class TestPublished:
         assert 0.7 < np.mean(ratios) < 1.3
 
     def test_a_publish_that_was_cut_off_and_a_saved_folder_give_the_same_cube(self, vault, tmp_path):
-        cube = vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/2"))
-        again = vault.publish_cube(cube.origin.charge)
+        cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
+        again = vault.cubes.publish(cube.origin.charge)
         cube.save(tmp_path / "cube")
         loaded = Cube.load(tmp_path / "cube")
         assert loaded.plan == again.plan == cube.plan
@@ -263,26 +264,26 @@ class TestPublished:
         ],
     )
     def test_what_cannot_be_made_of_residuals_is_refused_and_unspent(self, vault, shape, why):
-        plan = vault.plan_cube(cuboids=2, rho="1/2")
+        plan = vault.cubes.plan(cuboids=2, rho="1/2")
         with pytest.raises(UnsupportedQuery, match=why):
-            vault.publish_cube(plan, **shape)
+            vault.cubes.publish(plan, **shape)
         assert vault.budget().spent == 0
 
     def test_ask_answers_from_it_for_nothing(self, vault):
-        cube = vault.publish_cube(vault.plan_cube(cuboids=2, rho="1/2"))
+        cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
         answer = vault.ask("SELECT q3, COUNT(*) FROM survey WHERE q7 = 1 GROUP BY q3", scale=1000)
         assert answer.cost == 0
         assert [row.value for row in answer.rows] == pytest.approx(cube.slice(q7=1)["q3"].values.tolist())
         assert [row.source.variance for row in answer.rows] == pytest.approx([cube.variance("q3", "q7")] * 3)
 
     def test_it_states_what_it_keeps_in_memory(self, vault):
-        plan = vault.plan_cube(cuboids=2, rho="1/2")
+        plan = vault.cubes.plan(cuboids=2, rho="1/2")
         assert is_wide(plan)
         cells = 1 + 18 * 3 + 153 * 9
         assert 2 * 8 * cells <= needed_bytes(plan) <= 2 * 8 * cells + 3000 * 172
 
     def test_the_plan_says_that_residuals_are_measured(self, vault):
-        plan = vault.plan_cube(cuboids=2, rho="1/2")
+        plan = vault.cubes.plan(cuboids=2, rho="1/2")
         assert plan.to_json()["basis"] == plan_record(plan)["basis"] == "residuals"
         assert plan_of(plan_record(plan)) == plan
         with pytest.raises(ArchiveError, match="damaged"):

@@ -38,7 +38,7 @@ def test_every_engine_publishes_the_same_people(engine, tmp_path, choice):
     (tmp_path / "d.toml").write_text(DOMAIN)
     place = engine(table, tmp_path)
     vault = Vault.init(tmp_path / "v", table=place, domain=tmp_path / "d.toml", epsilon=1, neighbours="replace")
-    buckets = vault.publish_buckets(sensitive="job", limits="0.3", out=tmp_path / "b", **choice)
+    buckets = vault.buckets.publish(sensitive="job", limits="0.3", out=tmp_path / "b", **choice)
     kept = [row for row in zip(ages, sexes, jobs, strict=True) if row[2] != "f"]
     people = Counter((row["age"], row["sex"]) for row in buckets.qit.to_pylist())
     assert people == Counter((age, "(other)" if sex == "X" else sex) for age, sex, _ in kept)

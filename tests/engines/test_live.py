@@ -150,7 +150,7 @@ def test_a_live_vault_is_asked_opened_again_and_made_one_of_a_snapshot(live_engi
     assert near(again, rows)
     assert again.source_state() == "read live, where it is"
     with pytest.raises(UnsupportedQuery, match="take a snapshot: `discreet refresh`"):
-        again.publish_buckets(sensitive="sex", limits="0.9", out=tmp_path / "buckets")
+        again.buckets.publish(sensitive="sex", limits="0.9", out=tmp_path / "buckets")
     again.refresh(live=False)
     assert len(list((tmp_path / "vault" / "snapshots").iterdir())) == 1
     assert near(vault, rows)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import ibis
 import pyarrow as pa
@@ -14,9 +14,9 @@ import pytest
 
 from discreet.domain.read import parse_domain
 from discreet.errors import DiscreetError, TableError
+from discreet.postgres_address import table_place
 from discreet.table.open import locate, open_source
 from discreet.table.postgres import Relation
-from discreet.table.postgres_uri import has_password, parse_place
 from discreet.table.propose import propose
 from discreet.table.source import FRAME, nobody
 from discreet.vault import Vault
@@ -108,13 +108,13 @@ def test_a_malformed_location_is_refused_and_not_echoed(uri):
 
 def test_a_location_is_kept_without_its_password():
     uri = f"postgresql://me:{quote('p@:/?#', safe='')}@host:99/db?table=t&schema=s&sslmode=require"
-    place = parse_place(uri)
+    place = table_place(uri)
     assert place.location == locate(uri) == "postgresql://me@host:99/db?table=t&schema=s&sslmode=require"
     assert place.parameters["password"] == "p@:/?#"
     assert "p@" not in repr(place)
-    assert has_password(uri)
-    assert not has_password(place.location)
-    assert parse_place(place.location).parameters.keys() == {"host", "port", "user", "dbname", "sslmode"}
+    assert urlsplit(uri).password is not None
+    assert urlsplit(place.location).password is None
+    assert table_place(place.location).parameters.keys() == {"host", "port", "user", "dbname", "sslmode"}
 
 
 def refused(table, words):
@@ -147,13 +147,13 @@ class TestPostgres:
     def test_a_missing_password_is_asked_for(self, table, monkeypatch, tmp_path):
         monkeypatch.setenv("PGPASSFILE", str(tmp_path / "none"))
         monkeypatch.delenv("PGPASSWORD", raising=False)
-        refused(parse_place(table).location, "asks for a password; set PGPASSWORD, or write it to ~/.pgpass")
+        refused(table_place(table).location, "asks for a password; set PGPASSWORD, or write it to ~/.pgpass")
 
     def test_a_password_file_is_read(self, postgres, table, monkeypatch, tmp_path):
         monkeypatch.setenv("PGPASSFILE", str(tmp_path / "passwords"))
         (tmp_path / "passwords").write_text("*:*:*:keeper:p@ss/w\\:rd#1?\n")
         (tmp_path / "passwords").chmod(0o600)
-        assert list(open_source(parse_place(table).location).columns) == ["age", "person"]
+        assert list(open_source(table_place(table).location).columns) == ["age", "person"]
         assert str(postgres.port) in table
 
     def test_the_driver_is_asked_for_where_it_is_missing(self, table, monkeypatch):
@@ -225,13 +225,13 @@ class TestPostgres:
         assert first.num_rows + sum(batch.num_rows for batch in batches) == 1000
 
     def test_the_sessions_cannot_write(self, table):
-        place = parse_place(table)
+        place = table_place(table)
         relation = Relation(place.parameters, place.where, "ages")
         with pytest.raises(TableError, match="cannot be read"), relation.session() as session:
             session.execute("CREATE TABLE mine (a int)")
 
     def test_no_password_is_shown(self, table):
-        place = parse_place(table)
+        place = table_place(table)
         assert place.parameters["password"] not in repr(Relation(place.parameters, place.where, "ages"))
 
     def test_an_ibis_table_is_read_where_it_is(self, postgres, table, home):

@@ -20,9 +20,9 @@ from discreet.ledger import postgres as module
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
-from discreet.ledger.postgres_uri import of_vault, parse_place
 from discreet.ledger.receipt import receipt_path
 from discreet.ledger.spend import UNITS, Cost
+from discreet.postgres_address import journal_place, of_vault
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -58,7 +58,7 @@ def ledger(location):
 
 def edit(server, location, statement):
     """Change rows behind the journal's back, as a superuser can."""
-    server.execute("SET session_replication_role = replica; " + statement.format(parse_place(location).vault_id))
+    server.execute("SET session_replication_role = replica; " + statement.format(journal_place(location).vault_id))
 
 
 def switch_fsync(server, value):
@@ -72,7 +72,7 @@ def switch_fsync(server, value):
 
 
 def backend_of(ledger):
-    return ledger._journal._session.info.backend_pid
+    return ledger._followed.journal._session.info.backend_pid
 
 
 def in_processes(count, work):
@@ -157,7 +157,7 @@ class TestRaces:
 
     def test_two_vaults_in_one_database_do_not_see_or_wait_for_each_other(self, postgres, location, ledger):
         other = opened(new_journal(postgres))
-        with ledger._turn():
+        with ledger._followed.turn():
             other.charge(Cost(UNITS), "theirs")
         assert ledger.spent_max == 0
         ledger.charge(TENTH, "ours")
@@ -183,8 +183,8 @@ class TestCrashes:
     def test_a_crash_within_a_charge_spends_nothing_and_blocks_nobody(self, location):
         def work():
             ledger = opened(location)
-            with ledger._turn():
-                ledger._append("charge", None, "{}")
+            with ledger._followed.turn():
+                ledger._followed.append("charge", None, "{}")
                 os.kill(os.getpid(), signal.SIGKILL)
 
         child = FORK.Process(target=work)
@@ -207,12 +207,12 @@ class TestCrashes:
         self, postgres, ledger, appended
     ):
         def charge():
-            with ledger._turn():
+            with ledger._followed.turn():
                 if appended:
-                    ledger._append("charge", None, "{}")
+                    ledger._followed.append("charge", None, "{}")
                 postgres.execute(f"SELECT pg_terminate_backend({backend_of(ledger)}, 5000)")
                 if not appended:
-                    ledger._append("charge", None, "{}")
+                    ledger._followed.append("charge", None, "{}")
 
         ledger.charge(TENTH, {})
         with pytest.raises(JournalError, match="is not known; nothing was rel" if appended else "lost; nothing was wr"):
@@ -223,11 +223,11 @@ class TestCrashes:
 
     def test_nothing_is_written_outside_the_lock_after_the_connection_was_lost_within_a_turn(self, postgres, ledger):
         def stubborn():
-            with ledger._turn():
+            with ledger._followed.turn():
                 postgres.execute(f"SELECT pg_terminate_backend({backend_of(ledger)}, 5000)")
                 for _ in range(2):
                     with pytest.raises(JournalError, match="lost; nothing was written"):
-                        ledger._append("charge", None, "{}")
+                        ledger._followed.append("charge", None, "{}")
 
         with pytest.raises(JournalError, match="lost; nothing was written"):
             stubborn()
@@ -238,7 +238,7 @@ class TestCrashes:
         self, postgres, location, delivered
     ):
         with Detour(postgres.port, delivered) as detour:
-            ledger = opened(of_vault(postgres.ledger(port=detour.port), parse_place(location).vault_id))
+            ledger = opened(of_vault(postgres.ledger(port=detour.port), journal_place(location).vault_id))
             ledger.charge(TENTH, "first")
             detour.cut = True
             with pytest.raises(
@@ -256,9 +256,9 @@ class TestCrashes:
 
     def test_a_turn_that_falls_silent_is_ended_by_the_server_so_that_others_go_on(self, location, ledger, monkeypatch):
         def silent():
-            with ledger._turn():
+            with ledger._followed.turn():
                 opened(location).charge(TENTH, "waited for the silent one")
-                ledger._append("charge", None, "{}")
+                ledger._followed.append("charge", None, "{}")
 
         monkeypatch.setattr(module, "SILENCE", 0.2)
         with pytest.raises(JournalError, match="lost; nothing was written"):
@@ -428,9 +428,9 @@ class TestServers:
     def test_commits_are_synced_and_reads_are_current_whatever_the_servers_defaults(self, location, monkeypatch):
         monkeypatch.setenv("PGOPTIONS", "-c synchronous_commit=off -c default_transaction_isolation=serializable")
         ledger = opened(location)
-        with ledger._turn():
+        with ledger._followed.turn():
             for setting, value in (("synchronous_commit", "on"), ("transaction_isolation", "read committed")):
-                assert ledger._journal._run(f"SHOW {setting}") == [(value,)]
+                assert ledger._followed.journal._run(f"SHOW {setting}") == [(value,)]
         assert sum(in_processes(2, lambda _, out: out.put(charge_until_refused(opened(location), TENTH)))) == 10
 
     def test_a_server_that_does_not_sync_is_refused_and_nothing_is_written(self, mortal_postgres):
@@ -464,7 +464,7 @@ class TestServers:
 
     def test_a_journal_that_another_process_keeps_locked_is_an_error_after_a_while(self, location, ledger, monkeypatch):
         other = opened(location)
-        with other._turn():
+        with other._followed.turn():
             monkeypatch.setattr(module, "PATIENCE", 0.05)
             with pytest.raises(JournalError, match=r"busy for .* seconds; nothing was written"):
                 ledger.charge(TENTH, {})
@@ -473,7 +473,7 @@ class TestServers:
 
     def test_a_journal_is_never_made_over_another(self, postgres, location):
         with pytest.raises(JournalError, match="already"):
-            Ledger.create(postgres.ledger(), {"vault_id": parse_place(location).vault_id})
+            Ledger.create(postgres.ledger(), {"vault_id": journal_place(location).vault_id})
 
     def test_a_server_that_is_down_is_an_error_in_words(self, postgres):
         with socket.create_server(("localhost", 0)) as taken:
@@ -525,13 +525,13 @@ class TestServers:
     def test_an_entry_is_not_written_outside_a_turn(self, ledger):
         entry = next(ledger.entries())
         with pytest.raises(JournalError, match="within a turn only"):
-            ledger._journal.append(entry)
+            ledger._followed.journal.append(entry)
 
     def test_an_interrupt_within_a_statement_leaves_no_connection_that_waits_for_its_answer(self, ledger, monkeypatch):
         def interrupted(*_, **__):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(ledger._journal._session, "execute", interrupted)
+        monkeypatch.setattr(ledger._followed.journal._session, "execute", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ledger.charge(TENTH, {})
         ledger.charge(TENTH, {})

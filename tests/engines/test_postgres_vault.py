@@ -12,7 +12,7 @@ from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.errors import BudgetExceeded, DiscreetError, JournalError, TableError, VaultError
 from discreet.ledger.places import header_of
-from discreet.ledger.postgres_uri import of_vault, parse_place
+from discreet.postgres_address import journal_place, of_vault
 from discreet.vault import Vault
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -37,11 +37,11 @@ class TestPlaces:
     )
     def test_a_uri_that_cannot_be_read_is_refused_without_quoting_it(self, uri):
         with pytest.raises(JournalError, match="postgres://USER@HOST:PORT/DATABASE") as refused:
-            parse_place(uri)
+            journal_place(uri)
         assert "hunter2" not in str(refused.value)
 
     def test_a_password_is_neither_shown_nor_kept(self):
-        place = parse_place("postgres://me:p%40ss@db.example:5433/books?sslmode=require&vault=abc")
+        place = journal_place("postgres://me:p%40ss@db.example:5433/books?sslmode=require&vault=abc")
         assert place.location == "postgres://me@db.example:5433/books?sslmode=require&vault=abc"
         assert place.parameters["password"] == "p@ss"
         assert (place.where, place.vault_id) == ("me@db.example:5433/books", "abc")

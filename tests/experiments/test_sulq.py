@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from discreet.mining.attribute import BooleanAttribute
 from discreet.mining.learn import learn
-from discreet.mining.statistics import BooleanAttribute, StatisticsPlan
+from discreet.mining.statistics import StatisticsPlan
 from discreet.query.subset import Seeded
 from experiments.sulq.learnt import KINDS, YES, some_function, sum_of_rows
 from experiments.sulq.simulated import Population, publish, sample_joint

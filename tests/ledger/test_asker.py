@@ -78,7 +78,7 @@ def test_a_quota_is_kept_by_a_vault_that_is_opened_again(vault):
 
 def test_facts_make_what_was_spent_count_for_more(vault):
     vault.asked_by(Asker("ana", Fraction(1))).measure(count(vault, 1), scale=20)
-    vault.add_fact(cuboid=["age", "sex"], values=_table())
+    vault.facts.add(cuboid=["age", "sex"], values=_table())
     assert vault.budget().by_user["ana"] == vault.budget().spent
 
 

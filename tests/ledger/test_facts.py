@@ -24,7 +24,7 @@ def fact(people, squares=None):
 @pytest.fixture(params=["grid", "buckets"])
 def ledger_of_either(request, monkeypatch, domain_of, tmp_path):
     maps = {"grid": GridSpend, "buckets": lambda domain, limit: BucketedSpend(domain, limit, most_buckets=8)}
-    monkeypatch.setattr("discreet.ledger.ledger.spend_map", maps[request.param])
+    monkeypatch.setattr("discreet.ledger.state.spend_map", maps[request.param])
     Ledger.create(tmp_path / "j.sqlite", {"vault_id": "0123456789"})
 
     def make():

@@ -104,8 +104,8 @@ def test_a_crash_between_charge_and_record_keeps_the_charge_with_its_plan(
 def test_a_crash_within_a_charge_leaves_a_journal_that_opens(path: Path, domain: Domain, budget: PureBudget) -> None:
     def work() -> None:
         ledger = Ledger.open(path, domain, budget)
-        with ledger._turn():
-            ledger._append("charge", None, "{}")
+        with ledger._followed.turn():
+            ledger._followed.append("charge", None, "{}")
             os.kill(os.getpid(), signal.SIGKILL)
 
     child = FORK.Process(target=work)

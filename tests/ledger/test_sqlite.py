@@ -231,7 +231,7 @@ def test_a_rollback_under_an_open_ledger_is_noticed_before_the_next_charge(path:
 def test_a_full_disk_spends_nothing_and_loses_nothing(ledger: Ledger) -> None:
     ledger.charge(TENTH, {})
     before = ledger.head
-    connection = ledger._journal._connection  # type: ignore[attr-defined]
+    connection = ledger._followed.journal._connection  # type: ignore[attr-defined]
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(JournalError, match=r"the disk is full; nothing was written: free some space"):
@@ -286,7 +286,7 @@ def test_what_cannot_fit_is_refused_while_another_process_writes(
 
 
 def test_a_journal_that_may_not_be_written_says_so(ledger: Ledger) -> None:
-    ledger._journal._connection.execute("PRAGMA query_only = ON")  # type: ignore[attr-defined]
+    ledger._followed.journal._connection.execute("PRAGMA query_only = ON")  # type: ignore[attr-defined]
     with pytest.raises(JournalError, match="it is read-only; nothing was written: make the vault's directory writable"):
         ledger.charge(TENTH, {})
     assert ledger.spent_max == 0

@@ -353,4 +353,4 @@ def test_guarantees_of_vaults_are_made_in_one_place() -> None:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in makers
     }
-    assert made == {"ledger/standing.py", "ledger/guarantee.py", "audit/catalogue.py", "microdata/buckets.py"}
+    assert made == {"ledger/standing.py", "ledger/guarantee.py", "empirical/catalogue.py", "microdata/buckets.py"}

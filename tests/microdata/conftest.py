@@ -67,7 +67,7 @@ class Hospital:
 
     def publish(self, name="buckets", **choice) -> Buckets:
         asked = {"sensitive": "disease", "limits": "min(1, 2*f + 0.1)", "columns": QIS, "again": True, **choice}
-        return self.vault.publish_buckets(out=self.folder / name, **asked)
+        return self.vault.buckets.publish(out=self.folder / name, **asked)
 
 
 @pytest.fixture

@@ -178,7 +178,7 @@ def test_a_column_called_bucket_keeps_its_name(tmp_path):
     rows = hospital().rename_columns(["bucket", "sex", "weight", "disease", "number"])
     (tmp_path / "p.toml").write_text(DOMAIN.replace("attributes.age", "attributes.bucket"))
     vault = Vault.init(tmp_path / "v", table=rows, domain=tmp_path / "p.toml", epsilon=1, neighbours="replace")
-    buckets = vault.publish_buckets(sensitive="disease", limits="0.4", columns=("bucket", "sex"), out=tmp_path / "b")
+    buckets = vault.buckets.publish(sensitive="disease", limits="0.4", columns=("bucket", "sex"), out=tmp_path / "b")
     assert buckets.qit.column_names == ["bucket", "sex", "bucket_"]
     assert buckets.ask("SELECT COUNT(*) FROM patients WHERE bucket < 30").value > 0
 

@@ -7,9 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import ArchiveError
-from discreet.mining.folder import COUNTS, read_statistics, write_statistics
+from discreet.mining.attribute import BooleanAttribute
+from discreet.mining.folder import COUNTS, write_statistics
 from discreet.mining.learn import learn
-from discreet.mining.statistics import BooleanAttribute, Statistics, StatisticsPlan
+from discreet.mining.statistics import Statistics, StatisticsPlan
 from discreet.release.package import PACKAGE, write_package
 from experiments.sulq.simulated import Population, publish
 
@@ -26,7 +27,7 @@ def statistics() -> Statistics:
 
 def test_what_is_read_is_what_was_written(statistics, tmp_path):
     write_statistics(statistics, tmp_path / "stats")
-    found = read_statistics(tmp_path / "stats")
+    found = Statistics.load(tmp_path / "stats")
     np.testing.assert_array_equal(found.counts, statistics.counts)
     np.testing.assert_array_equal(found.sizes, statistics.sizes)
     assert found.describe() == statistics.describe()
@@ -54,7 +55,7 @@ def test_a_changed_byte_is_noticed(statistics, tmp_path, name):
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     with pytest.raises(ArchiveError, match="damaged"):
-        read_statistics(tmp_path / "stats")
+        Statistics.load(tmp_path / "stats")
 
 
 def test_a_folder_is_never_overwritten(statistics, tmp_path):
@@ -62,7 +63,7 @@ def test_a_folder_is_never_overwritten(statistics, tmp_path):
     with pytest.raises(ArchiveError, match="already there"):
         write_statistics(statistics, tmp_path / "stats")
     with pytest.raises(ArchiveError, match="no datapackage"):
-        read_statistics(tmp_path)
+        Statistics.load(tmp_path)
     with pytest.raises(ArchiveError, match="not a folder"):
         write_statistics(statistics, tmp_path / "nowhere" / "stats")
 
@@ -75,4 +76,4 @@ def test_an_arity_that_the_attributes_do_not_have_is_damaged(statistics, tmp_pat
     del package["sha256"]
     write_package(tmp_path / "stats", package)
     with pytest.raises(ArchiveError, match="damaged"):
-        read_statistics(tmp_path / "stats")
+        Statistics.load(tmp_path / "stats")

@@ -7,7 +7,8 @@ from discreet.errors import PartyError
 from discreet.mining.accuracy import AccuracyTerms
 from discreet.mining.heavy import HEAVY, Search
 from discreet.mining.implication import implication, queries_needed
-from discreet.mining.party import party_of, require_same_roster
+from discreet.mining.parties import party_of
+from discreet.mining.party import require_same_roster
 from discreet.mining.sampling import PILOT
 from experiments.sulq.simulated import Population, SimulatedParty
 

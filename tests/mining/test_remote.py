@@ -11,7 +11,7 @@ import pytest
 
 from discreet.errors import BudgetExceeded, PartyError
 from discreet.mining.implication import implication
-from discreet.mining.party import party_of
+from discreet.mining.parties import party_of
 from discreet.mining.remote import RemoteParty
 from discreet.query.subset import Seeded, subset_from_json
 from experiments.sulq.simulated import Population, SimulatedParty

@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 
 from discreet.cli import app
 from discreet.errors import ArchiveError, BudgetExceeded, PartyError, UnsupportedQuery, VaultError
+from discreet.mining.attribute import BooleanAttribute
 from discreet.mining.functions import functions
 from discreet.mining.implication import implication
 from discreet.mining.learn import learn
 from discreet.mining.sampling import fresh_subsets
-from discreet.mining.statistics import BooleanAttribute, Statistics
+from discreet.mining.statistics import Statistics
 from discreet.noise.bits import SeededBits
 from discreet.vault import Vault
 
@@ -124,9 +125,9 @@ def test_what_alpha_implies_is_found_across_two_vaults(vaults, population):
 
 def test_functions_are_learnt_from_what_a_vault_published(vaults, population, tmp_path):
     vault = vaults[0]
-    plan = vault.plan_statistics(["smoker", "old: age > 50", "ward", "young: age < 30"], arity=2, subsets=30)
+    plan = vault.sulq.plan(["smoker", "old: age > 50", "ward", "young: age < 30"], arity=2, subsets=30)
     before = vault.party().queries_left
-    statistics = vault.publish_statistics(plan)
+    statistics = vault.sulq.publish(plan)
     assert before - vault.party().queries_left == plan.queries == 30 * 6 * 4
     statistics.save(tmp_path / "stats")
     loaded = Statistics.load(tmp_path / "stats")
@@ -143,22 +144,22 @@ def test_functions_are_learnt_from_what_a_vault_published(vaults, population, tm
 
 def test_statistics_are_written_again_from_their_charge(vaults):
     vault = vaults[0]
-    plan = vault.plan_statistics(["ward", "smoker"], arity=1, subsets=16)  # not in the order of the alphabet
-    statistics = vault.publish_statistics(plan)
+    plan = vault.sulq.plan(["ward", "smoker"], arity=1, subsets=16)  # not in the order of the alphabet
+    statistics = vault.sulq.publish(plan)
     left = vault.party().queries_left
-    again = vault.publish_statistics(statistics.charge)
+    again = vault.sulq.publish(statistics.charge)
     np.testing.assert_array_equal(again.counts, statistics.counts)
     assert again.describe() == statistics.describe()
     assert vault.party().queries_left == left
     with pytest.raises(VaultError, match="not that of statistics"):
-        vault.publish_statistics(vault.ask_subset("everyone", "smoker").release.charge)
+        vault.sulq.publish(vault.sulq.ask("everyone", "smoker").release.charge)
     words = [entry["what"] for entry in vault.entries() if entry["kind"] == "statistics"]
     assert "the plan of statistics: 64 counts, conjunctions of 1" in words
 
 
 def test_attributes_are_columns_with_two_values_or_conditions(vaults):
     vault = vaults[0]
-    plan = vault.plan_statistics(arity=1, subsets=16)
+    plan = vault.sulq.plan(arity=1, subsets=16)
     assert plan.attributes == (BooleanAttribute("smoker", "smoker"), BooleanAttribute("ward", "ward = 'closed'"))
     for attributes, why in (
         (["age"], "age has 72 values"),
@@ -167,15 +168,15 @@ def test_attributes_are_columns_with_two_values_or_conditions(vaults):
         (["old: age >"], "not understood|missing"),
     ):
         with pytest.raises(UnsupportedQuery, match=why):
-            vault.plan_statistics(attributes, arity=1, subsets=16)
+            vault.sulq.plan(attributes, arity=1, subsets=16)
     with pytest.raises(PartyError, match="no column with two values"):
-        vaults[1].plan_statistics(arity=1, subsets=16)
+        vaults[1].sulq.plan(arity=1, subsets=16)
 
 
 def test_more_than_is_left_is_refused_with_what_would_fit(vaults):
     left = vaults[0].party().queries_left
     with pytest.raises(PartyError, match=r"are left; [\d,]+ subsets would fit"):
-        vaults[0].plan_statistics(arity=2, subsets=QUERIES)
+        vaults[0].sulq.plan(arity=2, subsets=QUERIES)
     with pytest.raises(PartyError, match="would give"):
         implication((vaults[0], "smoker"), (vaults[1], "absent_days > 10"), error=0.001)
     with pytest.raises((BudgetExceeded, PartyError)):
@@ -184,9 +185,9 @@ def test_more_than_is_left_is_refused_with_what_would_fit(vaults):
 
 
 def test_a_plan_for_another_vault_is_refused(vaults):
-    plan = vaults[0].plan_statistics(arity=1, subsets=16)
+    plan = vaults[0].sulq.plan(arity=1, subsets=16)
     with pytest.raises(UnsupportedQuery, match="another roster or other noise"):
-        vaults[0].publish_statistics(replace(plan, trials=plan.trials + 2))
+        vaults[0].sulq.publish(replace(plan, trials=plan.trials + 2))
 
 
 def test_a_vault_with_another_budget_is_no_party(tmp_path, homes):

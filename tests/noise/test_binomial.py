@@ -10,16 +10,9 @@ import pytest
 import scipy.stats
 
 from discreet.errors import InvalidNoise
-from discreet.noise.binomial import (
-    COUNTED_TRIALS,
-    MAX_TRIALS,
-    STEPS,
-    _accept,
-    _bounds,
-    binomial_halfwidth,
-    sample_binomial,
-)
+from discreet.noise.binomial import COUNTED_TRIALS, STEPS, _accept, _bounds, sample_binomial
 from discreet.noise.bits import SeededBits
+from discreet.noise.deviation import MAX_TRIALS, binomial_halfwidth
 from discreet.noise.law import Binomial, law_from_json, law_text, law_to_json
 
 

@@ -13,17 +13,8 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidNoise
 from discreet.noise.bits import SeededBits
 from discreet.noise.blocks import FINISHED
-from discreet.noise.gaussian import (
-    MAX_SIGMA_SQUARED,
-    GaussianCoins,
-    _coins,
-    _draw_gaussian,
-    _measure_distances,
-    _tail,
-    gaussian_halfwidth,
-    gaussian_variance,
-    sample_gaussian,
-)
+from discreet.noise.deviation import MAX_SIGMA_SQUARED, _tail, gaussian_halfwidth, gaussian_variance
+from discreet.noise.gaussian import GaussianCoins, _coins, _draw_gaussian, _measure_distances, sample_gaussian
 from discreet.noise.laplace import draw_block, make_block
 
 ALL_LANES = 2**64 - 1

@@ -14,14 +14,8 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidNoise
 from discreet.noise.bits import SeededBits
 from discreet.noise.blocks import FINISHED
-from discreet.noise.laplace import (
-    MAX_SCALE,
-    _draw_laplace,
-    laplace_coins,
-    laplace_halfwidth,
-    laplace_variance,
-    sample_laplace,
-)
+from discreet.noise.deviation import MAX_SCALE, laplace_halfwidth, laplace_variance
+from discreet.noise.laplace import _draw_laplace, laplace_coins, sample_laplace
 
 ALL_LANES = 2**64 - 1
 SCALES = [Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(100), Fraction(6007, 3), Fraction(MAX_SCALE)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidNoise
 from discreet.noise.bits import Bits
-from discreet.noise.laplace import laplace_halfwidth, laplace_variance
+from discreet.noise.deviation import laplace_halfwidth, laplace_variance
 from discreet.noise.law import Binomial, Gaussian, Laplace
 from discreet.noise.spread import Draws, any_halfwidth, halfwidth, mixture_deviations
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from discreet.errors import InvalidNoise, UnsupportedQuery
-from discreet.noise.laplace import laplace_variance
+from discreet.noise.deviation import laplace_variance
 from discreet.noise.law import Exponential, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Sum

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import vault as vault_module
 from discreet.domain.read import parse_domain
 from discreet.errors import DiscreetError, DomainError, Refreshed, TableError, VaultError
 from discreet.ledger.ledger import Ledger
@@ -25,6 +24,7 @@ from discreet.table import take as take_module
 from discreet.table.live import LiveTable
 from discreet.table.open import open_source
 from discreet.vault import Vault
+from discreet.vault import vault as vault_module
 from tests.populations import KEY
 from tests.power_cut import power_may_go
 

@@ -11,6 +11,7 @@ from discreet.server.app import create_app
 from discreet.server.auth import add_user, revoke_user
 from discreet.server.run import serve
 from discreet.vault import Vault
+from discreet.vault.sulq import VaultSulq
 
 ASK = "/api/v1/sulq/ask"
 EVERYONE = {"predicate": "smoker", "subsets": ["everyone"]}
@@ -129,7 +130,7 @@ def test_whatever_breaks_inside_says_nothing_of_it(client, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("a row says 7")
 
-    monkeypatch.setattr(Vault, "ask_subsets", broken)
+    monkeypatch.setattr(VaultSulq, "ask_all", broken)
     reply = quiet.post(ASK, json=EVERYONE)
     assert reply.status_code == 500
     assert reply.json()["error"]["kind"] == "EngineError"

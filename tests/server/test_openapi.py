@@ -35,8 +35,8 @@ def api(tmp_path_factory, people_template):
 def published(vault):
     for folder in ("cubes", "buckets"):
         (vault.path / folder).mkdir()
-    vault.publish_cube(vault.plan_cube(epsilon=1, cuboids=2)).save(vault.path / "cubes" / "one")
-    vault.publish_buckets(sensitive="income", limits="0.9", out=vault.path / "buckets" / "one", columns=["age"])
+    vault.cubes.publish(vault.cubes.plan(epsilon=1, cuboids=2)).save(vault.path / "cubes" / "one")
+    vault.buckets.publish(sensitive="income", limits="0.9", out=vault.path / "buckets" / "one", columns=["age"])
     headers = {"Authorization": f"Bearer {add_user(vault.path, 'boss', 'custodian')}"}
     return create_app(vault, slot=0, rate=0), headers
 

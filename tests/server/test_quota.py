@@ -125,7 +125,7 @@ def _full(*_):
 def test_a_full_disk_under_the_journal_is_a_clear_answer_and_the_service_goes_on(people, users):
     ana = users("ana")
     assert ana.post("ask", json=count(1)).status_code == 200
-    connection = people.ledger._journal._connection
+    connection = people.ledger._followed.journal._connection
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages}")
     replies = [ana.post("ask", json=count(age)) for age in range(2, 60)]

@@ -37,7 +37,7 @@ def shown(tmp_path_factory, people_template):
     """The same for those that are refused: nothing changes. The vault, and clients of an analyst and a custodian."""
     vault = Vault.open(shutil.copytree(people_template, tmp_path_factory.mktemp("shown") / "vault"))
     (vault.path / "cubes").mkdir()
-    vault.publish_cube(vault.plan_cube(epsilon="0.5", cuboids=2)).save(vault.path / "cubes" / "one")
+    vault.cubes.publish(vault.cubes.plan(epsilon="0.5", cuboids=2)).save(vault.path / "cubes" / "one")
     app = create_app(vault, slot=0, rate=0)
     tokens = (add_user(vault.path, name, role) for name, role in (("ana", "analyst"), ("boss", "custodian")))
     ana, boss = (
@@ -341,8 +341,8 @@ def test_a_shelf_keeps_a_few_open_and_notices_what_was_taken_away(people, cube):
 
 def test_what_is_shown_of_a_cube_is_what_it_promises_by_now(people, cube):
     said = cube.get("cubes/one").json()["guarantee"]
-    people.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 200)
-    people.add_fact("SELECT COUNT(*) FROM people WHERE age < 50", 300)
+    people.facts.add("SELECT COUNT(*) FROM people WHERE sex = 'F'", 200)
+    people.facts.add("SELECT COUNT(*) FROM people WHERE age < 50", 300)
     shown = {
         cube.get("cubes/one").json()["guarantee"],
         cube.get("cubes").json()["cubes"][0]["guarantee"],
@@ -356,10 +356,10 @@ def test_what_is_shown_of_a_cube_is_what_it_promises_by_now(people, cube):
 def test_what_is_shown_of_buckets_says_that_they_were_published_again(people, users):
     (people.path / "buckets").mkdir()
     how = {"sensitive": "income", "limits": "0.9", "columns": ["age"]}
-    people.publish_buckets(**how, out=people.path / "buckets" / "b")
+    people.buckets.publish(**how, out=people.path / "buckets" / "b")
     ana = users("ana")
     assert ana.get("buckets/b").json()["guarantee"] == "F'-privacy; not differential privacy"
-    again = people.publish_buckets(**how, out=people.path / "buckets" / "c", again=True)
+    again = people.buckets.publish(**how, out=people.path / "buckets" / "c", again=True)
     assert "2 times, and limits do not hold together" in str(again.guarantee)
     for name in ("b", "c"):
         assert "2 times, and limits do not hold together" in ana.get(f"buckets/{name}").json()["guarantee"]
@@ -367,7 +367,7 @@ def test_what_is_shown_of_buckets_says_that_they_were_published_again(people, us
 
 def test_buckets_of_the_vaults_own_folder_are_listed_asked_and_downloaded(people, users):
     (people.path / "buckets").mkdir()
-    people.publish_buckets(sensitive="income", limits="0.9", out=people.path / "buckets" / "b", columns=["age"])
+    people.buckets.publish(sensitive="income", limits="0.9", out=people.path / "buckets" / "b", columns=["age"])
     ana = users("ana")
     [line] = ana.get("buckets").json()["buckets"]
     assert line["name"] == "b"

@@ -395,7 +395,7 @@ def test_a_number_of_a_cube_that_is_being_published_is_waited_for(people, time, 
     app = create_app(people, slot=time.slots(SLOT), rate=0)
     tokens = [add_user(people.path, name, role) for name, role in (("cat", "custodian"), ("ana", "analyst"))]
     cat, ana = (TestClient(app, headers={"Authorization": f"Bearer {token}"}) for token in tokens)
-    assert ("age",) in people.plan_cube(epsilon=1, cuboids=1).sources
+    assert ("age",) in people.cubes.plan(epsilon=1, cuboids=1).sources
     assert cat.post(f"{API}/cubes/two", json={"epsilon": 1, "cuboids": 1}).status_code == 202
     time.until_sleeping(1)
     with counted_waiting(monkeypatch) as waiting:

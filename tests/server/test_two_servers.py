@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.mining.implication import implication
-from discreet.mining.party import party_of
+from discreet.mining.parties import party_of
 from discreet.query.subset import Seeded
 from discreet.server.auth import add_user
 from tests.server.conftest import call, served

@@ -144,28 +144,28 @@ def test_a_client_has_the_verbs_of_a_vault(service):
     assert [entry["seq"] for entry in ida.entries()] == [entry["seq"] for entry in vault.entries()]
     last = [line["charge"] for line in ida.releases()][-1]
     assert ida.release(last) == json.loads(json.dumps(vault.release(last).to_json()))
-    assert ida.list_facts()["facts"] == []
+    assert ida.facts.report()["facts"] == []
     assert ida.me()["role"] == "custodian"
 
 
 def test_a_cube_is_published_browsed_and_saved_through_a_client(service, tmp_path):
     vault, user = service
     joe, kim = user("joe", "custodian"), user("kim")
-    plan = joe.plan_cube(epsilon="0.1", dimensions=["income"], cuboids=1)
+    plan = joe.cubes.plan(epsilon="0.1", dimensions=["income"], cuboids=1)
     assert plan["planner"] == "optimal"
     with pytest.raises(AccessDenied, match="only a custodian"):
-        kim.publish_cube("c", epsilon="0.1")
+        kim.cubes.publish("c", epsilon="0.1")
     with pytest.raises(EngineError, match="BudgetExceeded"):
-        joe.publish_cube("c", epsilon=Fraction(1, 10), dimensions=["income"])  # the men have nothing left
-    assert kim.cubes() == []
+        joe.cubes.publish("c", epsilon=Fraction(1, 10), dimensions=["income"])  # the men have nothing left
+    assert kim.cubes.published() == []
     made = Vault.init(tmp_path / "other", table=vault.location, domain=_domain(vault, tmp_path), epsilon=1,
                       neighbours="replace")  # fmt: skip
     with served(made) as [address]:
         boss = Client(address, add_user(made.path, "boss", "custodian"))
         told = []
-        cube = boss.publish_cube("c", epsilon="0.5", cuboids=2, progress=lambda *step: told.append(step))
+        cube = boss.cubes.publish("c", epsilon="0.5", cuboids=2, progress=lambda *step: told.append(step))
         assert isinstance(cube, RemoteCube)
-        assert boss.cubes() == ["c"]
+        assert boss.cubes.published() == ["c"]
         cube.save(tmp_path / "copy")
         local = Cube.load(tmp_path / "copy")
         assert cube.names == local.names
@@ -175,14 +175,14 @@ def test_a_cube_is_published_browsed_and_saved_through_a_client(service, tmp_pat
         assert women_only.names == ("age", "income")
         assert (women_only["income"].values == local.slice(sex="F")["income"].values).all()
         assert boss.download("/cubes/c/download", [("by", "sex")]).startswith(b'"sex","count"')
-        fact = boss.add_fact(ALL, 600)
+        fact = boss.facts.add(ALL, 600)
         assert fact["fact"]["value"] == 600
-        assert boss.buckets() == []
-        published = boss.publish_buckets("b", sensitive="income", limits="0.9", columns=["age"])
+        assert boss.buckets.published() == []
+        published = boss.buckets.publish("b", sensitive="income", limits="0.9", columns=["age"])
         assert "not differential privacy" in published["guarantee"]
-        assert [one["name"] for one in boss.buckets()] == ["b"]
+        assert [one["name"] for one in boss.buckets.published()] == ["b"]
         with pytest.raises(UnsupportedQuery, match="published before"):
-            boss.publish_buckets("c", sensitive="income", limits="0.9", columns=["age"])
+            boss.buckets.publish("c", sensitive="income", limits="0.9", columns=["age"])
         _administered(boss)
 
 
@@ -216,7 +216,7 @@ def test_a_clients_errors_are_the_vaults_own(service):
         (lambda: lea.ask("SELECT COUNT(*) FROM people WHERE weight > 3"), DomainError),
         (lambda: lea.ask("DROP TABLE people"), UnsupportedQuery),
         (lambda: lea.release(10**6), NotFound),
-        (lambda: lea.cube("../key"), NotFound),
+        (lambda: lea.cubes.open("../key"), NotFound),
         (lambda: Client(lea.url, "wrong").budget(), AccessDenied),
         (lambda: Client(lea.url).budget(), AccessDenied),
     ]

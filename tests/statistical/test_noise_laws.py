@@ -15,8 +15,9 @@ from scipy import stats
 
 from discreet.noise.binomial import sample_binomial
 from discreet.noise.bits import Bits, SeededBits
-from discreet.noise.gaussian import gaussian_halfwidth, gaussian_variance, sample_gaussian
-from discreet.noise.laplace import laplace_halfwidth, laplace_variance, sample_laplace
+from discreet.noise.deviation import gaussian_halfwidth, gaussian_variance, laplace_halfwidth, laplace_variance
+from discreet.noise.gaussian import sample_gaussian
+from discreet.noise.laplace import sample_laplace
 
 DRAWS = 1_000_000
 ACCEPTED = 1e-4  # p-value above which the stated law stands

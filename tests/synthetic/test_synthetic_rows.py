@@ -18,7 +18,7 @@ from discreet.synthetic.check import check_rows
 from discreet.synthetic.rows import SyntheticRows, require_rows
 from discreet.synthetic.values import codes_of, column_of
 from discreet.table.coding import coders
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 DOMAIN = """
 name = "people"
@@ -75,7 +75,7 @@ def vault(tmp_path, monkeypatch) -> Vault:
 
 def cube_of(vault: Vault):
     dimensions = ["sex", "age", "income"]
-    return vault.publish_cube(vault.plan_cube(epsilon=1, planner="model", dimensions=dimensions), estimate="modelled")
+    return vault.cubes.publish(vault.cubes.plan(epsilon=1, planner="model", dimensions=dimensions), estimate="modelled")
 
 
 ATTRIBUTES = [
@@ -98,7 +98,7 @@ def test_values_code_back_to_what_was_drawn(attribute):
 
 
 def test_the_vaults_own_coding_reads_rows_as_they_were_drawn(vault):
-    made = vault.rows(cube_of(vault), rows=500)
+    made = vault.rows.publish(cube_of(vault), rows=500)
     domain = parse_domain(DOMAIN)
     read = coders(lambda name: made.table.schema.field(name).type, domain)
     for name, codes in made.codes().items():
@@ -114,7 +114,7 @@ def test_a_value_that_the_domain_does_not_declare_is_no_synthetic_row():
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.csv"])
 def test_files_say_what_they_are_and_read_back(vault, tmp_path, name):
     cube = cube_of(vault)
-    made = vault.rows(cube, seed=4)
+    made = vault.rows.publish(cube, seed=4)
     made.save(tmp_path / name)
     back = SyntheticRows.load(tmp_path / name)
     assert back.about == made.about
@@ -128,7 +128,7 @@ def test_files_say_what_they_are_and_read_back(vault, tmp_path, name):
 
 
 def test_a_file_that_was_touched_is_found(vault, tmp_path):
-    made = vault.rows(cube_of(vault), rows=50)
+    made = vault.rows.publish(cube_of(vault), rows=50)
     changed = made.table.set_column(1, "age", pa.array([18] * 50))
     SyntheticRows(changed.replace_schema_metadata(made.table.schema.metadata), made.about).save(tmp_path / "x.parquet")
     with pytest.raises(ArchiveError, match="changed"):
@@ -140,7 +140,7 @@ def test_a_file_that_was_touched_is_found(vault, tmp_path):
 def test_rows_of_a_published_cube_cost_nothing_and_are_journalled(vault):
     cube = cube_of(vault)
     spent, head = vault.ledger.spent_max, vault.ledger.head.seq
-    first, again = vault.rows(cube, rows=200, seed=1), vault.rows(cube, rows=200, seed=1)
+    first, again = vault.rows.publish(cube, rows=200, seed=1), vault.rows.publish(cube, rows=200, seed=1)
     assert first.table.equals(again.table)
     assert vault.ledger.spent_max == spent
     [one, _] = list(vault.entries(head))
@@ -150,7 +150,7 @@ def test_rows_of_a_published_cube_cost_nothing_and_are_journalled(vault):
 
 def test_rows_can_buy_their_own_cube(vault):
     spent = vault.ledger.spent_max
-    made = vault.rows(epsilon=1)
+    made = vault.rows.publish(epsilon=1)
     assert vault.ledger.spent_max > spent
     assert made.table.column_names == ["sex", "age", "income", "planet"]
     assert made.to_pandas().attrs["discreet"]["what"].startswith("No row")
@@ -162,15 +162,15 @@ def test_bad_requests_are_refused_and_spend_nothing(vault, tmp_path):
     foreign = cube_of(other)
     head = vault.ledger.head
     with pytest.raises(InvalidBudget, match="which cube"):
-        vault.rows()
+        vault.rows.publish()
     with pytest.raises(UnsupportedQuery, match="at least 1 row"):
-        vault.rows(epsilon=1, rows=0)
+        vault.rows.publish(epsilon=1, rows=0)
     with pytest.raises(UnsupportedQuery, match="a seed"):
-        vault.rows(epsilon=1, seed=-1)
+        vault.rows.publish(epsilon=1, seed=-1)
     with pytest.raises(UnsupportedQuery, match="ask for at most"):
-        vault.rows(epsilon=1, rows=10**15)
+        vault.rows.publish(epsilon=1, rows=10**15)
     with pytest.raises(JournalError):
-        vault.rows(foreign)
+        vault.rows.publish(foreign)
     assert vault.ledger.head == head
     with pytest.raises(UnsupportedQuery, match="ask for at most 2"):
         require_rows(0, 1, 1000, available=100)
@@ -178,7 +178,7 @@ def test_bad_requests_are_refused_and_spend_nothing(vault, tmp_path):
 
 def test_rows_are_near_what_was_released_in_every_cuboid(vault):
     cube = cube_of(vault)
-    checked = check_rows(vault.rows(cube), cube)
+    checked = check_rows(vault.rows.publish(cube), cube)
     assert checked.same_release
     for one in checked.distances:
         assert one.largest_in_rows <= 4

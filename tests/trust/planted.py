@@ -11,10 +11,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.audit import catalogue
-from discreet.audit.catalogue import RHO, Case, vault_case
-from discreet.audit.mechanisms import Audited, audit_case
-from discreet.audit.releases import measured
+from discreet.empirical import catalogue
+from discreet.empirical.catalogue import RHO, Case, vault_case
+from discreet.empirical.mechanisms import Audited, audit_case
+from discreet.empirical.releases import measured
 from discreet.ledger.budget import ConcentratedBudget, PureBudget
 from discreet.ledger.guarantee import SENSES, PureDP
 from discreet.ledger.spend import Cost

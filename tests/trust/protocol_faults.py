@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 import discreet.home
-import discreet.ledger.ledger
-import discreet.vault
+import discreet.ledger.followed
+import discreet.vault.vault
 from discreet.answer.known import Known
 from discreet.ledger.asker import Asker
-from discreet.ledger.ledger import ROLLBACK, Charge, Ledger, Record, _body
+from discreet.ledger.charge import Charge, Record
+from discreet.ledger.followed import FollowedJournal
+from discreet.ledger.ledger import ROLLBACK, Ledger, _body
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.ledger.spend import Cost, SpendMap
+from discreet.ledger.state import LedgerState
 from discreet.query.plan import Plan
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable, Table
@@ -46,24 +49,24 @@ def completed_from_the_current_table(patch: pytest.MonkeyPatch) -> None:
 
 
 def checked_before_the_turn(patch: pytest.MonkeyPatch) -> None:
-    real, require = Ledger.charge, Ledger._require_current
+    real, require = Ledger.charge, LedgerState.require_current
 
     def charge(
         ledger: Ledger, cost: Cost, plan: Any, asker: Asker | None = None, snapshot: SnapshotId | None = None
     ) -> Charge:
-        with ledger._current():
-            require(ledger, snapshot)
+        with ledger._followed.current() as state:
+            require(state, snapshot)
         return real(ledger, cost, plan, asker, snapshot)
 
     patch.setattr(Ledger, "charge", charge)
-    patch.setattr(Ledger, "_require_current", lambda _ledger, _snapshot: None)
+    patch.setattr(LedgerState, "require_current", lambda _state, _snapshot: None)
 
 
 def every_record_is_kept(patch: pytest.MonkeyPatch) -> None:
     def record(ledger: Ledger, charge_id: int, body: Any) -> Record:
-        with ledger._turn():
-            stored = ledger._append("record", charge_id, _body(body))
-        ledger._give(stored.receipt)
+        with ledger._followed.turn():
+            stored = ledger._followed.append("record", charge_id, _body(body))
+        ledger._followed.give(stored.receipt)
         return Record(charge_id, stored.receipt, body)
 
     patch.setattr(Ledger, "record", record)
@@ -106,17 +109,17 @@ def known_passes_over(patch: pytest.MonkeyPatch) -> None:
 
 
 def not_levelled(patch: pytest.MonkeyPatch) -> None:
-    def levelled(ledger: Ledger) -> SpendMap:
-        return ledger._map
+    def levelled(state: LedgerState) -> SpendMap:
+        return state.map
 
-    patch.setattr(Ledger, "_levelled", levelled)
+    patch.setattr(LedgerState, "levelled", levelled)
 
 
 def every_refresh_wins(patch: pytest.MonkeyPatch) -> None:
     def note_refresh(ledger: Ledger, snapshot: SnapshotId, live: bool = False) -> Receipt:  # noqa: ARG001
-        with ledger._turn():
-            receipt = ledger._append("refresh", None, _body({"snapshot": snapshot.to_json()})).receipt
-        ledger._give(receipt)
+        with ledger._followed.turn():
+            receipt = ledger._followed.append("refresh", None, _body({"snapshot": snapshot.to_json()})).receipt
+        ledger._followed.give(receipt)
         return receipt
 
     patch.setattr(Ledger, "note_refresh", note_refresh)
@@ -130,8 +133,8 @@ def decided_on_another_snapshot(patch: pytest.MonkeyPatch) -> None:
 def closed_while_it_could_be_answered(patch: pytest.MonkeyPatch) -> None:
     def complete(vault: Vault) -> list[Release]:
         for charge in vault.ledger.pending():
-            with vault.ledger._turn():
-                vault.ledger._append("close", charge.id, _body({}))
+            with vault.ledger._followed.turn():
+                vault.ledger._followed.append("close", charge.id, _body({}))
         return []
 
     patch.setattr(Vault, "complete", complete)
@@ -145,11 +148,11 @@ def a_snapshot_that_is_to_be_named_removed(patch: pytest.MonkeyPatch) -> None:
             if folder != snapshot_folder(home, before):
                 discreet.home.shutil.rmtree(folder)
 
-    patch.setattr(discreet.vault, "forget_snapshots", forget_snapshots)
+    patch.setattr(discreet.vault.vault, "forget_snapshots", forget_snapshots)
 
 
 def a_lost_refresh_leaves_its_snapshot(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(discreet.vault, "forget_snapshot", lambda _home, _id: None)
+    patch.setattr(discreet.vault.vault, "forget_snapshot", lambda _home, _id: None)
 
 
 def opened_once(patch: pytest.MonkeyPatch) -> None:
@@ -177,20 +180,20 @@ def last(*receipts: Receipt) -> Receipt:
 def nobody_looks_for_an_older_journal(patch: pytest.MonkeyPatch) -> None:
     """Receipts are kept, and looked at when a vault is opened, and never again."""
 
-    def give(ledger: Ledger, receipt: Receipt) -> None:
-        ledger._last, ledger._given = last(ledger._last, receipt), last(ledger._given, receipt)
-        discreet.ledger.ledger.keep_receipt(ledger.vault_id, receipt, goes_on_from=ledger._holds)
+    def give(followed: FollowedJournal, receipt: Receipt) -> None:
+        followed.last, followed.given = last(followed.last, receipt), last(followed.given, receipt)
+        discreet.ledger.followed.keep_receipt(followed.vault_id, receipt, goes_on_from=followed.holds)
 
-    patch.setattr(Ledger, "_give", give)
+    patch.setattr(FollowedJournal, "give", give)
 
 
 def nothing_given_for_what_others_wrote(patch: pytest.MonkeyPatch) -> None:
     @contextmanager
-    def current(ledger: Ledger) -> Iterator[None]:
-        ledger._count()
-        yield
+    def current(followed: FollowedJournal) -> Iterator[LedgerState]:
+        followed.count()
+        yield followed.state
 
-    patch.setattr(Ledger, "_current", current)
+    patch.setattr(FollowedJournal, "current", current)
 
 
 def a_rollback_goes_unsaid(patch: pytest.MonkeyPatch) -> None:

@@ -21,15 +21,16 @@ import pytest
 
 import discreet.answer.ask
 import discreet.home
+import discreet.ledger.followed
 import discreet.ledger.ledger
 import discreet.table.open
 import discreet.table.snapshot
-import discreet.vault
+import discreet.vault.vault
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import JournalRolledBack, TableError
+from discreet.ledger.charge import Charge, read_charge
 from discreet.ledger.journal import Entry
-from discreet.ledger.ledger import Charge, _charge
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.noise.law import Laplace
@@ -80,13 +81,14 @@ class Running(greenlet.greenlet):
         """All that an idle process remembers; None without a vault. Two that remember the same go on alike."""
         if self.vault is None:
             return None
-        ledger, known, opened = self.vault.ledger, self.vault._known, self.vault._own._opened
+        followed, known, opened = self.vault.ledger._followed, self.vault._memory.known, self.vault._own._opened
+        state = followed.state
         return (
             self.journal.file,
             frozenset(self.journal.charges.items()),
-            *(ledger._head, ledger._last, ledger._given),
-            *(ledger._snapshot, ledger._refreshed, frozenset(ledger._pending)),
-            ledger._map.left_by((0,)).tobytes(),
+            *(state.head, followed.last, followed.given),
+            *(state.snapshot, state.refreshed, frozenset(state.pending)),
+            state.map.left_by((0,)).tobytes(),
             opened and (opened.id, opened.mapped),
             *(known.snapshot, known._since, known._upto, frozenset(known._noises)),
             *(self.draws, self.takings),
@@ -103,9 +105,9 @@ class Running(greenlet.greenlet):
 
     def expect_known(self, charges: set[int], snapshot: SnapshotId | None) -> None:
         """What was released about a snapshot, as far as the journal was counted, need not be bought again."""
-        seen = self.journal.seen[: self.vault.ledger._head.seq]
+        seen = self.journal.seen[: self.vault.ledger._followed.state.head.seq]
         released = {entry.charge for entry in seen if entry.kind == "record"}
-        if any(_charge(seen[charge - 1]).snapshot == snapshot for charge in released - charges):
+        if any(read_charge(seen[charge - 1]).snapshot == snapshot for charge in released - charges):
             self.effects.append(("failed", "ask", "what was released is not known"))
 
     def leave(self, since: int, free: bool, answers: Sequence[tuple[int, int]]) -> None:
@@ -138,7 +140,7 @@ def _measure(town: str, share: Fraction) -> "Callable[[Running, int], None]":
 def _ask(process: Running, since: int, buy: bool) -> None:
     """Both towns: from what is known where it is, and measured where it is not, on the snapshot that was decided on."""
     vault = process.vault
-    known = vault._known
+    known = vault._memory.known
     known.refresh()
     decided_on = known.snapshot
     process.expect_known({charge for charge, _ in known._noises}, decided_on)
@@ -390,6 +392,7 @@ class Seams:
         ledger, put = discreet.ledger.ledger, self.patch.setattr
         put(ledger, "journal_at", lambda _location: SeenJournal())
         put(ledger, "keep_receipt", _keep_receipt)
+        put(discreet.ledger.followed, "keep_receipt", _keep_receipt)
         put(ledger, "last_receipt", _last_receipt)
         put(ledger, "datetime", self.CLOCK)
         put(discreet.table.snapshot, "open_snapshot", _opened)
@@ -399,6 +402,6 @@ class Seams:
         put(Gate, "_answer", told_what_for(Gate._answer))
         let_time_pass(self.patch)
         for pure in ("parse_domain", "read_settings"):  # a process is led to where it was many times
-            put(discreet.vault, pure, cache(getattr(discreet.vault, pure)))
+            put(discreet.vault.vault, pure, cache(getattr(discreet.vault.vault, pure)))
         put(Laplace, "sample", lambda _law, size, _bits: np.zeros(size, np.int64))
         self.patch.setenv("XDG_STATE_HOME", "/dev/null")  # nothing of the user's is between two processes

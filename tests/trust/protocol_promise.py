@@ -21,8 +21,8 @@ from discreet.audit.bodies import Bodies
 from discreet.audit.compared import check_map, ledger_of
 from discreet.audit.replay import replay
 from discreet.audit.spending import spend_again
+from discreet.ledger.charge import read_charge
 from discreet.ledger.journal import Entry
-from discreet.ledger.ledger import _charge
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.progress import silent
@@ -95,7 +95,7 @@ class Promise:
         looks += {(draw.charge, draw.snapshot) for draw in world.draws if draw.charge not in answered}
         spent: dict[SnapshotId | None, list[int]] = {}
         for charge, snapshot in looks:
-            cost = _charge(self.books.entries[charge][-1]).cost
+            cost = read_charge(self.books.entries[charge][-1]).cost
             at = spent.setdefault(snapshot, [0] * POINTS)
             for point in range(POINTS):
                 at[point] += cost.at((point,))
@@ -104,7 +104,7 @@ class Promise:
             yield f"2: somebody lost {Fraction(loss, self.limit)} of the limit"
 
     def _paid_for(self, charge: Head) -> SnapshotId | None:
-        return _charge(self.books.entries[charge][-1]).snapshot
+        return read_charge(self.books.entries[charge][-1]).snapshot
 
     def _of_journal(self, entries: tuple[Entry, ...]) -> Iterator[str]:
         journal = AtRest(entries)

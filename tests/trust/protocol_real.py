@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet.home
+import discreet.ledger.followed
 import discreet.ledger.ledger
 from discreet.ledger.journal import Entry
 from discreet.ledger.snapshot import SNAPSHOTS
@@ -133,9 +134,8 @@ def put_in(patch: pytest.MonkeyPatch, source: Path) -> None:
 
     require = Snapshot.require
     patch.setattr(ledger, "journal_at", StoppingJournal)
-    patch.setattr(
-        ledger, "keep_receipt", lambda *_, **__: None
-    )  # files are not put back here, so receipts tell nothing
+    for module in (ledger, discreet.ledger.followed):  # files are not put back here, so receipts tell nothing
+        patch.setattr(module, "keep_receipt", lambda *_, **__: None)
     patch.setattr(ledger, "last_receipt", lambda _: None)
     patch.setattr(Taking, "take", taking)
     patch.setattr(OwnTable, "_snapshot", opening)

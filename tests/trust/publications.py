@@ -14,7 +14,7 @@ from discreet.cube.cube import Cube
 from discreet.cube.export import export_cube, read_export
 from discreet.cube.sdmx import check_sdmx
 from discreet.microdata.buckets import Buckets
-from discreet.mining.folder import read_statistics
+from discreet.mining.statistics import Statistics
 from discreet.vault import Vault
 
 DOMAIN = """\
@@ -70,8 +70,8 @@ def charge_of(vault: Vault) -> int | None:
 
 def publish_cube(folder: Path) -> None:
     vault = Vault.open(folder / "vault")
-    plan = vault.plan_cube(epsilon="1/2", dimensions=["smoker", "place"])
-    vault.publish_cube(charge_of(vault) or plan).save(folder / "cube")
+    plan = vault.cubes.plan(epsilon="1/2", dimensions=["smoker", "place"])
+    vault.cubes.publish(charge_of(vault) or plan).save(folder / "cube")
 
 
 def require_cube(folder: Path) -> None:
@@ -83,12 +83,12 @@ def require_cube(folder: Path) -> None:
 
 def publish_statistics(folder: Path) -> None:
     vault = Vault.open(folder / "vault")
-    plan = vault.plan_statistics(["smoker", "old"], arity=1, subsets=20)
-    vault.publish_statistics(charge_of(vault) or plan).save(folder / "statistics")
+    plan = vault.sulq.plan(["smoker", "old"], arity=1, subsets=20)
+    vault.sulq.publish(charge_of(vault) or plan).save(folder / "statistics")
 
 
 def require_statistics(folder: Path) -> None:
-    statistics, vault = read_statistics(folder / "statistics"), Vault.open(folder / "vault")
+    statistics, vault = Statistics.load(folder / "statistics"), Vault.open(folder / "vault")
     released = vault.release(charge_of(vault))
     assert np.array_equal(np.ravel([answer.units for answer in released.answers]), statistics.counts.ravel())
 
@@ -96,7 +96,7 @@ def require_statistics(folder: Path) -> None:
 def publish_buckets(folder: Path) -> None:
     vault = Vault.open(folder / "vault")
     again = bool(vault.ledger.publications)
-    vault.publish_buckets(out=folder / "buckets", **BUCKETS, again=again)
+    vault.buckets.publish(out=folder / "buckets", **BUCKETS, again=again)
 
 
 def require_buckets(folder: Path) -> None:
@@ -144,6 +144,6 @@ def prepare(what: str, folder: Path) -> None:
         return
     vault = (make_sulq if what == "statistics" else make)(folder)
     if what.startswith("an export"):
-        plan = vault.plan_cube(epsilon=1, dimensions=["smoker", "old", "disease"])
-        vault.publish_cube(plan).save(folder / "source")
+        plan = vault.cubes.plan(epsilon=1, dimensions=["smoker", "old", "disease"])
+        vault.cubes.publish(plan).save(folder / "source")
     vault.ledger.close()

@@ -14,7 +14,8 @@ import pytest
 from discreet.cube.cube import Cube
 from discreet.errors import ArchiveError
 from discreet.microdata.buckets import Buckets
-from discreet.mining.folder import read_statistics, write_statistics
+from discreet.mining.folder import write_statistics
+from discreet.mining.statistics import Statistics
 from discreet.release.package import PACKAGE, package_digest
 from discreet.vault import Vault
 from tests.trust.fuzzing import change_json, fuzz, mutated
@@ -40,7 +41,7 @@ ROWS = 300
 LOADERS: dict[str, Callable[[Path], Any]] = {
     "cube": Cube.load,
     "buckets": Buckets.load,
-    "statistics": read_statistics,
+    "statistics": Statistics.load,
 }
 
 
@@ -65,15 +66,15 @@ def published(tmp_path_factory):
         vault = Vault.init(
             folder / "vault", table=table, domain=folder / "domain.toml", epsilon=1, neighbours="replace"
         )
-        cube = vault.publish_cube(vault.plan_cube(epsilon="1/2", dimensions=["smoker", "disease"]))
+        cube = vault.cubes.publish(vault.cubes.plan(epsilon="1/2", dimensions=["smoker", "disease"]))
         cube.save(folder / "cube")
-        vault.publish_buckets(
+        vault.buckets.publish(
             out=folder / "buckets", sensitive="disease", limits="min(1, 2*f + 0.1)", columns=["smoker"]
         )
-        sulq = Vault.init(folder / "sulq", table=table, domain=folder / "domain.toml", id="person", delta=10,
-                          queries=200, roster=pa.table({"person": range(ROWS)}))  # fmt: skip
-        plan = sulq.plan_statistics(["smoker", "ill: disease = 'HIV'"], arity=1, subsets=16)
-        write_statistics(sulq.publish_statistics(plan), folder / "statistics")
+        hospital = Vault.init(folder / "sulq", table=table, domain=folder / "domain.toml", id="person", delta=10,
+                              queries=200, roster=pa.table({"person": range(ROWS)}))  # fmt: skip
+        plan = hospital.sulq.plan(["smoker", "ill: disease = 'HIV'"], arity=1, subsets=16)
+        write_statistics(hospital.sulq.publish(plan), folder / "statistics")
     return {name: {file.name: file.read_bytes() for file in (folder / name).iterdir()} for name in LOADERS}
 
 

@@ -29,7 +29,7 @@ def home(folder, tmp_path):
                        neighbours="add-remove")  # fmt: skip
     vault.ask("SELECT COUNT(*) FROM people WHERE age < 30", scale=5)
     vault.ask("SELECT sex, COUNT(*), SUM(income) FROM people GROUP BY sex", scale=20)
-    vault.add_fact("SELECT COUNT(*) FROM people", 600)
+    vault.facts.add("SELECT COUNT(*) FROM people", 600)
     vault.refresh()
     vault.ask("SELECT MEDIAN(age) FROM people", scale=20)
     vault.ledger.close()

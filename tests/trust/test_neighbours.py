@@ -216,8 +216,8 @@ def published(draw: Random, number: int) -> Action:
 
     def publish(vault: Vault) -> object:
         currency = "rho" if vault.ledger.budget.symbol == "ρ" else "epsilon"
-        plan = vault.plan_cube(**{currency: share}, dimensions=dimensions, planner=planner, measure=measure)
-        cube = vault.publish_cube(plan, consistent=consistent)
+        plan = vault.cubes.plan(**{currency: share}, dimensions=dimensions, planner=planner, measure=measure)
+        cube = vault.cubes.publish(plan, consistent=consistent)
         folder = vault.path.parent / f"cube-{number}"
         cube.save(folder)
         sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
@@ -228,14 +228,14 @@ def published(draw: Random, number: int) -> Action:
 
 def known(draw: Random) -> Action:
     sql, value = f"SELECT COUNT(*) FROM people WHERE {condition(draw, 1)}", draw.choice((0, 60, 119, 120, 10**9))
-    return lambda vault: vault.add_fact(sql, value)
+    return lambda vault: vault.facts.add(sql, value)
 
 
 def looks() -> list[Action]:
     return [
         lambda vault: vault.budget(),
         lambda vault: vault.budget_map("age", "sex"),
-        lambda vault: vault.list_facts(),
+        lambda vault: vault.facts.report(),
         lambda vault: [release.to_json() for release in vault.releases()],
         lambda vault: list(vault.entries()) and None,
         lambda vault: vault.complete(),
@@ -369,11 +369,11 @@ null = true
 source = "a test"
 """
 SULQ_ACTIONS: list[Action] = [
-    lambda vault: vault.ask_subset("everyone", "smoker = 1"),
-    lambda vault: vault.ask_subsets([(7, "1/2"), [150, 151, "x"], (8, "1/3")], "age > 30 OR age IS NULL"),
-    lambda vault: vault.ask_subset((9, "1/2"), "agee > 3"),
-    lambda vault: vault.publish_statistics(vault.plan_statistics(["smoker: smoker = 1"], arity=1, subsets=16)).counts,
-    lambda vault: vault.ask_subsets([(seed, "1/2") for seed in range(60)], "smoker = 0"),
+    lambda vault: vault.sulq.ask("everyone", "smoker = 1"),
+    lambda vault: vault.sulq.ask_all([(7, "1/2"), [150, 151, "x"], (8, "1/3")], "age > 30 OR age IS NULL"),
+    lambda vault: vault.sulq.ask((9, "1/2"), "agee > 3"),
+    lambda vault: vault.sulq.publish(vault.sulq.plan(["smoker: smoker = 1"], arity=1, subsets=16)).counts,
+    lambda vault: vault.sulq.ask_all([(seed, "1/2") for seed in range(60)], "smoker = 0"),
     lambda vault: vault.ask("SELECT COUNT(*) FROM hospital"),
     lambda vault: vault.budget(),
 ]

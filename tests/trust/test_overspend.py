@@ -18,9 +18,9 @@ from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.postgres_uri import of_vault
 from discreet.ledger.spend import Cost
 from discreet.ledger.spend_map import spend_map
+from discreet.postgres_address import of_vault
 from tests.trust.doomed import Never, Tell, begin, in_threads
 from tests.trust.replay import Book, lines_of_file, lines_of_postgres, replayed
 

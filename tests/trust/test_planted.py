@@ -2,8 +2,8 @@
 
 import pytest
 
-from discreet.audit.catalogue import catalogue
-from discreet.audit.mechanisms import audit_case
+from discreet.empirical.catalogue import catalogue
+from discreet.empirical.mechanisms import audit_case
 from tests.trust.planted import ALONE, IN_THE_PRODUCT, Planted
 
 SLOW = 20

@@ -18,7 +18,7 @@ SOURCE = Path(discreet.__file__).parent
 FILES = frozenset(
     str(SOURCE / name)
     for name in (
-        *("home.py", "vault.py", "verbs/cubes.py", "verbs/subsets.py", "verbs/buckets.py"),
+        *("home.py", "vault/vault.py", "vault/charged.py", "vault/cubes.py", "vault/sulq.py", "vault/buckets.py"),
         *("release/folder_beside.py", "release/archive.py", "release/gate.py", "release/package.py", "release/rows.py"),
         *("cube/export.py", "cube/folder.py", "cube/journal.py", "cube/sdmx.py"),
         *("microdata/folder.py", "microdata/publish.py", "mining/folder.py", "mining/publish.py"),
@@ -81,4 +81,4 @@ def test_buckets_that_were_begun_and_cut_off_are_never_silent(new_folder: Callab
     vault = Vault.open(folder / "vault")
     assert "F'-privacy" in str(vault.ledger.guarantee)
     with pytest.raises(VaultError, match="published before, or begun"):
-        vault.publish_buckets(out=folder / "buckets", **BUCKETS)
+        vault.buckets.publish(out=folder / "buckets", **BUCKETS)

@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 import discreet
-from discreet.ledger.ledger import Ledger
+from discreet.ledger.followed import FollowedJournal
 from discreet.noise.bits import SeededBits
 from discreet.release.gate import Gate
 from discreet.release.slots import Slots
@@ -126,7 +126,7 @@ class Simulated:
     """A server of a vault whose readings take so long, by a clock that nothing else moves; and what is seen of it."""
 
     def __init__(self, vault: Vault, slot: float, reading: float, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.seen, draw, append = 0.0, [], Gate._draw, Ledger._append
+        self.now, self.seen, draw, append = 0.0, [], Gate._draw, FollowedJournal.append
         slots = Slots(slot, clock=lambda: self.now, sleep=self.pass_time)
         self.app, self.token = create_app(vault, slot=slots, rate=0), add_user(vault.path, "ada", "analyst")
 
@@ -134,12 +134,12 @@ class Simulated:
             self.pass_time(reading)
             return draw(*arguments)
 
-        def appended(ledger: Ledger, kind: str, charge: int | None, body: str) -> Any:
+        def appended(followed: FollowedJournal, kind: str, charge: int | None, body: str) -> Any:
             self.seen.append((round(self.now, 6), kind, charge))
-            return append(ledger, kind, charge, body)
+            return append(followed, kind, charge, body)
 
         monkeypatch.setattr(Gate, "_draw", drawn)
-        monkeypatch.setattr(Ledger, "_append", appended)
+        monkeypatch.setattr(FollowedJournal, "append", appended)
 
     def pass_time(self, seconds: float) -> bool:
         self.now += seconds

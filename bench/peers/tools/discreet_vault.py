@@ -53,8 +53,8 @@ def marginals(
     vault = vault_over(table, epsilon)
 
     def cubes(vault: Vault, masks: Sequence[int], table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        plan = vault.plan_cube(epsilon=str(epsilon), cuboids=[table.columns(mask) for mask in masks])
-        cube = vault.publish_cube(plan, counts=counts)
+        plan = vault.cubes.plan(epsilon=str(epsilon), cuboids=[table.columns(mask) for mask in masks])
+        cube = vault.cubes.publish(plan, counts=counts)
         return ((mask, cube.cells(*table.columns(mask))) for mask in masks)
 
     list(cubes(vault_over(SMALL, epsilon), range(8), SMALL))  # compiles, or loads what is compiled

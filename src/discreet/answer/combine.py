@@ -19,7 +19,7 @@ from discreet.answer.residuals import Axes, ReleasedResidual
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.facts.facts import CuboidFact, Fact
-from discreet.facts.linear import DENSE_ENTRIES, LinearEstimate, best_estimates, separate
+from discreet.refinement.linear import DENSE_ENTRIES, LinearEstimate, best_estimates, separate
 
 MOST_REGIONS = 512
 """Of more answered regions than this, those nearest to what is asked are combined."""

@@ -245,7 +245,7 @@ def _best_shares(design: bytes, variances: bytes, turns: tuple[int, ...], column
     """
     from scipy import sparse  # solvers take long to import, and most answers need none
 
-    from discreet.facts.linear import best_estimate
+    from discreet.refinement.linear import best_estimate
 
     rows, at, signs = np.frombuffer(design, np.int32).reshape(3, -1)
     noise = np.frombuffer(variances)

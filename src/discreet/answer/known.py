@@ -11,7 +11,7 @@ from discreet.answer.residuals import ReleasedResidual, ResidualRelease
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.ledger.books import Books
-from discreet.ledger.ledger import Charge, Record
+from discreet.ledger.charge import Charge, Record
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.query import Count, Quantile, Residual, SubsetCount, Sum

@@ -8,7 +8,7 @@ from threading import Lock
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.ledger.books import Books
-from discreet.ledger.ledger import Charge
+from discreet.ledger.charge import Charge
 from discreet.noise.law import Law
 from discreet.query.plan import Plan
 from discreet.query.query import Count, Quantile, Query, Sum

@@ -1,1 +1,1 @@
-"""What an adversary could conclude from what is public, tried out: attacks on buckets, and on a vault's own answers."""
+"""The audit of a vault: its journal, answers, published folders and files, read and added up again by other code."""

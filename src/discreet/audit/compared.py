@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.depth import Depth, Field, units_at
+from discreet.audit.depth import Field, units_at
 from discreet.audit.finding import Check, Findings, counted, skipped
+from discreet.audit.load import Depth
 from discreet.audit.price import read_box
 from discreet.audit.promised import bound_of, understated
 from discreet.audit.replay import RESTORE, Replay

@@ -7,45 +7,17 @@ counted (`Field`); else `search.py` looks for the most spent point, and says how
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby, product
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Side = tuple[int, int, int]
-"""An axis, and the lowest and highest code on it."""
-Sides = tuple[Side, ...]
+from discreet.audit.load import Depth, Ints, Load, Sides, edges_of
+from discreet.audit.search import search
 
 MOST_CELLS = 1 << 25
 """As many as the largest domain has points whose spend map is exact."""
 CORNER = 8
 """A corner of a box takes as long as so many of its cells; where boxes are large, corners are enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What a charge spends by region: its boxes, the units of each, and no less than all have together at any point."""
-
-    boxes: tuple[Sides, ...] = ()
-    units: tuple[int, ...] = ()
-    peak: int = 0
-
-
-class Depth(NamedTuple):
-    """The most units at any point: at least the first, which some point has, and at most the second."""
-
-    least: int
-    most: int
-
-    @property
-    def exact(self) -> bool:
-        return self.least == self.most
-
-
-NOTHING = Depth(0, 0)
 
 
 def load_of(pieces: Sequence[tuple[Sequence[int], Sequence[int], int]], shape: Sequence[int]) -> Load:
@@ -66,16 +38,6 @@ def load_of(pieces: Sequence[tuple[Sequence[int], Sequence[int], int]], shape: S
 
 class TooFine(Exception):
     """The boxes' edges make a grid of more than MOST_CELLS cells."""
-
-
-def edges_of(loads: Iterable[Load], shape: Sequence[int]) -> dict[int, Ints]:
-    """For each axis that a box has a side on, the codes at which something begins or has just ended, and both ends."""
-    found: dict[int, set[int]] = {}
-    for load in loads:
-        for sides in load.boxes:
-            for axis, low, high in sides:
-                found.setdefault(axis, {0, shape[axis]}).update((low, high + 1))
-    return {axis: np.array(sorted(found[axis]), np.int64) for axis in sorted(found)}
 
 
 class Field:
@@ -179,8 +141,6 @@ def deepest(loads: Sequence[Load], shape: Sequence[int], enough: int | None = No
     try:
         field = Field(shape, some)
     except TooFine:
-        from discreet.audit.search import search
-
         return search(some, shape, enough, share)
     field.add(some)
     return Depth(field.most, field.most)

@@ -56,12 +56,13 @@ class Doubtful(Unlike):
 def require_cube_again(path: Path, charged: Any, recorded: Any, account: Ledger, archive: Archive) -> None:
     """Raise Unlike unless a cube's folder is what the recorded numbers make; `charged` and `recorded` are the journal's
     plan and answer."""
-    from discreet.cube.folder import read_cube, write_cube
+    from discreet.cube.cube import Cube
+    from discreet.cube.folder import write_cube
     from discreet.cube.known_cuboids import known_tables
     from discreet.cube.memory import require_memory
     from discreet.cube.publish import cube_of, measurements_of
 
-    cube, domain, measured = read_cube(path), account.domain, Plan.from_json(charged)
+    cube, domain, measured = Cube.load(path), account.domain, Plan.from_json(charged)
     if measurements_of(cube.plan, domain) != measured:
         raise Unlike("its plan is not the one that was charged")
     units = archive.load(recorded, [answer_shape(each.query, domain) for each in measured.measurements])
@@ -115,11 +116,11 @@ def _require_same(cube: "Cube", made: "Cube") -> None:
 
 def require_statistics_again(path: Path, charged: Any, recorded: Any, account: Ledger, archive: Archive) -> None:
     """The same for the statistics of a SuLQ database. How many people are in a subset is not counted again."""
-    from discreet.mining.folder import read_statistics, write_statistics
+    from discreet.mining.folder import write_statistics
     from discreet.mining.publish import measurements_of
-    from discreet.mining.statistics import StatisticsPlan, subsets_of
+    from discreet.mining.statistics import Statistics, StatisticsPlan, subsets_of
 
-    found, measured = read_statistics(path), Plan.from_json(charged)
+    found, measured = Statistics.load(path), Plan.from_json(charged)
     about = found.attributes, found.arity, len(found.seeds), found.people, found.trials
     plan = StatisticsPlan(*about, confidence=0.95)
     seeds = tuple(subset.seed for subset in subsets_of(plan))

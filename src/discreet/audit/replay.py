@@ -14,8 +14,9 @@ from datetime import datetime
 from typing import Any
 
 from discreet.audit.bodies import Bodies
-from discreet.audit.depth import NOTHING, Depth, Load, deepest, load_of
+from discreet.audit.depth import deepest, load_of
 from discreet.audit.finding import Check, Findings, counted
+from discreet.audit.load import NOTHING, Depth, Load
 from discreet.audit.price import Mispriced, expected_answers, mispriced, read_cost, read_plan
 from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
 from discreet.domain.domain import Domain

@@ -13,9 +13,9 @@ from typing import Any
 
 from discreet.audit.bodies import Bodies
 from discreet.audit.compared import check_facts, check_guarantees, check_map, ledger_of
-from discreet.audit.depth import Depth
 from discreet.audit.exposure import check_files, check_pending, check_promise, check_receipts, check_users
 from discreet.audit.finding import Check, Finding
+from discreet.audit.load import Depth
 from discreet.audit.promised import bound_of
 from discreet.audit.published import check_published
 from discreet.audit.replay import Replay, replay
@@ -30,7 +30,7 @@ from discreet.ledger.receipt import Receipt
 from discreet.private import private_file
 from discreet.progress import Progress, silent
 from discreet.release.archive import Archive
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 CANNOT_SEE = (
     "whether the table was read by another way than through the vault",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.depth import Depth, Ints, Load, edges_of
+from discreet.audit.load import Depth, Ints, Load, edges_of
 from discreet.audit.terms import MOST_UNITS
 from discreet.native import kernel
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from discreet.audit.depth import NOTHING, Depth, Field, Ints, Load, TooFine, deepest
+from discreet.audit.depth import Field, TooFine, deepest
 from discreet.audit.finding import Check, Findings
+from discreet.audit.load import NOTHING, Depth, Ints, Load
 from discreet.audit.replay import Charged, Lowered, Replay, TableRefresh
 from discreet.audit.terms import MOST_UNITS, Terms
 from discreet.domain.domain import Domain

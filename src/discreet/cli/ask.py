@@ -47,7 +47,7 @@ def ask(
         raise InvalidNoise("a refined answer is free, so that there is nothing to explain: ask with --refine alone")
     # A question that cannot be read is refused before the journal is, and before anything that answers is imported.
     parse(sql, declared_domain(vault))
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     if explain:
         told = Vault.open(vault).explain(

@@ -11,11 +11,11 @@ from discreet.errors import UnsupportedQuery
 from discreet.progress import Progress
 
 if TYPE_CHECKING:
-    from discreet.audit.corruption import CorruptionAttack
-    from discreet.audit.definetti import DeFinettiAttack
-    from discreet.audit.guesses import BitAttack
-    from discreet.audit.inference import InferenceAttack
-    from discreet.audit.negative import NegativeAttack
+    from discreet.attacks.corruption import CorruptionAttack
+    from discreet.attacks.definetti import DeFinettiAttack
+    from discreet.attacks.guesses import BitAttack
+    from discreet.attacks.inference import InferenceAttack
+    from discreet.attacks.negative import NegativeAttack
 
     Attack: TypeAlias = CorruptionAttack | NegativeAttack | DeFinettiAttack | InferenceAttack | BitAttack
 
@@ -84,9 +84,9 @@ def _require_target(target: Path, kind: str) -> None:
 def _attack_copy(target: Path, kind: str, trials: int | None, confidence: float, progress: Progress) -> "BitAttack":
     from importlib import import_module
 
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
-    run = getattr(import_module(f"discreet.audit.{kind}"), f"attack_by_{kind}")
+    run = getattr(import_module(f"discreet.attacks.{kind}"), f"attack_by_{kind}")
     wanted = {} if trials is None else {"trials": trials}
     found: BitAttack = run(Vault.open(target), confidence=confidence, progress=progress, **wanted)
     return found
@@ -99,19 +99,19 @@ def _attack(
 
     match kind:
         case "corruption":
-            from discreet.audit.corruption import attack_by_corruption
+            from discreet.attacks.corruption import attack_by_corruption
 
             return attack_by_corruption(Buckets.load(target), known)
         case "negative":
-            from discreet.audit.negative import attack_by_exclusion
+            from discreet.attacks.negative import attack_by_exclusion
 
             return attack_by_exclusion(Buckets.load(target))
         case "definetti":
-            from discreet.audit.definetti import attack_by_learning
+            from discreet.attacks.definetti import attack_by_learning
 
             return attack_by_learning(Buckets.load(target))
-    from discreet.audit.inference import attack_by_inference
-    from discreet.vault import Vault
+    from discreet.attacks.inference import attack_by_inference
+    from discreet.vault.vault import Vault
 
     vault = Vault.open(target)
     current = (release for release in vault.releases() if release.charge > vault.ledger.refreshed)
@@ -119,10 +119,10 @@ def _attack(
 
 
 def _show(found: "Attack") -> None:
-    from discreet.audit.corruption import CorruptionAttack
-    from discreet.audit.definetti import DeFinettiAttack
-    from discreet.audit.guesses import BitAttack
-    from discreet.audit.negative import NegativeAttack
+    from discreet.attacks.corruption import CorruptionAttack
+    from discreet.attacks.definetti import DeFinettiAttack
+    from discreet.attacks.guesses import BitAttack
+    from discreet.attacks.negative import NegativeAttack
 
     if isinstance(found, CorruptionAttack):
         _show_corruption(found)

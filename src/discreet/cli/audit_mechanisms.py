@@ -8,7 +8,7 @@ import typer
 from discreet.cli.present import Json, command, out, print_json, table, waiting
 
 if TYPE_CHECKING:
-    from discreet.audit.mechanisms import Audited
+    from discreet.empirical.mechanisms import Audited
 
 
 @command
@@ -23,7 +23,7 @@ def mechanisms(
     Needs no vault. Exit code 1 where a bound is above what is stated.
     """
     with waiting("starting", as_json) as told:
-        from discreet.audit.mechanisms import audit_mechanisms
+        from discreet.empirical.mechanisms import audit_mechanisms
 
         audited = list(audit_mechanisms(runs, only or "", told))
     broken = [one for one in audited if not one.holds]

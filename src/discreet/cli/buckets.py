@@ -38,12 +38,12 @@ def publish(
 ) -> None:
     """Publish the rows themselves, in buckets. Spends nothing, and is not differential privacy."""
     from discreet.microdata.limits import Limits
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     chosen: dict[str, Any] = {"sizes": sizes, "nulls": nulls}  # checked where they are used
     with waiting("opening", as_json) as told:
         opened = Vault.open(vault)
-        buckets = opened.publish_buckets(
+        buckets = opened.buckets.publish(
             sensitive=sensitive,
             limits=Limits.parse(limits, limit or ()),
             out=folder,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.cube.cube import Cube
     from discreet.cube.plan import CubePlan
     from discreet.query.lattice import Cuboids, Label
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
 app = typer.Typer(help="Data cubes: plan them, publish them, look at them.", no_args_is_help=True)
 
@@ -72,9 +72,9 @@ def plan(
             raise UnsupportedQuery("--estimate takes a cube of a vault: name the vault, not --sizes")
         planned = _plan_for_sizes(str(sizes), neighbours, epsilon, rho, choice)
     else:
-        from discreet.vault import Vault
+        from discreet.vault.vault import Vault
 
-        planned = Vault.open(vault).plan_cube(
+        planned = Vault.open(vault).cubes.plan(
             epsilon=epsilon,
             rho=rho,
             dimensions=_names(dimensions),
@@ -127,7 +127,7 @@ def publish(
     """Publish a cube: measured in one release, charged once, written to a folder that needs no vault."""
     from discreet.cli.show_cube import show_cube
     from discreet.release.package import require_new_folder
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     if (epsilon is None and rho is None) == (charge is None):
         raise InvalidBudget("say what the cube may spend, --epsilon 0.5, or which charge to go on from, --charge 17")
@@ -137,7 +137,7 @@ def publish(
     with waiting("planning", as_json) as told:
         opened = Vault.open(vault)
         what: CubePlan | int = (
-            opened.plan_cube(
+            opened.cubes.plan(
                 epsilon=epsilon,
                 rho=rho,
                 dimensions=_names(dimensions),
@@ -153,7 +153,7 @@ def publish(
         with _resumable(opened, folder, " --estimate modelled" if modelled else ""):
             shape: dict[str, Any] = {"norm": norm, "counts": counts}
             shape |= {"estimate": "modelled"} if modelled else {}
-            cube = opened.publish_cube(what, consistent=consistent, again=again, progress=told, **shape)
+            cube = opened.cubes.publish(what, consistent=consistent, again=again, progress=told, **shape)
             cube.save(folder, told)
     repeated = cube.origin.charge <= before
     if as_json:

@@ -67,7 +67,7 @@ def _walk(folder: Path, people: int) -> None:
     """Generate a census, make a vault over it, and ask it questions."""
     from discreet.cli.ask import show_answer
     from discreet.cli.vault import show_budget
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     started = time.perf_counter()
     home = folder / "vault"

@@ -21,7 +21,7 @@ def propose(
     name: Annotated[str | None, typer.Option(help="the table's name in SQL; the file's name by default")] = None,
 ) -> None:
     """Print a domain to fill in: names and types from the schema, never a value."""
-    from discreet.vault import propose_domain
+    from discreet.vault.vault import propose_domain
 
     typer.echo(propose_domain(source, name), nl=False)
 

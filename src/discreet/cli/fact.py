@@ -34,14 +34,14 @@ def add_fact(
 ) -> None:
     """Account for a statistic that is public anyway. It lowers the limit, and cannot be taken back."""
     from discreet.facts.account import AddedFact
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     if (value is None) == (cuboid is None):
         raise InvalidFact("give SQL and the value it has, or --cuboid sex,age and a CSV file")
     given: dict[str, Any] = {"sql": what, "value": _whole(value)} if cuboid is None else _cuboid(cuboid, what)
     with waiting("working out what it does", as_json):
         opened = Vault.open(vault)
-        done = opened.preview_fact(**given) if dry_run else opened.add_fact(**given, accept=accept)
+        done = opened.facts.preview(**given) if dry_run else opened.facts.add(**given, accept=accept)
     if as_json:
         print_json(done)
     elif isinstance(done, AddedFact):
@@ -114,9 +114,9 @@ def _show_doubts(doubts: "Sequence[Doubt]") -> None:
 @command
 def list_facts(vault: VaultPath, as_json: Json = False) -> None:
     """List the facts: whether each can differ between neighbours, the sensitivity it induces, what it makes of ε."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
-    report = Vault.open(vault).list_facts()
+    report = Vault.open(vault).facts.report()
     if as_json:
         print_json(report)
         return

@@ -18,7 +18,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show the journal, entry by entry."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
     lines = opened.entries(after)
@@ -36,7 +36,7 @@ def show(
 def complete(vault: VaultPath, as_json: Json = False) -> None:
     """Finish charges whose answers were never recorded, because of a crash or a failure; close those of earlier
     snapshots. Spends nothing more."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
     before = opened.ledger.closed()
@@ -72,7 +72,7 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check that the journal is whole and goes on from a receipt: that no old copy was put back."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     opened = Vault.open(vault, accept_rollback=accept_rollback)
     if receipt is not None:

@@ -121,10 +121,10 @@ def learn(
     as_json: Json = False,
 ) -> None:
     """Learn how many people meet a Boolean function, from published statistics alone. Free."""
-    from discreet.mining.folder import read_statistics
     from discreet.mining.learn import learn as learn_from
+    from discreet.mining.statistics import Statistics
 
-    found = learn_from(read_statistics(folder), function, confidence=confidence)
+    found = learn_from(Statistics.load(folder), function, confidence=confidence)
     if as_json:
         print_json(found)
     else:
@@ -133,7 +133,7 @@ def learn(
 
 def _parties(places: Sequence[str], tokens: list[str] | None) -> "list[Party]":
     """The parties at these places; one token does for all of them."""
-    from discreet.mining.party import party_of
+    from discreet.mining.parties import party_of
 
     given: list[str | None] = [*tokens] if tokens else [None]
     if len(given) not in (1, len(places)):
@@ -147,7 +147,7 @@ def _parties(places: Sequence[str], tokens: list[str] | None) -> "list[Party]":
 
 
 def _vault_at(path: str) -> "Party":
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     return Vault.open(path).party()
 

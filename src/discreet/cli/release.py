@@ -22,7 +22,7 @@ app = typer.Typer(help="What was released: public, and free to read.", no_args_i
 @command
 def list_releases(vault: VaultPath, as_json: Json = False) -> None:
     """List everything that was released."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
     releases = list(opened.releases())
@@ -49,7 +49,7 @@ def show_release(
 ) -> None:
     """Show one release: values, variances, intervals, guarantee, receipt."""
     from discreet.release.release import label_names
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
     release = opened.release(charge)

@@ -27,12 +27,12 @@ def publish(
 ) -> None:
     """Write synthetic rows: a table like the vault's, of which no row is a person."""
     from discreet.synthetic.rows import require_rows_file
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     require_rows_file(path)
     with waiting("drawing rows", as_json) as told:
         opened = Vault.open(vault)
-        made = opened.rows(cube, epsilon=epsilon, rho=rho, rows=rows, seed=seed, progress=told)
+        made = opened.rows.publish(cube, epsilon=epsilon, rho=rho, rows=rows, seed=seed, progress=told)
         made.save(path)
     about = made.about
     if as_json:

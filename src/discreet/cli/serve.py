@@ -36,7 +36,7 @@ def serve(
     ] = False,
 ) -> None:
     """Serve a vault over HTTP, and over MySQL if asked, to users with tokens, until interrupted."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     try:
         from discreet.server.auth import allow_mysql, list_users

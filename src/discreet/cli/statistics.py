@@ -33,10 +33,10 @@ def publish(
 ) -> None:
     """Publish noisy counts of every conjunction, from which anybody learns functions of twice as many attributes."""
     from discreet.release.package import require_new_folder
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     def planned(opened: Vault) -> "StatisticsPlan":
-        return opened.plan_statistics(attribute, arity=arity, subsets=subsets, error=within, confidence=confidence)
+        return opened.sulq.plan(attribute, arity=arity, subsets=subsets, error=within, confidence=confidence)
 
     if plan:
         _show_plan(planned(Vault.open(vault)), as_json)
@@ -46,7 +46,7 @@ def publish(
     require_new_folder(folder, "the statistics")
     with waiting("counting", as_json):
         opened = Vault.open(vault)
-        published = opened.publish_statistics(planned(opened) if charge is None else charge)
+        published = opened.sulq.publish(planned(opened) if charge is None else charge)
     try:
         published.save(folder)
     except ArchiveError as error:

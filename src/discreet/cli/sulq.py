@@ -34,7 +34,7 @@ def ask(
 
     Each subset is one of the vault's queries.
     """
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     if rate is not None and not seed:
         raise UnsupportedQuery("a rate goes with a seed, which says which people: --seed 7 --rate 1/4")
@@ -42,7 +42,7 @@ def ask(
     if ids is not None:
         subsets.append([text.strip() for text in ids.split(",") if text.strip()])
     with waiting("counting", as_json):
-        answer = Vault.open(vault).ask_subsets(subsets or ["everyone"], predicate)
+        answer = Vault.open(vault).sulq.ask_all(subsets or ["everyone"], predicate)
     if as_json:
         print_json(answer)
     else:

@@ -1,4 +1,4 @@
-"""discreet user add | list | revoke | log"""
+"""discreet user add | list | edit | rotate | revoke | log"""
 
 from typing import Annotated
 
@@ -68,6 +68,51 @@ def list_all(vault: VaultPath, as_json: Json = False) -> None:
         for user in users
     ]
     table("users", ("name", "role", "since (UTC)", "quota", "until (UTC)"), rows, right=("quota",))
+
+
+@app.command()
+@command
+def edit(
+    vault: VaultPath,
+    name: Name,
+    quota: Annotated[str | None, typer.Option(help="another quota: 0.2, 10%, or none")] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="how long the token is good for from now on: 30d, or never")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Change a user's quota, or how long their token is good for; the token stays."""
+    from discreet.errors import AccessDenied
+    from discreet.home import declared_budget, require_whole
+    from discreet.server.auth import edit_user
+
+    require_whole(vault)
+    if quota is None and expires is None:
+        raise AccessDenied("say what is to change: --quota 10%, or --expires 30d")
+    user = edit_user(vault, name, quota=quota, expires=expires)
+    if as_json:
+        print_json(user.to_json())
+        return
+    said = "without a quota" if user.quota is None else f"within {declared_budget(vault).in_words(user.quota)}"
+    until = "until revoked" if user.expires is None else f"until {_clock(user.expires)} UTC"
+    out.print(f"{escape(name)}, {user.role}: {said}, {until}.", soft_wrap=True)
+
+
+@app.command()
+@command
+def rotate(vault: VaultPath, name: Name, as_json: Json = False) -> None:
+    """Give a user another token, and print it: once. The one before opens nothing any more; quota and role stay."""
+    from discreet.home import require_whole
+    from discreet.server.auth import list_users, rotate_user
+
+    require_whole(vault)
+    token = rotate_user(vault, name)
+    if as_json:
+        [user] = [user for user in list_users(vault) if user.name == name]
+        print_json({**user.to_json(), "token": token})
+        return
+    out.print(f"{escape(name)} has another token; the one before opens nothing any more. Shown this once:")
+    out.print(token, soft_wrap=True)
 
 
 @app.command()

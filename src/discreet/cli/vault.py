@@ -12,7 +12,7 @@ from discreet.ledger.guarantee import DeltaT
 
 if TYPE_CHECKING:
     from discreet.account import BudgetReport
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
 READING = "reading the table into a snapshot"
 
@@ -64,7 +64,7 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Make a vault over a table. Nothing is released and nothing is spent."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     if neighbours not in ("add-remove", "replace") and queries is None:
         raise InvalidBudget(
@@ -100,7 +100,7 @@ def init(
 @command
 def describe(vault: VaultPath, as_json: Json = False) -> None:
     """Show what may be asked: the table's name, its attributes and codes, the promise."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
     description = {**opened.describe(), "source": opened.source_state()}
@@ -129,7 +129,7 @@ def budget(
     as_json: Json = False,
 ) -> None:
     """Show what is spent and what is left, as ε for one person."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
     if plot is not None:
@@ -193,7 +193,7 @@ def refresh(
     as_json: Json = False,
 ) -> None:
     """Take a new snapshot of the table as it is now, or of another one. All spending is kept."""
-    from discreet.vault import Vault
+    from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
     with waiting(READING, as_json) as told:

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.cube.dimension import Dimension, Origin
 from discreet.cube.interval import CellError, cell_error, halfwidth
 from discreet.cube.plan import CubePlan
-from discreet.domain.attribute import Attribute
+from discreet.cube.shape import Counts, Norm
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
-from discreet.ledger.receipt import Receipt
 from discreet.noise.spread import require_confidence
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Label
@@ -30,46 +30,11 @@ if TYPE_CHECKING:
 MOST_NAMED = 20
 """So many dimensions are named where a cube is told of."""
 
-Norm = Literal["l2", "l1", "linf"]
-"""The distance from the sources that a consistent cube makes least."""
-Counts = Literal["real", "nonnegative", "whole"]
-"""What cells may be: any number, none below 0, or whole numbers that are not below 0."""
-
 OTHER_SHAPE = "variances and half-widths are those of least squares from the same measurements, not of these numbers"
 BIASED = "cells are biased: empty ones are above 0 on average, and the largest may be further off than by least squares"
 
 Cells = NDArray[np.float64]
 Draws = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """One dimension of a cube: the labels of its codes, in order, and the public document that they come from."""
-
-    name: str
-    labels: tuple[str, ...]
-    source: str
-
-    @classmethod
-    def of(cls, attribute: Attribute) -> "Dimension":
-        return cls(attribute.name, attribute.labels, attribute.source)
-
-    def code(self, label: object) -> int:
-        """The code of a label; an unknown one raises with what there is."""
-        if str(label) in self.labels:
-            return self.labels.index(str(label))
-        some = ", ".join(self.labels[:8]) + (", …" if len(self.labels) > 8 else "")
-        raise UnsupportedQuery(f"{self.name} has no value {str(label)!r}; there are {some}")
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a cube comes from: the table's name, what the release promises, and where the journal has it."""
-
-    table: str
-    guarantee: Guarantee
-    charge: int
-    receipt: Receipt
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +121,7 @@ class Cube:
     @cached_property
     def least_squares(self) -> "Cube":
         """The cube as least squares makes it, whatever shape this one has."""
-        from discreet.cube.publish import cuboids_of
+        from discreet.cube.cuboids import cuboids_of
 
         if self._is_least_squares:
             return self
@@ -225,9 +190,9 @@ class Cube:
     @staticmethod
     def load(path: str | Path) -> "Cube":
         """The cube in a folder. Raises ArchiveError where it is damaged."""
-        from discreet.cube.folder import read_cube
+        from discreet.cube.folder import cube_parts
 
-        return read_cube(Path(path))
+        return Cube(**cube_parts(Path(path)))
 
     def _open_axis(self, name: Label) -> int:
         mask = self.plan.lattice.mask(name)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.cube.cube import Cube
 from discreet.errors import ArchiveError
 from discreet.query.lattice import Label
 from discreet.release.archive import sync_folder
@@ -22,6 +21,8 @@ from discreet.release.package import require_new_folder
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from discreet.cube.cube import Cube
 
 SUFFIXES = {".nc": "h5netcdf", ".zarr": "zarr", ".csv": "sdmx"}
 """What an export is, by its name; and the package that writes it."""
@@ -33,7 +34,7 @@ CONFIDENCE = 0.95
 Which = Iterable[tuple[Label, ...]]
 
 
-def export_cube(cube: Cube, path: Path, cuboids: Which | None = None) -> None:
+def export_cube(cube: "Cube", path: Path, cuboids: Which | None = None) -> None:
     """Write the published cuboids, or some of them, to a new file: `.nc` is NetCDF, `.zarr` Zarr, `.csv` SDMX-CSV."""
     require_format(path)
     require_new_folder(path, "the export")
@@ -76,7 +77,7 @@ def require_format(path: Path) -> None:
         )
 
 
-def dataset(cube: Cube, cuboids: Which) -> "xr.Dataset":
+def dataset(cube: "Cube", cuboids: Which) -> "xr.Dataset":
     """The cuboids as one labelled dataset: `count`, `count_by_sex`, `count_by_sex_age`, …, or `sum`, `sum_by_sex`, …"""
     import xarray as xr
 

@@ -8,12 +8,12 @@ The folder is written aside, synced and renamed: what is there is whole.
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from discreet.cube.cube import Cube, Dimension, Origin
+from discreet.cube.dimension import Dimension, Origin
 from discreet.cube.model_files import model_record, model_resources, read_model, write_model
 from discreet.cube.parquet import columns_of, is_wide_file, read_cells, write_cells
 from discreet.cube.parquet_wide import value_columns
@@ -23,6 +23,9 @@ from discreet.ledger.guarantee import guarantee_from_json
 from discreet.ledger.receipt import Receipt
 from discreet.progress import Progress, silent
 from discreet.release.package import file_hash, read_package, write_package, written_aside
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
 
 FORMAT = 1
 SOURCES, CUBOIDS = "sources.parquet", "cuboids.parquet"
@@ -37,7 +40,7 @@ CONSTRAINTS = [
 ]
 
 
-def write_cube(cube: Cube, path: Path, progress: Progress = silent) -> None:
+def write_cube(cube: "Cube", path: Path, progress: Progress = silent) -> None:
     """Write the folder aside, sync it, and give it its name."""
     with written_aside(path, "the cube") as aside:
         sources = {mask: cube.sources[mask] for mask in sorted(cube.sources)}
@@ -52,35 +55,35 @@ def write_cube(cube: Cube, path: Path, progress: Progress = silent) -> None:
         write_package(aside, _package(cube, aside))
 
 
-def read_cube(path: Path) -> Cube:
-    """Read a folder back, after checking that each of its bytes is what was written."""
+def cube_parts(path: Path) -> dict[str, Any]:
+    """What the cube in a folder is made of, after checking that each of its bytes is what was written."""
     damaged = ArchiveError(
         f"the cube in {path} is damaged; restore it from a copy, or publish it again from its charge"
     )
     try:
         about = read_package(path, "cube", FORMAT, "a cube")
         plan = plan_of(about["plan"])
-        return Cube(
-            plan=plan,
-            dimensions=tuple(Dimension(d["name"], tuple(d["codes"]), d["source"]) for d in about["dimensions"]),
-            sources=read_cells(path / SOURCES, plan, tuple(sorted(plan.source_masks)), np.int64),
-            cuboids=read_cells(path / CUBOIDS, plan, tuple(sorted(plan.published)), np.float64),
-            consistent=about["consistent"],
-            norm=about.get("norm", "l2"),
-            counts=about.get("counts", "real"),
-            model=read_model(path, plan.lattice, about["model"]) if "model" in about else None,
-            origin=Origin(
+        return {
+            "plan": plan,
+            "dimensions": tuple(Dimension(d["name"], tuple(d["codes"]), d["source"]) for d in about["dimensions"]),
+            "sources": read_cells(path / SOURCES, plan, tuple(sorted(plan.source_masks)), np.int64),
+            "cuboids": read_cells(path / CUBOIDS, plan, tuple(sorted(plan.published)), np.float64),
+            "consistent": about["consistent"],
+            "norm": about.get("norm", "l2"),
+            "counts": about.get("counts", "real"),
+            "model": read_model(path, plan.lattice, about["model"]) if "model" in about else None,
+            "origin": Origin(
                 about["table"],
                 guarantee_from_json(about["guarantee"]),
                 about["charge"],
                 Receipt.parse(about["receipt"]),
             ),
-        )
+        }
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         raise damaged from None
 
 
-def _package(cube: Cube, folder: Path) -> Json:
+def _package(cube: "Cube", folder: Path) -> Json:
     plan = cube.plan
     measured = "the residuals of cuboids" if plan.basis == "residuals" else "the measured cuboids"
     noisy, made = f"{measured}, each cell with independent noise", "the published cuboids, computed from these"
@@ -113,17 +116,17 @@ def _package(cube: Cube, folder: Path) -> Json:
     }
 
 
-def _held(cube: Cube) -> str:
+def _held(cube: "Cube") -> str:
     of = cube.plan.noise.measure.of
     return "Counts" if of is None else f"Sums of {of}"
 
 
-def _unit(cube: Cube) -> str:
+def _unit(cube: "Cube") -> str:
     grain = cube.plan.noise.measure.grain
     return "" if grain == 1 else f", in units of {grain}"
 
 
-def _resource(path: Path, cube: Cube, kind: str, what: str) -> Json:
+def _resource(path: Path, cube: "Cube", kind: str, what: str) -> Json:
     own = columns_of(cube.plan)
     fields = [
         {"name": own.cuboid, "type": "string", "description": "its dimensions, by comma; empty for the total"},
@@ -143,7 +146,7 @@ def _resource(path: Path, cube: Cube, kind: str, what: str) -> Json:
     }
 
 
-def _value_fields(cube: Cube) -> list[Json]:
+def _value_fields(cube: "Cube") -> list[Json]:
     if not is_wide_file(cube.plan):
         return [{"name": d.name, "type": "string", "description": d.source} for d in cube.dimensions]
     return [

@@ -9,7 +9,8 @@ from discreet.cube.publish import measurements_of
 from discreet.cube.record import plan_of, plan_record
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery, VaultError
-from discreet.ledger.ledger import Charge, Ledger
+from discreet.ledger.charge import Charge
+from discreet.ledger.ledger import Ledger
 from discreet.query.plan import Plan
 
 NOTE = "cube"

@@ -7,18 +7,20 @@ read them back; the labels are for everybody else.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from discreet.cube.cube import Cube
 from discreet.cube.parquet_wide import value_columns, wide_groups, wide_schema
 from discreet.cube.plan import CubePlan
 from discreet.progress import Progress, silent
 from discreet.query.lattice import MAX_DIMENSIONS
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
 
 GROUP_ROWS = 1 << 20
 """About so many cells are in memory as a table at any one time, and in a row group on disk."""
@@ -49,7 +51,7 @@ def columns_of(plan: CubePlan) -> Columns:
 
 def write_cells(
     path: Path,
-    cube: Cube,
+    cube: "Cube",
     cuboids: Mapping[int, Numbers],
     variances: Mapping[int, float],
     progress: Progress = silent,
@@ -80,7 +82,7 @@ def is_wide_file(plan: CubePlan) -> bool:
     return plan.lattice.dimensions > MAX_DIMENSIONS
 
 
-def _schema(cube: Cube, kind: np.dtype[Any]) -> pa.Schema:
+def _schema(cube: "Cube", kind: np.dtype[Any]) -> pa.Schema:
     own = columns_of(cube.plan)
     return pa.schema(
         [
@@ -93,7 +95,7 @@ def _schema(cube: Cube, kind: np.dtype[Any]) -> pa.Schema:
 
 
 def _batches(
-    cube: Cube,
+    cube: "Cube",
     cuboids: Mapping[int, Numbers],
     variances: Mapping[int, float],
     schema: pa.Schema,
@@ -136,7 +138,7 @@ def _pieces(cells: Numbers) -> Iterator[tuple[int, Numbers]]:
         yield first * row, cells[first : first + step].reshape(-1)
 
 
-def _code_columns(cube: Cube, mask: int, first: int, rows: int, labels: list[pa.Array]) -> Iterator[pa.Array]:
+def _code_columns(cube: "Cube", mask: int, first: int, rows: int, labels: list[pa.Array]) -> Iterator[pa.Array]:
     """The dimensions' columns for consecutive cells of a cuboid."""
     lattice, cell = cube.plan.lattice, np.arange(first, first + rows)
     for axis, words in enumerate(labels):
@@ -151,7 +153,7 @@ def _code_columns(cube: Cube, mask: int, first: int, rows: int, labels: list[pa.
         yield pa.DictionaryArray.from_arrays(codes, words)
 
 
-def label_columns(cube: Cube, mask: int, cells: int) -> dict[str, pa.Array]:
+def label_columns(cube: "Cube", mask: int, cells: int) -> dict[str, pa.Array]:
     """The dimensions' columns for all cells of a cuboid, by name."""
     labels = [pa.array(dimension.labels, pa.string()) for dimension in cube.dimensions]
     names = [dimension.name for dimension in cube.dimensions]

@@ -5,14 +5,16 @@
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.cube.cube import Cube
 from discreet.query.lattice import Lattice
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
 
 Numbers = NDArray[Any]
 
@@ -39,7 +41,7 @@ def wide_schema(values: list[str], measure: str, kind: np.dtype[Any]) -> pa.Sche
 
 
 def wide_groups(
-    cube: Cube, cuboids: Mapping[int, Numbers], variances: Mapping[int, float], schema: pa.Schema, rows: int
+    cube: "Cube", cuboids: Mapping[int, Numbers], variances: Mapping[int, float], schema: pa.Schema, rows: int
 ) -> Iterator[pa.Table]:
     """Row groups of about so many rows, each with the names of its own cuboids alone."""
     labels = sorted({label for dimension in cube.dimensions for label in dimension.labels})

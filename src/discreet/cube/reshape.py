@@ -6,22 +6,25 @@ they hold the truth as often as they say, but may not hold the value that anothe
 
 from dataclasses import replace
 from math import prod, sqrt
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.cube.consistency import reconcile
 from discreet.cube.counts import countable
-from discreet.cube.cube import Counts, Cube, Norm
 from discreet.cube.norms import NormBound, nearest, norm_bound, require_small
 from discreet.cube.plan import CubePlan
+from discreet.cube.shape import Counts, Norm
 from discreet.cube.variances import exactness_of
 from discreet.cube.wide import is_wide
 from discreet.errors import UnsupportedQuery
 from discreet.noise.bits import SeededBits
 from discreet.noise.law import Noise
 from discreet.query.lattice import Lattice
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
 
 Cells = NDArray[np.float64]
 Linear = Literal["l1", "linf"]
@@ -66,7 +69,7 @@ def _require_model(plan: CubePlan, asked: str) -> None:
         raise UnsupportedQuery(f"{asked} of this cube are read off a model: {error}") from None
 
 
-def _read_off_model(cube: Cube, counts: Counts) -> dict[int, Cells]:
+def _read_off_model(cube: "Cube", counts: Counts) -> dict[int, Cells]:
     """The published cuboids of the cube's model; or of as many whole rows, near it in every cuboid of up to three
     dimensions: so roll-ups fit, and nothing is below 0."""
     from discreet.cube.modelled import model_of
@@ -86,7 +89,7 @@ def _read_off_model(cube: Cube, counts: Counts) -> dict[int, Cells]:
     return cuboids
 
 
-def reshaped(cube: Cube, norm: Norm, counts: Counts) -> Cube:
+def reshaped(cube: "Cube", norm: Norm, counts: Counts) -> "Cube":
     """The same cube, nearest to its sources in this norm, with counts like these. Roll-ups fit exactly."""
     plan, lattice = cube.plan, cube.plan.lattice
     if (norm, counts) == ("l2", "real"):
@@ -116,7 +119,7 @@ def _laws(plan: CubePlan) -> dict[int, Noise]:
     return {mask: plan.noise.law_in_grains(share) for mask, share in zip(plan.source_masks, plan.shares, strict=True)}
 
 
-def _least_squares_base(cube: Cube) -> Cells:
+def _least_squares_base(cube: "Cube") -> Cells:
     """The base cells of least squares; what no source tells of them is taken to be 0."""
     lattice, plan = cube.plan.lattice, cube.plan
     if lattice.base in cube.least_squares.cuboids:

@@ -8,16 +8,19 @@ import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
 
-from discreet.cube.cube import Cube, Dimension
+from discreet.cube.dimension import Dimension
 from discreet.errors import ArchiveError
 from discreet.query.lattice import Label
 from discreet.release.archive import sync_folder
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
 
 AGENCY, VERSION, TOTAL = "DISCREET", "1.0", "_T"
 CODE = re.compile(r"[A-Za-z0-9@$\-][A-Za-z0-9_@$\-]*")
@@ -29,7 +32,7 @@ def structure_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.structure.xml")
 
 
-def write_sdmx(cube: Cube, cuboids: Sequence[tuple[Label, ...]], path: Path) -> None:
+def write_sdmx(cube: "Cube", cuboids: Sequence[tuple[Label, ...]], path: Path) -> None:
     """Write the rows, and their structure beside them."""
     columns = ["STRUCTURE", "STRUCTURE_ID", "ACTION", *cube.names, *MEASURES]
     if len(set(columns)) < len(columns):
@@ -74,7 +77,7 @@ def code_ids(dimension: Dimension) -> list[str]:
     return [label if CODE.fullmatch(label) else f"_{code}" for code, label in enumerate(dimension.labels)]
 
 
-def _rows(cube: Cube, names: tuple[Label, ...], schema: pa.Schema) -> pa.Table:
+def _rows(cube: "Cube", names: tuple[Label, ...], schema: pa.Schema) -> pa.Table:
     cuboid = cube[names]
     count = cuboid.size
     index = np.indices(cuboid.shape).reshape(cuboid.ndim, -1) if names else np.zeros((0, 1), np.int64)
@@ -96,7 +99,7 @@ def _rows(cube: Cube, names: tuple[Label, ...], schema: pa.Schema) -> pa.Table:
     return pa.table([arrays[field.name] for field in schema], schema=schema)
 
 
-def _structure(cube: Cube, digest: str) -> bytes:
+def _structure(cube: "Cube", digest: str) -> bytes:
     """The dataflow with all that it refers to, in one message."""
     import sdmx
     from sdmx import message

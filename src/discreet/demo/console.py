@@ -10,7 +10,7 @@ from discreet.private import private_folder
 from discreet.progress import Progress, silent
 from discreet.server.auth import add_user, list_users, revoke_user
 from discreet.server.shelf import BUCKETS, CUBES
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 CUBE = ("age", "sex", "region", "education", "occupation")
 QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -47,12 +47,12 @@ def _once(path: Path, publish: Callable[[Path], object]) -> None:
 
 
 def _publish_cube(vault: Vault, path: Path) -> None:
-    vault.publish_cube(vault.plan_cube(epsilon="0.3", dimensions=CUBE)).save(path)
+    vault.cubes.publish(vault.cubes.plan(epsilon="0.3", dimensions=CUBE)).save(path)
 
 
 def _publish_buckets(vault: Vault, path: Path) -> None:
     columns = ["age", "sex", "region"]
-    vault.publish_buckets(sensitive="occupation", limits="min(1, 3*f + 0.05)", columns=columns, out=path, again=True)
+    vault.buckets.publish(sensitive="occupation", limits="min(1, 3*f + 0.05)", columns=columns, out=path, again=True)
 
 
 def new_tokens(vault: Vault) -> dict[str, str]:

@@ -14,9 +14,9 @@ from discreet.facts.generic import induced_by, sensitivity
 from discreet.facts.plausible import Doubt, doubts
 from discreet.ledger.books import Books
 from discreet.ledger.budget import Induced
-from discreet.ledger.facts import FactNote
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.standing import FactNote
 from discreet.release.archive import Archive
 from discreet.release.release import Release
 

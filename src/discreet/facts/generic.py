@@ -30,8 +30,8 @@ from discreet.domain.domain import Domain
 from discreet.errors import InvalidFact
 from discreet.facts.atoms import Atoms, Ints, atoms_of, unique_columns
 from discreet.facts.facts import CuboidFact, Fact
-from discreet.facts.kernel import coordinates_of, exact_array, independent_parts, kernel_basis
-from discreet.facts.moves import TooManyMoves, primitive_moves
+from discreet.lattice.kernel import coordinates_of, exact_array, independent_parts, kernel_basis
+from discreet.lattice.moves import TooManyMoves, primitive_moves
 from discreet.ledger.budget import Induced
 from discreet.ledger.guarantee import Neighbours
 

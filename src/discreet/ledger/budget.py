@@ -357,6 +357,12 @@ class QueryBudget(Budget):
         }
 
 
+def require_amounts(budget: Budget) -> None:
+    """Refuse what a vault with a budget of queries does not do."""
+    if isinstance(budget, QueryBudget):
+        raise UnsupportedQuery(SUBSETS_ONLY)
+
+
 def no_subsets(budget: Budget) -> UnsupportedQuery:
     """The refusal of counts over subsets where the budget is another."""
     return UnsupportedQuery(

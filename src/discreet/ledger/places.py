@@ -6,8 +6,8 @@ from typing import Any
 
 from discreet.errors import JournalCorrupt
 from discreet.ledger.journal import ORIGIN, Journal, verified
-from discreet.ledger.postgres_uri import is_postgres, of_vault
 from discreet.ledger.sqlite import SQLiteJournal
+from discreet.postgres_address import is_postgres, of_vault
 
 
 def journal_at(location: Path | str) -> Journal:

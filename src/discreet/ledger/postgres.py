@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import JournalCorrupt, JournalError
 from discreet.ledger.journal import Entry
-from discreet.ledger.postgres_uri import JournalPlace, parse_place
 from discreet.ledger.receipt import Receipt
+from discreet.postgres_address import JournalPlace, journal_place
 
 if TYPE_CHECKING:
     import psycopg
@@ -64,7 +64,7 @@ class PostgresJournal:
     """
 
     def __init__(self, location: str) -> None:
-        self.place = parse_place(location)
+        self.place = journal_place(location)
         self._lock = threading.RLock()
         self._session: psycopg.Connection | None = None
         self._in_turn = False
@@ -80,7 +80,7 @@ class PostgresJournal:
     @classmethod
     def create(cls, location: str) -> "PostgresJournal":
         """A new, empty journal. Raises JournalError where the vault has one already."""
-        place = parse_place(location)
+        place = journal_place(location)
         session = _connect(place)
         try:
             with _in_words(place), session.transaction():

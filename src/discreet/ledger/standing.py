@@ -24,9 +24,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from discreet.errors import JournalCorrupt
-from discreet.ledger.budget import Budget, ConcentratedBudget, QueryBudget
+from discreet.ledger.budget import Budget, ConcentratedBudget, Induced, QueryBudget
 from discreet.ledger.conversion import epsilon_for
-from discreet.ledger.facts import FactNote
 from discreet.ledger.guarantee import ZCDP, ApproxDP, DeltaT, FPrivacy, Guarantee, PureDP
 
 NAMED = 3
@@ -35,6 +34,34 @@ FINEST = 10**4
 """An ε that is solved for is a multiple of 1 over this, rounded up."""
 MANY = 10**15
 LIVE = "the table is live: a change in it that its engine does not tell of is not accounted for"
+
+
+@dataclass(frozen=True, slots=True)
+class FactNote:
+    """The number of a fact's entry, that of the entry that accepted the table it is about (0 for the first table), and
+    its content."""
+
+    number: int
+    table: int
+    content: Any
+
+    @property
+    def words(self) -> str:
+        """What a guarantee calls it."""
+        try:
+            fact = self.content["fact"]
+            return str(fact["text"]) or f"cuboid {', '.join(fact['by'])}"
+        except (LookupError, TypeError):
+            return f"fact {self.number}"
+
+    def lowered(self, own: Budget, before: Budget) -> Budget:
+        """The vault's own budget once the fact is public: the limit is never above the one before it."""
+        try:
+            people, squares = self.content["induced"]
+            induced = Induced(int(people), int(squares))
+        except (LookupError, TypeError, ValueError):
+            raise JournalCorrupt(f"entry {self.number} of the journal is no fact", "restore it from a backup") from None
+        return own.under(induced.or_more(before.induced))
 
 
 @dataclass(frozen=True)

@@ -7,30 +7,33 @@ from datetime import UTC, datetime
 from itertools import combinations
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.errors import ArchiveError
-from discreet.mining.statistics import BooleanAttribute, Statistics
+from discreet.mining.attribute import BooleanAttribute
 from discreet.release.package import file_hash, read_package, write_package, written_aside
+
+if TYPE_CHECKING:
+    from discreet.mining.statistics import Statistics
 
 FORMAT = 1
 COUNTS = "counts.parquet"
 Json = dict[str, Any]
 
 
-def write_statistics(statistics: Statistics, path: Path) -> None:
+def write_statistics(statistics: "Statistics", path: Path) -> None:
     """Write the folder aside, sync it, and give it its name."""
     with written_aside(path, "the statistics") as aside:
         pq.write_table(_rows(statistics), aside / COUNTS, compression="zstd")
         write_package(aside, _package(statistics, aside / COUNTS))
 
 
-def read_statistics(folder: Path) -> Statistics:
-    """Read a folder back, after checking that each of its bytes is what was written."""
+def statistics_parts(folder: Path) -> dict[str, Any]:
+    """What the statistics in a folder are made of, after checking that each of its bytes is what was written."""
     damaged = ArchiveError(f"the statistics in {folder} are damaged; restore them from a copy: they are public")
     try:
         about = read_package(folder, "statistics", FORMAT, "a folder of statistics")
@@ -40,19 +43,19 @@ def read_statistics(folder: Path) -> Statistics:
         shape = comb(len(attributes), about["arity"]), 1 << about["arity"], about["subsets"]
         table = pq.read_table(folder / COUNTS, columns=["subset", "size", "count"])
         subset, size, count = (table.column(name).to_numpy() for name in table.column_names)
-        return Statistics(
-            attributes=attributes,
-            arity=about["arity"],
-            seeds=tuple(subset[: shape[2]].tolist()),
-            sizes=size[: shape[2]],
-            counts=count.reshape(shape),
+        return {
+            "attributes": attributes,
+            "arity": about["arity"],
+            "seeds": tuple(subset[: shape[2]].tolist()),
+            "sizes": size[: shape[2]],
+            "counts": count.reshape(shape),
             **{key: about[key] for key in ("people", "trials", "roster", "guarantee", "charge", "receipt")},
-        )
+        }
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         raise damaged from None
 
 
-def _rows(statistics: Statistics) -> pa.Table:
+def _rows(statistics: "Statistics") -> pa.Table:
     """A row a count, in the order of `Statistics.counts`: the counts alone are enough to read them back."""
     tuples, patterns, subsets = statistics.counts.shape
     names = [
@@ -71,7 +74,7 @@ def _rows(statistics: Statistics) -> pa.Table:
     )
 
 
-def _package(statistics: Statistics, counts: Path) -> Json:
+def _package(statistics: "Statistics", counts: Path) -> Json:
     fields = [
         ("subset", "integer", "the seed of the subset; each person is in it with probability 1/2"),
         ("size", "integer", "how many people of the roster are in the subset, exactly"),

@@ -15,7 +15,8 @@ from discreet.errors import PartyError
 from discreet.mining.accuracy import AccuracyTerms, worst_of
 from discreet.mining.estimate import IntervalEstimate
 from discreet.mining.joint import Joint, joint_of
-from discreet.mining.party import HasParty, Party, require_same_roster
+from discreet.mining.parties import HasParty
+from discreet.mining.party import Party, require_same_roster
 from discreet.mining.sampling import PILOT, PartyPredicate, asked_of, require_queries, sample_together
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent

@@ -12,7 +12,8 @@ from discreet.mining.accuracy import EVEN, AccuracyTerms, Shares, require_error
 from discreet.mining.estimate import IntervalEstimate, deviations
 from discreet.mining.heavy import Search, search
 from discreet.mining.joint import Joint, joint_of
-from discreet.mining.party import HasParty, Party
+from discreet.mining.parties import HasParty
+from discreet.mining.party import Party
 from discreet.mining.sampling import PILOT, PartyPredicate, Sampled, asked_of, require_queries, sample_together
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent

@@ -59,26 +59,6 @@ class Party(Protocol):
         """How many people of each subset meet the predicate, with noise: as many queries as subsets, in one charge."""
 
 
-@runtime_checkable
-class HasParty(Protocol):
-    """A vault: anything that can stand in as a party."""
-
-    def party(self) -> Party: ...
-
-
-def party_of(place: "Party | HasParty | str", token: str | None = None) -> Party:
-    """The party at an address (`http://…`, with the token that its server gave out), of a vault, or as it is."""
-    if isinstance(place, str):
-        from discreet.mining.remote import RemoteParty
-
-        return RemoteParty.at(place, token)
-    if isinstance(place, HasParty):
-        return place.party()
-    if isinstance(place, Party):
-        return place
-    raise PartyError("a party is a vault with a budget of queries, or the http:// address of one")
-
-
 def require_same_roster(*parties: Party) -> int:
     """The number of people on the roster that the parties share. Raises PartyError where they do not share one."""
     first, *others = parties

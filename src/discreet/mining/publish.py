@@ -15,9 +15,11 @@ from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery, VaultError
-from discreet.ledger.ledger import Charge, Ledger
+from discreet.ledger.charge import Charge
+from discreet.ledger.ledger import Ledger
+from discreet.mining.attribute import BooleanAttribute
 from discreet.mining.party import Counts, Party
-from discreet.mining.statistics import BooleanAttribute, Statistics, StatisticsPlan, subsets_of
+from discreet.mining.statistics import Statistics, StatisticsPlan, subsets_of
 from discreet.noise.law import Binomial
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import SubsetCount

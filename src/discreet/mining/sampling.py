@@ -8,7 +8,8 @@ import numpy as np
 
 from discreet.errors import PartyError
 from discreet.mining.joint import Sample
-from discreet.mining.party import Counts, HasParty, Party, noise_variance, party_of
+from discreet.mining.parties import HasParty, party_of
+from discreet.mining.party import Counts, Party, noise_variance
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 from discreet.query.subset import Seeded

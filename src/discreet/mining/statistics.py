@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import PartyError
 from discreet.mining.accuracy import require_error
+from discreet.mining.attribute import BooleanAttribute
 from discreet.mining.estimate import deviations
 from discreet.mining.party import Counts, Party, noise_variance
 from discreet.mining.sampling import RATE
@@ -24,17 +25,6 @@ from discreet.query.subset import Seeded
 FIRST_SEED = 1
 LEAST_SUBSETS = 16
 MOST_CELLS = 1 << 28
-
-
-@dataclass(frozen=True)
-class BooleanAttribute:
-    """A Boolean attribute: its name in functions, and the condition on the table's columns that it stands for.
-
-    Who does not meet the condition lacks the attribute, also where SQL would say unknown.
-    """
-
-    name: str
-    condition: str
 
 
 @dataclass(frozen=True)
@@ -191,9 +181,9 @@ class Statistics:
     @staticmethod
     def load(path: str | Path) -> "Statistics":
         """The statistics in a folder. Raises ArchiveError where it is damaged."""
-        from discreet.mining.folder import read_statistics
+        from discreet.mining.folder import statistics_parts
 
-        return read_statistics(Path(path))
+        return Statistics(**statistics_parts(Path(path)))
 
     def describe(self) -> dict[str, Any]:
         """The statistics in public terms."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidBudget
 from discreet.exact import Number
 from discreet.ledger.budget import QueryBudget, exact_amount, require_queries
-from discreet.noise.binomial import MAX_TRIALS
+from discreet.noise.deviation import MAX_TRIALS
 
 Calibration = Literal["exact", "paper"]
 

@@ -9,15 +9,14 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
 from discreet.noise.bits import Bits, Words
+from discreet.noise.deviation import require_trials
 from discreet.noise.enclosure import enclose_exp
-from discreet.noise.gaussian import gaussian_halfwidth, sample_gaussian
+from discreet.noise.gaussian import sample_gaussian
 
-MAX_TRIALS = 10**12
 COUNTED_TRIALS = 1024  # up to here the coins are flipped and counted
 CHUNK_WORDS = 2**14
 STEPS = 256  # of the table of bounds, 8 to 16 a standard deviation
 LAST_WORD = 2**64 - 1
-LONGEST_TABLE = 10**6  # half-widths are summed up to here; with more trials the law is Gaussian to float precision
 
 
 def sample_binomial(trials: int, size: int, bits: Bits) -> NDArray[np.int64]:
@@ -29,28 +28,6 @@ def sample_binomial(trials: int, size: int, bits: Bits) -> NDArray[np.int64]:
     if size < 0:
         raise InvalidNoise(f"the number of draws must not be negative, not {size}")
     return (_count_heads if trials <= COUNTED_TRIALS else _draw_near_gaussian)(trials, size, bits)
-
-
-def require_trials(trials: int) -> None:
-    """Raise InvalidNoise unless the sampler takes so many trials."""
-    if type(trials) is not int or not 2 <= trials <= MAX_TRIALS or trials % 2:
-        raise InvalidNoise(f"the number of trials must be even, from 2 to 10**12, not {trials!r}")
-
-
-@lru_cache(maxsize=256)
-def binomial_halfwidth(trials: int, confidence: Fraction) -> int:
-    """The smallest integer w >= 0 with Pr[|K| <= w] >= confidence, to float precision. Requires 0 <= confidence < 1."""
-    require_trials(trials)
-    if not 0 <= confidence < 1:
-        raise InvalidNoise(f"a confidence must be at least 0 and below 1, not {confidence}")
-    allowed, centre = float(1 - Fraction(confidence)), (trials + 1) / 2
-    # b(k)/b(0), as in binomial.md; beyond 39 standard deviations nothing is left in floats.
-    reach = min(trials // 2, math.ceil(39 * math.sqrt(trials) / 2) + 2)
-    if reach > LONGEST_TABLE:  # the discrete Gaussian law of binomial.md has the same tails to a share of 1/trials
-        return gaussian_halfwidth(Fraction(trials + 1, 4), confidence)
-    weights = np.exp(-2 * np.cumsum(np.arctanh((np.arange(1, reach + 1) - 0.5) / centre)))
-    beyond = 2 * np.cumsum(weights[::-1])[::-1]  # from the far end, small to large
-    return int(np.count_nonzero(beyond > allowed * (1 + beyond[0])))
 
 
 def _count_heads(trials: int, size: int, bits: Bits) -> NDArray[np.int64]:

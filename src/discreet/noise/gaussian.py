@@ -1,7 +1,6 @@
 """The discrete Gaussian distribution, exactly: its draws, its variance, its half-widths. Proof: gaussian.md."""
 
 import math
-from bisect import bisect_left
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,14 +13,13 @@ from discreet.native import kernel
 from discreet.noise.bernoulli import WORDS_PER_FLIP, Coins, expand, flip
 from discreet.noise.bits import Bits, Words
 from discreet.noise.blocks import FINISHED, fill_by_blocks
+from discreet.noise.deviation import require_sigma_squared
 from discreet.noise.enclosure import Enclosure, enclose_exp
 from discreet.noise.lanes import SQUARE, scatter_lanes
 from discreet.noise.laplace import LaneBlock, draw_block, laplace_coins, make_block
 
-MAX_SIGMA_SQUARED = 2**100  # the proposal's scale is then 2**50, or hardly more
 ACCEPTED = 0.75  # of the proposals, about; it sizes buffers only
 DISTANCE_DIGITS = 128  # distances are kept in two words
-LARGE_SIGMA = 1000  # from here on sums over the law are integrals to float precision
 
 
 class GaussianCoins(NamedTuple):
@@ -47,15 +45,6 @@ def sample_gaussian(sigma_squared: Fraction | int, size: int, bits: Bits) -> NDA
     words_per_lane_word = WORDS_PER_FLIP * coins / ACCEPTED
     fill_by_blocks(out, _draw_gaussian, lambda further: _coins(sigma_squared, further), words_per_lane_word, bits)
     return out
-
-
-def require_sigma_squared(sigma_squared: Fraction | int) -> Fraction:
-    """The parameter as a Fraction, if it is exact and in range; otherwise InvalidNoise."""
-    if type(sigma_squared) not in (Fraction, int):
-        raise InvalidNoise(f"sigma squared must be exact: a Fraction or an int, not {type(sigma_squared).__name__}")
-    if not 0 < sigma_squared <= MAX_SIGMA_SQUARED:
-        raise InvalidNoise(f"sigma squared must be above 0 and at most 2**100, not {sigma_squared}")
-    return Fraction(sigma_squared)
 
 
 @lru_cache(maxsize=256)
@@ -150,40 +139,3 @@ def _accept(
         for j in range(survivors.size):
             survivors[j] &= heads[j] | ~block.square[digit % SQUARE, j]
     return position
-
-
-def gaussian_variance(sigma_squared: Fraction | int) -> float:
-    """The discrete variance, to float precision: a little below sigma_squared where that is small."""
-    sigma_squared = require_sigma_squared(sigma_squared)
-    if sigma_squared >= 4:
-        return float(sigma_squared)  # they differ by a factor 1 - 2e-32 at 4, and less beyond (gaussian.md)
-    weights = _weights(sigma_squared, 40)
-    squares = np.arange(1, 41, dtype=np.float64) ** 2
-    return 2 * math.fsum(squares * weights) / (1 + 2 * math.fsum(weights))
-
-
-@lru_cache(maxsize=256, typed=True)
-def gaussian_halfwidth(sigma_squared: Fraction | int, confidence: Fraction | float) -> int:
-    """The smallest integer w >= 0 with Pr[|K| <= w] >= confidence, to float precision. Requires 0 <= confidence < 1."""
-    sigma_squared = require_sigma_squared(sigma_squared)
-    if not 0 <= confidence < 1:
-        raise InvalidNoise(f"a confidence must be at least 0 and below 1, not {confidence}")
-    allowed = float(1 - Fraction(confidence))
-    sigma = math.sqrt(sigma_squared)
-    if sigma < LARGE_SIGMA:
-        weights = _weights(sigma_squared, math.ceil(39 * sigma) + 2)
-        beyond = 2 * np.cumsum(weights[::-1])[::-1]  # from the far end, small to large
-        return int(np.count_nonzero(beyond > allowed * (1 + beyond[0])))
-    return bisect_left(range(math.ceil(39 * sigma)), True, key=lambda w: _tail(w, sigma) <= allowed)
-
-
-def _weights(sigma_squared: Fraction, count: int) -> NDArray[np.float64]:
-    """exp(-k**2 / (2 sigma_squared)) for k = 1 … count."""
-    rate = float(min(1 / (2 * sigma_squared), Fraction(1000)))
-    return np.exp(-rate * np.arange(1, count + 1, dtype=np.float64) ** 2)
-
-
-def _tail(width: int, sigma: float) -> float:
-    """Pr[|K| > width] by Euler and Maclaurin's formula at the midpoint, but for a share below (z / sigma)**4."""
-    z = (width + 0.5) / sigma
-    return math.erfc(z / math.sqrt(2)) - z * math.exp(-z * z / 2) / (12 * sigma**2 * math.sqrt(2 * math.pi))

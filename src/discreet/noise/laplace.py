@@ -1,7 +1,5 @@
 """The discrete Laplace distribution, exactly: its draws, its variance, its half-widths. Proof: laplace.md."""
 
-import math
-from bisect import bisect_left
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,11 +12,10 @@ from discreet.native import kernel
 from discreet.noise.bernoulli import WORDS_PER_FLIP, Coins, expand, flip
 from discreet.noise.bits import Bits, Words
 from discreet.noise.blocks import FINISHED, OUT_OF_WORDS, fill_by_blocks
-from discreet.noise.enclosure import Enclosure, enclose_exp
+from discreet.noise.deviation import require_scale
+from discreet.noise.enclosure import Enclosure
 from discreet.noise.geometric import add_high_digits, digit_biases, draw_low_digits, low_digits
 from discreet.noise.lanes import SQUARE, gather_lanes
-
-MAX_SCALE = 2**50  # leaves ten bits above the scale before a draw is out of range
 
 SIGN, NONZERO, FIRST_DIGIT = 0, 1, 2  # rows of a block's planes
 
@@ -42,15 +39,6 @@ def sample_laplace(
     words_per_lane_word = WORDS_PER_FLIP * planes + 1
     fill_by_blocks(out, _draw_laplace, lambda further: laplace_coins(scale, further), words_per_lane_word, bits)
     return out
-
-
-def require_scale(scale: Fraction | int) -> Fraction:
-    """The scale as a Fraction, if it is exact and in range; otherwise InvalidNoise."""
-    if type(scale) not in (Fraction, int):
-        raise InvalidNoise(f"a scale must be exact: a Fraction or an int, not {type(scale).__name__}")
-    if not 0 < scale <= MAX_SCALE:
-        raise InvalidNoise(f"a scale must be above 0 and at most 2**50, not {scale}")
-    return Fraction(scale)
 
 
 @lru_cache(maxsize=256)
@@ -123,43 +111,3 @@ def _draw_laplace(words: Words, coins: Coins, lane_words: int, out: NDArray[np.i
             out[done + lane] = block.values[lane]
         done += count
     return done, used, FINISHED
-
-
-def laplace_variance(scale: Fraction | int) -> float:
-    """The discrete variance, 2q / (1-q)**2 with q = exp(-1/scale), to float precision."""
-    # It equals 1 / (2 sinh(1/(2 scale))**2), which cancels nowhere; sinh overflows where the variance is 2q.
-    half_rate = float(min(1 / (2 * require_scale(scale)), Fraction(500)))
-    return 2 * math.exp(-2 * half_rate) if half_rate > 300 else 0.5 / math.sinh(half_rate) ** 2
-
-
-@lru_cache(maxsize=256, typed=True)
-def laplace_halfwidth(scale: Fraction | int, confidence: Fraction | float) -> int:
-    """The smallest integer w >= 0 with Pr[|K| <= w] >= confidence, exactly. Requires 0 <= confidence < 1."""
-    scale = require_scale(scale)
-    if not 0 <= confidence < 1:
-        raise InvalidNoise(f"a confidence must be at least 0 and below 1, not {confidence}")
-    allowed = 1 - Fraction(confidence)
-    # Pr[|K| > w] = 2 q**(w+1) / (1+q); floats give the neighbourhood, certified comparisons the integer.
-    q = math.exp(-float(min(1 / scale, Fraction(1000))))
-    logarithm = math.log(2 / (1 + q)) + math.log(allowed.denominator) - math.log(allowed.numerator)
-    low = high = max(0, int(scale * Fraction(logarithm)) - 1)
-    reach = 1
-    while low > 0 and _exceeds_rarely(scale, low, allowed):
-        low, reach = max(0, low - reach), 2 * reach
-    reach = 1
-    while not _exceeds_rarely(scale, high, allowed):
-        high, reach = high + reach, 2 * reach
-    return low + bisect_left(range(low, high), True, key=lambda w: _exceeds_rarely(scale, w, allowed))
-
-
-def _exceeds_rarely(scale: Fraction, width: int, allowed: Fraction) -> bool:
-    """Whether Pr[|K| > width] <= allowed. Equality cannot be: q is transcendental and `allowed` rational."""
-    precision = 128
-    while True:
-        power, q = enclose_exp((width + 1) / scale, precision), enclose_exp(1 / scale, precision)
-        one = 1 << precision
-        if 2 * power.high <= allowed * (one + q.low):
-            return True
-        if 2 * power.low > allowed * (one + q.high):
-            return False
-        precision *= 2

@@ -11,10 +11,17 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
 from discreet.exact import parse_exact
-from discreet.noise.binomial import binomial_halfwidth, require_trials, sample_binomial
 from discreet.noise.bits import Bits
-from discreet.noise.gaussian import gaussian_halfwidth, gaussian_variance, require_sigma_squared, sample_gaussian
-from discreet.noise.laplace import laplace_halfwidth, laplace_variance, require_scale, sample_laplace
+from discreet.noise.deviation import (
+    binomial_halfwidth,
+    gaussian_halfwidth,
+    gaussian_variance,
+    laplace_halfwidth,
+    laplace_variance,
+    require_scale,
+    require_sigma_squared,
+    require_trials,
+)
 
 LEAST_VARIANCE = 1e-200
 """A law that practically never strays is said to have this one: what is shared out by precision divides by it."""
@@ -56,6 +63,8 @@ class Laplace:
         return -math.log(float(1 - confidence)) * float(self.scale)
 
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
+        from discreet.noise.laplace import sample_laplace  # samplers bring compiled code that planning does not need
+
         return sample_laplace(self.scale, size, bits)
 
 
@@ -95,6 +104,8 @@ class Gaussian:
         return NormalDist().inv_cdf(0.5 + float(confidence) / 2) * self.scale
 
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
+        from discreet.noise.gaussian import sample_gaussian
+
         return sample_gaussian(self.sigma_squared, size, bits)
 
 
@@ -136,6 +147,8 @@ class Binomial:
         return NormalDist().inv_cdf(0.5 + float(confidence) / 2) * self.scale
 
     def sample(self, size: int, bits: Bits) -> NDArray[np.int64]:
+        from discreet.noise.binomial import sample_binomial
+
         return sample_binomial(self.trials, size, bits)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise
-from discreet.noise.laplace import laplace_variance
+from discreet.noise.deviation import laplace_variance
 from discreet.noise.law import Binomial, Gaussian, Laplace, Noise
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ BOUND = "#8c1d2f"
 
 
 class Lines(Protocol):
-    """Lines to draw: see `audit.guesses.Chart`."""
+    """Lines to draw: see `attacks.guesses.Chart`."""
 
     @property
     def title(self) -> str: ...

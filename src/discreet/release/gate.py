@@ -22,7 +22,8 @@ from discreet.errors import (
     UnsupportedQuery,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.ledger import Charge, Ledger, Record
+from discreet.ledger.charge import Charge, Record
+from discreet.ledger.ledger import Ledger
 from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits, require_production
 from discreet.noise.law import Noise

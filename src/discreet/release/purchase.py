@@ -12,7 +12,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidNoise, QuotaExceeded, Refreshed
 from discreet.exact import equals_text, number_text
 from discreet.ledger.budget import Budget
-from discreet.ledger.ledger import Charge
+from discreet.ledger.charge import Charge
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Law

@@ -13,11 +13,12 @@ from discreet.server import schema
 from discreet.server.console.mount import add_console
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
 from discreet.server.door import HEALTH, Door, JsonReply, answer_refusals
+from discreet.server.headers import Headers
 from discreet.server.jobs import wait_for_jobs
 from discreet.server.pace import Bucket
 from discreet.server.routes import account, ask, buckets, cubes, users
 from discreet.server.shelf import Shelf
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 LAST_SECONDS = 1.0
 """A job has so long to finish when the server ends."""
@@ -75,6 +76,7 @@ def create_app(
     ):
         app.include_router(routes, prefix=API, responses=REFUSALS)
     add_console(app, desk, shelf)
+    app.add_middleware(Headers)
     app.openapi = lambda: _with_tokens(app)  # type: ignore[method-assign]
     return app
 

@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -66,17 +66,57 @@ def add_user(home: Path, name: str, role: str, *, quota: Number | None = None, e
         raise AccessDenied("a user's name has up to 64 letters, digits, dots and dashes, and begins with a letter")
     if role not in get_args(Role):
         raise AccessDenied(f"a role is one of {', '.join(get_args(Role))}")
-    if quota is not None and role != "analyst":
-        raise AccessDenied(f"a quota is for analysts; this would be a{'n' * (role == 'auditor')} {role}")
-    most, now = None if quota is None else declared_budget(home).quota(quota), datetime.now(UTC)
-    until = None if expires is None else (now + _lifetime(expires)).isoformat(timespec="seconds")
-    token = secrets.token_hex(TOKEN_BYTES)
+    most, until = _quota(home, role, quota), _until(expires)
+    token, now = secrets.token_hex(TOKEN_BYTES), datetime.now(UTC)
     with _changing(home) as users:
         if any(user.name == name for user in users):
             raise AccessDenied(f"there is a user {name} already; revoke them first, or choose another name")
         since = now.isoformat(timespec="seconds")
         users.append(User(name, role, _digest(token), since, most, until, _native(home, token)))  # type: ignore[arg-type]
     return token
+
+
+def rotate_user(home: Path, name: str) -> str:
+    """Give a user another token, and return it: the one before opens nothing from the next request on, and sessions
+    that were begun with it have ended. Role, quota and what was spent stay."""
+    token = secrets.token_hex(TOKEN_BYTES)
+    with _changing(home) as users:
+        place = _place_of(home, name, users)
+        users[place] = replace(users[place], token=_digest(token), native=_native(home, token))
+    return token
+
+
+def edit_user(home: Path, name: str, *, quota: Number | None = None, expires: str | None = None) -> User:
+    """Change what is given of a user: their quota ("none": no quota of their own), or from now on how long the token
+    is good for ("never": until it is revoked)."""
+    with _changing(home) as users:
+        place = _place_of(home, name, users)
+        user = users[place]
+        if quota is not None:
+            user = replace(user, quota=None if quota == "none" else _quota(home, user.role, quota))
+        if expires is not None:
+            user = replace(user, expires=None if expires == "never" else _until(expires))
+        users[place] = user
+    return user
+
+
+def _place_of(home: Path, name: str, users: list[User]) -> int:
+    places = [place for place, user in enumerate(users) if user.name == name]
+    if not places:
+        raise NotFound(f"there is no user {name}; see `discreet user list {home}`")
+    return places[0]
+
+
+def _quota(home: Path, role: str, quota: Number | None) -> Fraction | None:
+    if quota is None:
+        return None
+    if role != "analyst":
+        raise AccessDenied(f"a quota is for analysts, and this is a{'n' * (role == 'auditor')} {role}")
+    return declared_budget(home).quota(quota)
+
+
+def _until(expires: str | None) -> str | None:
+    return None if expires is None else (datetime.now(UTC) + _lifetime(expires)).isoformat(timespec="seconds")
 
 
 def _lifetime(text: str) -> timedelta:
@@ -89,10 +129,7 @@ def _lifetime(text: str) -> timedelta:
 def revoke_user(home: Path, name: str) -> None:
     """Forget a user: their token opens nothing from the next request on. What they spent stays spent in their name."""
     with _changing(home) as users:
-        kept = [user for user in users if user.name != name]
-        if len(kept) == len(users):
-            raise NotFound(f"there is no user {name}; see `discreet user list {home}`")
-        users[:] = kept
+        del users[_place_of(home, name, users)]
 
 
 def list_users(home: Path) -> list[User]:

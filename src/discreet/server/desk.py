@@ -20,7 +20,7 @@ from discreet.release.slots import Slots
 from discreet.server.auth import User, authenticate, require_asking
 from discreet.server.log import log_asked
 from discreet.server.pace import Bucket
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 T = TypeVar("T")
 DEFAULT_SLOT = 0.05
@@ -41,7 +41,10 @@ class FrontDesk:
 
     def admit(self, token: str) -> User:
         """Whose token this is, if they may ask now. Raises AccessDenied, or TooManyRequests."""
-        user = authenticate(self.vault.path, token)
+        return self.let_in(authenticate(self.vault.path, token))
+
+    def let_in(self, user: User) -> User:
+        """The same for somebody who is known already."""
         self.bucket.take(user.name)
         return user
 

@@ -35,6 +35,8 @@ from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
 
 HEALTH = f"{API}/health"
+SIGNED_IN = "discreet.signed_in"
+"""Where a request's scope has the user of a session, who needs no token; no client can write there."""
 BODY_BYTES = 8 << 20
 """A request with a larger body is refused before it is read."""
 STATUS: dict[type[DiscreetError], int] = {
@@ -90,7 +92,8 @@ class Door:
             await self.app(scope, receive, send)
             return
         try:
-            scope["user"] = self.desk.admit(_token(scope))
+            signed_in = scope.get(SIGNED_IN)
+            scope["user"] = self.desk.admit(_token(scope)) if signed_in is None else self.desk.let_in(signed_in)
         except AccessDenied as error:
             await _error(401, error)(scope, receive, send)
             return

@@ -20,7 +20,7 @@ from discreet.release.slots import Slots
 from discreet.server.app import create_app
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
 from discreet.server.pace import Bucket
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 MOST_WORKERS = 64
 LAST_SECONDS = 1

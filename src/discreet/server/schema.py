@@ -136,6 +136,14 @@ class NewUser(Request):
     expires: Text | None = Field(None, description="30d, 12h, 45m; not given: until it is revoked")
 
 
+class UserChange(Request):
+    """What is to change of a user; what is not given stays."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"quota": "10%", "expires": "30d"}]})
+    quota: Number | Text | None = Field(None, description="as for a new user; none: no quota of their own")
+    expires: Text | None = Field(None, description="30d, 12h, 45m from now; never: until it is revoked")
+
+
 class ErrorDetail(BaseModel):
     kind: str = Field(examples=["BudgetExceeded"])
     message: str

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from discreet.errors import TableError
-from discreet.ledger.postgres_uri import is_postgres
+from discreet.postgres_address import is_postgres, table_place
 from discreet.table.parquet import open_parquet
 from discreet.table.paths import files_of, kind_of_all
 from discreet.table.source import FRAME, Source
@@ -31,9 +31,7 @@ def locate(table: object) -> str:
     if not isinstance(table, str | Path):
         return FRAME
     if is_postgres(str(table)):
-        from discreet.table.postgres_uri import parse_place
-
-        return parse_place(str(table)).location
+        return table_place(str(table)).location
     if is_spark(str(table)):
         from discreet.table.spark import locate_spark
 

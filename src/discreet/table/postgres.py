@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from discreet.errors import TableError
+from discreet.postgres_address import TablePlace, table_place
 from discreet.table.coding import numbers_in
 from discreet.table.literal import quoted, quoted_name
-from discreet.table.postgres_uri import PostgresPlace, parse_place
 from discreet.table.source import Source, Told, unreadable
 from discreet.table.types import CAST
 
@@ -122,7 +122,7 @@ class Relation:
 
 def open_postgres(uri: str) -> Source:
     """Open `postgres://user@host:port/database?table=people`; the columns are read, and no row."""
-    place = parse_place(uri)
+    place = table_place(uri)
     _require_driver()
     somewhere = Relation({"connect_timeout": CONNECT_SECONDS, **place.parameters}, place.where, "pg_class")
     found = _find(somewhere, place)
@@ -255,7 +255,7 @@ class Found:
     """No crash empties it, and every text has bytes that arrive as they are, or as UTF-8."""
 
 
-def _find(somewhere: Relation, place: PostgresPlace) -> Found:
+def _find(somewhere: Relation, place: TablePlace) -> Found:
     wanted = f"= {quoted(place.schema)}" if place.schema else "= ANY (current_schemas(false))"
     with somewhere.session() as session:
         found = session.execute(

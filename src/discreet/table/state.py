@@ -3,7 +3,7 @@
 from typing import Any
 
 from discreet.errors import DiscreetError
-from discreet.ledger.postgres_uri import is_postgres
+from discreet.postgres_address import is_postgres
 from discreet.table.paths import stamp_of
 from discreet.table.source import FRAME
 

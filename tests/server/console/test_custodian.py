@@ -56,7 +56,7 @@ def test_a_fact_is_shown_with_what_it_would_do_before_it_is_final(people, enter)
     shown = page.post("/facts", data={**DEEDS["/facts"], "look": "1"}, headers=HERE).text
     assert "What it would do" in shown
     assert people.ledger.head.seq == 1
-    people.add_fact("SELECT COUNT(*) FROM people WHERE sex = 'F'", 200)
+    people.facts.add("SELECT COUNT(*) FROM people WHERE sex = 'F'", 200)
     people.measure(people.count(), scale=people.ledger.budget.factor / people.ledger.budget.total)
     stopping = {"sql": "SELECT COUNT(*) FROM people WHERE age < 50", "value": "300", "sure": "1"}
     assert "This would stop the vault" in page.post("/facts", data={**stopping, "look": "1"}, headers=HERE).text
@@ -112,7 +112,7 @@ def test_a_lattice_that_takes_long_is_refused_with_what_to_do(planner):
 
 def test_estimates_from_buckets_say_what_their_range_is_and_what_it_is_not(people, enter):
     (people.path / "buckets").mkdir()
-    people.publish_buckets(sensitive="income", limits="0.9", out=people.path / "buckets" / "b", columns=["age"])
+    people.buckets.publish(sensitive="income", limits="0.9", out=people.path / "buckets" / "b", columns=["age"])
     asked = {"name": "b", "sql": "SELECT COUNT(*) FROM people WHERE age < 50 AND income < 20000"}
     page = enter("analyst").get("/buckets", params=asked).text
     assert "95% of all pairings" in page

@@ -16,7 +16,7 @@ def enter(vault):
 
 def test_a_database_of_subset_counts_shows_its_budget_and_its_ledger(make_vault):
     vault = make_vault("hospital")
-    vault.ask_subset("everyone", "smoker")
+    vault.sulq.ask("everyone", "smoker")
     client = enter(vault)
     menu = client.get("/budget").text.split("<nav")[1].split("</nav>")[0]
     assert [path for path in ("/ask", "/cube", "/plan", "/budget", "/releases", "/ledger") if f'"{path}"' in menu] == [

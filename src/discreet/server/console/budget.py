@@ -19,7 +19,7 @@ from discreet.server.console.page import number
 from discreet.server.console.visit import Visit
 from discreet.sql.parse import parse
 from discreet.sql.where_text import identifier, where_text
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 WITHINS = (30, 100, 300, 1000, 3000)
 LATEST = 2000

@@ -9,15 +9,15 @@ import numpy as np
 from fastapi.responses import Response
 from numpy.typing import NDArray
 
-from discreet.errors import NotFound
 from discreet.http_json import API
 from discreet.server.console.heat import Heat, heat_map
-from discreet.server.console.page import number
+from discreet.server.console.page import BY, number
 from discreet.server.console.table import Line, table_of
 from discreet.server.console.visit import Visit
 
 if TYPE_CHECKING:
-    from discreet.cube.cube import Cube, Dimension
+    from discreet.cube.cube import Cube
+    from discreet.cube.dimension import Dimension
 
 LINES = 100
 """Lines on one page."""
@@ -25,8 +25,6 @@ FIRST_LINES = 40
 """The first view of a cube is by a dimension of at most so many values, where there is one."""
 MOST_HEAT = 20_000
 """No heat map has more cells."""
-BY = "*"
-"""What a dimension's field says where its values are told apart; a code where it is sliced, nothing if rolled up."""
 VIEWS = {"bars": "Bars", "table": "Table", "heat": "Heat map"}
 
 Cells = NDArray[np.float64]
@@ -110,17 +108,8 @@ def show(visit: Visit) -> Response:
     return visit.page("cube.html", **shown)
 
 
-def cube_of(visit: Visit) -> tuple[str, "Cube"]:
-    """The cube that the address names, or the last there is."""
-    name, names = visit.request.path_params.get("name"), visit.shelf.cubes()
-    if name is None and not names:
-        raise NotFound("no cube is published here; the page Plan makes one")
-    chosen = str(names[-1] if name is None else name)
-    return chosen, visit.shelf.cube(chosen)
-
-
 def _look(visit: Visit) -> Look:
-    name, cube = cube_of(visit)
+    name, cube = visit.cube()
     given = {dimension.name: visit.first(f"d.{dimension.name}") for dimension in cube.dimensions}
     chosen = {d.name: _field(d, given[d.name]) for d in cube.dimensions}
     if not any(chosen.values()) and not visit.fields:

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.exact import number_text
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 if TYPE_CHECKING:
     from discreet.cube.plan import CubePlan
@@ -32,7 +32,7 @@ class Drafts:
         with self._lock:
             if key not in self._kept:
                 spent = {budget.option: number_text(amount)}
-                made = self.vault.plan_cube(dimensions=dimensions, planner=planner, cuboids=cuboids, **spent)  # type: ignore[arg-type]
+                made = self.vault.cubes.plan(dimensions=dimensions, planner=planner, cuboids=cuboids, **spent)  # type: ignore[arg-type]
                 self._kept[key] = made
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)

@@ -26,14 +26,14 @@ async def add(visit: Visit) -> Response:
         what = {"sql": sql, "value": value}
         if visit.first("look"):
             would = await visit.desk.answer(
-                visit.user, "fact preview", what, lambda vault: vault.preview_fact(sql, value)
+                visit.user, "fact preview", what, lambda vault: vault.facts.preview(sql, value)
             )
             return await run_in_threadpool(_page, visit, {**form, "would": would})
         if not visit.first("sure"):
             raise InvalidFact("a fact cannot be taken back: tick that you know it")
         accept = bool(visit.first("accept"))
         added = await visit.desk.answer(
-            visit.user, "fact add", what, lambda vault: vault.add_fact(sql, value, accept=accept)
+            visit.user, "fact add", what, lambda vault: vault.facts.add(sql, value, accept=accept)
         )
     except DiscreetError as error:
         return await run_in_threadpool(_page, visit, {**form, "mistake": visit.public(error)})
@@ -48,7 +48,7 @@ def _whole(text: str) -> int:
 
 
 def _page(visit: Visit, done: dict[str, Any]) -> Response:
-    report = visit.vault.list_facts()
+    report = visit.vault.facts.report()
     shown: dict[str, Any] = {
         "report": report,
         "lines": [line.to_json() for line in report.facts[:MOST_LINES]],

@@ -30,7 +30,7 @@ from discreet.server.desk import FrontDesk
 from discreet.server.door import STATUS
 from discreet.server.shelf import Shelf
 from discreet.sql.where_text import identifier
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 View = Callable[[Visit], Response]
 Deed = Callable[[Visit], Awaitable[Response]]
@@ -59,6 +59,8 @@ WRITE: tuple[tuple[str, Deed], ...] = (
     ("/buckets/publish", publish_buckets.publish),
     ("/facts", facts.add),
     ("/users", users.add),
+    ("/users/edit", users.edit),
+    ("/users/rotate", users.rotate),
     ("/users/revoke", users.revoke),
 )
 

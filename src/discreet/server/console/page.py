@@ -20,15 +20,15 @@ HERE = Path(__file__).parent
 ASSETS = "/assets"
 PART = "x-part"
 """The header by which a script of the console asks for a part of a page."""
+BY = "*"
+"""What a dimension's field says where its values are told apart; a code where it is sliced, nothing if rolled up."""
 SMALL = 1400
 """Bytes that fit one packet anyway: they are not compressed."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
 }
-"""Nothing from elsewhere, nothing inline, no frame around it, and no copy left on a shared machine."""
+"""Nothing from elsewhere, nothing inline, no frame around it. `server/headers.py` has those of every reply."""
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> Response:

@@ -10,9 +10,9 @@ from discreet.errors import DiscreetError, DomainError
 from discreet.exact import number_text
 from discreet.ledger.spend import Cost
 from discreet.query.lattice import MAX_DIMENSIONS
-from discreet.server.console.lattice import CONFIDENCE, MOST_DRAWN, MOST_LISTED, draw_lattice
+from discreet.server.console.lattice_drawing import CONFIDENCE, MOST_DRAWN, MOST_LISTED, draw_lattice
 from discreet.server.console.visit import Visit
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 SHARES = tuple(
     Fraction(part, 1000) for part in (1, 2, 5, 10, 20, 30, 50, 70, 100, 150, 200, 250, 300, 400, 500, 700, 1000)

@@ -1,8 +1,7 @@
-"""Sessions: a cookie that holds a user's token, and is shown to the door as if the browser had sent it itself.
+"""The way in for browsers: a token is shown once, and from then on a cookie holds a session of its own.
 
-Nothing is kept on the server, so any worker serves any page, and a token that is revoked opens nothing from the next
-request on. The cookie is out of reach of scripts (HttpOnly) and of other sites (SameSite=Strict); what changes
-something has to come from a page of this server besides.
+The cookie is out of reach of scripts (HttpOnly) and of other sites (SameSite=Strict); what changes something has to
+come from a page of this server besides. See `server/sessions.py` for when a session ends.
 """
 
 from http.cookies import CookieError, SimpleCookie
@@ -11,17 +10,20 @@ from urllib.parse import parse_qs, urlsplit
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import AccessDenied, DiscreetError, VaultError
 from discreet.server.auth import authenticate
 from discreet.server.console.page import ASSETS, asset, page, plain_error, with_headers
+from discreet.server.door import SIGNED_IN
+from discreet.server.sessions import begin_session, end_session, user_in
 
 COOKIE = "discreet"
 SAFE = ("GET", "HEAD", "OPTIONS")
 LOGIN, LOGOUT = "/login", "/logout"
 FORM_BYTES = 4096
 """A token and its name: no login form is longer."""
+UNREADABLE = VaultError("the vault's users and sessions cannot be read or written now; its custodian can tell why")
 
 
 class Session:
@@ -40,7 +42,7 @@ class Session:
             await asset(path.removeprefix(f"{ASSETS}/"))(scope, receive, send)
         elif path in (LOGIN, LOGOUT):
             await (await self._entrance(request))(scope, receive, send)
-        elif b"authorization" in dict(scope["headers"]) or (path.startswith(self.api) and not _token(request)):
+        elif b"authorization" in dict(scope["headers"]) or (path.startswith(self.api) and not _session(request)):
             await self.app(scope, receive, send)
         elif scope["method"] not in SAFE and not _same_origin(request):
             refusal = AccessDenied("this was sent by a page of another server, and nothing was done")
@@ -49,27 +51,22 @@ class Session:
             await self._shown_in(request, receive, send)
 
     async def _shown_in(self, request: Request, receive: Receive, send: Send) -> None:
-        """Go on with the cookie's token; where the door does not know it, a page becomes the way to the login."""
-        scope, token = request.scope, _token(request)
-        if not token:
-            await _to_login(request)(scope, receive, send)
+        """Go on as whoever's session it is; where it has ended, a page becomes the way to the login."""
+        scope = request.scope
+        try:
+            scope[SIGNED_IN] = user_in(self.home, _session(request))
+        except AccessDenied:
+            if not scope["path"].startswith(self.api):  # the API says itself what is missing
+                await _to_login(request)(scope, receive, send)
+                return
+        except DiscreetError:
+            await plain_error(503, UNREADABLE)(scope, receive, send)
             return
-        scope["headers"] = [*scope["headers"], (b"authorization", f"Bearer {token}".encode())]
-        turned_away = False
-
-        async def watched(message: Message) -> None:
-            nonlocal turned_away
-            if message["type"] == "http.response.start" and message["status"] == 401:
-                turned_away = not scope["path"].startswith(self.api)
-            if not turned_away:
-                await send(message)
-
-        await self.app(scope, receive, watched)
-        if turned_away:
-            await _to_login(request)(scope, receive, send)
+        await self.app(scope, receive, send)
 
     async def _entrance(self, request: Request) -> Response:
         if request.url.path == LOGOUT:
+            end_session(self.home, _session(request))
             leaving = RedirectResponse(LOGIN, 303)
             leaving.delete_cookie(COOKIE, httponly=True, samesite="strict")
             return with_headers(leaving)
@@ -80,19 +77,19 @@ class Session:
         form = parse_qs((await _form(request)).decode("latin-1"))
         token, onward = (form.get(name, [""])[0].strip() for name in ("token", "next"))
         try:
-            authenticate(self.home, token)
+            session = begin_session(self.home, authenticate(self.home, token))
         except AccessDenied as error:
             return page(request, "login.html", status=401, error=str(error), next=_inside(onward))
         except DiscreetError:
-            return plain_error(503, VaultError("the vault's users cannot be read now; its custodian can tell why"))
+            return plain_error(503, UNREADABLE)
         entered = RedirectResponse(_inside(onward), 303)
         secure = request.url.scheme == "https"
-        entered.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure)
+        entered.set_cookie(COOKIE, session, httponly=True, samesite="strict", secure=secure)
         return with_headers(entered)
 
 
-def _token(request: Request) -> str:
-    """The cookie's token; "" where there is none, or one that is no token's text."""
+def _session(request: Request) -> str:
+    """The cookie's session; "" where there is none, or one that is no session's text."""
     try:
         morsel = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
     except CookieError:

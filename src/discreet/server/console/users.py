@@ -7,11 +7,12 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from discreet.errors import DiscreetError
+from discreet.exact import number_text
 from discreet.server.auth import list_users, require_custodian
 from discreet.server.console.page import with_headers
 from discreet.server.console.visit import Visit
 from discreet.server.log import last_asked
-from discreet.server.routes.users import add_as, require_overseeing, revoke_as
+from discreet.server.routes.users import add_as, edit_as, require_overseeing, revoke_as, rotate_as
 
 MOST_LINES = 100
 """Lines of the log on the page; `discreet user log` has them all."""
@@ -39,8 +40,39 @@ def _added(visit: Visit) -> Response:
     except DiscreetError as error:
         form = {field: visit.first(field) for field in FORM}
         return _page(visit, {"mistake": visit.public(error), "form": form})
+    return _page(visit, {"added": _handed_over(visit, name, role, token)})
+
+
+async def edit(visit: Visit) -> Response:
+    """Change a user's quota, or how long their token is good for."""
+    return await run_in_threadpool(_edited, visit)
+
+
+def _edited(visit: Visit) -> Response:
+    require_custodian(visit.user, "change users")
+    try:
+        quota = visit.first("quota") or "none"
+        edit_as(visit.desk, visit.user, visit.first("name"), quota, visit.first("expires") or None)
+    except DiscreetError as error:
+        return _page(visit, {"wrong_change": visit.public(error), "changing": visit.first("name")})
+    return with_headers(RedirectResponse("/users", 303))
+
+
+async def rotate(visit: Visit) -> Response:
+    """Give a user another token, and show it: on this page alone."""
+    return await run_in_threadpool(_rotated, visit)
+
+
+def _rotated(visit: Visit) -> Response:
+    name = visit.first("name")
+    token = rotate_as(visit.desk, visit.user, name)
+    [user] = [user for user in list_users(visit.vault.path) if user.name == name]
+    return _page(visit, {"added": _handed_over(visit, user.name, user.role, token)})
+
+
+def _handed_over(visit: Visit, name: str, role: str, token: str) -> dict[str, str]:
     door = f"{str(visit.request.base_url).rstrip('/')}/login#token={token}"
-    return _page(visit, {"added": {"name": name, "role": role, "token": token, "door": door}})
+    return {"name": name, "role": role, "token": token, "door": door}
 
 
 async def revoke(visit: Visit) -> Response:
@@ -57,6 +89,10 @@ def _page(visit: Visit, done: dict[str, Any]) -> Response:
         "users": [(user, spent.get(user.name, Fraction())) for user in users],
         "gone": {name: amount for name, amount in spent.items() if name not in names},
         "revoking": next((name for name in names if name == visit.first("revoke") != visit.user.name), None),
+        "changing": next((name for name in names if name == visit.first("change")), None),
+        "wrong_change": None,
+        "quotas": {user.name: _percent(user.quota, visit) for user in users if user.quota is not None},
+        "kept_or": {"": "as it is", "never": "until it is revoked", **{k: v for k, v in LIFETIMES.items() if k}},
         "budget": visit.vault.ledger.budget,
         "is_custodian": visit.user.role == "custodian",
         "roles": ROLES,
@@ -69,6 +105,11 @@ def _page(visit: Visit, done: dict[str, Any]) -> Response:
         "most": MOST_LINES,
     }
     return visit.page("users.html", **{**shown, **done})
+
+
+def _percent(quota: Fraction, visit: Visit) -> str:
+    """A quota as the form takes it, exactly."""
+    return f"{number_text(100 * quota / visit.vault.ledger.budget.total)}%"
 
 
 def _line(asked: dict[str, Any]) -> dict[str, str]:

@@ -1,19 +1,22 @@
 """A visit: one request for a page, by a user, of a vault."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
 from fastapi.responses import Response
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, NotFound
 from discreet.server.auth import MAY_ASK, User
 from discreet.server.console.drafts import Drafts
 from discreet.server.console.page import PART, page
 from discreet.server.desk import FrontDesk
 from discreet.server.door import user_of, without_place
 from discreet.server.shelf import Shelf
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
+
+if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
 
 Fields = dict[str, list[str]]
 
@@ -57,6 +60,14 @@ class Visit:
         """A whole number from 0 to `most`; the default where it is none."""
         text = self.first(name)
         return min(int(text), most) if text.isascii() and text.isdigit() and len(text) < 12 else default
+
+    def cube(self) -> tuple[str, "Cube"]:
+        """The cube that the address names, or the last there is."""
+        name, names = self.request.path_params.get("name"), self.shelf.cubes()
+        if name is None and not names:
+            raise NotFound("no cube is published here; the page Plan makes one")
+        chosen = str(names[-1] if name is None else name)
+        return chosen, self.shelf.cube(chosen)
 
     def public(self, error: DiscreetError) -> str:
         """An error's words without the vault's place on the server's disk."""

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from discreet.account import description
 from discreet.errors import InvalidFact, NotFound, UnsupportedQuery
-from discreet.ledger.ledger import Charge, Record
+from discreet.ledger.charge import Charge, Record
 from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
 from discreet.server import schema
@@ -19,7 +19,7 @@ from discreet.server.desk import FrontDesk
 from discreet.server.door import JsonReply, user_of
 from discreet.server.log import last_asked
 from discreet.server.routes.users import require_overseeing
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 MOST_TEXTS = 4
 """A release of more queries than this shows the first ones: a cube has hundreds."""
@@ -126,7 +126,7 @@ def _facts(router: APIRouter, desk: FrontDesk) -> None:
     @router.get("/facts", response_model=schema.Facts)
     def facts() -> JsonReply:
         """Every fact, with what it does to privacy by itself, and all together."""
-        return JsonReply(desk.vault.list_facts())
+        return JsonReply(desk.vault.facts.report())
 
     @router.post("/facts", status_code=201, responses={200: {"description": "With `dry_run`: what it would do"}})
     async def add_fact(fact: schema.NewFact, user: Caller) -> JsonReply:
@@ -137,9 +137,9 @@ def _facts(router: APIRouter, desk: FrontDesk) -> None:
 
         def work(vault: Vault) -> JsonReply:
             if fact.dry_run:
-                return JsonReply(vault.preview_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
+                return JsonReply(vault.facts.preview(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
             return JsonReply(
-                vault.add_fact(fact.sql, fact.value, cuboid=fact.cuboid, values=values, accept=fact.accept), 201
+                vault.facts.add(fact.sql, fact.value, cuboid=fact.cuboid, values=values, accept=fact.accept), 201
             )
 
         what = {"sql": fact.sql, "value": fact.value, "cuboid": fact.cuboid}

@@ -12,7 +12,7 @@ from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
 from discreet.server.door import JsonReply, user_of
 from discreet.server.free import FreeAnswers
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 
 def routes(desk: FrontDesk) -> APIRouter:
@@ -66,7 +66,7 @@ def routes(desk: FrontDesk) -> APIRouter:
         subsets = [subset_from_json(subset) for subset in asked.subsets]
         what = {"predicate": asked.predicate, "subsets": len(subsets)}
         return await desk.answer(
-            user, "sulq ask", what, lambda vault: JsonReply(vault.ask_subsets(subsets, asked.predicate))
+            user, "sulq ask", what, lambda vault: JsonReply(vault.sulq.ask_all(subsets, asked.predicate))
         )
 
     return router

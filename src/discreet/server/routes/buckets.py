@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path
 from starlette.responses import FileResponse
 
 from discreet.errors import ArchiveError, UnsupportedQuery
-from discreet.ledger.budget import SUBSETS_ONLY
+from discreet.ledger.budget import require_amounts
 from discreet.microdata.outlook import require_possible
 from discreet.private import private_folder
 from discreet.progress import Progress
@@ -18,7 +18,7 @@ from discreet.server.door import JsonReply, user_of
 from discreet.server.jobs import Job, start_job
 from discreet.server.log import log_asked
 from discreet.server.shelf import Shelf, require_name
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 Caller = Annotated[User, Depends(user_of)]
 Name = Annotated[str, Path(max_length=64)]
@@ -84,18 +84,17 @@ def publish_as(desk: FrontDesk, shelf: Shelf, custodian: User, name: str, order:
             private_folder(folder.parent)
         except OSError:
             raise ArchiveError("the buckets' folder cannot be made; is there space on the vault's disk?") from None
-        vault.publish_buckets(**wish, out=folder, progress=tell)
+        vault.buckets.publish(**wish, out=folder, progress=tell)
 
     return start_job(vault.path, name, custodian.name, work, "buckets")
 
 
 def sensible(order: schema.BucketsOrder, vault: Vault) -> dict[str, Any]:
-    """An order as `Vault.publish_buckets` takes it. Raises where no rows could make sense of it."""
+    """An order as `vault.buckets.publish` takes it. Raises where no rows could make sense of it."""
     from discreet.microdata.limits import Limits
     from discreet.microdata.publish import BucketsRequest
 
-    if vault.ledger.budget.by_queries:
-        raise UnsupportedQuery(SUBSETS_ONLY)
+    require_amounts(vault.ledger.budget)
     limits = Limits.parse(order.limits)
     for value, limit in (order.own or {}).items():
         limits = limits.with_value(value, limit)

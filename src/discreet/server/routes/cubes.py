@@ -21,7 +21,7 @@ from discreet.server.door import JsonReply, user_of
 from discreet.server.jobs import find_job, list_jobs, start_job
 from discreet.server.log import log_asked
 from discreet.server.shelf import Shelf, require_name
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
@@ -210,7 +210,7 @@ def _planned(vault: Vault, wish: schema.CubeWish) -> "CubePlan":
         return {OTHERS if text == OTHERS else _cuboid(text): number for text, number in (numbers or {}).items()}
 
     objective: Any = wish.objective  # checked where it is used
-    return vault.plan_cube(
+    return vault.cubes.plan(
         epsilon=wish.epsilon,
         rho=wish.rho,
         cuboids=[tuple(one) for one in wish.cuboids] if isinstance(wish.cuboids, list) else wish.cuboids,
@@ -236,7 +236,7 @@ def _publishing(vault: Vault, order: schema.CubeOrder, folder: File) -> Callable
             private_folder(folder.parent)
         except OSError:
             raise ArchiveError("the cube's folder cannot be made; is there space on the vault's disk?") from None
-        vault.publish_cube(what, consistent=order.consistent, again=order.again, progress=tell).save(folder, tell)
+        vault.cubes.publish(what, consistent=order.consistent, again=order.again, progress=tell).save(folder, tell)
 
     return work
 

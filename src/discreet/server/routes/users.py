@@ -6,12 +6,13 @@ from fastapi import APIRouter, Depends, Path
 
 from discreet.errors import AccessDenied
 from discreet.server import schema
-from discreet.server.auth import User, add_user, list_users, require_custodian, revoke_user
+from discreet.server.auth import User, add_user, edit_user, list_users, require_custodian, revoke_user, rotate_user
 from discreet.server.desk import FrontDesk
 from discreet.server.door import JsonReply, user_of
 from discreet.server.log import log_asked
 
 Caller = Annotated[User, Depends(user_of)]
+Name = Annotated[str, Path(max_length=64)]
 
 
 def routes(desk: FrontDesk) -> APIRouter:
@@ -29,10 +30,22 @@ def routes(desk: FrontDesk) -> APIRouter:
         quota = new.quota if new.quota is None else str(new.quota)
         token = add_as(desk, caller, new.name, new.role, quota, new.expires)
         [user] = [user for user in list_users(desk.vault.path) if user.name == new.name]
-        return JsonReply({**user.to_json(), "token": token}, 201, {"Cache-Control": "no-store"})
+        return JsonReply({**user.to_json(), "token": token}, 201)
+
+    @router.patch("/users/{name}", response_model=schema.UserLine)
+    def edit(name: Name, changed: schema.UserChange, caller: Caller) -> JsonReply:
+        """Change a user's quota, or how long their token is good for. For custodians."""
+        return JsonReply(edit_as(desk, caller, name, changed.quota, changed.expires))
+
+    @router.post("/users/{name}/token", response_model=schema.UserAdded)
+    def rotate(name: Name, caller: Caller) -> JsonReply:
+        """Give a user another token, and show it: once. The one before opens nothing any more. For custodians."""
+        token = rotate_as(desk, caller, name)
+        [user] = [user for user in list_users(desk.vault.path) if user.name == name]
+        return JsonReply({**user.to_json(), "token": token})
 
     @router.delete("/users/{name}", response_model=schema.Revoked)
-    def revoke(name: Annotated[str, Path(max_length=64)], caller: Caller) -> JsonReply:
+    def revoke(name: Name, caller: Caller) -> JsonReply:
         """Take a user's token back: it opens nothing from the next request on. For custodians."""
         revoke_as(desk, caller, name)
         return JsonReply({"revoked": name})
@@ -51,6 +64,21 @@ def add_as(desk: FrontDesk, custodian: User, name: str, role: str, quota: str | 
     require_custodian(custodian, "add users")
     log_asked(desk.vault.path, custodian.name, "user add", {"name": name, "role": role, "quota": quota})
     return add_user(desk.vault.path, name, role, quota=quota, expires=expires)
+
+
+def edit_as(desk: FrontDesk, custodian: User, name: str, quota: object, expires: str | None) -> User:
+    """Change a user in a custodian's name."""
+    require_custodian(custodian, "change users")
+    said = None if quota is None else str(quota)
+    log_asked(desk.vault.path, custodian.name, "user edit", {"name": name, "quota": said, "expires": expires})
+    return edit_user(desk.vault.path, name, quota=said, expires=expires)
+
+
+def rotate_as(desk: FrontDesk, custodian: User, name: str) -> str:
+    """Give a user, or oneself, another token in a custodian's name."""
+    require_custodian(custodian, "give out tokens")
+    log_asked(desk.vault.path, custodian.name, "user rotate", {"name": name})
+    return rotate_user(desk.vault.path, name)
 
 
 def revoke_as(desk: FrontDesk, custodian: User, name: str) -> None:

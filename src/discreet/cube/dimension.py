@@ -1,0 +1,38 @@
+"""What the axes of a cube are, and where it comes from."""
+
+from dataclasses import dataclass
+
+from discreet.domain.attribute import Attribute
+from discreet.errors import UnsupportedQuery
+from discreet.ledger.guarantee import Guarantee
+from discreet.ledger.receipt import Receipt
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One dimension of a cube: the labels of its codes, in order, and the public document that they come from."""
+
+    name: str
+    labels: tuple[str, ...]
+    source: str
+
+    @classmethod
+    def of(cls, attribute: Attribute) -> "Dimension":
+        return cls(attribute.name, attribute.labels, attribute.source)
+
+    def code(self, label: object) -> int:
+        """The code of a label; an unknown one raises with what there is."""
+        if str(label) in self.labels:
+            return self.labels.index(str(label))
+        some = ", ".join(self.labels[:8]) + (", …" if len(self.labels) > 8 else "")
+        raise UnsupportedQuery(f"{self.name} has no value {str(label)!r}; there are {some}")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a cube comes from: the table's name, what the release promises, and where the journal has it."""
+
+    table: str
+    guarantee: Guarantee
+    charge: int
+    receipt: Receipt

@@ -1,0 +1,110 @@
+"""A journal that is followed: counted as it grows, by any number of threads and processes, and never let go back.
+
+What was seen of it is remembered as a receipt, in memory and beyond this process; a journal that does not hold the last
+one is an older one that somebody put back.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from discreet.domain.domain import Domain
+from discreet.ledger.budget import Budget
+from discreet.ledger.journal import ORIGIN, Entry, Journal, chained
+from discreet.ledger.messages import rolled_back
+from discreet.ledger.receipt import Receipt, keep_receipt
+from discreet.ledger.state import LedgerState
+
+
+class FollowedJournal:
+    """A journal, the lock of whoever looks at it here, and what its entries add up to."""
+
+    def __init__(self, journal: Journal, domain: Domain, budget: Budget) -> None:
+        self.journal, self.state = journal, LedgerState(domain, budget, {})
+        self.lock = threading.RLock()
+        self.last = self.given = ORIGIN
+
+    @property
+    def vault_id(self) -> str:
+        return str(self.state.header["vault_id"])
+
+    @contextmanager
+    def current(self) -> Iterator[LedgerState]:
+        """Hold the lock, with everything counted that is in the journal, and a receipt given for what others wrote."""
+        with self.lock:
+            self.count()
+            if ORIGIN.seq < self.given.seq < self.state.head.seq:
+                self.give(self.state.head)
+            yield self.state
+
+    @contextmanager
+    def turn(self) -> Iterator[LedgerState]:
+        """Be the only writer, with everything counted. What is appended is counted when it is next read back."""
+        with self.lock, self.journal.turn():
+            self.count()
+            yield self.state
+
+    def count(self) -> None:
+        """Count everything that is in the journal, which must go on from where it was."""
+        if self.last != ORIGIN:
+            self.require_held(self.last)
+        self.state.absorb(self.journal.entries(self.state.head.seq))
+        self.last = self.state.head
+
+    def append(self, kind: str, charge: int | None, body: str) -> Entry:
+        """The next entry, in one's turn."""
+        entry = chained(self.state.head, kind, charge, body)
+        self.journal.append(entry)
+        return entry
+
+    def give(self, receipt: Receipt) -> None:
+        """Remember, here and beyond this process, that the journal came so far. No row is read, and nothing leaves,
+        before that is done.
+
+        Raises JournalRolledBack where the journal does not hold both this receipt and the one that was remembered
+        before: an older one was put back since it was opened. Of two that went on differently from the same entry, only
+        one is ever answered from: whoever comes second finds the other's receipt.
+        """
+        with self.lock:
+            self.last = max(self.last, receipt, key=_seq)
+            other = keep_receipt(self.vault_id, receipt, goes_on_from=self.holds)
+            if other is not None:
+                raise rolled_back(other, self.vault_id)
+            self.require_held(receipt)
+            self.given = max(self.given, receipt, key=_seq)
+
+    def holds(self, receipt: Receipt) -> bool:
+        return self.journal.receipt_at(receipt.seq) == receipt
+
+    def require_held(self, receipt: Receipt) -> None:
+        """Raise JournalRolledBack unless the journal went on from where it was when the receipt was given."""
+        if not self.holds(receipt):
+            raise rolled_back(receipt, self.vault_id)
+
+    def upto(self, head: Receipt, after: int) -> Iterator[Entry]:
+        """The entries from one to another."""
+        for entry in self.journal.entries(after):
+            if entry.seq < head.seq:
+                yield entry
+            elif entry.receipt == head:
+                yield entry
+                return
+            else:
+                break
+        if after < head.seq:
+            raise rolled_back(head, self.vault_id)
+
+    def close(self) -> None:
+        with self.lock:
+            self.journal.close()
+
+    def after_fork(self) -> None:
+        """Called in a forked child, where another thread of the parent may have been at work in here. Nothing in memory
+        is trusted: the next look at the journal starts from its first entry."""
+        self.lock = threading.RLock()
+        self.journal.after_fork()
+        self.state = LedgerState(self.state.domain, self.state.own_budget, self.state.header)
+
+
+def _seq(receipt: Receipt) -> int:
+    return receipt.seq

@@ -1,0 +1,156 @@
+"""Cubes: plan them, publish them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from discreet.cube.cube import Cube
+from discreet.cube.journal import note_plan, noted_plan, require_plan_for
+from discreet.cube.known_cuboids import known_cuboids, known_tables
+from discreet.cube.measure import parse_measure
+from discreet.cube.memory import require_memory
+from discreet.cube.modelled import require_model
+from discreet.cube.noise_model import noise_model
+from discreet.cube.plan import CubePlan, Objective
+from discreet.cube.planning import plan_cube
+from discreet.cube.publish import cube_of, measurements_of, publish_cube, require_consistent
+from discreet.cube.relative import mean_squares
+from discreet.cube.reshape import require_shape
+from discreet.cube.shape import Counts, Norm
+from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery
+from discreet.exact import Number
+from discreet.ledger.budget import require_amounts
+from discreet.ledger.ledger import Ledger
+from discreet.progress import Progress, silent
+from discreet.query.lattice import Cuboids, Label, Lattice
+from discreet.query.plan import Plan
+from discreet.release.gate import Gate
+from discreet.release.release import Release
+from discreet.vault.charged import bought_before, charge_at, release_of
+from discreet.vault.facts import VaultFacts
+from discreet.vault.public import PublicCubes
+
+
+@dataclass(frozen=True)
+class VaultCubes:
+    """A vault's cubes: planned and published, in agreement with its facts where that is asked for."""
+
+    path: Path
+    domain: Domain
+    ledger: Ledger
+    gate: Gate
+    facts: VaultFacts
+
+    def plan(
+        self: PublicCubes,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        cuboids: Cuboids = "all",
+        planner: str = "optimal",
+        objective: Objective = "max",
+        measure: str = "count",
+        dimensions: Sequence[str] | None = None,
+        weights: Mapping[tuple[Label, ...], float] | None = None,
+        bound: float | None = None,
+        expected: Mapping[tuple[Label, ...] | str, float] | None = None,
+        estimate: Cube | str | Path | None = None,
+        facts: Literal["vault"] | None = None,
+    ) -> CubePlan:
+        """Which cuboids to measure, with what shares of `epsilon` (or `rho`, by the vault's budget), and how exact
+        every cuboid will be. Spends nothing.
+
+        `cuboids` is "all", a number (all cuboids of at most so many dimensions), or a list of cuboids by their
+        dimensions. `dimensions` are all attributes where nothing is said. Noise is always what the vault's facts need;
+        with `facts="vault"` those that are cuboids are used as well, and the cube will agree with them. `measure` is
+        "count", or "sum(income)": the sum of an attribute with declared bounds.
+
+        `expected` has the variance that you expect of each cuboid, `"others"` for all that are not named: what is made
+        small is then the ratio of the two. `estimate` is a cube that was published before: with it that ratio is the
+        relative error, as far as that cube can tell.
+        """
+        require_amounts(self.ledger.budget)
+        names = tuple(self.domain[name].name for name in dimensions or self.domain.names)
+        lattice = Lattice(tuple(self.domain[name].size for name in names), names)
+        if facts not in (None, "vault"):
+            raise UnsupportedQuery('facts is "vault", or left out')
+        measured = parse_measure(measure, self.domain)
+        if facts and measured.of is not None:
+            raise UnsupportedQuery("facts are counts: a cube of sums cannot agree with them")
+        known = known_cuboids(self.facts.current(), lattice, self.domain) if facts else {}
+        plan = plan_cube(
+            lattice,
+            noise_model(epsilon, rho, self.ledger.budget, measured),
+            cuboids=cuboids,
+            planner=planner,
+            objective=objective,
+            weights=weights,
+            bound=bound,
+            expected=expected if estimate is None else _mean_squares(estimate, expected, lattice, cuboids),
+        )
+        return replace(plan, known=tuple(known.items()))
+
+    def publish(
+        self,
+        plan: CubePlan | int,
+        *,
+        consistent: bool = True,
+        norm: Norm = "l2",
+        counts: Counts = "real",
+        estimate: Literal["least-squares", "modelled"] = "least-squares",
+        again: bool = False,
+        progress: Progress = silent,
+    ) -> Cube:
+        """Measure a plan's sources in one release, and compute its cuboids from them.
+
+        Where the very same was measured of the table as it is now, by this or anybody's publish, that is handed out and
+        nothing is spent; `again` buys new noise. With the number of a charge, the cube of a publish that was
+        interrupted, or lost since: nothing more is spent.
+        Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit. `norm` and
+        `counts` as in `Cube.reshaped`. With `estimate="modelled"` a model is fitted to the same measurements and kept
+        beside least squares: see `Cube.modelled`.
+        """
+        charge = charge_at(plan, self.ledger, self.path) if isinstance(plan, int) else None
+        planned = plan if charge is None else noted_plan(charge, self.domain, self.ledger)
+        assert not isinstance(planned, int), "a number is that of a charge"
+        if charge is None:
+            require_plan_for(planned, self.domain, self.ledger)
+        require_memory(planned)
+        require_consistent(planned, consistent)
+        require_shape(planned, norm, counts, consistent)
+        if estimate not in ("least-squares", "modelled"):
+            raise UnsupportedQuery(f"an estimate is least-squares or modelled, not {estimate!r}")
+        if estimate == "modelled":
+            require_model(planned)
+        known = known_tables(planned, self.facts.of_all_tables())
+
+        def finished(cube: Cube) -> Cube:
+            shaped = cube.reshaped(norm=norm, counts=counts)
+            return shaped.with_model(progress) if estimate == "modelled" else shaped
+
+        if charge is None and not again:
+            charge = bought_before(measurements_of(planned, self.domain), self.ledger)
+        if charge is not None:
+            release = release_of(charge, self.gate)
+            cube = cube_of(planned, self.domain, release, consistent=consistent, known=known, progress=progress)
+            return finished(cube)
+        note_plan(planned, self.domain, self.ledger)
+        measure = self._measure_alone
+        cube = publish_cube(planned, self.domain, measure, consistent=consistent, known=known, progress=progress)
+        return finished(cube)
+
+    def _measure_alone(self, plan: Plan) -> Release:
+        """Measure a plan. Whoever asks meanwhile for a number of it waits for it, and is not charged."""
+        with self.gate.underway.alone(plan.condensed()):
+            return self.gate.measure(plan)
+
+
+def _mean_squares(
+    estimate: Cube | str | Path, expected: object, lattice: Lattice, cuboids: Cuboids
+) -> dict[tuple[Label, ...] | str, float]:
+    if expected:
+        raise UnsupportedQuery("expected variances are given, or estimated from a cube; not both")
+    cube = estimate if isinstance(estimate, Cube) else Cube.load(estimate)
+    return mean_squares(cube, lattice, lattice.choose(cuboids))

@@ -1,0 +1,72 @@
+"""What a vault shows to the verbs that promise to spend nothing.
+
+Such a verb takes itself as one of these: a vault, or a thing of it, without its gate and its table, and with books in
+which nothing can be written. The type checker refuses one that reaches for more.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from discreet.answer.answer import Desk
+from discreet.answer.policy import Policy
+from discreet.domain.domain import Domain
+from discreet.ledger.books import Books
+from discreet.ledger.charge import Charge, Record
+from discreet.release.archive import Archive
+from discreet.release.release import Release
+from discreet.vault.memory import Memory
+
+if TYPE_CHECKING:
+    from discreet.facts.facts import Fact
+
+
+class PublicFacts(Protocol):
+    """The facts of a vault."""
+
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def ledger(self) -> Books: ...
+    @property
+    def archive(self) -> Archive: ...
+    @property
+    def recall(self) -> Callable[[Charge, Record], Release]: ...
+
+    def current(self) -> "tuple[Fact, ...]": ...
+    def of_all_tables(self) -> "tuple[Fact, ...]": ...
+    def _released_now(self) -> Iterator[Release]: ...
+
+
+class PublicCubes(Protocol):
+    """The cubes of a vault, as long as they are planned."""
+
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def ledger(self) -> Books: ...
+    @property
+    def facts(self) -> PublicFacts: ...
+
+
+class Public(Protocol):
+    """The parts of a vault that are public."""
+
+    path: Path
+    domain: Domain
+    location: str
+    policy: Policy
+
+    @property
+    def ledger(self) -> Books: ...
+    @property
+    def facts(self) -> PublicFacts: ...
+    @property
+    def _memory(self) -> Memory: ...
+
+
+class PublicDesk(Public, Protocol):
+    """With what answers questions from public things."""
+
+    @property
+    def _desk(self) -> Desk: ...

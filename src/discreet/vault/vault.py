@@ -1,0 +1,523 @@
+"""The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.account import (
+    BudgetReport,
+    budget_map,
+    budget_report,
+    description,
+    entries_in_words,
+    plan_text,
+    plot_budget,
+)
+from discreet.answer.answer import Desk
+from discreet.answer.ask import ask, explain
+from discreet.answer.policy import Policy, Wish, exponential_like
+from discreet.answer.reply import Answer, Explanation
+from discreet.domain.conditions import region_where
+from discreet.domain.domain import Domain
+from discreet.domain.read import domain_text, parse_domain
+from discreet.errors import (
+    DiscreetError,
+    InvalidBudget,
+    InvalidNoise,
+    JournalError,
+    PartyError,
+    Refreshed,
+    VaultError,
+)
+from discreet.exact import Number
+from discreet.home import (
+    RELEASES,
+    ROSTER,
+    budget_in,
+    domain_in,
+    fill_home,
+    forget_snapshot,
+    forget_snapshots,
+    journal_of,
+    new_home,
+    read_key,
+    read_settings,
+    relocate_table,
+    require_whole,
+)
+from discreet.ledger.asker import Asker
+from discreet.ledger.budget import QueryBudget, budget_of, require_amounts
+from discreet.ledger.guarantee import Neighbours
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.places import header_of
+from discreet.ledger.receipt import Receipt
+from discreet.ledger.snapshot import SnapshotId
+from discreet.noise.bits import Bits
+from discreet.notebook import NotebookView, Pairs
+from discreet.postgres_address import of_vault
+from discreet.progress import Progress, silent
+from discreet.query.plan import Measurement, Plan, exact_scale
+from discreet.query.query import Count, Quantile, Query, Sum
+from discreet.release.archive import Archive
+from discreet.release.gate import Gate
+from discreet.release.own_table import OwnTable
+from discreet.release.purchase import Purchase
+from discreet.release.release import Release
+from discreet.release.slots import Slots
+from discreet.release.taking import Taking
+from discreet.vault.memory import Memory
+from discreet.vault.public import Public, PublicDesk
+
+if TYPE_CHECKING:
+    from discreet.mining.party import Party
+    from discreet.mining.sulq import Calibration
+    from discreet.table.roster import Roster
+    from discreet.table.snapshot import Snapshot
+    from discreet.vault.buckets import VaultBuckets
+    from discreet.vault.cubes import VaultCubes
+    from discreet.vault.facts import VaultFacts
+    from discreet.vault.rows import VaultRows
+    from discreet.vault.sulq import VaultSulq
+
+KEY_WORDS = 4  # 256 bits
+MOST_NAMED = 12
+
+
+@dataclass(repr=False)
+class Vault(NotebookView):
+    """A private statistical database in one directory. Make one with `Vault.init`, come back with `Vault.open`."""
+
+    path: Path
+    domain: Domain
+    ledger: Ledger
+    gate: Gate
+    _own: OwnTable
+    location: str
+    policy: Policy
+    _memory: Memory
+
+    @classmethod
+    def init(
+        cls,
+        path: str | Path,
+        *,
+        table: object,
+        domain: str | Path,
+        neighbours: Neighbours | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        queries: int | None = None,
+        roster: object = None,
+        calibration: "Calibration" = "exact",
+        failure: Number | None = None,
+        id: str | None = None,
+        max_rows: int | None = None,
+        ledger: str | None = None,
+        live: bool = False,
+        progress: Progress = silent,
+    ) -> "Vault":
+        """Make a vault over a table: nothing of it is released, and nothing is spent.
+
+        The table is read once and coded into a snapshot that every later answer comes from; what happens to the source
+        afterwards is nothing to the vault until `refresh`. With `live` the rows stay where they are, for tables too
+        large to copy: plain tables of Postgres and Spark only, and the guarantee says so.
+
+        The budget bounds everything that the vault will ever release, together: `epsilon` (pure differential privacy,
+        Laplace noise), `rho` (zCDP, Gaussian noise), or `epsilon` with `delta` (kept by way of zCDP). `neighbours` says
+        whom it protects: "add-remove", a person who may be in the table or not; "replace", a person whose row may be
+        another. Where people have several rows, `id` is the column that tells people apart, and at most `max_rows` rows
+        of each are kept; the domain says what rows without an id are. `ledger` is a Postgres database for the journal,
+        for several hosts to share; a file in the vault if not given. `progress` as in `open`.
+
+        `queries` with `delta` make a SuLQ database instead: so many counts over subsets of a public `roster` (a file of
+        record ids, as in column `id`), ever, that move nobody's log-odds by more than δ but for the probability
+        `failure` (one in a million). `calibration` is "exact", the least noise that keeps it, or the "paper"'s.
+        """
+        from discreet.table.open import locate, open_source  # readers take long to import: asking needs none
+        from discreet.table.roster import roster_bytes
+        from discreet.table.unit import unit_of, unit_on_roster
+
+        home = Path(path)
+        if home.exists():
+            raise VaultError(f"{home} is already there; open it, or choose another place")
+        text = domain_text(domain)
+        described = parse_domain(text)
+        people = None
+        if queries is None and roster is None:
+            unit = unit_of(id, max_rows, described.null_ids)
+            budget = budget_of(epsilon, delta, rho, neighbours, unit.max_rows if unit else 1)
+        else:
+            if epsilon is not None or rho is not None or neighbours is not None:
+                raise InvalidBudget("a budget of queries has no epsilon, rho or neighbours: any row may be another")
+            unit = unit_on_roster(id, max_rows, described.null_ids)
+            people, budget = _sulq(queries, delta, roster, unit.id, described.points, calibration, failure)
+        key = Bits().words(KEY_WORDS).tobytes()
+        source = open_source(table)
+        with new_home(home) as aside:
+            taken = Taking(described, unit, people, key, aside, progress).take(source, 1, live)
+            header = {
+                "vault_id": Bits().words(2).tobytes().hex(),
+                "budget": budget.to_json(),
+                "domain": text,
+                "unit": unit and unit.to_json(),
+                "snapshot": taken.to_json(),
+                **({"live": True} if live else {}),
+                **({} if people is None else {"roster": {"people": people.people, "fingerprint": people.fingerprint}}),
+            }
+            journal = ledger and of_vault(ledger, str(header["vault_id"]))
+            fill_home(aside, header, key, locate(table), journal, None if people is None else roster_bytes(people))
+        return cls.open(home, table=table, ledger=ledger)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        table: object = None,
+        ledger: str | None = None,
+        accept_rollback: bool = False,
+    ) -> "Vault":
+        """Open a vault. Its source is not touched: rows are read from the snapshot.
+
+        `table` is where the source is now, for `refresh` and for rows that are read live, where the vault cannot know:
+        its password, or a data frame. `ledger` is where a journal in Postgres is, with a password that no vault keeps
+        (PGPASSWORD does as well). `accept_rollback` accepts a journal that is older than the last receipt seen: see the
+        docs before you do.
+        """
+        home = Path(path)
+        require_whole(home)
+        settings = read_settings(home)
+        journal = journal_of(home, settings.ledger, ledger)
+        header = header_of(journal)
+        domain, budget = domain_in(header), budget_in(header)
+        account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
+        roster = header.get("roster")
+        own = OwnTable(
+            home,
+            domain,
+            account,
+            cache(lambda: read_key(home)),
+            lambda: read_settings(home).table if table is None else table,
+            roster and cache(lambda: _roster(home, roster["fingerprint"])),
+        )
+        gate = Gate(domain, own.current, account, Archive(home / RELEASES), Bits())
+        memory = Memory(domain, account, gate.recall)
+        return cls(home, domain, account, gate, own, settings.table, settings.policy, memory)
+
+    # What asking does not need takes long to import: each of these brings its own.
+
+    @property
+    def cubes(self) -> "VaultCubes":
+        """Data cubes: `vault.cubes.plan(…)`, `vault.cubes.publish(plan)`."""
+        from discreet.vault.cubes import VaultCubes
+
+        return VaultCubes(self.path, self.domain, self.ledger, self.gate, self.facts)
+
+    @property
+    def rows(self) -> "VaultRows":
+        """Synthetic rows: drawn from the model of a published cube: `vault.rows.publish(cube)`."""
+        from discreet.vault.rows import VaultRows
+
+        return VaultRows(self.domain, self.ledger, self.cubes)
+
+    @property
+    def facts(self) -> "VaultFacts":
+        """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`."""
+        from discreet.vault.facts import VaultFacts
+
+        return VaultFacts(self.domain, self.ledger, self.gate.archive, self.gate.recall)
+
+    @property
+    def buckets(self) -> "VaultBuckets":
+        """The rows themselves, under another promise: `vault.buckets.publish(…)`."""
+        from discreet.vault.buckets import VaultBuckets
+
+        return VaultBuckets(self.domain, self.ledger, self._own, self.gate.bits)
+
+    @property
+    def sulq(self) -> "VaultSulq":
+        """Counts over subsets of a roster: `vault.sulq.ask(…)`, `vault.sulq.plan(…)`, `vault.sulq.publish(plan)`."""
+        from discreet.vault.sulq import VaultSulq
+
+        return VaultSulq(self.path, self.domain, self.ledger, self.gate, self._own, self.policy, self.party)
+
+    def party(self) -> "Party":
+        """This vault as a party of a mining task: what `discreet serve` shows of it, without the server."""
+        from discreet.mining.local import LocalParty
+
+        budget, roster = self.ledger.budget, self.ledger.header.get("roster")
+        if not isinstance(budget, QueryBudget) or roster is None:
+            raise PartyError(f"{self.path} has no budget of queries; make a party with `discreet init --queries …`")
+        return LocalParty(roster["people"], roster["fingerprint"], budget, self.ledger, self.sulq.ask_all)
+
+    def _shown(self) -> tuple[str, Pairs]:
+        attributes = [f"{attribute.name} {attribute.size:,}" for attribute in self.domain.attributes]
+        more = [f"and {len(attributes) - MOST_NAMED} more"] if len(attributes) > MOST_NAMED else []
+        told: Pairs = [
+            ("path", self.path),
+            ("table", self.location),
+            ("attributes", " ".join([" × ".join(attributes[:MOST_NAMED]), *more])),
+        ]
+        with suppress(DiscreetError):  # a vault whose journal cannot be read is still shown
+            ledger = self.ledger
+            spent = ledger.budget.in_words(ledger.budget.amount_of(ledger.spent_max))
+            told = [*told, ("promise", ledger.guarantee), ("spent", f"{spent} where most is spent")]
+        return f"Vault over {self.domain.name}", told
+
+    def count(self, *, by: str | Sequence[str] = (), **conditions: object) -> Count:
+        """The query for how many rows meet the conditions: `vault.count(age=(20, 50), sex="F")`. Free to make."""
+        return Count(region_where(self.domain, conditions), self._groups(by))
+
+    def sum(self, of: str, *, by: str | Sequence[str] = (), **conditions: object) -> Sum:
+        """The query for the sum of a numeric attribute over the rows that meet the conditions."""
+        return Sum(of, region_where(self.domain, conditions), self._groups(by))
+
+    def measure(self, query: Query | Plan, scale: Number | None = None) -> Release:
+        """Measure a query with noise of this scale, or a whole plan: charge → read → noise → record → return."""
+        if isinstance(query, Plan):
+            if scale is not None:
+                raise VaultError("a plan has its own scales: measure(plan)")
+            return self.gate.measure(query)
+        require_amounts(self.ledger.budget)
+        if scale is None:
+            raise VaultError("say how much noise: measure(query, scale=100)")
+        noise = self.ledger.budget.noise_of_scale(exact_scale(scale))
+        law = exponential_like(noise, self.ledger.budget) if isinstance(query, Quantile) else noise
+        return self.gate.measure(Plan((Measurement(query, law),)))
+
+    def ask(
+        self,
+        sql: str,
+        *,
+        scale: Number | None = None,
+        within: Number | None = None,
+        confidence: Number | None = None,
+        relax: bool | None = None,
+        refine: bool = False,
+    ) -> Answer:
+        """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
+
+        `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
+        vault's policy does. `relax` says whether a region without budget is answered by one nearby, or not at all; the
+        policy's word where nothing is said. `refine` spends nothing: it makes the best of the vault's facts and all
+        released answers.
+        """
+        if refine:
+            return self._refined(sql, Wish.of(self.policy, None, None, confidence), scale, within)
+        wish = Wish.of(self.policy, scale, within, confidence)
+        purchase = Purchase(self.gate, self.policy.limits)
+        return ask(self._memory.question(sql), wish, self._desk.relaxing(relax), purchase)
+
+    def _refined(self: PublicDesk, sql: str, wish: Wish, scale: Number | None, within: Number | None) -> Answer:
+        from discreet.answer.refine import refine
+
+        if scale is not None or within is not None:
+            raise InvalidNoise("a refined answer is as sharp as what is public makes it; leave out scale and within")
+        return refine(self._memory.question(sql), wish, self._desk, self.facts.current())
+
+    def explain(
+        self: PublicDesk,
+        sql: str,
+        *,
+        scale: Number | None = None,
+        within: Number | None = None,
+        confidence: Number | None = None,
+        relax: bool | None = None,
+    ) -> Explanation:
+        """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
+        wish = Wish.of(self.policy, scale, within, confidence)
+        return explain(self._memory.question(sql), wish, self._desk.relaxing(relax))
+
+    def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
+        """The same vault, with every charge in somebody's name and within what they may spend; and every answer
+        recorded at the end of a time slot, where there are some."""
+        return replace(self, gate=replace(self.gate, asker=asker, slots=slots or self.gate.slots))
+
+    @property
+    def _desk(self) -> Desk:
+        require_amounts(self.ledger.budget)
+        memory = self._memory
+        return Desk(self.domain, self.ledger, memory.known, self.policy, memory.others, self.gate.asker)
+
+    def budget(self: Public) -> BudgetReport:
+        """What is spent and what is left, as ε for one person."""
+        return budget_report(self.ledger)
+
+    def budget_map(self: Public, rows: str, columns: str) -> NDArray[np.float64]:
+        """The least ε left for each pair of codes of two attributes, over all codes of the others."""
+        return budget_map(self.ledger, rows, columns)
+
+    def plot_budget(self: Public, *attributes: str, path: str | Path) -> None:
+        """Draw what is left, by region: a heat map over two attributes."""
+        plot_budget(self.ledger, attributes, path)
+
+    def describe(self: Public) -> dict[str, Any]:
+        """The vault in public terms: its domain, its promise, its place."""
+        return {"vault": str(self.path), "table": self.location, **description(self.ledger)}
+
+    def source_state(self) -> str:
+        """Whether the source was written to since the snapshot, as far as it can be told; for the custodian."""
+        from discreet.table.state import state_of_source
+
+        if self.ledger.is_live:
+            return "read live, where it is"
+        return state_of_source(self._own.snapshot().manifest["stamp"], self._own.locate())
+
+    def entries(self: Public, after: int = 0) -> Iterator[dict[str, Any]]:
+        """The journal, entry by entry, with what each one says in words."""
+        return entries_in_words(self.ledger, after)
+
+    def releases(self: Public) -> Iterator[Release]:
+        """Everything that was released, in order. Public, and free."""
+        return (self._memory.recall(charge, record) for charge, record in self.ledger.answered())
+
+    def release(self: Public, charge: int) -> Release:
+        """One release, by the number of its charge."""
+        found, record = self.ledger.charge_at(charge), self.ledger.recorded(charge)
+        if charge in self.ledger.closed():
+            raise VaultError(f"charge {charge} was closed without an answer: it paid for an earlier snapshot")
+        if found is None or record is None:
+            raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
+        return self._memory.recall(found, record)
+
+    def plan_text(self: Public, plan: Plan) -> list[str]:
+        """Each measurement of a plan, as SQL with its noise."""
+        return plan_text(plan, self.domain)
+
+    def complete(self) -> list[Release]:
+        """Finish charges whose answers were never recorded, because of a crash or a failure; nothing more is spent.
+
+        One that somebody is at, or whose answer waits for its time slot, is waited for instead; those that paid for an
+        earlier snapshot are closed without an answer (`ledger.closed()`): what was read now would be another table.
+        """
+        completed = []
+        for charge in self.ledger.pending():
+            self.gate.underway.wait(charge.plan)
+            if self.ledger.recorded(charge.id) is not None:
+                continue
+            try:
+                completed.append(self.gate.complete(charge))
+            except Refreshed:
+                self.ledger.close_charge(charge.id)
+        self.gate.settle()
+        return completed
+
+    def check_receipt(self, receipt: str | Receipt, *, accept_rollback: bool = False) -> None:
+        """Raise unless the journal went on from where it was when the receipt was given. `accept_rollback` goes on
+        without what was lost since, as `open` does for the last receipt seen here."""
+        try:
+            given = Receipt.parse(receipt) if isinstance(receipt, str) else receipt
+        except ValueError as error:
+            raise VaultError(str(error)) from None
+        if accept_rollback:
+            self.ledger.accept_lost(given)
+        else:
+            self.ledger.check_receipt(given)
+
+    def refresh(
+        self,
+        table: object = None,
+        *,
+        live: bool | None = None,
+        unless_same: bool = False,
+        progress: Progress = silent,
+    ) -> Receipt:
+        """Take a new snapshot: of the source as it is now, or of another table with the same columns. All spending is
+        kept. `live` says whether rows are to be read live from now on; as before where nothing is said.
+
+        One budget protects a person in both snapshots. Someone may be at another point of the new one, so every region
+        counts from now on as much spent as the most spent one; and what was released of the old one answers nothing.
+
+        `unless_same`: a table with the very rows of the snapshot, under whatever name, is only noted as the source. The
+        vault stays over its snapshot, what was released answers on, and the receipt is that of the last entry. Whether
+        the journal has a refresh then depends on the rows: it is for a custodian who looks at a table, not for a job
+        that runs by the clock (docs/explain/privacy.md, After a refresh).
+        """
+        from discreet.table.open import locate, open_source
+        from discreet.table.unit import Unit
+
+        source, now = self._own.locate() if table is None else table, self.ledger.snapshot
+        live = self.ledger.is_live if live is None else live
+        unit, roster = self.ledger.header.get("unit"), self._own.roster
+        taking = Taking(
+            self.domain,
+            unit and Unit.from_json(unit),
+            roster and roster(),
+            self._own.key(),
+            self.path,
+            progress,
+        )
+        try:
+            before = self._whole_snapshot() if unless_same and not live else None
+            taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live, before)
+        except OSError:
+            raise VaultError(
+                f"the snapshot cannot be written to {self.path}; the one before stays: is there space for it?"
+            ) from None
+        receipt = self.ledger.head if taken == now else self._go_over(taken, live)
+        if table is not None:
+            self.location = locate(table)
+            relocate_table(self.path, self.location)
+            self._own.locate = lambda: table
+        return receipt
+
+    def _go_over(self, taken: SnapshotId, live: bool) -> Receipt:
+        """Journal that the vault is over another snapshot, and remove the others."""
+        try:
+            receipt = self.ledger.note_refresh(taken, live)
+        except DiscreetError:
+            with suppress(JournalError):
+                if self.ledger.snapshot != taken:
+                    forget_snapshot(self.path, taken)
+            raise
+        forget_snapshots(self.path, taken)
+        return receipt
+
+    def _whole_snapshot(self) -> "Snapshot | None":
+        """What the vault is over, if it is a snapshot that can be opened."""
+        with suppress(DiscreetError):
+            return self._own.snapshot()
+        return None
+
+    def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
+        return tuple(self.domain[name].name for name in ([by] if isinstance(by, str) else by))
+
+
+def _roster(home: Path, fingerprint: str) -> "Roster":
+    from discreet.table.roster import load_roster
+
+    return load_roster(home / ROSTER, fingerprint)
+
+
+def _sulq(
+    queries: int | None,
+    delta: Number | None,
+    roster: object,
+    id_column: str,
+    points: int,
+    calibration: "Calibration",
+    failure: Number | None,
+) -> "tuple[Roster, QueryBudget]":
+    """The roster and the budget of a SuLQ database. A row is a point of the domain, or there is none."""
+    from discreet.mining.sulq import FAILURE, query_budget
+    from discreet.table.roster import read_roster
+
+    if queries is None or delta is None or roster is None:
+        raise InvalidBudget("a SuLQ database takes queries, delta and a roster, all three")
+    people = read_roster(roster, id_column)
+    most = FAILURE if failure is None else failure
+    return people, query_budget(queries, delta, people.people, points + 1, calibration, most)
+
+
+def propose_domain(table: object, name: str | None = None) -> str:
+    """A domain to fill in: names and types from the schema, never a value."""
+    from discreet.table.propose import propose
+
+    return propose(table, name)
