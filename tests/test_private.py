@@ -259,6 +259,7 @@ FOR_THEIR_OWNER = {
     "ledger/receipt.py": "the folders above the user's receipts",
     "release/archive.py": "a temporary file, mode 600 as Python makes it",
     "release/folder_beside.py": "a temporary folder",
+    "synthetic/rows.py": "in a temporary folder, from which files get their mode and their name at the end",
     "release/package.py": "in a temporary folder that gets its mode and its name at the end",
     "table/duck.py": "a temporary folder",
 }

@@ -18,7 +18,7 @@ from discreet.ledger.standing import Standing
 from discreet.mining.folder import write_statistics
 from discreet.mining.statistics import Statistics
 from discreet.release.package import PACKAGE, file_hash, write_package
-from discreet.vault import Vault
+from discreet.vault.vault import Vault
 from tests.audit.insider import BUDGETS, QUERIES, Journal, failures, forget_receipts, make
 
 JOBS = np.bincount([i * i % 6 for i in range(400)], minlength=6)
@@ -62,6 +62,8 @@ class TestHonestFolders:
             ({"measure": "sum(income)"}, {}),
             ({"facts": "vault"}, {}),
             ({"cuboids": [["sex"], ["job"]]}, {}),
+            ({}, {"estimate": "modelled"}),
+            ({"planner": "model", "facts": "vault"}, {"estimate": "modelled"}),
         ],
         ids=str,
     )
@@ -107,6 +109,26 @@ class TestForgedCubes:
         off = {mask: np.round(cells) + 9.0 for mask, cells in cube.cuboids.items()}
         write_cube(replace(cube, cuboids=off, **shape), workplace / "cube")
         assert only_finding().outcome == outcome
+
+    @pytest.mark.parametrize("how", ["changed", "dropped"])
+    def test_a_model_that_says_something_else(self, cube, workplace, how):
+        """Its potentials could carry exact counts out."""
+        made = cube.with_model()
+        potentials = dict(made.model.potentials)
+        last = potentials.pop(max(potentials))
+        if how == "changed":
+            potentials[max(made.model.potentials)] = last + np.arange(last.size).reshape(last.shape)
+        write_cube(replace(made, model=replace(made.model, potentials=potentials)), workplace / "cube")
+        assert "its model is not what its measured cuboids make" in only_finding().what
+
+    def test_modelled_cells_that_were_changed_beside_an_honest_model(self, cube, workplace):
+        cube.with_model().save("cube")
+        path = workplace / "cube" / "modelled.parquet"
+        table = pq.read_table(path)
+        place = table.schema.get_field_index("modelled")
+        pq.write_table(table.set_column(place, "modelled", pc.add(table.column(place), 1.0)), path)
+        seal(workplace / "cube", described(workplace / "cube"))
+        assert "modelled.parquet" in only_finding().what
 
     def test_a_plan_with_other_noise(self, cube, workplace):
         other = Vault.open("vault").cubes.plan(epsilon="1/4", dimensions=["sex", "job"])

@@ -33,6 +33,8 @@ PUBLISH = "publish it again from its charge, which spends nothing: `discreet cub
 PUBLISH_STATISTICS = "publish it again from its charge, which spends nothing: `discreet sulq publish --charge`"
 WITHDRAW = "take it back from whoever has it: it is not what this vault released"
 READ_IT = "read it: what holds is the guarantee that stands below it"
+MODEL_SAME = 0.2
+"""The part of a standard deviation of the noise that two fits of one model may be apart."""
 SAME = 1e-6
 """How far a sum of doubles may be off on another machine, in cells and as a share of the largest."""
 ROUNDED = 2.0
@@ -78,7 +80,25 @@ def require_cube_again(path: Path, charged: Any, recorded: Any, account: Ledger,
     known = known_tables(cube.plan, facts_of(account, domain, archive)) if cube.plan.known else {}
     made = cube_of(cube.plan, domain, release, consistent=cube.consistent, known=known)
     _require_same(cube, made.reshaped(norm=cube.norm, counts=cube.counts))
+    if cube.model is not None:
+        _require_same_model(cube, made)
     _require_written(path, lambda aside: write_cube(cube, aside))
+
+
+def _require_same_model(cube: "Cube", made: "Cube") -> None:
+    """A fit ends where more would not matter beside the noise; other versions and machines may end elsewhere, near."""
+    from discreet.cube.modelled import model_of
+
+    assert cube.model is not None
+    mine, theirs = model_of(made), cube.model
+    if mine.potentials.keys() != theirs.potentials.keys():
+        raise Unlike("its model is not what its measured cuboids make", PUBLISH)
+    apart = float(np.abs(mine.joint - theirs.joint).max(initial=0.0))
+    if apart <= SAME * (1 + mine.total):
+        return
+    if apart <= MODEL_SAME * float(cube.plan.variances(cube.consistent).min()) ** 0.5:
+        raise Doubtful("its model is not quite what this version makes of its measured cuboids", PUBLISH)
+    raise Unlike("its model is not what its measured cuboids make", PUBLISH)
 
 
 def _require_same(cube: "Cube", made: "Cube") -> None:

@@ -14,6 +14,7 @@ from discreet.cli.present import Json, VaultPath, command, out, print_json, wait
 from discreet.errors import ArchiveError, DiscreetError, InvalidBudget, UnsupportedQuery
 
 if TYPE_CHECKING:
+    from discreet.cube.cube import Cube
     from discreet.cube.plan import CubePlan
     from discreet.query.lattice import Cuboids, Label
     from discreet.vault.vault import Vault
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Data cubes: plan them, publish them, look at them.", no_args_is_help=True)
 
 WhichCuboids = Annotated[str, typer.Option(help="all; at most so many dimensions: 3; or a list: 'sex,age;region'")]
-Planner = Annotated[str, typer.Option(help="optimal, bmax, bmaxg, pmost, pmostg, all or base")]
+Planner = Annotated[str, typer.Option(help="optimal, bmax, bmaxg, pmost, pmostg, all, base or model")]
+Purpose = Annotated[str, typer.Option("--for", help="tables, or model: measure what a model is best fitted to")]
 Goal = Annotated[str, typer.Option(help="what optimal makes small: max, mean, weighted, mean-std; or large: most")]
 Dimensions = Annotated[str | None, typer.Option(help="the cube's dimensions: sex,age; every attribute by default")]
 Weight = Annotated[list[str] | None, typer.Option(help="how much a cuboid matters: sex,age=3; 1 by default")]
@@ -46,6 +48,7 @@ def plan(
     rho: Annotated[str | None, typer.Option(help=SPENDS_RHO)] = None,
     cuboids: WhichCuboids = "all",
     planner: Planner = "optimal",
+    purpose: Purpose = "tables",
     objective: Goal = "max",
     dimensions: Dimensions = None,
     weight: Weight = None,
@@ -61,7 +64,7 @@ def plan(
     """Show which cuboids would be measured, and how exact each would be. Spends nothing."""
     from discreet.cli.show_cube import show_plan
 
-    choice = _choice(cuboids, planner, objective, weight, bound, expected, by_index=vault is None)
+    choice = _choice(cuboids, _planner(planner, purpose), objective, weight, bound, expected, by_index=vault is None)
     if (vault is None) == (sizes is None):
         raise UnsupportedQuery("name a vault, or give --sizes 9,16,7 --neighbours add-remove instead")
     if vault is None:
@@ -104,12 +107,13 @@ def publish(
     ] = None,
     cuboids: WhichCuboids = "all",
     planner: Planner = "optimal",
+    purpose: Purpose = "tables",
     objective: Goal = "max",
     dimensions: Dimensions = None,
     weight: Weight = None,
     bound: Bound = None,
     expected: Expected = None,
-    estimate: Estimate = None,
+    estimate: Annotated[str | None, typer.Option(help="modelled: fit a model, too; or a cube as for plan")] = None,
     measure: MeasureOf = "count",
     facts: Facts = False,
     consistent: Annotated[bool, typer.Option(help="make every roll-up fit, which also lowers the noise")] = True,
@@ -127,7 +131,8 @@ def publish(
 
     if (epsilon is None and rho is None) == (charge is None):
         raise InvalidBudget("say what the cube may spend, --epsilon 0.5, or which charge to go on from, --charge 17")
-    choice = _choice(cuboids, planner, objective, weight, bound, expected)
+    choice = _choice(cuboids, _planner(planner, purpose), objective, weight, bound, expected)
+    modelled = estimate == "modelled"
     require_new_folder(folder, "the cube")
     with waiting("planning", as_json) as told:
         opened = Vault.open(vault)
@@ -136,7 +141,7 @@ def publish(
                 epsilon=epsilon,
                 rho=rho,
                 dimensions=_names(dimensions),
-                estimate=estimate,
+                estimate=None if modelled else estimate,
                 measure=measure,
                 facts="vault" if facts else None,
                 **choice,
@@ -145,8 +150,9 @@ def publish(
             else charge
         )
         before = opened.ledger.head.seq
-        with _resumable(opened, folder):
+        with _resumable(opened, folder, " --estimate modelled" if modelled else ""):
             shape: dict[str, Any] = {"norm": norm, "counts": counts}
+            shape |= {"estimate": "modelled"} if modelled else {}
             cube = opened.cubes.publish(what, consistent=consistent, again=again, progress=told, **shape)
             cube.save(folder, told)
     repeated = cube.origin.charge <= before
@@ -165,6 +171,7 @@ def publish(
 def show(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="a published cube's folder", show_default=False)],
     dimensions: Annotated[list[str] | None, typer.Argument(help="the cuboid's dimensions; none: the total")] = None,
+    estimate: Annotated[str, typer.Option(help="least-squares, or modelled: biased and sharper")] = "least-squares",
     confidence: Annotated[float, typer.Option(help="how surely the intervals hold")] = 0.95,
     plot: Annotated[Path | None, typer.Option(help="draw a cuboid of one or two dimensions to this file")] = None,
     as_json: Json = False,
@@ -174,7 +181,14 @@ def show(
     from discreet.cube.cube import Cube
 
     cube = Cube.load(folder)
-    names = tuple(dimensions or ())
+    names = tuple(name for given in dimensions or () for name in given.split(",") if name)
+    if estimate not in ("least-squares", "modelled"):
+        raise UnsupportedQuery(f"an estimate is least-squares or modelled, not {estimate!r}")
+    if estimate == "modelled":
+        if plot is not None:
+            raise UnsupportedQuery("a picture is of least squares; leave out --plot, or the estimate")
+        _show_modelled(cube, names, confidence, as_json)
+        return
     cuboid, (low, high) = cube[names], cube.interval(*names, confidence=confidence)
     if plot is not None:
         from discreet.cube.draw import plot_cuboid
@@ -207,6 +221,38 @@ def show(
     if cube.counts != "real" or cube.norm != "l2":
         out.print("[dim]Intervals are those of least squares; a cell may lie beyond its own.[/]", soft_wrap=True)
     out.print(f"[dim]{cube.of_release}[/]", soft_wrap=True)
+    out.print(f"[dim]{escape(str(cube.guarantee))}[/]", soft_wrap=True)
+
+
+def _show_modelled(cube: "Cube", names: tuple[str, ...], confidence: float, as_json: bool) -> None:
+    """A cuboid as the model has it, with model ranges."""
+    from discreet.cli.show_cube import show_cuboid
+
+    with waiting("fitting the model", as_json):
+        modelled = cube.modelled
+        cuboid, (low, high) = modelled[names], modelled.range(*names, confidence=confidence)
+    together = modelled.is_measured(*names)
+    if as_json:
+        print_json(
+            {
+                "dimensions": list(names),
+                "labels": {name: cuboid.coords[name].values for name in names},
+                "modelled": cuboid.values,
+                "low": low.values,
+                "high": high.values,
+                "confidence": confidence,
+                "measured_together": together,
+                **modelled.describe(),
+                "guarantee": cube.guarantee,
+                "receipt": str(cube.origin.receipt),
+            }
+        )
+        return
+    show_cuboid(cuboid.rename("modelled"), low, high, confidence)
+    words = "Modelled: biased, and sharper than least squares. The ranges are model ranges, from simulated releases."
+    if not together:
+        words += " These dimensions were never measured together: how they interact is what the measured ones imply."
+    out.print(f"[dim]{words}[/]", soft_wrap=True)
     out.print(f"[dim]{escape(str(cube.guarantee))}[/]", soft_wrap=True)
 
 
@@ -287,6 +333,13 @@ def _choice(
     }
 
 
+def _planner(planner: str, purpose: str) -> str:
+    """The planner, which a purpose may choose."""
+    if purpose not in ("tables", "model"):
+        raise UnsupportedQuery(f"a plan is --for tables or --for model, not {purpose!r}")
+    return "model" if purpose == "model" else planner
+
+
 def _which(text: str, by_index: bool) -> "Cuboids":
     if text == "all":
         return "all"
@@ -343,7 +396,7 @@ def _plan_for_sizes(
 
 
 @contextmanager
-def _resumable(vault: "Vault", folder: Path) -> Iterator[None]:
+def _resumable(vault: "Vault", folder: Path, more: str) -> Iterator[None]:
     """Say how to go on, whatever happens after the charge."""
     before = vault.ledger.head.seq
     try:
@@ -352,7 +405,7 @@ def _resumable(vault: "Vault", folder: Path) -> Iterator[None]:
         charges = [entry.seq for entry in vault.ledger.entries(before) if entry.kind == "charge"]
         if not charges:
             raise
-        again = f"discreet cube publish {vault.path} --charge {charges[-1]} --out {folder}"
+        again = f"discreet cube publish {vault.path} --charge {charges[-1]} --out {folder}{more}"
         way_on = f"charge {charges[-1]} stands: `{again}` goes on without a further one"
         if isinstance(error, KeyboardInterrupt):
             raise ArchiveError(f"interrupted; {way_on}") from None

@@ -23,7 +23,9 @@ from discreet.query.lattice import Label
 if TYPE_CHECKING:
     import xarray as xr
 
+    from discreet.cube.modelled import ModelledCube
     from discreet.cube.norms import NormBound
+    from discreet.model.model import Model
 
 MOST_NAMED = 20
 """So many dimensions are named where a cube is told of."""
@@ -56,6 +58,8 @@ class Cube:
     """The codes that a slice is for, by axis."""
     rolled_up: int = 0
     """The dimensions that are summed out for good, as a mask."""
+    model: "Model | None" = None
+    """The model of the same measurements, where one was fitted and is kept beside them."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -131,6 +135,22 @@ class Cube:
 
         return reshaped(self, norm, counts)
 
+    @cached_property
+    def modelled(self) -> "ModelledCube":
+        """The cube read through a model of the same measurements: sharper, biased, and free.
+
+        It is fitted where it is not yet, and has every cuboid of these dimensions, published or not.
+        """
+        from discreet.cube.modelled import ModelledCube, model_of
+
+        return ModelledCube(self, model_of(self) if self.model is None else self.model)
+
+    def with_model(self, progress: Progress = silent) -> "Cube":
+        """The same cube with its model, which is saved with it."""
+        from discreet.cube.modelled import model_of
+
+        return self if self.model is not None else replace(self, model=model_of(self, progress))
+
     def norm_bound(self, probability: float = 0.95) -> "NormBound":
         """How near the truth a cube of norm l1 or linf is, over all its sources. [cubes, Theorems 4.2.1 and 4.2.2]"""
         from discreet.cube.reshape import bound_of
@@ -183,12 +203,16 @@ class Cube:
             )
         return axis
 
-    def _mask(self, names: tuple[Label, ...]) -> int:
-        """The cuboid that an answer is read from. Raises where no published cuboid holds it."""
+    def asked_mask(self, names: tuple[Label, ...]) -> int:
+        """The cuboid with these dimensions and those of the slice. Raises where one is not there to be asked for."""
         mask = self.plan.lattice.mask(*names)
         for name in names:
             self._open_axis(name)
-        mask |= sum(1 << axis for axis in self.sliced)
+        return mask | sum(1 << axis for axis in self.sliced)
+
+    def _mask(self, names: tuple[Label, ...]) -> int:
+        """The cuboid that an answer is read from. Raises where no published cuboid holds it."""
+        mask = self.asked_mask(names)
         self._holder(mask)
         return mask
 
@@ -201,6 +225,10 @@ class Cube:
             wanted = ", ".join(map(str, self.plan.lattice.names_of(mask)))
             raise UnsupportedQuery(f"no published cuboid holds {wanted}; publish one that does")
         return min(holding, key=self.plan.lattice.cells)
+
+    def cells_of(self, mask: int) -> Cells:
+        """The counts of a cuboid by its mask, whatever is sliced. Requires that a published cuboid holds it."""
+        return self._cells(mask)
 
     def _cells(self, mask: int) -> Cells:
         if mask in self.cuboids:
@@ -229,6 +257,7 @@ class Cube:
             "sources": len(plan.source_masks),
             "consistent": self.consistent,
             **self.unusual(),
+            **({"estimates": "least-squares, modelled"} if self.model is not None else {}),
             "guarantee": str(self.guarantee),
             "receipt": str(self.origin.receipt),
         }

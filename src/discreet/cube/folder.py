@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.cube.dimension import Dimension, Origin
+from discreet.cube.model_files import model_record, model_resources, read_model, write_model
 from discreet.cube.parquet import columns_of, is_wide_file, read_cells, write_cells
 from discreet.cube.parquet_wide import value_columns
 from discreet.cube.record import plan_of, plan_record
@@ -49,6 +50,8 @@ def write_cube(cube: "Cube", path: Path, progress: Progress = silent) -> None:
         in_grains = {mask: variance / square for mask, variance in cube.plan.source_variances.items()}
         write_cells(aside / SOURCES, cube, sources, in_grains)
         write_cells(aside / CUBOIDS, cube, cuboids, variances, progress)
+        if cube.model is not None:
+            write_model(cube, cube.model, aside)
         write_package(aside, _package(cube, aside))
 
 
@@ -68,6 +71,7 @@ def cube_parts(path: Path) -> dict[str, Any]:
             "consistent": about["consistent"],
             "norm": about.get("norm", "l2"),
             "counts": about.get("counts", "real"),
+            "model": read_model(path, plan.lattice, about["model"]) if "model" in about else None,
             "origin": Origin(
                 about["table"],
                 guarantee_from_json(about["guarantee"]),
@@ -93,6 +97,7 @@ def _package(cube: "Cube", folder: Path) -> Json:
         "resources": [
             _resource(folder / SOURCES, cube, "integer", noisy + _unit(cube)),
             _resource(folder / CUBOIDS, cube, "number", f"{made}; {note}" if note else made),
+            *([] if cube.model is None else model_resources(cube, folder)),
         ],
         "cube": {
             "format": FORMAT,
@@ -103,6 +108,7 @@ def _package(cube: "Cube", folder: Path) -> Json:
             "norm": cube.norm,
             "counts": cube.counts,
             "constraints": CONSTRAINTS if cube.consistent else [],
+            **({} if cube.model is None else {"model": model_record(cube.model, plan.lattice)}),
             "guarantee": cube.guarantee.to_json(),
             "charge": cube.origin.charge,
             "receipt": str(cube.origin.receipt),

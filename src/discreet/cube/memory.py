@@ -31,7 +31,7 @@ def require_memory(plan: CubePlan, available: int | None = None) -> None:
     there = available_bytes() if available is None else available
     if needed > there:
         raise UnsupportedQuery(
-            f"this cube needs about {_gigabytes(needed)} of memory and {_gigabytes(there)} are free; "
+            f"this cube needs about {gigabytes(needed)} of memory and {gigabytes(there)} are free; "
             f"nothing was spent: choose {_what_would_fit(plan, there)}"
         )
 
@@ -66,5 +66,6 @@ def available_bytes() -> int:
     return min(limits)
 
 
-def _gigabytes(size: int) -> str:
+def gigabytes(size: int) -> str:
+    """Bytes in words."""
     return f"{size / 1e9:,.1f} GB" if size < 1e15 else f"{size / 1e9:.0e} GB"

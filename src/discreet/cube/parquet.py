@@ -153,6 +153,13 @@ def _code_columns(cube: "Cube", mask: int, first: int, rows: int, labels: list[p
         yield pa.DictionaryArray.from_arrays(codes, words)
 
 
+def label_columns(cube: "Cube", mask: int, cells: int) -> dict[str, pa.Array]:
+    """The dimensions' columns for all cells of a cuboid, by name."""
+    labels = [pa.array(dimension.labels, pa.string()) for dimension in cube.dimensions]
+    names = [dimension.name for dimension in cube.dimensions]
+    return dict(zip(names, _code_columns(cube, mask, 0, cells, labels), strict=True))
+
+
 def _code_type(size: int) -> pa.DataType:
     return pa.int8() if size <= 2**7 else pa.int16() if size <= 2**15 else pa.int32()
 

@@ -13,6 +13,7 @@ from discreet.cube.planners.base import give_all_to_base
 from discreet.cube.planners.bmax import bound_max
 from discreet.cube.planners.bmaxg import bound_max_generally
 from discreet.cube.planners.few import is_few, optimise_few
+from discreet.cube.planners.for_model import all_of_order, order_for_model
 from discreet.cube.planners.most import publish_most_precise
 from discreet.cube.planners.optimal import optimise
 from discreet.cube.planners.pmost import precision_bound, publish_most
@@ -30,6 +31,7 @@ PLANNERS: Mapping[str, Planner] = {
     "pmost": publish_most,
     "pmostg": publish_most_generally,
     "optimal": optimise,
+    "model": all_of_order,
 }
 
 
@@ -48,7 +50,8 @@ def plan_cube(
 
     `objective` steers optimal alone; the other planners have their own. `expected` has the variance that is expected of
     each cuboid: then it is the ratio of its variance to that which is made small. `bound` is for the objective most,
-    PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise.
+    PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise. The planner model measures what a
+    model is best fitted to; with it `cuboids` are of as many dimensions as are measured together.
     """
     if planner not in PLANNERS:
         raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join(PLANNERS)}")
@@ -61,6 +64,8 @@ def plan_cube(
     counts_precise = planner in ("pmost", "pmostg") or (planner == "optimal" and objective == "most")
     if bound is not None and not counts_precise:
         raise UnsupportedQuery(f"planner {planner} takes no bound; pmost, pmostg and the objective most do")
+    if planner == "model" and cuboids == "all":
+        cuboids = order_for_model(lattice, noise)
     published = lattice.choose(cuboids)
     task = Task(
         lattice=lattice,

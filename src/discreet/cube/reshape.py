@@ -19,6 +19,7 @@ from discreet.cube.shape import Counts, Norm
 from discreet.cube.variances import exactness_of
 from discreet.cube.wide import is_wide
 from discreet.errors import UnsupportedQuery
+from discreet.noise.bits import SeededBits
 from discreet.noise.law import Noise
 from discreet.query.lattice import Lattice
 
@@ -40,16 +41,52 @@ def require_shape(plan: CubePlan, norm: Norm, counts: Counts, consistent: bool =
     asked = f"norm {norm}" if counts == "real" else f"{counts} counts"
     if not consistent:
         raise UnsupportedQuery(f"{asked} are for a consistent cube; leave it so")
-    if plan.basis == "residuals":
+    if norm != "l2" and plan.basis == "residuals":
         raise UnsupportedQuery(f"{asked} are not made of residuals; plan fewer dimensions, or with planner all")
-    if is_wide(plan):
+    if norm != "l2" and is_wide(plan):
         raise UnsupportedQuery(f"{asked} need all cuboids in one array; publish fewer dimensions")
     if plan.known:
         raise UnsupportedQuery(f"{asked} would not agree with the facts any more; plan without facts, or leave it so")
     if plan.noise.measure.of is not None and counts != "real":
         raise UnsupportedQuery("sums may be below 0 and have parts: whole and nonnegative are for counts")
+    if _needs_model(plan):
+        _require_model(plan, asked)
     if norm != "l2":
         require_small(plan.lattice, _laws(plan), norm)
+
+
+def _needs_model(plan: CubePlan) -> bool:
+    """Whether a plan's cube has no base cells of its own, of which counts could be made."""
+    return plan.basis == "residuals" or is_wide(plan)
+
+
+def _require_model(plan: CubePlan, asked: str) -> None:
+    from discreet.cube.modelled import require_model
+
+    try:
+        require_model(plan)
+    except UnsupportedQuery as error:
+        raise UnsupportedQuery(f"{asked} of this cube are read off a model: {error}") from None
+
+
+def _read_off_model(cube: "Cube", counts: Counts) -> dict[int, Cells]:
+    """The published cuboids of the cube's model; or of as many whole rows, near it in every cuboid of up to three
+    dimensions: so roll-ups fit, and nothing is below 0."""
+    from discreet.cube.modelled import model_of
+    from discreet.model.rows import draw_rows
+
+    model, published = cube.model or model_of(cube), cube.plan.published
+    if counts == "nonnegative":
+        return model.cuboids(published)
+    # The same cube has the same whole counts.
+    codes = draw_rows(model, round(model.total), SeededBits(cube.origin.charge))
+    lattice, cuboids = cube.plan.lattice, {}
+    for mask in published:
+        own = [codes[:, axis].astype(np.int64) for axis in lattice.axes(mask)]
+        places = np.ravel_multi_index(own, lattice.shape(mask)) if own else np.zeros(len(codes), np.int64)
+        counted = np.bincount(places, minlength=lattice.cells(mask)).astype(np.float64)
+        cuboids[mask] = counted.reshape(lattice.shape(mask))
+    return cuboids
 
 
 def reshaped(cube: "Cube", norm: Norm, counts: Counts) -> "Cube":
@@ -58,6 +95,8 @@ def reshaped(cube: "Cube", norm: Norm, counts: Counts) -> "Cube":
     if (norm, counts) == ("l2", "real"):
         return cube.least_squares
     require_shape(plan, norm, counts, cube.consistent)
+    if _needs_model(plan):
+        return replace(cube, cuboids=_read_off_model(cube, counts), norm=norm, counts=counts)
     if norm == "l2":
         base = _least_squares_base(cube)
     else:

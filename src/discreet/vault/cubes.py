@@ -10,6 +10,7 @@ from discreet.cube.journal import note_plan, noted_plan, require_plan_for
 from discreet.cube.known_cuboids import known_cuboids, known_tables
 from discreet.cube.measure import parse_measure
 from discreet.cube.memory import require_memory
+from discreet.cube.modelled import require_model
 from discreet.cube.noise_model import noise_model
 from discreet.cube.plan import CubePlan, Objective
 from discreet.cube.planning import plan_cube
@@ -98,6 +99,7 @@ class VaultCubes:
         consistent: bool = True,
         norm: Norm = "l2",
         counts: Counts = "real",
+        estimate: Literal["least-squares", "modelled"] = "least-squares",
         again: bool = False,
         progress: Progress = silent,
     ) -> Cube:
@@ -107,7 +109,8 @@ class VaultCubes:
         nothing is spent; `again` buys new noise. With the number of a charge, the cube of a publish that was
         interrupted, or lost since: nothing more is spent.
         Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit. `norm` and
-        `counts` as in `Cube.reshaped`.
+        `counts` as in `Cube.reshaped`. With `estimate="modelled"` a model is fitted to the same measurements and kept
+        beside least squares: see `Cube.modelled`.
         """
         charge = charge_at(plan, self.ledger, self.path) if isinstance(plan, int) else None
         planned = plan if charge is None else noted_plan(charge, self.domain, self.ledger)
@@ -117,17 +120,26 @@ class VaultCubes:
         require_memory(planned)
         require_consistent(planned, consistent)
         require_shape(planned, norm, counts, consistent)
+        if estimate not in ("least-squares", "modelled"):
+            raise UnsupportedQuery(f"an estimate is least-squares or modelled, not {estimate!r}")
+        if estimate == "modelled":
+            require_model(planned)
         known = known_tables(planned, self.facts.of_all_tables())
+
+        def finished(cube: Cube) -> Cube:
+            shaped = cube.reshaped(norm=norm, counts=counts)
+            return shaped.with_model(progress) if estimate == "modelled" else shaped
+
         if charge is None and not again:
             charge = bought_before(measurements_of(planned, self.domain), self.ledger)
         if charge is not None:
             release = release_of(charge, self.gate)
             cube = cube_of(planned, self.domain, release, consistent=consistent, known=known, progress=progress)
-            return cube.reshaped(norm=norm, counts=counts)
+            return finished(cube)
         note_plan(planned, self.domain, self.ledger)
         measure = self._measure_alone
         cube = publish_cube(planned, self.domain, measure, consistent=consistent, known=known, progress=progress)
-        return cube.reshaped(norm=norm, counts=counts)
+        return finished(cube)
 
     def _measure_alone(self, plan: Plan) -> Release:
         """Measure a plan. Whoever asks meanwhile for a number of it waits for it, and is not charged."""

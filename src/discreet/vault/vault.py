@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from discreet.vault.cubes import VaultCubes
     from discreet.vault.facts import VaultFacts
     from discreet.vault.lookups import VaultLookups
+    from discreet.vault.rows import VaultRows
     from discreet.vault.sulq import VaultSulq
 
 KEY_WORDS = 4  # 256 bits
@@ -230,6 +231,13 @@ class Vault(NotebookView):
         from discreet.vault.lookups import VaultLookups
 
         return VaultLookups(self.path, self.domain, self.ledger)
+
+    @property
+    def rows(self) -> "VaultRows":
+        """Synthetic rows: drawn from the model of a published cube: `vault.rows.publish(cube)`."""
+        from discreet.vault.rows import VaultRows
+
+        return VaultRows(self.domain, self.ledger, self.cubes)
 
     @property
     def facts(self) -> "VaultFacts":

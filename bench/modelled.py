@@ -1,0 +1,158 @@
+"""Adult read through a model, beside least squares: error and time, at pure ε = 1 and at (1, 10^-9)."""
+
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.figure import Figure
+from discreet.cube.cube import Cube
+from discreet.ledger.conversion import rho_for
+from discreet.model.rows import draw_rows
+from discreet.noise.bits import SeededBits
+from discreet.query.lattice import Lattice
+from discreet.vault.vault import Vault
+from experiments.tables.tables import adult
+
+SEEDS = 3
+"""Releases, each with new noise. The first is not timed: it compiles."""
+
+LARGE = 20
+"""People in a cell from which on a model range is to hold as often as it says."""
+
+Cuboids = dict[int, NDArray[np.float64]]
+
+
+def figures() -> Iterator[Figure]:
+    table = adult()
+    base = table.base_cuboid().astype(float)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_STATE_HOME"] = folder  # receipts of a vault that is gone in a minute
+        rows, domain = table.write(Path(folder))
+        pure = Vault.init(Path(folder) / "pure", table=rows, domain=domain, epsilon=1000, neighbours="add-remove")
+        approximate = Vault.init(Path(folder) / "rho", table=rows, domain=domain, rho=10, neighbours="add-remove")
+        yield from approximate_figures(approximate, base)  # first: it says what memory was needed so far
+        yield from pure_figures(pure, base)
+
+
+def pure_figures(vault: Vault, base: NDArray[np.float64]) -> Iterator[Figure]:
+    plan = vault.cubes.plan(epsilon=1, planner="model")
+    published = vault.cubes.publish(vault.cubes.plan(epsilon=1))
+    truth = rolled_up(base, published.plan.lattice)
+    least = mean_errors({mask: published.cuboids[mask] for mask in truth}, truth)
+    errors, seconds, cpu = [], [], []
+    for _ in range(SEEDS):
+        start, own = time.perf_counter(), time.process_time()
+        cube = vault.cubes.publish(plan, estimate="modelled", again=True)
+        seconds.append(time.perf_counter() - start)
+        cpu.append(time.process_time() - own)
+        errors.append(mean_errors(cube.modelled.model.cuboids(range(1 << 8)), truth))
+    cuboid, people, largest = np.mean(errors, axis=0)
+    note = f"least squares {least[0]:.1f}; largest {largest:.0f} against {least[2]:.0f}; {SEEDS} releases"
+    yield Figure("Adult, 256 cuboids, ε = 1, modelled: mean error of a cuboid", cuboid, 8, "lower", "people", note)
+    note = f"least squares {least[1]:.1f}"
+    yield Figure("Adult, 256 cuboids, ε = 1, modelled: where people are", people, 10.5, "lower", "people", note)
+    note = f"the shortest; {min(cpu):.1f} CPU s on {os.cpu_count()} cores"
+    yield Figure("Adult, 28 pairs, ε = 1: publish and fit", min(seconds), 10, "lower", "s", note)
+
+    yield from coverage_figures(cube, truth)
+
+
+def coverage_figures(cube: Cube, truth: Cuboids) -> Iterator[Figure]:
+    """How many true cells lie in their model ranges: of cuboids that were measured, and of finer ones."""
+    by_order = {order: [mask for mask in truth if mask.bit_count() == order] for order in (2, 3)}
+    held: dict[tuple[int, bool], list[bool]] = {}
+    for order, masks in by_order.items():
+        for mask in masks:
+            low, high = cube.modelled.range(*cube.plan.lattice.names_of(mask))
+            inside = (low.values <= truth[mask]) & (truth[mask] <= high.values)
+            large = truth[mask] >= LARGE
+            held.setdefault((order, True), []).extend(inside[large])
+            held.setdefault((order, False), []).extend(inside[~large])
+    shares = {key: float(np.mean(own)) for key, own in held.items()}
+    note = (
+        f"one release; pairs of fewer people {shares[2, False]:.1%}; triples, which were not measured: "
+        f"{shares[3, True]:.1%} of {LARGE} people and more, {shares[3, False]:.1%} of fewer"
+    )
+    name = f"Adult, ε = 1, 95% model ranges that hold: measured pairs of {LARGE} people and more"
+    yield Figure(name, shares[2, True], 0.93, "higher", "", note)
+
+
+def approximate_figures(vault: Vault, base: NDArray[np.float64]) -> Iterator[Figure]:
+    plan = vault.cubes.plan(rho=rho_for(Fraction(1), Fraction(1, 10**9)), planner="model")
+    truth, distances, seconds = rolled_up(base, plan.lattice), [], []
+    for _ in range(SEEDS):
+        start = time.process_time()
+        cube = vault.cubes.publish(plan, estimate="modelled", again=True)
+        seconds.append(time.process_time() - start)
+        distances.append([variation(cube, truth, order) for order in (2, 3)])
+    pairs, triples = np.mean(distances, axis=0)
+    note = f"AIM .0153, MST .0410; {SEEDS} releases of 56 triples"
+    yield Figure("Adult, (1, 10⁻⁹), modelled: total variation, 2-way", pairs, 0.0135, "lower", "", note)
+    yield Figure(
+        "Adult, (1, 10⁻⁹), modelled: total variation, 3-way", triples, 0.033, "lower", "", "AIM .0381, MST .0863"
+    )
+    note = "publish and fit, CPU seconds, the shortest; AIM 571"
+    yield from rows_figures(cube, truth)
+    yield Figure("Adult, (1, 10⁻⁹), modelled: time", min(seconds), 60, "lower", "CPU s", note)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    yield Figure("Adult, modelled: memory of the whole process", most, 1, "lower", "GB", "AIM 4.4 GB")
+
+
+def rows_figures(cube: Cube, truth: Cuboids) -> Iterator[Figure]:
+    """The last release's rows beside its model."""
+    assert cube.model is not None
+    rows = round(cube.model.total)
+    start = time.process_time()
+    codes = draw_rows(cube.model, rows, SeededBits(0))
+    seconds = time.process_time() - start
+    joint = np.zeros(cube.plan.lattice.sizes)
+    np.add.at(joint, tuple(codes.T), 1.0)
+    counted, total = rolled_up(joint, cube.plan.lattice), float(truth[0])
+    for order in (2, 3):
+        masks = [mask for mask in truth if mask.bit_count() == order]
+        own = float(np.mean([np.abs(counted[mask] / rows - truth[mask] / total).sum() / 2 for mask in masks]))
+        note = f"{own:.4f}; {rows:,} rows in {seconds:.1f} CPU s"
+        yield Figure(
+            f"Adult, (1, 10⁻⁹), rows to their model, {order}-way",
+            own / variation(cube, truth, order),
+            1.1,
+            "lower",
+            "×",
+            note,
+        )
+
+
+def rolled_up(base: NDArray[np.float64], lattice: Lattice) -> Cuboids:
+    """Every cuboid of the true table."""
+    made: Cuboids = {lattice.base: base}
+    for mask in range(lattice.base - 1, -1, -1):
+        axis = next(axis for axis in range(lattice.dimensions) if not mask >> axis & 1)
+        finer = mask | 1 << axis
+        made[mask] = made[finer].sum(axis=lattice.axes(finer).index(axis))
+    return made
+
+
+def mean_errors(cuboids: Cuboids, truth: Cuboids) -> tuple[float, float, float]:
+    """The mean absolute error of a cuboid, that of its cells where people are, and the largest of all."""
+    errors = {mask: np.abs(cells - truth[mask]) for mask, cells in cuboids.items()}
+    people = [float(own[truth[mask] > 0].mean()) for mask, own in errors.items()]
+    return (
+        float(np.mean([own.mean() for own in errors.values()])),
+        float(np.mean(people)),
+        max(map(np.max, errors.values())),
+    )
+
+
+def variation(cube: Cube, truth: Cuboids, order: int) -> float:
+    """The mean total variation distance over all cuboids of so many dimensions."""
+    model = cube.modelled.model
+    masks = [mask for mask in truth if mask.bit_count() == order]
+    made, total = model.cuboids(masks), float(truth[0])
+    return float(np.mean([np.abs(made[mask] / model.total - truth[mask] / total).sum() / 2 for mask in masks]))

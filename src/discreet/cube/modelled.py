@@ -1,0 +1,187 @@
+"""A cube read through a model: the same released numbers, biased and sharper. Public, and free.
+
+The model (`discreet.model`) is fitted to the cube's raw sources, with facts that the cube agrees with as exact
+constraints. Every cuboid of the cube's dimensions can be read from it, published or not; where its dimensions were
+never measured together, its interactions are what the measured ones imply and no more.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.cube.memory import available_bytes, gigabytes
+from discreet.cube.model_files import BIASED, ESTIMATE
+from discreet.cube.plan import CubePlan
+from discreet.errors import UnsupportedQuery
+from discreet.model.fit import fit, needed_bytes
+from discreet.model.measured import Measured
+from discreet.model.model import Model
+from discreet.model.replicates import replicates
+from discreet.noise.bits import SeededBits
+from discreet.noise.spread import require_confidence
+from discreet.progress import Progress, silent
+from discreet.query.lattice import Label
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from discreet.cube.cube import Cube
+
+Cells = NDArray[np.float64]
+
+MOST_CELLS = 30_000_000
+"""The largest joint domain that a model is fitted over: each of some hundred passes goes through all of it."""
+
+REPLICATES = 24
+"""Simulated releases behind a model range."""
+
+
+def require_model(plan: CubePlan, available: int | None = None) -> None:
+    """Refuse, before anything is spent, a plan whose cube no model can be fitted to."""
+    lattice = plan.lattice
+    if plan.noise.measure.of is not None:
+        raise UnsupportedQuery("a model is of counts; sums have none: leave out the estimate modelled")
+    cells = prod(lattice.sizes)
+    if cells > MOST_CELLS:
+        raise UnsupportedQuery(
+            f"a model goes through every cell of the joint domain, and these {lattice.dimensions} dimensions have "
+            f"{cells:.2g} of them; choose {_what_fits(plan)}, which have at most {MOST_CELLS:,}"
+        )
+    there = available_bytes() if available is None else available
+    needed = needed_bytes(lattice, plan.source_masks)
+    if needed > there:
+        raise UnsupportedQuery(
+            f"this model needs about {gigabytes(needed)} of memory and {gigabytes(there)} are free; nothing was spent: "
+            "choose fewer dimensions, or measure cuboids of fewer dimensions"
+        )
+
+
+def _what_fits(plan: CubePlan) -> str:
+    sizes, kept, cells = plan.lattice.sizes, 0, 1
+    for size in sorted(sizes):
+        cells *= size
+        if cells > MOST_CELLS:
+            break
+        kept += 1
+    return f"at most {kept} dimensions" if kept else "smaller dimensions"
+
+
+def measurements(cube: "Cube") -> list[Measured]:
+    """What the cube's model is fitted to: its raw sources, and the facts that it agrees with."""
+    plan = cube.plan
+    residual = plan.basis == "residuals"
+    measured = [
+        Measured(mask, table.astype(np.float64), plan.source_variances[mask], residual)
+        for mask, table in cube.sources.items()
+    ]
+    return [*measured, *_facts(cube)]
+
+
+def _facts(cube: "Cube") -> list[Measured]:
+    """The facts, as far as published cuboids hold them: cells there are exact."""
+    parts = {mask & known for known, _ in cube.plan.known for mask in cube.plan.published}
+    finest = [part for part in sorted(parts) if not any(part & ~other == 0 and part != other for other in parts)]
+    least_squares = cube.least_squares
+    return [Measured(mask, np.rint(least_squares.cells_of(mask)), 0.0) for mask in finest]
+
+
+def model_of(cube: "Cube", progress: Progress = silent) -> Model:
+    """The model of a cube. Deterministic: the same cube has the same one."""
+    require_model(cube.plan)
+    return fit(cube.plan.lattice, measurements(cube), progress)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelledCube:
+    """Cuboids by their dimensions, as the model has them: `cube.modelled["sex", "age"]`. All say that they are."""
+
+    cube: "Cube"
+    model: Model
+
+    def __getitem__(self, names: Label | tuple[Label, ...]) -> "xr.DataArray":
+        """A cuboid, its axes in the order of the names; it may be one that was not published."""
+        asked = names if isinstance(names, tuple) else (names,)
+        return self._labelled(asked, self._read(asked, self.model.cuboid))
+
+    def cells(self, *names: Label) -> Cells:
+        """The counts of a cuboid without labels, its axes in the order of the cube's dimensions."""
+        return self._read(names, self.model.cuboid)
+
+    def is_measured(self, *names: Label) -> bool:
+        """Whether these dimensions were measured together."""
+        mask = self.cube.asked_mask(names)
+        return any(not mask & ~source for source in self.cube.plan.source_masks)
+
+    def range(self, *names: Label, confidence: float = 0.95) -> "tuple[xr.DataArray, xr.DataArray]":
+        """A model range for each cell: from release and fit simulated from the model itself (parametric bootstrap).
+
+        It has what noise and the fit's own shrinking do to a cell. It cannot have what the model does not know of:
+        where dimensions were never measured together, the truth may be anywhere.
+        """
+        level = require_confidence(confidence)
+        value = self._read(names, self.model.cuboid)
+        made = np.array([self._read(names, one.cuboid) for one in self._replicates])
+        low, high = bounds(value, made, level)
+        return self._labelled(names, low), self._labelled(names, high)
+
+    @cached_property
+    def _replicates(self) -> list[Model]:
+        plan, measured = self.cube.plan, measurements(self.cube)
+        laws = {mask: plan.noise.law_in_grains(share) for mask, share in plan.cell_shares.items()}
+        bits = SeededBits(self.cube.origin.charge)
+
+        def noise(one: Measured) -> Cells:
+            drawn = laws[one.mask].sample(one.values.size, bits)
+            return drawn.astype(np.float64).reshape(one.values.shape)
+
+        return replicates(self.model, measured, noise, REPLICATES)
+
+    def _read(self, names: tuple[Label, ...], cuboid: Callable[[int], Cells]) -> Cells:
+        mask = self.cube.asked_mask(names)
+        axes = self.cube.plan.lattice.axes(mask)
+        cells: Cells = np.asarray(cuboid(mask)[tuple(self.cube.sliced.get(axis, slice(None)) for axis in axes)])
+        return cells
+
+    def _labelled(self, names: tuple[Label, ...], cells: Cells) -> "xr.DataArray":
+        import xarray as xr
+
+        mask = self.cube.asked_mask(names)
+        axes = [axis for axis in self.cube.plan.lattice.axes(mask) if axis not in self.cube.sliced]
+        dimensions = [self.cube.dimensions[axis] for axis in axes]
+        array = xr.DataArray(
+            cells,
+            dims=[dimension.name for dimension in dimensions],
+            coords={dimension.name: list(dimension.labels) for dimension in dimensions},
+            name="count",
+            attrs={
+                "estimate": ESTIMATE,
+                "measured_together": self.is_measured(*names),
+                "guarantee": str(self.cube.guarantee),
+            },
+        )
+        return array.transpose(*map(str, names))
+
+    def describe(self) -> dict[str, Any]:
+        """The model in public terms."""
+        return {
+            "estimate": ESTIMATE,
+            "total": self.model.total,
+            "strengths": list(self.model.strengths),
+            "potentials": sum(table.size for table in self.model.potentials.values()),
+            "note": BIASED,
+        }
+
+
+def bounds(value: Cells, made: Cells, confidence: float) -> tuple[Cells, Cells]:
+    """A range around a value from replicates of it: moved by their mean's distance, as wide as Student's t says."""
+    from scipy.stats import t
+
+    bias, spread = made.mean(axis=0) - value, made.std(axis=0, ddof=1)
+    # A replicate is drawn around the model as the model is around the truth: the range is as wide as both ways of that.
+    width = float(t.ppf(0.5 + confidence / 2, len(made) - 1)) * spread * np.sqrt(1 + 1 / len(made)) + np.abs(bias)
+    return np.maximum(value - width, 0.0), value + width

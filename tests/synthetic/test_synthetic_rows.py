@@ -1,0 +1,208 @@
+"""Synthetic rows: values that code back to what was drawn, files that say what they are, one entry in the journal."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from discreet.cli import app
+from discreet.domain.attribute import Bins, Category, Integer
+from discreet.domain.read import parse_domain
+from discreet.errors import ArchiveError, InvalidBudget, JournalError, UnsupportedQuery
+from discreet.noise.bits import SeededBits
+from discreet.synthetic.check import check_rows
+from discreet.synthetic.rows import SyntheticRows, require_rows
+from discreet.synthetic.values import codes_of, column_of
+from discreet.table.coding import coders
+from discreet.vault.vault import Vault
+
+DOMAIN = """
+name = "people"
+[attributes.sex]
+kind = "category"
+values = ["F", "M"]
+outside = "other"
+null = true
+source = "form"
+[attributes.age]
+kind = "integer"
+low = 18
+high = 21
+null = true
+source = "form"
+[attributes.income]
+kind = "bins"
+edges = [0, 10, 25, 60]
+outside = "other"
+source = "form"
+[attributes.planet]
+kind = "category"
+values = ["earth"]
+source = "atlas"
+"""
+
+
+def vault_in(folder) -> Vault:
+    rng = np.random.default_rng(5)
+    people = pa.table(
+        {
+            "sex": pa.array([["F", "M", None, "?"][k] for k in rng.choice(4, 800, p=[0.5, 0.4, 0.05, 0.05])]),
+            "age": pa.array([None if k == 22 else int(k) for k in rng.integers(18, 23, 800)], pa.int64()),
+            "income": rng.gamma(2, 12, 800),
+            "planet": ["earth"] * 800,
+        }
+    )
+    pq.write_table(people, folder / "people.parquet")
+    (folder / "people.toml").write_text(DOMAIN)
+    return Vault.init(
+        folder / "vault",
+        table=folder / "people.parquet",
+        domain=folder / "people.toml",
+        epsilon=10,
+        neighbours="add-remove",
+    )
+
+
+@pytest.fixture
+def vault(tmp_path, monkeypatch) -> Vault:
+    monkeypatch.chdir(tmp_path)
+    return vault_in(tmp_path)
+
+
+def cube_of(vault: Vault):
+    dimensions = ["sex", "age", "income"]
+    return vault.cubes.publish(vault.cubes.plan(epsilon=1, planner="model", dimensions=dimensions), estimate="modelled")
+
+
+ATTRIBUTES = [
+    Category(name="a", source="s", values=("x", "y")),
+    Category(name="a", source="s", values=("x", "(other)"), outside="other", null=True),
+    Integer(name="a", source="s", low=-3, high=4, outside="other", null=True),
+    Bins(name="a", source="s", edges=(Fraction(0), Fraction(1, 3), Fraction(5)), outside="other", null=True),
+    Bins(name="a", source="s", edges=(None, Fraction(1), Fraction(3), None)),
+    Bins(name="a", source="s", edges=(None, None), null=True),
+    Bins(name="a", source="s", edges=(None, Fraction(2)), outside="other"),
+    Bins(name="a", source="s", edges=(Fraction(0), Fraction(10), None), grain=Fraction(1, 2)),
+]
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES)
+def test_values_code_back_to_what_was_drawn(attribute):
+    codes = np.arange(attribute.size * 50, dtype=np.int64) % attribute.size
+    column = pa.chunked_array([column_of(attribute, codes, SeededBits(1))])
+    np.testing.assert_array_equal(codes_of(attribute, column), codes)
+
+
+def test_the_vaults_own_coding_reads_rows_as_they_were_drawn(vault):
+    made = vault.rows.publish(cube_of(vault), rows=500)
+    domain = parse_domain(DOMAIN)
+    read = coders(lambda name: made.table.schema.field(name).type, domain)
+    for name, codes in made.codes().items():
+        np.testing.assert_array_equal(read[name](made.table.column(name).combine_chunks()).codes, codes)
+
+
+def test_a_value_that_the_domain_does_not_declare_is_no_synthetic_row():
+    attribute = Category(name="a", source="s", values=("x", "y"))
+    with pytest.raises(ValueError, match="does not declare"):
+        codes_of(attribute, pa.chunked_array([["x", "z"]]))
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv"])
+def test_files_say_what_they_are_and_read_back(vault, tmp_path, name):
+    cube = cube_of(vault)
+    made = vault.rows.publish(cube, seed=4)
+    made.save(tmp_path / name)
+    back = SyntheticRows.load(tmp_path / name)
+    assert back.about == made.about
+    assert back.table.to_pylist() == made.table.to_pylist()
+    assert "No row is a person" in back.about["what"]
+    assert back.about["receipt"] == str(cube.origin.receipt)
+    assert set(back.table.column("planet").to_pylist()) == {"earth"}
+    assert len(made) == round(cube.modelled.model.total)
+    with pytest.raises(ArchiveError, match="already there"):
+        made.save(tmp_path / name)
+
+
+def test_a_file_that_was_touched_is_found(vault, tmp_path):
+    made = vault.rows.publish(cube_of(vault), rows=50)
+    changed = made.table.set_column(1, "age", pa.array([18] * 50))
+    SyntheticRows(changed.replace_schema_metadata(made.table.schema.metadata), made.about).save(tmp_path / "x.parquet")
+    with pytest.raises(ArchiveError, match="changed"):
+        SyntheticRows.load(tmp_path / "x.parquet")
+    with pytest.raises(ArchiveError):
+        SyntheticRows.load(tmp_path / "people.parquet")
+
+
+def test_rows_of_a_published_cube_cost_nothing_and_are_journalled(vault):
+    cube = cube_of(vault)
+    spent, head = vault.ledger.spent_max, vault.ledger.head.seq
+    first, again = vault.rows.publish(cube, rows=200, seed=1), vault.rows.publish(cube, rows=200, seed=1)
+    assert first.table.equals(again.table)
+    assert vault.ledger.spent_max == spent
+    [one, _] = list(vault.entries(head))
+    assert one["kind"] == "rows"
+    assert "200 synthetic rows" in json.dumps(one)
+
+
+def test_rows_can_buy_their_own_cube(vault):
+    spent = vault.ledger.spent_max
+    made = vault.rows.publish(epsilon=1)
+    assert vault.ledger.spent_max > spent
+    assert made.table.column_names == ["sex", "age", "income", "planet"]
+    assert made.to_pandas().attrs["discreet"]["what"].startswith("No row")
+
+
+def test_bad_requests_are_refused_and_spend_nothing(vault, tmp_path):
+    (tmp_path / "b").mkdir()
+    other = vault_in(tmp_path / "b")
+    foreign = cube_of(other)
+    head = vault.ledger.head
+    with pytest.raises(InvalidBudget, match="which cube"):
+        vault.rows.publish()
+    with pytest.raises(UnsupportedQuery, match="at least 1 row"):
+        vault.rows.publish(epsilon=1, rows=0)
+    with pytest.raises(UnsupportedQuery, match="a seed"):
+        vault.rows.publish(epsilon=1, seed=-1)
+    with pytest.raises(UnsupportedQuery, match="ask for at most"):
+        vault.rows.publish(epsilon=1, rows=10**15)
+    with pytest.raises(JournalError):
+        vault.rows.publish(foreign)
+    assert vault.ledger.head == head
+    with pytest.raises(UnsupportedQuery, match="ask for at most 2"):
+        require_rows(0, 1, 1000, available=100)
+
+
+def test_rows_are_near_what_was_released_in_every_cuboid(vault):
+    cube = cube_of(vault)
+    checked = check_rows(vault.rows.publish(cube), cube)
+    assert checked.same_release
+    for one in checked.distances:
+        assert one.largest_in_rows <= 4
+        assert one.from_model < 0.03  # 800 rows rounded into 100 cells
+    assert [one["dimensions"] for one in checked.by_dimensions()] == [1, 2, 3]
+    [triple] = [one for one in checked.distances if len(one.dimensions) == 3]
+    assert not triple.measured_together
+    assert triple.from_least_squares is None
+
+
+def test_rows_on_the_command_line(vault, tmp_path):
+    cube_of(vault).save(tmp_path / "census")
+
+    def run(*arguments: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, ["rows", *arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    told = run("publish", "vault", "--from", "census", "--rows", "300", "--out", "x.parquet")
+    assert "No row is a person" in told
+    about = json.loads(run("publish", "vault", "--epsilon", "2", "--out", "y.csv", "--json"))
+    assert about["file"] == "y.csv"
+    checked = json.loads(run("check", "x.parquet", "--against", "census", "--json"))
+    assert checked["rows"] == 300
+    assert checked["same_release"]
+    assert "another release" in run("check", "y.csv", "--against", "census")
+    assert "ends in .parquet or .csv" in run("publish", "vault", "--from", "census", "--out", "x.xlsx", code=1)
