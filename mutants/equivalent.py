@@ -38,12 +38,6 @@ EQUIVALENT = {
 + packed = {name: {'zlib': True, 'complevel': 1} for name in data.data_vars}""",
     ): "a single number is not compressed, whatever is asked for",
     (
-        "table/coding.py",
-        """\
-- return not isinstance(attribute, Category) and (is_text(kind) or pa.types.is_decimal(kind))
-+ return (isinstance(attribute, Category)) and (is_text(kind) or pa.types.is_decimal(kind))""",
-    ): "how often a spelling is read; what is read is the same",
-    (
         "table/take.py",
         """\
 - keys = np.append(person_keys(known, self.key), np.uint64(0))[places]

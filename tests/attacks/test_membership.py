@@ -10,7 +10,7 @@ import pytest
 
 from discreet.attacks.bound import gaussian_advantage
 from discreet.attacks.membership import attack_by_membership, log_ratio, roc
-from discreet.noise import law
+from discreet.noise import laplace
 from discreet.noise.law import Gaussian, Laplace
 
 
@@ -64,8 +64,8 @@ def test_a_concentrated_vault_tells_what_gaussian_noise_does(vault_of):
 
 
 def test_a_vault_that_halves_its_noise_is_a_warning(vault_of, monkeypatch):
-    honest = law.sample_laplace
-    monkeypatch.setattr(law, "sample_laplace", lambda scale, size, bits: honest(scale / 2, size, bits))
+    honest = laplace.sample_laplace
+    monkeypatch.setattr(laplace, "sample_laplace", lambda scale, size, bits: honest(scale / 2, size, bits))
     found = attack_by_membership(vault_of(epsilon=1, neighbours="add-remove"), trials=800)
     assert found.warns
     assert found.attempts[1].guesses.advantage == pytest.approx(tanh(1), abs=4 / np.sqrt(800))

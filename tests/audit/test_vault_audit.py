@@ -63,7 +63,7 @@ class TestHonestVaults:
         vault = make()
         vault.ask(SQL[1], scale=40)
         vault.facts.add(cuboid=["job"], values=np.bincount([i * i % 6 for i in range(400)], minlength=6))
-        vault.ask(SQL[0], scale=40)
+        vault.ask(SQL[4], scale=40)
         vault.refresh("people.parquet")
         vault.facts.add("SELECT COUNT(*) FROM people WHERE sex = 'F'", 134)
         vault.ask(SQL[2], scale=40)

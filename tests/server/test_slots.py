@@ -109,7 +109,8 @@ FREE_POSTS = {
 }
 """What can be sent that spends nothing, and tells something."""
 DEEDS = {f"{API}/cubes/{{name}}", f"{API}/buckets/{{name}}", f"{API}/facts", f"{API}/sulq/ask", f"{API}/users",
-         f"{API}/users/{{name}}", "/buckets/publish", "/facts", "/users", "/users/revoke"}  # fmt: skip
+         f"{API}/users/{{name}}", f"{API}/users/{{name}}/token", "/buckets/publish", "/facts", "/users",
+         "/users/edit", "/users/rotate", "/users/revoke"}  # fmt: skip
 """What changes something, and tells no more than what it did."""
 
 
@@ -136,7 +137,7 @@ def everything_shown(app, client, charge):
             for body in FREE_POSTS.get(path, []):
                 sent = {"json": body} if path.startswith(API) else {"content": urlencode(body), "headers": FORM}
                 posts[name, f"{path} {body}"] = partial(user.post, path.format(**NAMES), **sent)
-    assert set(routes(app, "DELETE")) <= DEEDS
+    assert {*routes(app, "DELETE"), *routes(app, "PATCH")} <= DEEDS
     return gets, posts
 
 

@@ -5,7 +5,7 @@ the real ones are, each of which stops the process and hands it what the schedul
 what it was told: told the same again, it does the same again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +26,8 @@ import discreet.ledger.ledger
 import discreet.table.open
 import discreet.table.snapshot
 import discreet.vault.vault
+from discreet.answer.estimate import Estimate
+from discreet.answer.reply import Row
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import JournalRolledBack, TableError
@@ -157,16 +159,22 @@ def _question(sql: str) -> "Callable[[Running, int], None]":
 
     def ask(process: Running, since: int) -> None:
         answer = process.vault.ask(sql, scale=1 / HALF)
-        draws = {draw for row in answer.rows if row.value is not None for draw in _draws_in(row.value)}
+        draws = {draw for row in answer.rows if row.value is not None for draw in _draws_in(row, process.journal.draws)}
         process.leave(since, answer.cost == 0, [(process.journal.draws[draw], draw) for draw in sorted(draws)])
 
     return ask
 
 
-def _draws_in(value: float) -> Iterator[int]:
-    """The draws that were added up to a number."""
+def _draws_in(row: Row, draws: Mapping[int, int]) -> Iterator[int]:
+    """The draws that were added up to a number; of one that weighs several, those of the charges that it names."""
+    value = row.value
+    assert value is not None
     rest, draw = int(value), 1
-    assert rest == value
+    if rest != value:
+        assert isinstance(row.source, Estimate)
+        charges = {charge for charge, _ in row.source.sources}
+        yield from (one for one, charge in draws.items() if charge in charges)
+        return
     while rest:
         rest, times = divmod(rest, 4)
         if times:

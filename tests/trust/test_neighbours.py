@@ -325,7 +325,7 @@ def test_neighbouring_tables_tell_the_same_over_http(tmp_path, amount):
         got += [client.get(f"/api/v1/{path}") for path in LOOKS]
         replies[name] = [(r.status_code, sorted(r.headers.items()), masked(r.text, folder)) for r in got]
     require_equal(replies)
-    assert [status for status, _, _ in replies["as they are"] if status >= 400] == [400]
+    assert all(status < 400 for status, _, _ in replies["as they are"])
 
 
 ROSTER = range(100, 200)

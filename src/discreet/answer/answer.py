@@ -459,7 +459,7 @@ def _improve(settled: Settled, desk: Desk) -> None:
 def _is_alone(query: Count | Sum, desk: Desk, blocks: int) -> bool:
     """Whether nothing is public of a quantity but so many tables of groups."""
     past = desk.known.of(query)
-    others = past.regions or past.residuals or desk.ledger.facts
+    others = past.regions or past.residuals or desk.known.has_facts
     return not others and len(past.groups.blocks) == blocks
 
 

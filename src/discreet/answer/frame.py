@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from discreet.answer.reply import NULL
 from discreet.errors import PictureError
+from discreet.sql.question import NULL
 
 if TYPE_CHECKING:
     import pyarrow as pa

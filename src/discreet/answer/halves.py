@@ -105,32 +105,18 @@ class PublicHalf:
     desk: Desk
     notes: list[str] = field(default_factory=list)
 
-    def result(self) -> Result:
-        """Run it. Deterministic: the same statement over the same released numbers makes the same result."""
-        from discreet.answer.intervals import Intervals
-
-        columns, values = self._evaluated()
-        intervals = Intervals(self, columns, values)
-        rows = {name: intervals.of(name) for name in columns if columns[name]}
-        if rows and self.lineage.is_chosen:
-            self.notes.append(
-                f"lines are chosen by noise: the intervals of {' and '.join(rows)} hold for all "
-                f"{self.candidates:,} at once"
-            )
-        return self._lines(columns, values, rows)
-
     def values_only(self) -> Result:
         """The same without intervals."""
-        columns, values = self._evaluated()
+        columns, values = self.evaluated()
         where = self.answers[0].block.question.where
         rows = {
             name: [Row((), name, number_of(value), None, None, "derived", where, where) for value in values[name]]
             for name in columns
             if columns[name]
         }
-        return self._lines(columns, values, rows)
+        return self.lines_of(columns, values, rows)
 
-    def _evaluated(self) -> tuple[dict[str, bool], dict[str, list[Any]]]:
+    def evaluated(self) -> tuple[dict[str, bool], dict[str, list[Any]]]:
         """The columns, True for noisy numbers; and the values of each."""
         found = run_prepared(_prepared(self.statement, self.is_direct), self._tables())
         if found.num_rows > MOST_LINES:
@@ -140,7 +126,7 @@ class PublicHalf:
         columns = {name: noisy[name] and _is_number(found.schema.field(name).type) for name in names}
         return columns, {name: found.column(name).to_pylist() for name in found.column_names}
 
-    def _lines(
+    def lines_of(
         self, columns: Mapping[str, bool], values: Mapping[str, list[Any]], rows: Mapping[str, Sequence[Row]]
     ) -> Result:
         count = len(next(iter(values.values()), []))
@@ -207,9 +193,8 @@ class PublicHalf:
         """A block's table: its labels, their codes, its numbers; with `draws` once for each of them."""
         import pyarrow as pa
 
-        codes = np.array([codes for codes, _ in answer.lines], np.int64).reshape(len(answer.lines), -1)
-        times = draws or 1
-        by = answer.block.question.by
+        times, by = draws or 1, answer.block.question.by
+        codes = np.array([codes for codes, _ in answer.lines], np.int64).reshape(len(answer.lines), len(by))
         columns: dict[str, Any] = {}
         for column in answer.block.question.columns:
             if isinstance(column, GroupColumn):

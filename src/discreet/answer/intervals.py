@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from discreet.answer.chosen import at_once
 from discreet.answer.estimate import Estimate, Kind, Ratio, combined, worst
-from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, PublicHalf, number_of
+from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, PublicHalf, Result, number_of
 from discreet.answer.joint_noise import JointNoise
 from discreet.answer.reply import Row
 from discreet.sql.lineage import linear_terms
@@ -34,6 +34,18 @@ SURE = Fraction(19, 20)
 """Quantiles are taken at this confidence at most, and the noise stretched to a higher one."""
 SMALL = 0.02
 """A little noise: this part of what it is."""
+
+
+def result_of(half: PublicHalf) -> Result:
+    """Run a public half. Deterministic: the same statement over the same released numbers makes the same result."""
+    columns, values = half.evaluated()
+    intervals = Intervals(half, columns, values)
+    rows = {name: intervals.of(name) for name in columns if columns[name]}
+    if rows and half.lineage.is_chosen:
+        half.notes.append(
+            f"lines are chosen by noise: the intervals of {' and '.join(rows)} hold for all {half.candidates:,} at once"
+        )
+    return half.lines_of(columns, values, rows)
 
 
 @dataclass

@@ -45,12 +45,15 @@ class Known:
     """What all of it is about."""
     _since: int = 0
     """The entry since when the vault is over it: those that took no snapshots tell their tables apart by that alone."""
+    _facts: "tuple[Fact, ...]" = ()
+    _noted: tuple[SnapshotId | None, int, tuple[int, ...]] | None = None
+    """Of which table, and which entries, the facts are."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def refresh(self) -> None:
         """Take in what was released since the last look, by whoever it was."""
         with self._lock:
-            snapshot, since, last = self.ledger.reach
+            snapshot, since, last = self._reach()
             if (snapshot, since) != (self.snapshot, self._since):
                 # What was released of an earlier snapshot says nothing about this one, whenever it was recorded; and
                 # what was released of this one may have been passed over, when the look before was at the other.
@@ -62,8 +65,24 @@ class Known:
                     self._add(self.recall(charge, record))
                 self._upto = record.receipt.seq
             self._upto = max(self._upto, last)
-            if self.ledger.facts:
-                self.of(Count(self.domain.everything)).know(self.facts(), self.domain)
+            if self._facts:
+                self.of(Count(self.domain.everything)).know(self._facts, self.domain)
+
+    def _reach(self) -> tuple[SnapshotId | None, int, int]:
+        """What the vault is over, since when, and up to which entry to look; with the facts of that table. Reading
+        facts may count more of the journal, so that the end is asked for after it."""
+        snapshot, since, last = self.ledger.reach
+        noted = (snapshot, since, self.ledger.facts_before(last + 1))
+        if noted != self._noted:
+            self._facts = self.facts() if noted[-1] else ()
+            self._noted = noted
+            return self.ledger.reach if noted[-1] else (snapshot, since, last)
+        return snapshot, since, last
+
+    @property
+    def has_facts(self) -> bool:
+        """Whether anything is known exactly of the table as it is now."""
+        return bool(self._facts)
 
     def best(self, query: Count | Sum, regions: Sequence[Region], enough: float = inf) -> list[Best | None]:
         """The one public number for each region, in grains; None where there is none, or none that is sharp enough."""

@@ -18,13 +18,12 @@ from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
 from discreet.notebook import NotebookView, Pairs
+from discreet.sql.question import NULL
 from discreet.sql.where_text import where_text
 
 ANSWERED_FOR = "answered for"
 NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
 OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
-NULL = "NULL"
-"""How a label is shown that is not there."""
 Label = str | None
 LabelKind = Literal["text", "whole", "number"]
 ROUNDING = 1e-9

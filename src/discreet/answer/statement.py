@@ -18,6 +18,7 @@ from discreet.answer.ask import (
 )
 from discreet.answer.chosen import at_once
 from discreet.answer.halves import BlockAnswer, Label, PublicHalf, Result, label_text, lineage_of
+from discreet.answer.intervals import result_of
 from discreet.answer.levels import Levels, levels_of
 from discreet.answer.past import groups_of
 from discreet.answer.policy import Wish
@@ -113,7 +114,8 @@ class _Asking:
             said.append(UNANSWERED if desk.policy.relax else NOT_RELAXED)
         if any(row.is_near for row in every):
             said.append("some of the numbers that it is made of are relaxed: for a region nearby")
-        return PublicHalf(statement, answers, self.wish.confidence, desk, list(dict.fromkeys(said))).result()
+        half = PublicHalf(statement, answers, self.wish.confidence, desk, list(dict.fromkeys(said)))
+        return result_of(half)
 
 
 def reply(

@@ -8,6 +8,10 @@ from discreet.query.query import Combination, Count, Distinct, Group, Mean, Peop
 Measure = Count | Sum | Mean | Distinct | People | Quantile | Combination
 
 
+NULL = "NULL"
+"""What people read where an expression has no value for a group."""
+
+
 @dataclass(frozen=True)
 class GroupColumn:
     """An output column that holds the labels of what GROUP BY groups by: an attribute, or an expression."""

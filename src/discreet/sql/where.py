@@ -114,8 +114,9 @@ def _holds_dates(column: exp.Column, scope: Scope) -> bool:
 def _is_value(node: exp.Expression, column: exp.Expression, scope: Scope) -> bool:
     """Whether it is a literal, or DATE '…' beside a column that holds periods."""
     inner = node.unnest()
-    holds_periods = isinstance(column, exp.Column) and isinstance(scope.attribute(column), Date)
-    return _is_literal(inner.this if isinstance(inner, exp.Cast) and holds_periods else inner)
+    if not isinstance(inner, exp.Cast) or not isinstance(column, exp.Column):
+        return _is_literal(inner)
+    return isinstance(scope.attribute(column), Date) and _is_literal(inner.this)
 
 
 def _is_literal(node: exp.Expression) -> bool:

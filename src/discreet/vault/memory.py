@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discreet.answer.known import Known
 from discreet.answer.others import Others
 from discreet.domain.domain import Domain
-from discreet.facts.facts import Fact
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
 from discreet.release.release import Release
@@ -16,6 +16,9 @@ from discreet.sql.lookup import Lookup
 from discreet.sql.question import Question
 from discreet.sql.split import Statement, Stepwise, read
 from discreet.vault.lookups import read_lookups
+
+if TYPE_CHECKING:
+    from discreet.facts.facts import Fact
 
 QUESTIONS = 256
 """Size of the cache of parsed SQL statements."""
@@ -29,7 +32,7 @@ class Memory:
     domain: Domain
     ledger: Books
     recall: Callable[[Charge, Record], Release]
-    facts: Callable[[], tuple[Fact, ...]]
+    facts: "Callable[[], tuple[Fact, ...]]"
     """Those about the table as it is now."""
 
     @cached_property

@@ -6,12 +6,13 @@ from typing import Any
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from discreet.answer.reply import NULL, Answer, Explanation, Row
+from discreet.answer.reply import Answer, Explanation, Row
 from discreet.errors import DiscreetError
 from discreet.server.console.overlap import overlap_picture
 from discreet.server.console.pick import offers, picked_sql, summable
 from discreet.server.console.table import Line, table_of
 from discreet.server.console.visit import Visit
+from discreet.sql.question import NULL
 from discreet.sql.where_text import where_text
 
 KINDS = {
