@@ -180,7 +180,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM people WHERE salary > 1", 1054, "DomainError: people has no attribute 'salary'"),
     ("SELECT sex, COUNT(*) FROM people", 1235, "sex is neither in GROUP BY nor in an aggregate"),
     ("SELECT * FROM (SELECT * FROM people) AS t", 1235, "the statement has no aggregate"),
-    ("SELECT * FROM people JOIN people p", 1235, "a join is not supported"),
+    ("SELECT * FROM people JOIN people p", 1235, "a join of rows is not supported"),
     ("SELECT COUNT(*) FROM others", 1235, "there is no table 'others'"),
     ("SELECT 1; SELECT 2", 1235, "more than one statement"),
     ("SELECT 'abc", 1235, "ends within quotes"),

@@ -7,6 +7,8 @@ the odds of one row by, on the log scale: a Laplace count of scale Î» spends 1/Î
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +21,10 @@ UNITS = 720_720_000_000
 
 MAX_UNITS = 2**62 - 1
 """No limit is above this, so that what fits a limit, twice, is within 64 bits."""
+
+
+MOST_POINTS = 1 << 21
+"""A cost's peak is looked for at so many points at once."""
 
 
 def units_up(amount: Fraction) -> int:
@@ -55,7 +61,7 @@ class Cost:
     @property
     def peak(self) -> int:
         """The most units spent at any one point."""
-        return self.everywhere + _peak(list(self.regional), 0)
+        return self.everywhere + _peak(self.regional)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -72,12 +78,35 @@ class Cost:
         return cls(cost["everywhere"], pieces)
 
 
-def _peak(pieces: list[tuple[Box, int]], axis: int) -> int:
-    """The largest sum of units over boxes with a common point, by a sweep along one axis after the other."""
+def _peak(pieces: Sequence[tuple[Box, int]]) -> int:
+    """The largest sum of units over boxes with a common point. One is reached at a point on each of whose axes some box
+    begins: where these are not too many, all of them are added up at once."""
+    total = sum(units for _, units in pieces)
+    if len(pieces) < 2:
+        return total
+    lows, highs = (np.array([getattr(box, end) for box, _ in pieces], np.int64) for end in ("low", "high"))
+    begins = [np.unique(lows[:, axis]) for axis in range(lows.shape[1])]
+    if total > MAX_UNITS or prod(len(starts) for starts in begins) > MOST_POINTS:
+        return _peak_by_sweeping(list(pieces), 0)
+    axes = [axis for axis, starts in enumerate(begins) if len(starts) > 1]
+    if not axes:
+        return total  # they begin at one point, which all of them have
+    first = [np.searchsorted(begins[axis], lows[:, axis]) for axis in axes]
+    behind = [np.searchsorted(begins[axis], highs[:, axis], side="right") for axis in axes]
+    counted = np.zeros([len(begins[axis]) + 1 for axis in axes], np.int64)
+    for ends in product((0, 1), repeat=len(axes)):
+        corner = tuple(behind[place] if end else first[place] for place, end in enumerate(ends))
+        np.add.at(counted, corner, (-1) ** sum(ends) * np.array([units for _, units in pieces], np.int64))
+    for axis in range(counted.ndim):
+        np.cumsum(counted, axis=axis, out=counted)
+    return int(counted.max())
+
+
+def _peak_by_sweeping(pieces: list[tuple[Box, int]], axis: int) -> int:
+    """The same along one axis after the other."""
     total = sum(units for _, units in pieces)
     if len(pieces) < 2 or axis == len(pieces[0][0].low):
         return total
-    # A largest sum is reached where some box begins.
     active = [
         [piece for piece in pieces if piece[0].low[axis] <= start <= piece[0].high[axis]]
         for start in {box.low[axis] for box, _ in pieces}
@@ -86,7 +115,7 @@ def _peak(pieces: list[tuple[Box, int]], axis: int) -> int:
     for section in sorted(active, key=lambda s: -sum(units for _, units in s)):
         if sum(units for _, units in section) <= best:
             break
-        best = max(best, _peak(section, axis + 1))
+        best = max(best, _peak_by_sweeping(section, axis + 1))
     return best
 
 
