@@ -18,6 +18,7 @@ from discreet.answer.answer import Desk
 from discreet.answer.policy import Policy
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidNoise
 from discreet.exact import equals_text
+from discreet.facts.facts import Fact
 from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
 from discreet.ledger.budget import PureBudget
@@ -150,7 +151,8 @@ def test_what_looks_has_nothing_to_spend_with():
     writing = {"charge", "record", "close_charge", *notes, "create", "open", "close", "after_fork"}
     assert {name for name in dir(Ledger) if not name.startswith("_")} - {*dir(Books)} == writing
     for kept in (Desk, Memory):
-        assert not [name for name, kind in get_type_hints(kept).items() if kind in (Ledger, Gate, Purchase, Vault)]
+        kinds = get_type_hints(kept, localns={"Fact": Fact}).items()
+        assert not [name for name, kind in kinds if kind in (Ledger, Gate, Purchase, Vault)]
     for protocol in (public.Public, public.PublicCubes, public.PublicFacts, public.PublicDesk):
         assert not {"gate", "_own", "measure", "ask", "complete"} & {*dir(protocol), *get_type_hints(protocol)}
 
