@@ -45,10 +45,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RepeatableNoise(config.getoption("--noise")))
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads which tests stay together
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     chance = sum(mark.args[0] for item in items for mark in item.iter_markers("alarm"))
     if chance > MOST_FALSE_ALARMS:
         raise pytest.UsageError(f"{chance:.2g} is more than {MOST_FALSE_ALARMS}: tests would raise false alarms")
+    for item in items:
+        _keep_together(item)
+
+
+def _keep_together(item: pytest.Item) -> None:
+    """Tests that share a fixture of their module run in one of pytest-xdist's workers, so that it is made once."""
+    fixtures = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
+    if any(last.scope == "module" for *_, last in fixtures) and not item.get_closest_marker("xdist_group"):
+        item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 class RepeatableNoise:
