@@ -1,4 +1,4 @@
-"""discreet domain propose | check | fit"""
+"""discreet domain propose | schema | check | fit"""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -18,13 +18,29 @@ app = typer.Typer(help="The public description of a table's columns.", no_args_i
 @app.command()
 @command
 def propose(
-    source: Annotated[str, typer.Argument(metavar="TABLE", help="a Parquet, CSV or DuckDB file")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="where the rows are, as for `discreet init`")],
     name: Annotated[str | None, typer.Option(help="the table's name in SQL; the file's name by default")] = None,
+    reuse: Annotated[
+        Path | None, typer.Option("--from", help="another domain: attributes are taken from it by their names")
+    ] = None,
+    source: Annotated[str, typer.Option(help="the public document that all other values come from")] = "",
+    only: Annotated[str, typer.Option(help="the columns to draft, by comma; all by default")] = "",
+    schema: Annotated[str, typer.Option(help="where an editor finds what `discreet domain schema` prints")] = "",
 ) -> None:
-    """Print a domain to fill in: names and types from the schema, never a value."""
+    """Print a domain to fill in: names, types and what the table's own description declares, never a value of a row."""
     from discreet.vault.vault import propose_domain
 
-    typer.echo(propose_domain(source, name), nl=False)
+    columns = [column.strip() for column in only.split(",") if column.strip()]
+    typer.echo(propose_domain(table, name, reuse=reuse, source=source, only=columns, schema=schema), nl=False)
+
+
+@app.command()
+@command
+def schema() -> None:
+    """Print the JSON schema of domains, by which editors check and complete them."""
+    from discreet.domain.schema import domain_schema
+
+    print_json(domain_schema())
 
 
 @app.command()

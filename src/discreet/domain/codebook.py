@@ -77,14 +77,32 @@ def labels_text(path: Path) -> str:
         raise DomainError("value labels of SPSS or Stata need pyreadstat: pip install 'discreet[statistics]'") from None
     read = pyreadstat.read_dta if path.suffix.lower() == ".dta" else pyreadstat.read_sav
     try:
-        _, about = read(str(path), metadataonly=True)
+        _, about = read(str(path), metadataonly=True, user_missing=True)
     except Exception:  # its own exceptions are of many kinds, and may quote the file
         raise DomainError(f"cannot read the codebook {path}; is it a whole file of SPSS or Stata?") from None
-    labels = {
-        variable: [{"code": _code_text(code), "label": str(label)} for code, label in values.items()]
-        for variable, values in about.variable_value_labels.items()
-    }
-    return json.dumps(labels, ensure_ascii=False)
+    return json.dumps(labels_of(about), ensure_ascii=False)
+
+
+def labels_of(about: Any) -> dict[str, list[dict[str, str]]]:
+    """The labelled values of each variable, as pyreadstat has them. One that is declared to be missing is no value: it
+    is read as missing."""
+    found = {}
+    for variable, values in about.variable_value_labels.items():
+        missing = [*about.missing_ranges.get(variable, ()), *about.missing_user_values.get(variable, ())]
+        codes = {code: label for code, label in values.items() if not any(_is_in(code, one) for one in missing)}
+        if codes:
+            found[variable] = [{"code": _code_text(code), "label": str(label)} for code, label in codes.items()]
+    return found
+
+
+def _is_in(code: float | str, missing: Any) -> bool:
+    """Whether a code is a value, or lies in a range, that is declared to be missing."""
+    if not isinstance(missing, dict):
+        return bool(code == missing)
+    low, high = missing["lo"], missing["hi"]
+    if isinstance(code, str) or isinstance(low, str) or isinstance(high, str):
+        return bool(code == low == high)
+    return bool(low <= code <= high)
 
 
 def _code_text(code: object) -> str:

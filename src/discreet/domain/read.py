@@ -1,6 +1,5 @@
 """TOML text → Domain, with errors that name the line, the key and what is allowed."""
 
-import json
 import math
 import re
 import tomllib
@@ -22,6 +21,7 @@ from discreet.domain.date import ISO, Date, Period, begins
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
 from discreet.domain.notation import NOTATION_KEYS, PLAIN, Notation, read_notation
+from discreet.domain.write import quoted
 from discreet.errors import DomainError
 from discreet.exact import number_text
 
@@ -60,7 +60,7 @@ def domain_text(path: str | Path) -> str:
     names = codebooks_named(document)
     if not names or "codebooks" in document:
         return text
-    held = [f"{_quoted(name)} = {_quoted(codebook_text(Path(path).parent / name))}" for name in names]
+    held = [f"{quoted(name)} = {quoted(codebook_text(Path(path).parent / name))}" for name in names]
     return "\n".join([text.rstrip("\n"), "", "[codebooks]", *held, ""])
 
 
@@ -84,11 +84,6 @@ def codebook_text(path: Path) -> str:
         raise DomainError(f"{path}: line {line}: not in UTF-8; save the codebook so") from None
     except OSError:
         raise DomainError(f"cannot read the codebook {path}; a path is taken from where the domain is") from None
-
-
-def _quoted(text: str) -> str:
-    """A text as TOML has it: JSON's way of writing one, but for a character that TOML wants escaped too."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parse_domain(text: str) -> Domain:

@@ -12,6 +12,7 @@ from pyarrow import csv as arrow_csv
 from discreet.errors import TableError
 from discreet.postgres_address import TablePlace, table_place
 from discreet.table.coding import numbers_in
+from discreet.table.declared import Declared
 from discreet.table.literal import quoted, quoted_name
 from discreet.table.source import Source, Told, unreadable
 from discreet.table.types import CAST
@@ -151,8 +152,16 @@ def source_of(relation: Relation, location: str, is_plain: bool = False, can_be_
         read=lambda names, told: relation.read(columns, names, told),
         stamp=lambda: _stamp(relation) if is_plain else None,
         unread=unread,
+        declared=lambda: _declared(relation),
         live=live,
     )
+
+
+def _declared(relation: Relation) -> Mapping[str, Declared]:
+    from discreet.table.postgres_declared import declared_in
+
+    with relation.session() as session:
+        return declared_in(session, relation.text)
 
 
 def relation_of(session: "psycopg.Connection", select: str) -> Relation:
