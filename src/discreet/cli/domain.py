@@ -1,14 +1,16 @@
-"""discreet domain propose | schema | check | fit"""
+"""discreet domain propose | schema | edit | check | fit"""
 
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from discreet.cli.present import Json, command, out, print_json, table, waiting
 from discreet.domain.attribute import Attribute
 from discreet.domain.read import read_domain
+from discreet.errors import VaultError
 
 MOST_LABELS = 10_000
 
@@ -41,6 +43,34 @@ def schema() -> None:
     from discreet.domain.schema import domain_schema
 
     print_json(domain_schema())
+
+
+@app.command()
+@command
+def edit(
+    domain: Annotated[Path, typer.Argument(metavar="DOMAIN", help="a domain in TOML; it need not be there yet")],
+    table: Annotated[
+        str | None, typer.Option(help="where the rows are: a new domain begins as its draft, and can be tried on it")
+    ] = None,
+    port: Annotated[int, typer.Option(help="0 takes any that is free, and says which")] = 8802,
+) -> None:
+    """Edit a domain in the browser, with live checks; served to this machine alone, until interrupted."""
+    try:
+        from discreet.server.auth import new_token
+        from discreet.server.editor.app import create_editor
+        from discreet.server.editor.file import DomainFile
+        from discreet.server.run import serve_here
+    except ModuleNotFoundError:
+        raise VaultError("editing in the browser needs FastAPI and uvicorn: pip install 'discreet[server]'") from None
+    file, token = DomainFile(domain, table), new_token()
+    file.read()
+    serve_here(
+        create_editor(file, token),
+        port,
+        lambda address: out.print(
+            f"[bold]{escape(str(domain))}[/] is edited at {address}/login#token={token}", soft_wrap=True
+        ),
+    )
 
 
 @app.command()

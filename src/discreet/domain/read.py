@@ -88,52 +88,69 @@ def codebook_text(path: Path) -> str:
 
 def parse_domain(text: str) -> Domain:
     """Parse a domain's TOML text."""
+    parts = parts_of(text, parse_document(text))
+    return Domain(parts.name, tuple(reader.attribute() for reader in parts.readers), parts.null_ids)
+
+
+def parse_document(text: str) -> dict[str, Any]:
+    """The tables of a domain's TOML, with exact numbers."""
     try:
-        document = tomllib.loads(text, parse_float=Decimal)
+        return tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise DomainError(f"not TOML: {error}") from None
     except (ValueError, ArithmeticError, RecursionError):
         raise DomainError("not a domain: a number is too long, or brackets are nested too deeply") from None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A domain before its attributes are read, each by a reader of its own."""
+
+    name: str
+    null_ids: NullIds | None
+    readers: "tuple[AttributeReader, ...]"
+
+
+def parts_of(text: str, document: Mapping[str, Any]) -> Parts:
+    """What a document says of the whole table, checked, and readers of its attributes."""
+
+    def fail(key: str, problem: str) -> NoReturn:
+        raise DomainError(problem, line_of(text, (key,)))
+
     for key in document:
         if key not in TOP_KEYS:
             allowed = ", ".join((*TOP_KEYS[:2], "[notation]", "[attributes.…]"))
-            raise DomainError(f"line {line_of(text, (key,))}: unknown key {_shown(key)!r}; allowed: {allowed}")
+            fail(key, f"unknown key {_shown(key)!r}; allowed: {allowed}")
     name = document.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise DomainError(
-            f'line {line_of(text, ("name",))}: name = "…" is required: the table\'s name in SQL (letters, digits, _)'
-        )
+        fail("name", 'name = "…" is required: the table\'s name in SQL (letters, digits, _)')
     null_ids = document.get("null_ids")
     if null_ids is not None and null_ids not in get_args(NullIds):
-        raise DomainError(
-            f"line {line_of(text, ('null_ids',))}: null_ids must be one of {', '.join(get_args(NullIds))}"
-        )
+        fail("null_ids", f"null_ids must be one of {', '.join(get_args(NullIds))}")
     tables = document.get("attributes")
     if not isinstance(tables, dict) or not tables:
-        raise DomainError(f"line {line_of(text, ('attributes',))}: a domain needs at least one [attributes.NAME] table")
+        fail("attributes", "a domain needs at least one [attributes.NAME] table")
     notation = _notation_of_all(text, document.get("notation", {}))
     books = document.get("codebooks", {})
     if not isinstance(books, dict) or not all(isinstance(book, str) for book in books.values()):
-        raise DomainError(
-            f"line {line_of(text, ('codebooks',))}: codebooks holds the texts of codebooks by their names"
-        )
-    readers = [_Reader(text, attribute_name, table, notation, books) for attribute_name, table in tables.items()]
+        fail("codebooks", "codebooks holds the texts of codebooks by their names")
+    readers = tuple(AttributeReader(text, attribute, table, notation, books) for attribute, table in tables.items())
     first_spelling: dict[str, str] = {}
     for reader in readers:
         spelled = first_spelling.setdefault(reader.name.lower(), reader.name)
         if spelled != reader.name:
             reader.fail(None, f"SQL cannot tell it from {_shown(spelled)}: the names differ in case only")
-    return Domain(name, tuple(reader.attribute() for reader in readers), null_ids)
+    return Parts(name, null_ids, readers)
 
 
 def _notation_of_all(text: str, said: object) -> Notation:
     """What [notation] declares for every attribute that it can be declared of."""
 
     def fail(key: str, problem: str) -> NoReturn:
-        raise DomainError(f"line {line_of(text, ('notation', key))}: notation.{_shown(key)}: {problem}")
+        raise DomainError(f"notation.{_shown(key)}: {problem}", line_of(text, ("notation", key)))
 
     if not isinstance(said, dict):
-        raise DomainError(f"line {line_of(text, ('notation',))}: notation must be a table: [notation]")
+        raise DomainError("notation must be a table: [notation]", line_of(text, ("notation",)))
     for key in said:
         if key not in NOTATION_KEYS:
             fail(key, f"unknown key; allowed: {', '.join(NOTATION_KEYS)}")
@@ -144,7 +161,9 @@ def _notation_of_all(text: str, said: object) -> Notation:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class AttributeReader:
+    """Reads one attribute of a domain's text; what is wrong has a line."""
+
     text: str
     name: str
     table: Mapping[str, Any]
@@ -153,7 +172,7 @@ class _Reader:
 
     def fail(self, key: str | None, problem: str) -> NoReturn:
         path = ("attributes", self.name) if key is None else ("attributes", self.name, key)
-        raise DomainError(f"line {line_of(self.text, path)}: {'.'.join(map(_shown, path))}: {problem}")
+        raise DomainError(f"{'.'.join(map(_shown, path))}: {problem}", line_of(self.text, path))
 
     def attribute(self) -> Attribute:
         if not self.name.isprintable() or not self.name.strip():
@@ -214,11 +233,16 @@ class _Reader:
             self.fail("low", f"low = {low} is above high = {high}")
         return Integer(**vars(common), low=low, high=high)
 
-    def codebook(self) -> Codebook:
-        said = self.table["values_from"]
-        columns = {key: said[key] for key in COLUMNS if key in said} if isinstance(said, dict) else {}
+    def codebook_file(self) -> str | None:
+        """The codebook that the attribute takes its values from, if it names one."""
+        said = self.table.get("values_from") if isinstance(self.table, dict) else None
         file = said.get("file") if isinstance(said, dict) else said
-        if not isinstance(file, str) or not all(isinstance(name, str) for name in columns.values()):
+        return file if isinstance(file, str) else None
+
+    def codebook(self) -> Codebook:
+        said, file = self.table["values_from"], self.codebook_file()
+        columns = {key: said[key] for key in COLUMNS if key in said} if isinstance(said, dict) else {}
+        if file is None or not all(isinstance(name, str) for name in columns.values()):
             self.fail(
                 "values_from",
                 'must be a codebook\'s file, "icd9.csv" say, or {file = "icd9.csv", label = "title"}',

@@ -527,12 +527,12 @@ def _sulq(
     return people, query_budget(queries, delta, people.people, points + 1, calibration, most)
 
 
-def fit_domain(table: object, domain: str | Path, progress: Progress = silent) -> Fit:
-    """How a domain's file fits a table: exact and confidential, for the custodian alone. Nothing of it is kept."""
+def fit_domain(table: object, domain: str | Path | Domain, progress: Progress = silent) -> Fit:
+    """How a domain, or its file, fits a table: exact and confidential, for the custodian alone, and kept nowhere."""
     from discreet.table.fit import fit_source
     from discreet.table.open import open_source
 
-    described = read_domain(domain)
+    described = domain if isinstance(domain, Domain) else read_domain(domain)
     return fit_source(open_source(table), described, progress)
 
 
