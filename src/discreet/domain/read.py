@@ -16,7 +16,7 @@ from typing import Any, NoReturn, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Hierarchy, Integer, Outside
-from discreet.domain.codebook import COLUMNS, LABELLED, Codebook, labels_text, read_codebook
+from discreet.domain.codebook import LABELLED, WORDS, XML, Codebook, labels_text, read_codebook
 from discreet.domain.date import ISO, Date, Period, begins
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
@@ -74,9 +74,13 @@ def codebooks_named(document: Mapping[str, Any]) -> list[str]:
 
 
 def codebook_text(path: Path) -> str:
-    """What a codebook says, as text; of a file of SPSS or Stata, the value labels that it declares, as JSON."""
+    """What a codebook says, as text; value labels of SPSS and Stata, and lists of DDI and SDMX, as JSON."""
     if path.suffix.lower() in LABELLED:
         return labels_text(path)
+    if path.suffix.lower() == XML:
+        from discreet.domain.xml_lists import lists_text
+
+        return lists_text(path)
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -241,14 +245,14 @@ class AttributeReader:
 
     def codebook(self) -> Codebook:
         said, file = self.table["values_from"], self.codebook_file()
-        columns = {key: said[key] for key in COLUMNS if key in said} if isinstance(said, dict) else {}
+        columns = {key: said[key] for key in WORDS if key in said} if isinstance(said, dict) else {}
         if file is None or not all(isinstance(name, str) for name in columns.values()):
             self.fail(
                 "values_from",
                 'must be a codebook\'s file, "icd9.csv" say, or {file = "icd9.csv", label = "title"}',
             )
-        if isinstance(said, dict) and set(said) - {"file", *COLUMNS}:
-            self.fail("values_from", f"allowed: file, {', '.join(COLUMNS)}")
+        if isinstance(said, dict) and set(said) - {"file", *WORDS}:
+            self.fail("values_from", f"allowed: file, {', '.join(WORDS)}")
         for key in ("values", "hierarchy"):
             if key in self.table:
                 self.fail(key, "the codebook has the values and their groups; leave out one of the two")
@@ -263,6 +267,8 @@ class AttributeReader:
         if not isinstance(prefix, bool):
             self.fail("prefix", "must be true or false")
         if book is not None:
+            missing = tuple(dict.fromkeys((*common.notation.missing, *book.missing)))
+            common = replace(common, notation=replace(common.notation, missing=missing))
             category = Category(
                 **vars(common), values=book.values, hierarchy=book.hierarchy, titles=book.titles, prefix=prefix
             )

@@ -3,7 +3,7 @@
 from typing import Any, get_args
 
 from discreet.domain.attribute import Outside
-from discreet.domain.codebook import COLUMNS
+from discreet.domain.codebook import WORDS
 from discreet.domain.date import Period
 from discreet.domain.domain import NullIds
 from discreet.domain.notation import NOTATION_KEYS
@@ -37,7 +37,7 @@ SAID: dict[str, Schema] = {
             TEXT,
             {
                 "type": "object",
-                "properties": {"file": TEXT, **dict.fromkeys(COLUMNS, TEXT)},
+                "properties": {"file": TEXT, **dict.fromkeys(WORDS, TEXT)},
                 "required": ["file"],
                 "additionalProperties": False,
             },
