@@ -14,7 +14,7 @@ from discreet.errors import DomainError, TableError
 from discreet.table import statistics_file
 from discreet.table.open import open_source
 from tests.populations import points, population
-from tests.workbook import workbook
+from tests.workbook import protected_workbook, workbook
 
 AGE = Integer(name="age", source="s", low=0, high=99, outside="other", null=True)
 SEX = Category(name="sex", source="s", values=("1", "2"), outside="other", null=True)
@@ -105,3 +105,9 @@ def test_value_labels_are_a_codebook(ending, tmp_path):
     path.write_bytes(b"private words")
     with pytest.raises(DomainError, match="is it a whole file of SPSS or Stata"):
         read_domain(tmp_path / "t.toml")
+
+
+def test_a_workbook_with_a_password_is_refused_and_says_so(tmp_path):
+    book = protected_workbook(tmp_path / "p.xlsx")
+    with pytest.raises(TableError, match=r"p\.xlsx is protected by a password; save a copy without one"):
+        open_source(book)
