@@ -14,10 +14,10 @@ from discreet.errors import UnsupportedQuery
 from discreet.sql.lookup import Lookup
 from discreet.sql.passes.join_by_values import join_by_values
 from discreet.sql.passes.join_lookups import join_lookups
+from discreet.sql.passes.per_person import PerPerson, form_of, over_people, per_person
 from discreet.sql.passes.qualify import Names, qualify
 from discreet.sql.passes.relation import Code, Relation, Relations, Results, Rows, renamed
 from discreet.sql.passes.tree import (
-    OWN,
     group_texts,
     inner_queries,
     public_parts,
@@ -25,13 +25,15 @@ from discreet.sql.passes.tree import (
     qualifier_of,
     sources_of,
 )
-from discreet.sql.syntax import only, place_of, refused
+from discreet.sql.syntax import OWN, only, place_of, refused
 from discreet.sql.tokens import shown
 
 
 def inline_rows(tree: exp.Query, domain: Domain, lookups: Mapping[str, Lookup]) -> exp.Query:
     """The same statement without SELECTs of rows inside others. Refuses one that is nothing but rows."""
     relation = _Inliner(domain, lookups).query(tree.copy(), {})
+    if isinstance(relation, PerPerson):
+        raise UnsupportedQuery(f"single people are never shown; {form_of(domain)}")
     if not isinstance(relation, Results):
         raise UnsupportedQuery("the statement has no aggregate; ask for COUNT(*), or for another of its groups")
     return relation.tree
@@ -101,6 +103,8 @@ class _Inliner:
         relations = [self._source(table, scope) for table in tables]
         over_rows = [table for table, relation in zip(tables, relations, strict=True) if isinstance(relation, Rows)]
         codes = [relation for relation in relations if isinstance(relation, Code)]
+        if any(isinstance(relation, PerPerson) for relation in relations):
+            return self._over_people(select, relations, scope, kept)
         if not over_rows:
             return self._over_results(select, tables, relations, scope, kept)
         if codes and len(codes) + 1 == len(tables):
@@ -119,6 +123,17 @@ class _Inliner:
         [rows] = relations
         assert isinstance(rows, Rows)
         return self._over_rows(select, Names(rows, qualifier_of(tables[0]), self.domain), scope, kept)
+
+    def _over_people(
+        self, select: exp.Select, relations: Sequence[Relation], scope: Relations, kept: exp.With | None
+    ) -> Results:
+        """A SELECT over lines of single people, which counts them."""
+        if len(relations) > 1:
+            raise UnsupportedQuery(f"a join with single people is not supported{place_of(select)}; join their counts")
+        [lines] = relations
+        assert isinstance(lines, PerPerson)
+        counted = over_people(select, lines, self.domain)
+        return self._over_results(counted, sources_of(counted), [Results(lines.tree.copy())], scope, kept)
 
     def _written(self, table: exp.Expression) -> exp.Expression | None:
         """The SELECT that a sub-query or a CTE is, as it was written."""
@@ -154,6 +169,10 @@ class _Inliner:
             for node in (*found.columns.values(), *found.where):
                 self._close([node] if isinstance(node, exp.Query) else inner_queries(node))
             return found
+        people = per_person(found, self.domain)
+        if people is not None:
+            self._close(inner_queries(people.tree))
+            return people
         groups = group_texts(found)
         public = [query for part in public_parts(found) for query in public_queries(part, groups)]
         self._close(inner_queries(found, public))

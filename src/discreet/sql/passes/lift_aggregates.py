@@ -9,7 +9,6 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.sql.passes.grouping_sets import grouping_sets
 from discreet.sql.passes.tree import (
-    OWN,
     is_aggregate,
     is_aggregated,
     map_children,
@@ -17,7 +16,7 @@ from discreet.sql.passes.tree import (
     rewrite_selects,
     text_of,
 )
-from discreet.sql.syntax import place_of, refused
+from discreet.sql.syntax import OWN, place_of, refused
 
 MOST_BLOCKS = 20
 TABLE, LINE, GROUPING_SET = f"{OWN}b", f"{OWN}line", f"{OWN}set"

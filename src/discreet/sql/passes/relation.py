@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from discreet.errors import UnsupportedQuery
 from discreet.sql.lookup import Lookup
+from discreet.sql.passes.per_person import PerPerson
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Results:
     tree: exp.Query
 
 
-Relation = Rows | Results | Code
+Relation = Rows | Results | Code | PerPerson
 Relations = Mapping[str, Relation]
 """What names stand for at a place of the statement."""
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlglot import exp
 
-OWN = "discreet_"
-"""How names begin that no statement may give."""
+from discreet.sql.syntax import OWN
+
 ROWS = f"{OWN}rows"
 """The vault's table, as the passes call it: a WITH may have given its own name to something else."""
 LONGEST_NAME = 60
