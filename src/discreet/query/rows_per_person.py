@@ -1,7 +1,7 @@
 """How many rows a person has in a region: what people, and nothing else, can be grouped by.
 
 It is no function of a row's codes, so that no other quantity may be grouped by it; `require_in_domain` sees to that,
-and so does the price. What it costs is proved in docs/explain/privacy.md.
+and so does the price. What it costs is proved in docs/explain/privacy-unit.md.
 """
 
 from dataclasses import dataclass

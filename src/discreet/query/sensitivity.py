@@ -48,7 +48,8 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
             # A row more brings one combination of codes at most, and none is lost by it: it moves the number of
             # different ones in its group as it moves a count, by 0 or 1, and in no other group. So does a row of a
             # person move the number of people with rows there. A person's rows come and go one after the other.
-            # By rows per person it is a person who is in one cell, whom each row there pays for: see privacy.md.
+            # By rows per person it is a person who is in one cell, and each of their rows there pays for that:
+            # docs/explain/privacy-unit.md has the proof.
             amount = units_up(budget.loss(law, Fraction(1), one_signed=True))
             yield from ((box, amount) for box in query.where.boxes)
         case Residual():
