@@ -5,7 +5,7 @@ before, sharply enough → repeated; it follows from released answers, sharply e
 its region → measured; else → relaxed: an answer for the nearest region that released answers can make.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
@@ -185,7 +185,7 @@ def decide(
             else:
                 regions[codes] = region
         groups[query] = count
-        known = _free(query, [*regions.values()], wanted, desk)
+        known = _free(query, regions, wanted, desk)
         for (codes, region), found in zip(regions.items(), known, strict=True):
             if found is None:
                 needed[query, codes] = region
@@ -266,8 +266,9 @@ def _in_grains(query: Query, law: Law, desk: Desk) -> Law:
     return law if isinstance(law, Exponential) else law.times(1 / desk.grain(query))
 
 
-def _free(query: Query, regions: Sequence[Region], law: Law, desk: Desk) -> list[Estimate | Picked | None]:
+def _free(query: Query, groups: Mapping[Codes, Region], law: Law, desk: Desk) -> list[Estimate | Picked | None]:
     """Numbers that need not be measured, for what is public is as sharp as this law, which is in grains."""
+    regions = [*groups.values()]
     if isinstance(query, Count | Sum) and isinstance(law, Laplace | Gaussian):
         enough = law.variance * (1 + ROUNDING)
         found = desk.known.best(query, regions, enough)
@@ -275,7 +276,7 @@ def _free(query: Query, regions: Sequence[Region], law: Law, desk: Desk) -> list
             public(query, region, one, desk) if one is not None and one.variance <= enough else None
             for region, one in zip(regions, found, strict=True)
         ]
-    return [_repeated(query, region, law, desk) for region in regions]
+    return [_repeated((query, codes), region, law, desk) for codes, region in groups.items()]
 
 
 def public(query: Count | Sum, region: Region, found: Best, desk: Desk, kind: Kind | None = None) -> Estimate:
@@ -285,8 +286,9 @@ def public(query: Count | Sum, region: Region, found: Best, desk: Desk, kind: Ki
     return in_grains(estimate, desk.grain(query))
 
 
-def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | Picked | None:
+def _repeated(cell: Cell, region: Region, law: Law, desk: Desk) -> Estimate | Picked | None:
     """A number that was measured as itself, as sharply as this law, which is in grains."""
+    query, codes = cell
     match query, law:
         case Quantile(), Exponential():
             found = desk.known.quantile(replace(query, where=region, by=()))
@@ -294,7 +296,7 @@ def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | 
         case ((Count() | Sum()), (Laplace() | Gaussian())):
             return _again(query, desk.known.of(query).measured(region), region, law, desk)
         case ((Distinct() | People()), (Laplace() | Gaussian())):
-            return _again(query, desk.known.distinct(replace(query, where=region, by=())), region, law, desk)
+            return _again(query, desk.known.distinct(query, codes, region), region, law, desk)
     return None
 
 
@@ -421,7 +423,7 @@ def _measure(decision: Decision, desk: Desk, purchase: Purchase, settled: Settle
         if desk.known.seen == decision.seen:
             return True
         since = (
-            _repeated(query, region, _in_grains(query, law, desk), desk) for (query, _), (region, law) in to_buy.items()
+            _repeated(cell, region, _in_grains(cell[0], law, desk), desk) for cell, (region, law) in to_buy.items()
         )
         return all(number is None for number in since)
 
