@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.answer.answer import Codes, Desk
+from discreet.answer.answer import Desk
+from discreet.answer.grid import Codes
 from discreet.answer.reply import Row
 from discreet.domain.attribute import Attribute, Category, Integer
 from discreet.domain.domain import Domain
