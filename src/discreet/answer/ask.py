@@ -306,7 +306,7 @@ def forecast_of(column: AggregateColumn, decision: Decision, wish: Wish, desk: D
         noisy = [free.one] if isinstance(free, GridNumbers) else [*free.values()]
         within = max((one.halfwidth(wish.confidence) for one in noisy if isinstance(one, Estimate)), default=0.0)
     relative = None if within is None or more else _relative(first, within, decision, desk)
-    return Forecast(column.name, {**kinds}, within, float(decision.laws[first].scale), relative)
+    return Forecast(column.name, dict(kinds.items()), within, float(decision.laws[first].scale), relative)
 
 
 def _relative(query: Query, within: float, decision: Decision, desk: Desk) -> float | None:

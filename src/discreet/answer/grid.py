@@ -88,6 +88,15 @@ def count_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> int
     return len(grid) if grid is not None else sum(1 for _ in groups_of(by, where, domain))
 
 
+def codes_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> NDArray[np.int64]:
+    """The codes of the groups that `groups_of` makes, a line for each."""
+    grid = grid_of(by, where, domain)
+    if grid is not None:
+        return grid.codes
+    found = [codes for codes, _ in groups_of(by, where, domain)]
+    return np.array(found, np.int64).reshape(len(found), len(by))
+
+
 @dataclass(frozen=True, eq=False)
 class GridNumbers(Mapping[Codes, Estimate]):
     """An estimate of each group: `one`, times a whole number. They have the same law, and are of the same release."""

@@ -141,14 +141,19 @@ class GridRows(Sequence[Row]):
         line, column = divmod(at, len(self.columns))
         return self.line(line)[1][column]
 
+    @cached_property
+    def _all(self) -> tuple[Row, ...]:
+        """Whoever looks at all rows once does so again."""
+        return tuple(row for line in range(len(self.places)) for row in self.line(line)[1])
+
     def __iter__(self) -> Iterator[Row]:
-        return (row for line in range(len(self.places)) for row in self.line(line)[1])
+        return iter(self._all)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_same, self, other))
+        return isinstance(other, Sequence) and self._all == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(tuple(self))
+        return hash(self._all)
 
     def line(self, number: int) -> Line:
         """The codes of a line, and its rows."""
@@ -202,7 +207,3 @@ def at_confidence(column: GridColumn, again: GridColumn) -> GridColumn:
 def whole(value: float) -> float:
     """A whole number as one."""
     return int(value) if value == int(value) else value
-
-
-def _same(one: Row, other: object) -> bool:
-    return one == other
