@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -100,7 +101,10 @@ class Door:
         except DiscreetError as error:
             await _refusal(error)(scope, receive, send)
             return
-        body = await _whole(receive)
+        try:
+            body = await _whole(receive)
+        except ClientDisconnect:
+            return  # what is not whole is not done, and nobody is there to be told
         if body is None:
             too_large = UnsupportedQuery(f"a request has at most {BODY_BYTES >> 20} MB; ask about less at once")
             await _error(413, too_large)(scope, receive, send)
@@ -150,10 +154,12 @@ def _token(scope: Scope) -> str:
 
 
 async def _whole(receive: Receive) -> bytes | None:
-    """The body, None as soon as it is too large."""
+    """The body, None as soon as it is too large. Raises ClientDisconnect where its client has gone before its end."""
     body = bytearray()
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         body += message.get("body", b"")
         if len(body) > BODY_BYTES:
             return None

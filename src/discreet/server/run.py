@@ -19,10 +19,13 @@ from discreet.noise.bits import Bits
 from discreet.release.slots import Slots
 from discreet.server.app import create_app
 from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
+from discreet.server.listening import PatientProtocol
 from discreet.server.pace import Bucket
 from discreet.vault.vault import Vault
 
 MOST_WORKERS = 64
+BACKLOG = 2048
+"""Clients that the system lets wait to be taken."""
 LAST_SECONDS = 1
 """What is being answered when the service is to end has so long; what it charged is recorded or can be completed."""
 
@@ -105,6 +108,9 @@ def configured(
         app,
         factory=workers > 1,
         workers=workers,
+        loop="discreet.server.listening:Loop",
+        http=PatientProtocol,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -186,7 +192,7 @@ def _listen(host: str, port: int, option: str = "--port") -> socket.socket:
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen()
+        listening.listen(BACKLOG)
     except (OSError, OverflowError):
         raise VaultError(
             f"{host} port {port} cannot be listened on; is it taken? Choose another with {option}"

@@ -42,6 +42,7 @@ from discreet.server.mysql.columns import (
 )
 from discreet.server.mysql.probe import evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
+from discreet.server.mysql.seats import Seats
 from discreet.server.mysql.text import Statement, Token, read_statement, standard_text
 from discreet.server.mysql.variables import VERSION, fresh_variables, set_variables, value_of, wish_of
 from discreet.sql.parse import parse
@@ -82,10 +83,28 @@ class MySession(BaseSession):  # type: ignore[misc]
     connection_id: int = 0
     token: str = ""
     """The hash of the token that opened the session: another one of the same name does not keep it open."""
+    seats: Seats = field(default_factory=Seats)
+    seated_as: str | None = None
+    """Whose session it is counted as."""
 
     @property
     def domain(self) -> Domain:
         return self.desk.vault.domain
+
+    def sit_down(self) -> None:
+        """Count the session as its user's. Raises MysqlError where they have too many."""
+        assert self.username is not None
+        self.seats.take(self.username)
+        self.seated_as = self.username
+
+    def stand_up(self) -> None:
+        if self.seated_as is not None:
+            self.seats.leave(self.seated_as)
+            self.seated_as = None
+
+    def idle_seconds(self) -> float:
+        """For how long the client may be silent between two statements."""
+        return float(self.variables.get_variable("wait_timeout"))
 
     async def reset(self) -> None:
         self.variables, self.database, self.notes = fresh_variables(), DATABASE, ()
