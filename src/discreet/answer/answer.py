@@ -16,7 +16,7 @@ from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing, released, worst
 from discreet.answer.known import Known
 from discreet.answer.others import Others
-from discreet.answer.past import PastAnswer, groups_of
+from discreet.answer.past import PastAnswer, groups_to_plan
 from discreet.answer.policy import Policy
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
 from discreet.domain.domain import Domain
@@ -174,7 +174,7 @@ def decide(
         again = _all_again(query, wanted, desk)
         count = 0
         regions: dict[Codes, Region] = {}
-        for codes, region in groups_of(query.by, query.where, desk.domain):
+        for codes, region in groups_to_plan(query.by, query.where, desk.domain):
             count += 1
             if not region:
                 free[query, codes] = nothing(region)

@@ -11,7 +11,7 @@ from discreet.answer.answer import Cell, Decision, Desk, Settled, decide, settle
 from discreet.answer.chosen import at_once
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Ratio
-from discreet.answer.past import groups_of
+from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
@@ -62,7 +62,7 @@ def _for_chosen(question: Question, wish: Wish, desk: Desk) -> Wish:
     by_noise = any(isinstance(question.columns[key.column], AggregateColumn) for key in question.order_by)
     if not by_noise or (question.limit is None and not question.offset):
         return wish
-    lines = sum(1 for _ in groups_of(question.by, question.where, desk.domain))
+    lines = sum(1 for _ in groups_to_plan(question.by, question.where, desk.domain))
     is_cut = question.offset or question.limit is None or question.limit < lines
     return replace(wish, confidence=at_once(wish.confidence, lines)) if lines and is_cut else wish
 

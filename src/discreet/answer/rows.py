@@ -7,7 +7,7 @@ from fractions import Fraction
 from discreet.answer.answer import Cell, Codes, Decision, Desk, Picked, Settled, public
 from discreet.answer.chosen import at_once, chosen_columns
 from discreet.answer.estimate import Estimate, combined, in_grains, nothing, ratio, worst
-from discreet.answer.past import groups_of
+from discreet.answer.past import groups_to_plan
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Label, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
@@ -49,7 +49,7 @@ class Rows:
 
     def lines(self, question: Question) -> Iterator[tuple[Codes, list[Row]]]:
         """Every group of a question with its numbers, in the order of codes."""
-        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+        for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             places = [_Place((), column.name, _asked(column, region, question)) for column in question.aggregates]
             yield (
                 codes,
@@ -62,7 +62,7 @@ class Rows:
         aggregates = question.aggregates
         lines: list[list[Row]] = []
         codes_of: dict[tuple[Label, ...], Codes] = {}
-        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+        for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             labels = tuple(own[code] for own, code in zip(named, codes, strict=True))
             places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]
             lines.append([self._row(column, codes, place) for column, place in zip(aggregates, places, strict=True)])
@@ -109,7 +109,7 @@ class Rows:
         and their combinations that are free, but with which, and with what is bought beside them, the row is wider."""
         needed = {**decision.buy, **decision.relax}
         cells: set[Cell] = set()
-        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+        for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             for column in question.aggregates:
                 if isinstance(column.query, Mean | Quantile):
                     continue

@@ -20,7 +20,7 @@ from discreet.answer.chosen import at_once
 from discreet.answer.halves import BlockAnswer, Label, PublicHalf, Result, label_text, lineage_of
 from discreet.answer.intervals import result_of
 from discreet.answer.levels import Levels, levels_of
-from discreet.answer.past import groups_of
+from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind, Row
 from discreet.answer.rows import Rows
@@ -187,7 +187,8 @@ def solved_for(statement: Statement, wish: Wish, desk: Desk) -> Wish:
     """What the noise is solved for. Where lines are chosen by it, their intervals hold for all lines at once."""
     if wish.within is None:
         return wish
-    lines = [sum(1 for _ in groups_of(one.question.by, one.question.where, desk.domain)) for one in statement.blocks]
+    asked = [one.question for one in statement.blocks]
+    lines = [sum(1 for _ in groups_to_plan(one.by, one.where, desk.domain)) for one in asked]
     if not lineage_of(statement, lines).is_chosen:
         return wish
     return replace(wish, confidence=at_once(wish.confidence, max(sum(lines), 1)))
@@ -207,7 +208,7 @@ def _dry_run(statement: Statement, desk: Desk) -> Result:
     answers, start = [], 0
     for block in statement.blocks:
         lines = []
-        for number, (codes, region) in enumerate(groups_of(block.question.by, block.question.where, desk.domain)):
+        for number, (codes, region) in enumerate(groups_to_plan(block.question.by, block.question.where, desk.domain)):
             value = float(number + 1)
             rows = [Row((), c.name, value, value, value, "derived", region, region) for c in block.question.aggregates]
             lines.append((codes, rows))
@@ -327,7 +328,7 @@ def _forecasts(statement: Statement, levels: Levels, decision: Decision, wish: W
             parts = elementary(column.query, desk)
             if any(part in levels.sums for part in parts):
                 scale = max(float(levels.laws[levels.sums[part]].scale) for part in parts if part in levels.sums)
-                lines = sum(1 for _ in groups_of(block.question.by, block.question.where, desk.domain))
+                lines = sum(1 for _ in groups_to_plan(block.question.by, block.question.where, desk.domain))
                 found[named.name, column.query] = Forecast(named.name, {"derived": lines}, None, scale)
             else:
                 found[named.name, column.query] = forecast_of(named, decision, wish, desk)

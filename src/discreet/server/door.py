@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from discreet.errors import (
     AccessDenied,
     BudgetExceeded,
+    DeadlinePassed,
     DiscreetError,
     DomainError,
     EngineError,
@@ -36,6 +37,8 @@ from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
 
 HEALTH = f"{API}/health"
+DEADLINE = b"x-deadline-seconds"
+"""The header by which every reply says how long a request may take."""
 SIGNED_IN = "discreet.signed_in"
 """Where a request's scope has the user of a session, who needs no token; no client can write there."""
 BODY_BYTES = 8 << 20
@@ -53,6 +56,7 @@ STATUS: dict[type[DiscreetError], int] = {
     BudgetExceeded: 409,
     QuotaExceeded: 409,
     TooManyRequests: 429,
+    DeadlinePassed: 504,
 }
 """Everything else is no fault of who asks: 503."""
 
@@ -110,11 +114,37 @@ class Door:
             await _error(413, too_large)(scope, receive, send)
             return
         messages: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
+        left = asyncio.Event()
+
+        async def leaving() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            left.set()
 
         async def replay() -> Message:
-            return next(messages, None) or await receive()
+            message = next(messages, None)
+            if message is None:
+                await left.wait()
+            return message or {"type": "http.disconnect"}
 
-        await self.app(scope, replay, send)
+        try:
+            async with self.desk.at_work(scope["user"], leaving):
+                await self.app(scope, replay, self._stated(send))
+        except (TooManyRequests, DeadlinePassed) as error:  # its turn never came
+            await _refusal(error)(scope, receive, self._stated(send))
+
+    def _stated(self, send: Send) -> Send:
+        """The same with the deadline in the head of the reply."""
+        if self.desk.deadline is None:
+            return send
+        stated = (DEADLINE, f"{self.desk.deadline:g}".encode())
+
+        async def said(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), stated]
+            await send(message)
+
+        return said
 
 
 def user_of(request: Request) -> User:

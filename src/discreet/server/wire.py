@@ -76,7 +76,7 @@ class Port:
         """Serve one client to the end. What goes wrong with it stays with it."""
         session = MySession(self.desk, seats=self.seats)
         caller, stream = Caller(address, session), Stream(client, session.idle_seconds)
-        caller.task = asyncio.current_task()
+        caller.task, session.left = asyncio.current_task(), stream.left
         connection = GuardedConnection(stream, session, self.control, Tokens(session), CAPABILITIES, self.tls)
         connection.connection_id = next(self.numbers) % 2**32
         try:

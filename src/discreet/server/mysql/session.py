@@ -3,7 +3,8 @@
 Only the last can spend. It goes over the same front desk as HTTP: role, rate, quota, audit log and time slots.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -20,6 +21,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import (
     AccessDenied,
     BudgetExceeded,
+    DeadlinePassed,
     DiscreetError,
     DomainError,
     InvalidNoise,
@@ -57,6 +59,7 @@ CODES: dict[type[DiscreetError], int] = {
     BudgetExceeded: 1226,  # ER_USER_LIMIT_REACHED
     QuotaExceeded: 1226,
     TooManyRequests: 1226,
+    DeadlinePassed: 3024,  # ER_QUERY_TIMEOUT
 }
 """MySQL's numbers for what is refused; everything else is no fault of who asks: 1105."""
 FAILED = "the server failed; what was charged stands, see `discreet ledger show`"
@@ -71,6 +74,10 @@ def as_mysql(error: DiscreetError) -> MysqlError:
     return MysqlError(f"{type(error).__name__}: {error}", code)
 
 
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
 @dataclass
 class MySession(BaseSession):  # type: ignore[misc]
     """What a connection remembers between statements."""
@@ -83,6 +90,8 @@ class MySession(BaseSession):  # type: ignore[misc]
     connection_id: int = 0
     token: str = ""
     """The hash of the token that opened the session: another one of the same name does not keep it open."""
+    left: Callable[[], Awaitable[object]] = field(default=_never)
+    """Returns when the client has gone."""
     seats: Seats = field(default_factory=Seats)
     seated_as: str | None = None
     """Whose session it is counted as."""
@@ -120,7 +129,8 @@ class MySession(BaseSession):  # type: ignore[misc]
             user = self.user()
             self.desk.bucket.take(user.name)
             ansi_quotes = "ANSI" in self.variables.get_variable("sql_mode").upper()
-            found = await self._answer(await anyio.to_thread.run_sync(read_statement, sql, ansi_quotes), user)
+            async with self.desk.at_work(user, self.left):
+                found = await self._answer(await anyio.to_thread.run_sync(read_statement, sql, ansi_quotes), user)
         except MysqlError:
             raise
         except DiscreetError as error:

@@ -19,6 +19,8 @@ MOST_SCRAMBLE = 250
 """Longer ones have lengths of several bytes; a token's has 20."""
 ENDS = 4
 LINGER_SECONDS = 1
+LOOK_SECONDS = 0.5
+"""How often it is looked whether the client of a statement is still there."""
 PACKET_SECONDS = 30.0
 """A packet whose head has come has so long to come as a whole."""
 SENDING_SECONDS, STEP = 30.0, 1 << 16
@@ -108,6 +110,21 @@ class Stream:
         writer = Encrypted(transport, protocol, reader, loop)
         self.reader, self.writer, self.is_encrypted = reader, writer, True
         self._inner.reader, self._inner.writer = reader, writer
+
+    async def left(self) -> None:
+        """Wait until the client has gone, while nothing is read from it."""
+        while not self._is_at_end():
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _is_at_end(self) -> bool:
+        if self.is_encrypted:
+            return bool(self.reader.at_eof())
+        try:
+            return not self.client.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     async def linger(self) -> None:
         """Take what the client still sends, for a moment: a socket closed before would take the last word back."""
