@@ -36,6 +36,7 @@ class RemoteRow:
     chosen: bool = False
     answered: str | None = None
     affordable: float | None = None
+    affordable_scale: float | None = None
 
 
 @dataclass(frozen=True)

@@ -259,7 +259,7 @@ def _drafts(query: Count | Sum, region: Region, desk: Desk, can_measure: CanMeas
         answered = [Region((draft.difference,)) for draft in drafts]
         if drafts and not any(a.intersect(b) for a, b in combinations(answered, 2)):
             return drafts
-    return drafts_of(_bounding_box(region))
+    return drafts_of(bounding_box(region))
 
 
 def _in_grains(query: Query, law: Law, desk: Desk) -> Law:
@@ -523,7 +523,7 @@ def _compound_estimate(query: Count | Sum, relaxed: Relaxed, desk: Desk) -> Esti
     return in_grains(replace(estimate, relaxation_error=relaxed.error, compound=compound), desk.grain(query))
 
 
-def _bounding_box(region: Region) -> Box:
+def bounding_box(region: Region) -> Box:
     lows = zip(*(box.low for box in region.boxes), strict=True)
     highs = zip(*(box.high for box in region.boxes), strict=True)
     return Box(tuple(map(min, lows)), tuple(map(max, highs)))

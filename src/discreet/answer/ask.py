@@ -11,11 +11,12 @@ from discreet.answer.answer import Cell, Decision, Desk, Settled, decide, settle
 from discreet.answer.chosen import at_once
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Ratio
+from discreet.answer.offers import Offers, refusals
 from discreet.answer.past import groups_of
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
-from discreet.answer.scales import STEPS_SHARE, Scales, affordable, elementary, needs_first_count, scales_for
+from discreet.answer.scales import STEPS_SHARE, Scales, elementary, needs_first_count, scales_for
 from discreet.errors import BudgetExceeded, DiscreetError, Refreshed
 from discreet.exact import number_text
 from discreet.ledger.spend import Cost
@@ -44,12 +45,13 @@ def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answe
     says what that was. An answer is about one snapshot: where the vault was refreshed in between it raises Refreshed.
     """
     purchase.snapshot = desk.ledger.snapshot
+    solved = _for_chosen(question, wish, desk)
     try:
         desk.known.refresh()
-        solved = _for_chosen(question, wish, desk)
-        desk = in_steps(question, solved, desk)
-        purchase.limits = desk.policy.limits
-        answer = _answer(question, wish, solved, desk, purchase)
+        with refusals(Offers((question,), solved, desk)):
+            stepwise = in_steps(question, solved, desk)
+            purchase.limits = stepwise.policy.limits
+            answer = _answer(question, wish, solved, stepwise, purchase)
         if desk.known.snapshot != purchase.snapshot:
             raise Refreshed("the vault was refreshed in the meantime: ask again")
         return answer
@@ -99,18 +101,21 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
         quota = desk.asker.quota_words(desk.ledger.budget)
         notes.append(f"{quota}, and too little of it is left there: {AS_NEAR}")
     notes += [*_wider(rows, wish), *facts_in(rows)]
+    rows = list(_with_offers(rows, question, solved, desk))
+    if len(question.aggregates) > 1 and any(row.offer for row in rows):
+        notes.append(Offers((question,), solved, desk).in_words())
     budget, peak = desk.ledger.budget, purchase.bought.peak
     return Answer(
         text=question.text,
         by=tuple(question.name_of(attribute) for attribute in question.by),
         columns=tuple(column.name for column in question.aggregates),
-        rows=tuple(_with_offers(rows, question, solved, desk)),
+        rows=tuple(rows),
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
         budget=budget,
         # Where earlier answers are in it, it is as private as everything that was released so far.
         guarantee=desk.ledger.promise(peak if are_fresh(rows, settled) else desk.ledger.spent_max),
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(filter(None, notes))),
         domain=desk.domain,
     )
 
@@ -147,33 +152,19 @@ def _wider(rows: Sequence[Row], wish: Wish) -> list[str]:
     return [f"no budget is left for ± {number_text(wish.within)} ({len(missed):,} numbers): {AS_NEAR}"]
 
 
-def _shares(question: Question, desk: Desk) -> int:
-    """How many quantities of a question share what is left in its region."""
-    return len({query for column in question.aggregates for query in elementary(column.query, desk)})
-
-
 def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk) -> Iterator[Row]:
     """Relaxed rows say how sharply what was asked for could be measured instead."""
     measures = {column.name: column.query for column in question.aggregates}
-    shares = _shares(question, desk)
+    offers = Offers((question,), wish, desk)
     for row in rows:
         is_near = row.kind == "relaxed" or row.is_wider_than(wish.within)
-        offer = affordable(measures[row.column], row.asked, shares, wish, desk) if is_near else None
-        yield row if offer is None else replace(row, affordable=offer)
-
-
-def _with_offer(error: BudgetExceeded, question: Question, wish: Wish, desk: Desk) -> BudgetExceeded:
-    """A refusal, with the accuracy that can be had."""
-    shares = _shares(question, desk)
-    offers = {
-        column.name: offer
-        for column in question.aggregates
-        if (offer := affordable(column.query, question.where, shares, wish, desk)) is not None
-    }
-    if not offers:
-        return error
-    said = ", ".join(f"{name} within {offer:,.6g}" for name, offer in offers.items())
-    return type(error)(f"{error}; what is left there allows {said}")
+        offer = offers.of(measures[row.column], row.asked) if is_near else None
+        if offer is None:
+            yield row
+        elif offer.within is None:
+            yield replace(row, affordable_scale=offer.scale)
+        else:
+            yield replace(row, affordable=offer.within)
 
 
 def settled_of(
@@ -187,13 +178,13 @@ def settled_of(
         purchase.require(decision.plan())  # beyond the policy it is refused, not relaxed
         try:
             return settle(decision, desk, purchase)
-        except BudgetExceeded as error:
+        except BudgetExceeded:
             if not waited and _waited_for_all(desk, purchase):
                 waited, patient_until = True, monotonic() + PATIENCE  # once: those who come later are not waited for
                 continue
             waiting = desk.ledger.head.seq != decision.seen[1] or desk.ledger.pending()
             if monotonic() > patient_until or not waiting:
-                raise _with_offer(error, questions[0], wish, desk) from None
+                raise
         sleep(PATIENCE / 50)
 
 
@@ -219,13 +210,19 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     unit; where a later step depends on the noise of the first it is the most that it can be.
     """
     desk.known.refresh()
-    shown, wish = wish, _for_chosen(question, wish, desk)
+    solved = _for_chosen(question, wish, desk)
+    with refusals(Offers((question,), solved, desk)):
+        return _explained(question, solved, wish, desk)
+
+
+def _explained(question: Question, wish: Wish, shown: Wish, desk: Desk) -> Explanation:
+    """What `explain` says; the noise is solved for a wish, and the one that was asked for is shown."""
     stepwise = in_steps(question, wish, desk)
     is_exact = stepwise is desk
     scales, decision = _foreseen(question, wish, stepwise)
     plan, budget = decision.plan(), desk.ledger.budget
     if decision.relax and is_exact:
-        _require_some(decision, question, wish, desk)
+        settle(decision, desk, None)  # raises what asking would be refused with, where nothing can be said
     cost = budget.amount_of(plan.cost(desk.domain, budget).peak) if is_exact else stepwise.policy.max_per_query
     assert cost is not None
     left = desk.left(question.where)
@@ -251,25 +248,16 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     )
 
 
-def _require_some(decision: Decision, question: Question, wish: Wish, desk: Desk) -> None:
-    """Raise what asking would be refused with where nothing can be said."""
-    try:
-        settle(decision, desk, None)
-    except BudgetExceeded as error:
-        raise _with_offer(error, question, wish, desk) from None
-
-
 def _offers(decision: Decision, question: Question, wish: Wish, desk: Desk) -> list[str]:
     """How sharply what cannot be had as it was asked could be had."""
-    shares = _shares(question, desk)
-    notes = []
+    offers, notes = Offers((question,), wish, desk), []
     for column in question.aggregates:
         parts = elementary(column.query, desk)
         regions = [region for (query, _), region in decision.relax.items() if query in parts][:MOST_GUESSED]
-        offers = [affordable(column.query, region, shares, wish, desk) for region in regions]
-        had = [offer for offer in offers if offer is not None]
+        had = [offer for region in regions if (offer := offers.of(column.query, region)) is not None]
         if regions:
-            less = f"; within {max(had):,.6g} it could be had" if len(had) == len(regions) else ""
+            least = max(had, key=lambda offer: (offer.within or 0.0, offer.scale), default=None)
+            less = "" if least is None or len(had) < len(regions) else f"; {least.words} it could be had"
             notes.append(f"{column.name}: too little is left there for that{less}")
     return notes
 

@@ -23,7 +23,10 @@ from discreet.sql.where_text import where_text
 
 ANSWERED_FOR = "answered for"
 NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
-OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
+OFFER = (
+    "what was asked could be had as sharply as the last column says: ask with that or more as within (--within), or "
+    "as scale (--scale) where it says scale"
+)
 Label = str | None
 LabelKind = Literal["text", "whole", "number"]
 ROUNDING = 1e-9
@@ -52,6 +55,8 @@ class Row:
     """What the number was made of; None for quantiles."""
     affordable: float | None = None
     """Of a number that is not what was asked for: within how much of the truth that could be measured instead."""
+    affordable_scale: float | None = None
+    """The same where the error depends on the data (quantiles, some averages): with noise of which scale."""
     may_be_zero: bool = False
     """Whether it cannot be told from 0: that lies in its interval, or above that of a count, which is no less."""
     shrunken: float | None = None
@@ -79,6 +84,13 @@ class Row:
         if within is None or low is None or high is None:
             return False
         return (high - low) / 2 > float(within) * (1 + ROUNDING)
+
+    @property
+    def offer(self) -> str | None:
+        """What could be had instead, in words."""
+        if self.affordable is not None:
+            return f"± {number(self.affordable)}"
+        return None if self.affordable_scale is None else f"scale {number(self.affordable_scale)}"
 
     @property
     def compound(self) -> Compound | None:
@@ -205,6 +217,8 @@ class Answer:
             found["relaxation_error"] = row.relaxation_error
         if row.affordable is not None:
             found["affordable"] = row.affordable
+        if row.affordable_scale is not None:
+            found["affordable_scale"] = row.affordable_scale
         return found
 
     @property
@@ -222,7 +236,7 @@ class Answer:
             headers += [column, f"{float(self.confidence):.0%}"][: 1 + (column in bounded)]
             headers += [f"{column} shrunken"] * (column in also)
         headers.append("kind")
-        near, offered = any(row.is_near for row in self.rows), any(row.affordable for row in self.rows)
+        near, offered = any(row.is_near for row in self.rows), any(row.offer for row in self.rows)
         headers += [ANSWERED_FOR] * near + ["could be had"] * offered
         return headers, [
             [
@@ -303,7 +317,7 @@ class Answer:
         """What a reader must know beside the numbers."""
         spent = f"spent {self.budget.in_words(self.cost)}" if self.cost else "spent nothing"
         notes = [NEAR] if any(row.is_near for row in self.rows) else []
-        if any(row.affordable for row in self.rows):
+        if any(row.offer for row in self.rows):
             notes.append(OFFER)
         return [*self.notes, *notes, spent]
 
@@ -401,7 +415,7 @@ def _interval_text(row: Row) -> str:
 
 
 def _offers(rows: Sequence[Row]) -> str:
-    return "; ".join(dict.fromkeys(f"± {number(row.affordable)}" for row in rows if row.affordable is not None))
+    return "; ".join(dict.fromkeys(row.offer for row in rows if row.offer is not None))
 
 
 def _line(labels: tuple[Label, ...], rows: list[Row], bounded: set[str], shrunken: frozenset[str]) -> list[str]:

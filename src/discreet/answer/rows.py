@@ -7,6 +7,7 @@ from fractions import Fraction
 from discreet.answer.answer import Cell, Codes, Decision, Desk, Picked, Settled, public
 from discreet.answer.chosen import at_once, chosen_columns
 from discreet.answer.estimate import Estimate, combined, in_grains, nothing, ratio, worst
+from discreet.answer.one_region import in_one_region
 from discreet.answer.past import groups_of
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Label, Row
@@ -143,6 +144,8 @@ class Rows:
                 if mean not in self._parts:
                     self._parts[mean] = parts_of_mean(mean, self.desk)
                 total, count = (self._number(query, codes, place) for query in self._parts[mean])
+                if total is None or count is None or total.answered != count.answered:
+                    total, count = self._in_one_region(mean, total, count, place)
                 return self._mean(mean, total, count, place)
             case Combination(terms=terms):
                 found = [(times, self._number(query, codes, place)) for times, query in terms]
@@ -203,8 +206,19 @@ class Rows:
             self._halves[key] = draw.law, estimate.halfwidth(self.confidence)
         return self._halves[key][1]
 
+    def _in_one_region(
+        self, mean: Mean, total: Estimate | None, count: Estimate | None, place: _Place
+    ) -> tuple[Estimate, Estimate] | tuple[None, None]:
+        """The parts of an average that were relaxed to two regions, or of which one has no answer: of one region."""
+        queries = self._parts[mean]
+        asked = place.asked.intersect(queries[1].where)
+        if not self.desk.policy.relax or not asked:
+            return None, None
+        also = tuple(one.answered for one in (total, count) if one is not None)
+        return in_one_region(*queries, asked, self.desk, also) or (None, None)
+
     def _mean(self, mean: Mean, total: Estimate | None, count: Estimate | None, place: _Place) -> Row:
-        if total is None or count is None or total.answered != count.answered:
+        if total is None or count is None:
             return place.unanswered()
         found = ratio(total, count, self.confidence, *map(float, value_range(mean.of, self.desk.domain)))
         answered = total.answered if found.kind == "relaxed" else place.asked
