@@ -93,6 +93,7 @@ class RemoteForecast:
     kinds: Mapping[str, int]
     halfwidth: float | None
     scale: float
+    unit: str
     relative: float | None
 
 

@@ -22,7 +22,7 @@ from discreet.exact import number_text
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law
 from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Count, Quantile, Query, Sum
+from discreet.query.query import Combination, Count, Distinct, People, Quantile, Query, Sum, summed_name
 from discreet.release.purchase import Purchase
 from discreet.sql.question import AggregateColumn, Measure, Question
 from discreet.sql.where_text import where_text
@@ -283,7 +283,19 @@ def forecast_of(column: AggregateColumn, decision: Decision, wish: Wish, desk: D
     elif len(parts) == 1 and bounded and not kinds["measured"]:
         within = max((one.halfwidth(wish.confidence) for one in free if isinstance(one, Estimate)), default=0.0)
     relative = None if within is None or more else _relative(first, within, decision, desk)
-    return Forecast(column.name, dict(kinds), within, float(decision.laws[first].scale), relative)
+    return Forecast(column.name, dict(kinds), within, float(decision.laws[first].scale), unit_of(first), relative)
+
+
+def unit_of(query: Query) -> str:
+    """What the noise of a quantity is counted in."""
+    match query:
+        case Sum(of=of):
+            return summed_name(of)
+        case People():
+            return "people"
+        case Distinct():
+            return "values"
+    return "rows"
 
 
 def _relative(query: Query, within: float, decision: Decision, desk: Desk) -> float | None:

@@ -337,6 +337,9 @@ class Forecast:
     kinds: dict[str, int]
     halfwidth: float | None
     scale: float
+    unit: str
+    """What scale and halfwidth are counted in: rows, people, values; or the attribute, or expression, that is summed
+    or averaged, whose own unit it is."""
     relative: float | None = None
     """The halfwidth as a part of the number, where what was released allows a guess at it; of several, the median."""
 
@@ -384,6 +387,7 @@ class Explanation(NotebookView):
                     "kinds": f.kinds,
                     "halfwidth": f.halfwidth,
                     "scale": f.scale,
+                    "unit": f.unit,
                     "relative": f.relative,
                 }
                 for f in self.forecasts

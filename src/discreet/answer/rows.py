@@ -10,7 +10,7 @@ from discreet.answer.estimate import Estimate, combined, in_grains, nothing, rat
 from discreet.answer.one_region import in_one_region
 from discreet.answer.past import groups_of
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
-from discreet.answer.reply import Label, Row
+from discreet.answer.reply import Label, Row, number
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken
 from discreet.domain.attribute import Attribute
@@ -102,7 +102,7 @@ class Rows:
                 self.notes.append(f"{column}: {doubtful:,} of {len(own):,} lines cannot be told from 0")
             if noisy:
                 self.notes.append(f"{column}: {noisy:,} of {len(own):,} numbers are too noisy to read: {AS_WIDE}")
-            if any(row.shrunken is not None for row in own):
+            if any(row.shrunken is not None and number(row.shrunken) != number(row.value) for row in own):
                 self.notes.append(f"{column}: {SHRUNKEN}")
 
     def too_wide(self, question: Question, within: Fraction, decision: Decision) -> frozenset[Cell]:

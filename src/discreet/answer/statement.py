@@ -15,6 +15,7 @@ from discreet.answer.ask import (
     forecast_of,
     in_steps,
     settled_of,
+    unit_of,
 )
 from discreet.answer.chosen import at_once
 from discreet.answer.halves import BlockAnswer, Label, PublicHalf, Result, label_text, lineage_of
@@ -341,7 +342,9 @@ def _forecasts(statement: Statement, levels: Levels, decision: Decision, wish: W
             if any(part in levels.sums for part in parts):
                 scale = max(float(levels.laws[levels.sums[part]].scale) for part in parts if part in levels.sums)
                 lines = sum(1 for _ in groups_of(block.question.by, block.question.where, desk.domain))
-                found[named.name, column.query] = Forecast(named.name, {"derived": lines}, None, scale)
+                found[named.name, column.query] = Forecast(
+                    named.name, {"derived": lines}, None, scale, unit_of(parts[0])
+                )
             else:
                 found[named.name, column.query] = forecast_of(named, decision, wish, desk)
     return list(found.values())

@@ -191,6 +191,7 @@ class Aggregate(BaseModel):
     kinds: dict[str, int]
     halfwidth: float | None
     scale: float
+    unit: str = Field(description="what scale and halfwidth are counted in: rows, people, values, or what is summed")
     relative: float | None = Field(None, description="the halfwidth as a part of the number, where that can be guessed")
 
 
@@ -320,6 +321,8 @@ class Plan(BaseModel):
     sources: list[list[str]]
     shares: list[float]
     max_variance: float
+    affordable: bool = Field(description="whether the budget, and the asker's quota, can pay for it now")
+    at_most: str = Field(description="what a cube may spend at most now, exactly")
     cuboids: list[dict[str, Any]]
 
 
