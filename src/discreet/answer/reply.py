@@ -17,7 +17,7 @@ from discreet.errors import UnsupportedQuery, VaultError
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
-from discreet.notebook import NotebookView, Pairs
+from discreet.notebook import FieldsView, NotebookView, Pairs
 from discreet.sql.question import NULL
 from discreet.sql.where_text import where_text
 
@@ -27,6 +27,8 @@ OFFER = (
     "what was asked could be had as sharply as the last column says: ask with that or more as within (--within), or "
     "as scale (--scale) where it says scale"
 )
+MOST_SHOWN = 40
+"""Lines of an answer that a notebook shows."""
 Label = str | None
 LabelKind = Literal["text", "whole", "number"]
 ROUNDING = 1e-9
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Row:
+@dataclass(frozen=True, repr=False)
+class Row(FieldsView):
     """One number: of a group (its labels) and an aggregate (its column)."""
 
     labels: tuple[Label, ...]
@@ -297,7 +299,7 @@ class Answer:
         return picture_of(self, column)
 
     def __repr__(self) -> str:
-        return str(self)
+        return self._as_text(MOST_SHOWN)
 
     def save_csv(self, path: Path, shrunken: bool = False) -> None:
         try:
@@ -306,12 +308,17 @@ class Answer:
             raise VaultError(f"{path} cannot be written; the answer is recorded: ask again, it is free") from None
 
     def __str__(self) -> str:
+        return self._as_text()
+
+    def _as_text(self, most: int | None = None) -> str:
+        """All lines, or the first ones and how many more there are."""
         headers, lines = self.table()
+        hidden, lines = len(lines[most:]) if most is not None else 0, lines[:most]
         widths = [max(map(len, column)) for column in zip(headers, *lines, strict=True)]
         shown = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in (headers, *lines)
         ]
-        return "\n".join([*shown, *self.footnotes()])
+        return "\n".join([*shown, *_more(hidden), *self.footnotes()])
 
     def footnotes(self) -> list[str]:
         """What a reader must know beside the numbers."""
@@ -323,14 +330,15 @@ class Answer:
 
     def _repr_html_(self) -> str:
         headers, lines = self.table()
+        hidden, lines = len(lines[MOST_SHOWN:]), lines[:MOST_SHOWN]
         head = "".join(f"<th>{html.escape(header)}</th>" for header in headers)
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
-        notes = "<br>".join(html.escape(note) for note in self.footnotes())
+        notes = "<br>".join(html.escape(note) for note in (*_more(hidden), *self.footnotes()))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{notes}</small>"
 
 
-@dataclass(frozen=True)
-class Forecast:
+@dataclass(frozen=True, repr=False)
+class Forecast(FieldsView):
     """What one aggregate of a question would be answered from, and how far off it would be."""
 
     column: str
@@ -394,6 +402,10 @@ class Explanation(NotebookView):
             ],
             "notes": list(self.notes),
         }
+
+
+def _more(hidden: int) -> list[str]:
+    return [f"… and {hidden:,} more lines: .rows has all of them, print() shows them"] if hidden else []
 
 
 def _off_by(forecast: Forecast) -> str:

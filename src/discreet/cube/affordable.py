@@ -11,13 +11,14 @@ from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
 from discreet.ledger.budget import Budget
 from discreet.ledger.spend import Cost
+from discreet.notebook import FieldsView
 
 DIGITS = 4
 """Of an amount that is named: rounded down, so that it is granted."""
 
 
-@dataclass(frozen=True)
-class Affordable:
+@dataclass(frozen=True, repr=False)
+class Affordable(FieldsView):
     """`fits` where a cube can be published now; `at_most` is what any cube may spend now, 0 for nothing."""
 
     fits: bool

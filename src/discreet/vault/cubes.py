@@ -24,6 +24,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.exact import Number
 from discreet.ledger.budget import require_amounts
 from discreet.ledger.ledger import Ledger
+from discreet.notebook import FieldsView
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Cuboids, Label, Lattice
 from discreet.query.plan import Plan
@@ -34,8 +35,8 @@ from discreet.vault.facts import VaultFacts
 from discreet.vault.public import PublicCubes
 
 
-@dataclass(frozen=True)
-class VaultCubes:
+@dataclass(frozen=True, repr=False)
+class VaultCubes(FieldsView):
     """A vault's cubes: planned and published, in agreement with its facts where that is asked for."""
 
     path: Path

@@ -196,13 +196,14 @@ def test_large_pages_are_compressed_for_who_can_read_that(signed_in):
     assert signed_in.get("/ask", headers={"accept-encoding": "identity"}).text.endswith("</html>")
 
 
-class TestWhatIsNotThere:
-    BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
+
+class TestWhatIsNotThere:
     @pytest.mark.parametrize("path", ["/nowhere", "/releases/999", "/releases/x", "/cube/none", "/users/edit"])
     def test_is_a_page_for_browsers(self, client, token, path):
         client.post("/login", data={"token": token}, headers=HERE)
-        reply = client.get(path, headers=self.BROWSER)
+        reply = client.get(path, headers=BROWSER)
         assert reply.status_code in (404, 405)
         assert reply.headers["content-type"].startswith("text/html")
         assert "That is not possible" in reply.text
@@ -220,8 +221,8 @@ class TestWhatIsNotThere:
 
     def test_the_api_is_json_for_browsers_too(self, client, token):
         client.post("/login", data={"token": token}, headers=HERE)
-        reply = client.get("/api/v1/releases/999", headers=self.BROWSER)
+        reply = client.get("/api/v1/releases/999", headers=BROWSER)
         assert (reply.status_code, set(reply.json())) == (404, {"error"})
 
     def test_strangers_are_told_nothing_of_what_is_there(self, client):
-        assert client.get("/nowhere", headers=self.BROWSER).status_code == 303
+        assert client.get("/nowhere", headers=BROWSER).status_code == 303
