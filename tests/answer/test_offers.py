@@ -10,7 +10,9 @@ import pytest
 from discreet.answer.policy import Policy
 from discreet.errors import BudgetExceeded, InvalidNoise, QuotaExceeded
 from discreet.ledger.asker import Asker
+from discreet.ledger.spend import UNITS
 from discreet.query.plan import Measurement, Plan
+from discreet.query.query import Quantile
 from tests.answer.test_accuracy import nearly_spent
 from tests.answer.test_spending import BUDGETS, exhausted
 
@@ -190,3 +192,48 @@ class TestAverageOfOneRegion:
             own = people.age[people.age.between(box.low[0], box.high[0])]
             held += row.low <= own.mean() <= row.high
         assert held >= 0.8 * len(regions)
+
+
+class TestQuantileThatCannotBeHad:
+    MEDIAN = "SELECT MEDIAN(age) FROM people WHERE sex = 'F'"
+
+    def test_released_counts_by_its_attribute_tell_it(self, make_vault, people):
+        vault = make_vault(epsilon=10)
+        vault.ask("SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age", scale=1)
+        nearly_spent(vault, "0.001")
+        answer = vault.ask(self.MEDIAN, scale=1)
+        assert (answer.kind, answer.cost) == ("derived", 0)
+        row = answer.only
+        assert row.low <= row.value <= row.high
+        assert row.low <= people[people.sex == "F"].age.median() <= row.high
+        assert any("released counts by age" in note for note in answer.notes)
+
+    def test_the_counts_that_would_tell_it_are_named_and_then_do(self, make_vault):
+        vault = nearly_spent(make_vault(epsilon=10), "0.02")
+        with pytest.raises(
+            BudgetExceeded, match=r"COUNT\(\*\) WHERE sex = 'F' GROUP BY age can be had within"
+        ) as refused:
+            vault.ask(self.MEDIAN, scale=1)
+        within = re.search(r"GROUP BY age can be had within ([\d,.]+),", str(refused.value))[1].replace(",", "")
+        counts = vault.ask("SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age", within=within)
+        assert counts.kind == "measured"
+        assert vault.ask(self.MEDIAN, scale=1).kind == "derived"
+
+    def test_a_group_by_that_helps_is_named(self, make_vault):
+        vault = make_vault(epsilon=10)
+        where = vault.count(sex="M").where
+        vault.measure(Quantile("income", Fraction(1, 2), where), scale=Fraction(UNITS, vault.ledger.left(where)))
+        with pytest.raises(BudgetExceeded, match=r"GROUP BY sex has it for 2 of 3 groups") as refused:
+            vault.ask("SELECT MEDIAN(age) FROM people")
+        assert "what is left there" not in str(refused.value)
+        had = vault.ask("SELECT sex, MEDIAN(age) FROM people GROUP BY sex")
+        assert sum(row.kind == "measured" for row in had.rows) == 2
+
+    def test_the_nearest_region_of_which_it_was_released_is_named(self, make_vault):
+        vault = make_vault(epsilon=10)
+        vault.ask("SELECT MEDIAN(age) FROM people WHERE age < 7")
+        vault.ask("SELECT MEDIAN(age) FROM people WHERE age < 2")
+        nearly_spent(vault, "0.001")
+        with pytest.raises(BudgetExceeded, match=r"it was released of age <= 6, which is free"):
+            vault.ask("SELECT MEDIAN(age) FROM people WHERE age < 8", scale=1)
+        assert vault.ask("SELECT MEDIAN(age) FROM people WHERE age <= 6").cost == 0

@@ -18,6 +18,7 @@ from discreet.answer.known import Known
 from discreet.answer.others import Others
 from discreet.answer.past import PastAnswer, groups_of
 from discreet.answer.policy import Policy
+from discreet.answer.quantiles import code_at, histogram_of
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
@@ -479,9 +480,13 @@ def _measured(noisy: Noisy, source: Source) -> Callable[[Codes, Region], Estimat
     return estimate
 
 
-def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk, is_patched: bool) -> Estimate | None:
+def _relaxed(
+    query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk, is_patched: bool
+) -> Estimate | Picked | None:
     """The answer that some drafts make; it is derived, and not relaxed, where it is for the very region and free. None
-    where it is for another, and the policy does not want that."""
+    where it is for another, and the policy does not want that. A quantile follows from counts by its attribute."""
+    if isinstance(query, Quantile):
+        return _from_counts(query, region, desk)
     if not isinstance(query, Count | Sum) or not drafts:
         return None
     past = desk.known.of(query)
@@ -507,6 +512,13 @@ def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk
     if not desk.policy.relax:
         return None
     return combined([(1, _compound_estimate(query, one, desk)) for one in relaxed])
+
+
+def _from_counts(query: Quantile, region: Region, desk: Desk) -> Picked | None:
+    """A quantile by the released counts of its region; None where there are none by its attribute."""
+    counts, axis = desk.known.of(Count(region)), desk.domain.axis(query.of)
+    histogram = histogram_of(region, axis, desk.domain[query.of].cells, counts, desk.known.noise)
+    return None if histogram is None else Picked(code_at(query.level, histogram), Fraction(0), "derived")
 
 
 def _compound_estimate(query: Count | Sum, relaxed: Relaxed, desk: Desk) -> Estimate:

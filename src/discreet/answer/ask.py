@@ -101,6 +101,8 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
         quota = desk.asker.quota_words(desk.ledger.budget)
         notes.append(f"{quota}, and too little of it is left there: {AS_NEAR}")
     notes += [*_wider(rows, wish), *facts_in(rows)]
+    if any(row.value is None and row.kind == "relaxed" for row in rows):
+        notes += Offers((question,), solved, desk).advice()
     rows = list(_with_offers(rows, question, solved, desk))
     if len(question.aggregates) > 1 and any(row.offer for row in rows):
         notes.append(Offers((question,), solved, desk).in_words())

@@ -116,6 +116,10 @@ class Known:
         """The scale and code of a released quantile without groups; the sharpest one."""
         return self._quantiles.get(query)
 
+    def quantile_regions(self, query: Quantile) -> list[Region]:
+        """The regions of which the same quantile was released."""
+        return [one.where for one in self._quantiles if (one.of, one.level) == (query.of, query.level)]
+
     def distinct(self, query: Distinct | People) -> PastAnswer | None:
         """The sharpest number of different values, or of people, that was released, of a query without groups."""
         return self._distincts.get(query)

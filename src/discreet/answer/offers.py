@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.answer.answer import Desk
-from discreet.answer.policy import FINEST_STEP, SOLVING_STEPS, Wish, exponential_like, noise_affordable
+from discreet.answer.answer import Desk, bounding_box
+from discreet.answer.compound import Metric
+from discreet.answer.past import groups_of
+from discreet.answer.policy import DEFAULT_SHARE, FINEST_STEP, SOLVING_STEPS, Wish, exponential_like, noise_affordable
 from discreet.answer.scales import (
     elementary,
     is_solved,
@@ -25,9 +27,13 @@ from discreet.domain.region import Region
 from discreet.errors import BudgetExceeded, InvalidNoise, QuotaExceeded
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Mean, Quantile, Sum
+from discreet.query.query import Combination, Count, Mean, Quantile, Sum
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, Measure, Question
+from discreet.sql.where_text import where_text
+
+MOST_LOOKED_AT = 100
+"""Attributes of more codes are not looked through for groups that can be had."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,48 @@ class Offers:
         together = _together(list(found.values()))
         return said if together is None else f"{said}; all together: {together}"
 
+    def advice(self) -> list[str]:
+        """What else would tell the quantiles that cannot be had: counts by their attribute, a part of their region, or
+        another region of which it was released."""
+        return [
+            f"{column.name}: {'; or '.join(found)}"
+            for column in self.columns
+            if isinstance(column.query, Quantile) and (found := list(self._ways_to(column.query)))
+        ]
+
+    def _ways_to(self, quantile: Quantile) -> Iterator[str]:
+        domain, where = self.desk.domain, quantile.where
+        counts = self.of(Count(where, (quantile.of,)), where)
+        if counts is not None and counts.within is not None:
+            said = where_text(where, domain)
+            rows = "" if said == "TRUE" else f" WHERE {said}"
+            yield f"COUNT(*){rows} GROUP BY {quantile.of} can be had {counts.words}, and it follows from that, free"
+        elif (helping := self._group_by(quantile)) is not None:
+            yield helping
+        near = nearest_quantile(quantile, self.desk)
+        if near is not None:
+            yield f"it was released of {where_text(near, domain)}, which is free"
+
+    def _group_by(self, quantile: Quantile) -> str | None:
+        """The attribute by which most groups of the region have what a question usually spends."""
+        usual, best = self.desk.ledger.budget.total / DEFAULT_SHARE, (0, 0, "")
+        for attribute in self.desk.domain.attributes:
+            if attribute.size > MOST_LOOKED_AT or attribute.name == quantile.of or attribute.name in quantile.by:
+                continue
+            groups = [region for _, region in groups_of((attribute.name,), quantile.where, self.desk.domain) if region]
+            had = sum(self.desk.left(region) >= usual for region in groups)
+            best = max(best, (had, -len(groups), attribute.name))
+        had, groups_less, name = best
+        return f"GROUP BY {name} has it for {had:,} of {-groups_less:,} groups" if had else None
+
+
+def nearest_quantile(quantile: Quantile, desk: Desk) -> Region | None:
+    """The region nearest to a quantile's own of which the same quantile was released."""
+    metric = Metric.even(desk.domain.shape)
+    asked = bounding_box(quantile.where)
+    regions = [one for one in desk.known.quantile_regions(quantile) if one != quantile.where]
+    return min(regions, key=lambda one: metric.error(asked, bounding_box(one)), default=None)
+
 
 @contextmanager
 def refusals(offers: Offers) -> Iterator[None]:
@@ -136,8 +184,8 @@ def refusals(offers: Offers) -> Iterator[None]:
     try:
         yield
     except (BudgetExceeded, QuotaExceeded, InvalidNoise) as error:
-        words = offers.in_words()
-        raise type(error)(f"{error}; {words}" if words else str(error)) from None
+        said = [str(error), offers.in_words(), *offers.advice()]
+        raise type(error)("; ".join(filter(None, said))) from None
 
 
 def _together(offers: Sequence[Offer | None]) -> str | None:

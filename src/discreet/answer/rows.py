@@ -248,7 +248,10 @@ class Rows:
         if query.level in (0, 1):
             rank += rank_margin(found.scale, candidates)
         surely = f"{100 * float(self.confidence):.8g}%"
-        self.notes.append(f"{place.column}: its rank is within {rank:,} people of the one asked for, at {surely}")
+        if found.kind == "derived":
+            self.notes.append(f"{place.column}: no budget is left there; it is told from released counts by {query.of}")
+        else:
+            self.notes.append(f"{place.column}: its rank is within {rank:,} people of the one asked for, at {surely}")
         low, high = self._values(query, attribute, place)
         return Row(
             place.labels,
