@@ -316,3 +316,21 @@ def test_a_plan_of_fifty_dimensions_is_shown_in_a_few_lines():
     assert "memory to publish" not in shown
     assert len(shown.splitlines()) < 40
     assert "memory to publish  0.2 GB" in run("plan", "--sizes", ",".join(["100"] * 50), *sizes[2:], "--cuboids", "2")
+
+
+def test_a_plan_says_when_the_budget_cannot_pay_and_what_it_could():
+    published()
+    said = run("plan", "vault", *SMALL, "--epsilon", "1")
+    assert "The budget cannot pay for it: plan it with epsilon (--epsilon) at most 0.5" in " ".join(said.split())
+    body = json.loads(run("plan", "vault", *SMALL, "--epsilon", "1", "--json"))
+    assert (body["affordable"], body["at_most"]) == (False, "0.5")
+    refused = run("publish", "vault", *SMALL, "--epsilon", "1", "--out", "more", code=1)
+    assert "--epsilon) at most 0.5" in refused
+    assert "cannot pay" not in run("plan", "vault", *SMALL, "--epsilon", body["at_most"])
+    run("publish", "vault", *SMALL, "--epsilon", body["at_most"], "--out", "more")
+
+
+def test_notes_are_wrapped_between_words():
+    published()
+    shown = run("show", "cube", "sex")
+    assert all(len(line) <= 80 for line in shown.splitlines())

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from discreet.cli.present import Json, command, out, pairs, print_json, table, waiting
+from discreet.cli.present import Json, command, out, pairs, print_json, say, table, waiting
 from discreet.errors import PartyError
 
 if TYPE_CHECKING:
@@ -188,14 +187,14 @@ def _show_functions(found: "Functions") -> None:
 
 def _show_notes(notes: Sequence[str]) -> None:
     for note in notes:
-        out.print(note, markup=False, soft_wrap=True)
+        say(note, style="")
 
 
 def _show_spent(queries: list[int], left: list[int], guarantees: Sequence[str]) -> None:
     asked = " and ".join(f"{count:,}" for count in dict.fromkeys(queries))
     out.print(f"{asked} queries to each party; {' and '.join(f'{count:,}' for count in left)} are left.")
     for guarantee in dict.fromkeys(guarantees):
-        out.print(f"[dim]{escape(guarantee)}[/]", soft_wrap=True)
+        say(guarantee)
 
 
 def _show_needed(needed: "list[Needed]", parties: "list[Party]", as_json: bool) -> None:
@@ -216,4 +215,4 @@ def _show_learnt(found: "Learnt") -> None:
     table("", ("function", "probability", f"at {found.confidence:.0%}"), rows, right=("probability",))
     low, high = (found.people * bound for bound in (found.probability.low, found.probability.high))
     out.print(f"That is {low:,.0f} … {high:,.0f} of {found.people:,} people.")
-    out.print(f"[dim]{escape(found.guarantee)}[/]", soft_wrap=True)
+    say(found.guarantee)

@@ -173,6 +173,10 @@ class Cube:
         codes = {axis: self.dimensions[axis].code(value) for axis, value in axes.items()}
         return replace(self, sliced={**self.sliced, **codes})
 
+    def sel(self, **values: object) -> "Cube":
+        """The same as `slice`, by the name that xarray has for it."""
+        return self.slice(**values)
+
     def roll_up(self, *names: Label) -> "Cube":
         """The cube without these dimensions: their values are summed up."""
         for name in names:

@@ -168,7 +168,7 @@ def answer_refusals(app: FastAPI, home: str) -> None:
         return _refusal(type(error)(without_place(str(error), home)))
 
     app.add_exception_handler(DiscreetError, refused)
-    app.add_exception_handler(HTTPException, _elsewhere)
+    app.add_exception_handler(HTTPException, elsewhere)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(Exception, _failed)
 
@@ -207,7 +207,8 @@ def _refusal(error: DiscreetError) -> Response:
     return _error(status, error, later)
 
 
-async def _elsewhere(request: Request, error: Exception) -> Response:
+async def elsewhere(request: Request, error: Exception) -> Response:
+    """What is said of an address where nothing is."""
     assert isinstance(error, HTTPException)
     unknown = NotFound(f"nothing answers {request.method} here; see GET {API}/openapi.json")
     return _error(error.status_code, unknown, dict(error.headers or {}))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import FileResponse, Response
 
-from discreet.errors import ArchiveError, InvalidBudget, UnsupportedQuery
+from discreet.errors import ArchiveError, BudgetExceeded, InvalidBudget, UnsupportedQuery
 from discreet.ledger.receipt import Receipt
 from discreet.private import private_folder
 from discreet.progress import Progress
@@ -41,10 +41,11 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
     router = APIRouter(tags=["cubes"])
 
     @router.post("/cubes/plan", response_model=schema.Plan)
-    def plan(wish: schema.CubeWish) -> JsonReply:
-        """Which cuboids would be measured, and how exact each would be. Spends nothing."""
+    def plan(wish: schema.CubeWish, user: Caller) -> JsonReply:
+        """Which cuboids would be measured, how exact each would be, and whether the budget can pay. Spends nothing."""
         planned = _planned(desk.vault, wish)
-        return JsonReply({**planned.to_json(), "cuboids": _lattice(planned)})
+        affordable = desk.asked_by(desk.asker(user)).cubes.affordable(planned)
+        return JsonReply({**planned.to_json(), **affordable.to_json(), "cuboids": _lattice(planned)})
 
     @router.post("/cubes/{name}", status_code=202, response_model=schema.Job)
     def publish(name: Name, order: schema.CubeOrder, user: Caller) -> JsonReply:
@@ -55,7 +56,9 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
         if (order.epsilon is None and order.rho is None) == (order.charge is None):
             raise InvalidBudget("say what the cube may spend, epsilon or rho; or the charge to go on from")
         if order.charge is None:
-            _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
+            planned = _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
+            if not (affordable := desk.asked_by(desk.asker(user)).cubes.affordable(planned)).fits:
+                raise BudgetExceeded(f"the budget cannot pay for this cube: {affordable.words}")
         log_asked(desk.vault.path, user.name, "cube publish", {"name": name, **order.model_dump(exclude_defaults=True)})
         asker = desk.asker(user)
         work = _publishing(desk.asked_by(asker), order, shelf.cubes_folder / name)
