@@ -205,3 +205,17 @@ def test_a_higher_confidence_has_wider_intervals_and_draws_no_more(vault):
         low, high = vault.ask(sql, scale=20, confidence=confidence).interval()
         widths.append(high - low)
     assert widths[0] < widths[1] < widths[2] < 12 * widths[1]
+
+
+INJECTED = (
+    """SELECT COUNT(*) AS n, EXTRACT("year FROM DATE '2020-01-01') AS y FROM discreet_b0 discreet_b; CREATE MACRO """
+    """main.sqrt(x) AS 42; SELECT 1 AS n, 2 AS y, 0 AS discreet_line; --" FROM DATE '2020-01-01') AS y FROM people"""
+)
+"""A quoted name that the parser takes for a unit of time, with statements in it."""
+
+
+def test_what_one_explains_changes_nothing_of_what_others_are_answered(vault):
+    with pytest.raises(DiscreetError, match="is not understood here"):
+        vault.explain(INJECTED, scale=20)
+    [row] = vault.ask("SELECT SQRT(COUNT(*)) AS root FROM people", scale=20).rows
+    assert row.value == pytest.approx(6000**0.5, abs=2)

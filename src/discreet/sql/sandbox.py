@@ -3,20 +3,24 @@
 A connection of its own without files, network, extensions or settings, with bounded memory and time. What it runs was
 checked node by node against the allow-lists below: pure scalar functions, aggregates and windows, over tables that it
 is handed. What can fail on some values is NULL there: a division by 0, a cast, the root of a negative number.
+
+What was checked is what is run. The text that the engine gets has no other words of the analyst's in it than names and
+values, all of them quoted, and numbers; and the engine is given one SELECT, so that it keeps nothing for the next.
 """
 
 import math
+import re
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from discreet.errors import UnsupportedQuery
-from discreet.sql.syntax import place_of, refused
+from discreet.sql.syntax import NUMBER, place_of, refused
+from discreet.sql.text_growth import check_texts
 from discreet.sql.tokens import shown
 
 if TYPE_CHECKING:
@@ -25,9 +29,12 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 """A statement that takes longer is stopped."""
-SHORT = 1_000_000
-"""Joined in every way that there is, so many lines take far less: nobody needs to watch."""
 MEMORY = "1GB"
+MOST_ROWS = 10_000_000
+"""Lines of a result, which the engine's memory does not count: a number may be drawn for 100 times as many as are
+shown."""
+BATCH = 1 << 17
+"""Lines that are fetched at a time."""
 MOST_NODES = 20_000
 DEEPEST = 100
 """Nodes of a tree above one another."""
@@ -168,6 +175,8 @@ TYPES = frozenset(
         "INTERVAL",
     }
 )
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*")
+"""What is written into the query's text as it is: units of time, kinds of joins and frames."""
 SUPPORTED = "scalar functions, aggregates and windows whose value depends on their arguments alone"
 SYSTEM = ("duckdb_", "pragma_", "sqlite_", "pg_", "information_schema")
 
@@ -183,17 +192,15 @@ def run(tree: exp.Expression, tables: Mapping[str, "pa.Table"], seconds: float =
 
 @dataclass(frozen=True)
 class Prepared:
-    """A query that was checked, as text; and the tables that it reads, each as often as it does."""
+    """A query that was checked, as text."""
 
     text: str
-    reads: tuple[str, ...]
 
 
 def prepare(tree: exp.Expression, tables: Collection[str]) -> Prepared:
     """Check a query over such tables."""
     check(tree, tables)
-    reads = tuple(table.name.lower() for table in tree.find_all(exp.Table) if table.name.lower() in tables)
-    return Prepared(total(tree).sql("duckdb", comments=False), reads)
+    return Prepared(total(tree).sql("duckdb", comments=False, identify=True))
 
 
 def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: float = SECONDS) -> "pa.Table":
@@ -202,12 +209,11 @@ def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: flo
 
     connection = _database().cursor()
     stop = threading.Timer(seconds, connection.interrupt)
-    if prod(max(tables[name].num_rows, 1) for name in query.reads) > SHORT:
-        stop.start()
+    stop.start()
     try:
         for name, table in tables.items():
             connection.register(name, table)
-        return connection.sql(query.text).to_arrow_table()
+        return _fetched(connection.sql(_one_select(connection.extract_statements(query.text))))
     except duckdb.InterruptException:
         raise UnsupportedQuery(f"the statement takes longer than {seconds:g} seconds; ask for less at once") from None
     except (duckdb.OutOfMemoryException, MemoryError):
@@ -217,6 +223,24 @@ def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: flo
     finally:
         stop.cancel()
         connection.close()
+
+
+def _one_select(statements: "list[duckdb.Statement]") -> "duckdb.Statement":
+    [statement] = statements
+    assert statement.type.name == "SELECT", "nothing else is ever prepared"
+    return statement
+
+
+def _fetched(result: "duckdb.DuckDBPyRelation") -> "pa.Table":
+    import pyarrow as pa
+
+    reader, batches, rows = result.to_arrow_reader(BATCH), [], 0
+    for batch in reader:
+        rows += batch.num_rows
+        if rows > MOST_ROWS:
+            raise UnsupportedQuery(f"the statement makes more than {MOST_ROWS:,} lines; ask for less at once")
+        batches.append(batch)
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 @lru_cache(1)
@@ -247,9 +271,11 @@ def check(tree: exp.Expression, tables: Collection[str] = ()) -> None:
             raise UnsupportedQuery("the statement is too long or nested too deeply; ask in parts")
         _check_node(node, named)
         waiting += [(child, depth + 1) for child in node.iter_expressions()]
+    check_texts(tree)
 
 
 def _check_node(node: exp.Expression, named: Collection[str]) -> None:
+    _check_words(node)
     match node:
         case exp.With() if node.recursive:
             raise UnsupportedQuery(
@@ -269,6 +295,17 @@ def _check_node(node: exp.Expression, named: Collection[str]) -> None:
             raise refused(node.this, "LATERAL (SELECT …)")
     if type(node) not in ALLOWED:
         raise refused(node, SUPPORTED)
+
+
+def _check_words(node: exp.Expression) -> None:
+    """Refuse what would stand in the query's text as it was written: all but words, and names and values, which are
+    quoted. The parser takes a quoted name for a unit of time: INTERVAL 1 "day"."""
+    if isinstance(node, exp.Identifier) or (isinstance(node, exp.Literal) and node.is_string):
+        return
+    is_right = NUMBER if isinstance(node, exp.Literal) else WORD
+    for text in (value for part in node.args.values() for value in (part if isinstance(part, list) else [part])):
+        if isinstance(text, str) and not is_right.fullmatch(text):
+            raise UnsupportedQuery(f"{shown(text)} is not understood here{place_of(node)}; supported: {SUPPORTED}")
 
 
 def _check_table(node: exp.Table, named: Collection[str]) -> None:
