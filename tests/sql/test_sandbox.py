@@ -47,6 +47,17 @@ def test_a_query_over_its_tables_is_answered(text, expected):
         "SELECT SQRT(MIN(n)) FROM b0",
         "SELECT SQRT(MIN(n) OVER ()) FROM b0 LIMIT 1",
         "SELECT LN((SELECT MIN(n) FROM b0))",
+        "SELECT CAST(n AS BIGINT) * 9223372036854775807 FROM b0 WHERE n = 4",
+        "SELECT 9223372036854775807 + CAST(n AS BIGINT) FROM b0 WHERE n = 4",
+        "SELECT CAST(n AS TINYINT) * 100::TINYINT FROM b0 WHERE n = 4",
+        "SELECT LEFT(g, CAST(n AS BIGINT) * 2000000000) FROM b0 WHERE n = 4",
+        "SELECT SUBSTRING(g, CAST(n AS BIGINT) * 2000000000) FROM b0 WHERE n = 4",
+        "SELECT g SIMILAR TO ('(' || g) FROM b0 WHERE n = 4",
+        "SELECT REGEXP_REPLACE(g, '(' || g, 'y') FROM b0 WHERE n = 4",
+        "SELECT DATE '2020-01-01' + CAST(n AS INT) * 1000000000 FROM b0 WHERE n = 4",
+        "SELECT DATE '2020-01-01' + CAST(n AS INT) * 1000000 FROM b0 WHERE n = 4",
+        "SELECT DATE '2020-01-01' + INTERVAL (n * 10000) YEAR FROM b0 WHERE n = 4",
+        "SELECT DATE '2020-01-01' + INTERVAL (n * 10000000) YEAR FROM b0 WHERE n = 4",
     ],
 )
 def test_what_would_fail_is_null(text):
@@ -157,6 +168,20 @@ def grown(step: str, times: int) -> str:
 def test_texts_that_grow_without_end_are_refused(outputs):
     with pytest.raises(UnsupportedQuery, match="texts of more than 100,000 characters"):
         ran(f"SELECT {outputs} FROM b0{') u' * outputs.endswith('(SELECT g')}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT COALESCE(CAST(g AS INTEGER), 5) + n FROM b0 WHERE n = 4", 9.0),
+        ("SELECT COALESCE(CAST(n AS BIGINT) * 9223372036854775807, 5) + n FROM b0 WHERE n = 4", 9.0),
+        ("SELECT LEFT(g, COALESCE(CAST(g AS INTEGER), 1)) FROM b0 WHERE n = 4", "x"),
+        ("SELECT SUM(n) + SUM(COALESCE(CAST(n AS BIGINT) * 9223372036854775807, 1)) FROM b0 WHERE n = 4", 5.0),
+        ("SELECT n FROM b0 ORDER BY n DESC LIMIT 3 - 2", 4.0),
+    ],
+)
+def test_what_fails_is_null_where_it_fails_and_not_further_out(text, expected):
+    assert ran(text) == [(expected,)]
 
 
 def test_texts_that_people_make_are_not():

@@ -8,6 +8,7 @@ What was checked is what is run. The text that the engine gets has no other word
 values, all of them quoted, and numbers; and the engine is given one SELECT, so that it keeps nothing for the next.
 """
 
+import datetime as dt
 import math
 import re
 import threading
@@ -33,6 +34,7 @@ MEMORY = "1GB"
 MOST_ROWS = 10_000_000
 """Lines of a result, which the engine's memory does not count: a number may be drawn for 100 times as many as are
 shown."""
+CALENDAR = (dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59))
 BATCH = 1 << 17
 """Lines that are fetched at a time."""
 MOST_NODES = 20_000
@@ -182,6 +184,14 @@ SYSTEM = ("duckdb_", "pragma_", "sqlite_", "pg_", "information_schema")
 
 FRAGILE = (exp.DateFromParts, exp.DateTrunc, exp.TimestampTrunc, exp.StrToTime, exp.StrToDate, exp.Anonymous)
 """Functions that fail on some values."""
+CALCULATIONS = (exp.Add, exp.Sub, exp.Mul, exp.Neg)
+FRAGILE_ON_COLUMNS = (
+    *(*CALCULATIONS, exp.Abs, exp.Pow, exp.DateAdd, exp.DateSub),
+    *(exp.Left, exp.Right, exp.Substring, exp.SplitPart, exp.RegexpLike, exp.RegexpFullMatch, exp.SimilarTo),
+    *(exp.RegexpExtract, exp.RegexpReplace),
+)
+"""What fails where whole numbers or dates become too large, or a text is no pattern. Of constants it is refused before
+anything is spent, and some have to stay constants: LIMIT 2 + 3."""
 
 
 def run(tree: exp.Expression, tables: Mapping[str, "pa.Table"], seconds: float = SECONDS) -> "pa.Table":
@@ -240,7 +250,21 @@ def _fetched(result: "duckdb.DuckDBPyRelation") -> "pa.Table":
         if rows > MOST_ROWS:
             raise UnsupportedQuery(f"the statement makes more than {MOST_ROWS:,} lines; ask for less at once")
         batches.append(batch)
-    return pa.Table.from_batches(batches, reader.schema)
+    return _in_calendar(pa.Table.from_batches(batches, reader.schema))
+
+
+def _in_calendar(table: "pa.Table") -> "pa.Table":
+    """A result with NULL for days and moments that are in no year from 1 to 9999."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_date(field.type) or pa.types.is_timestamp(field.type):
+            first, last = (pa.scalar(end, pa.timestamp("us")).cast(field.type) for end in CALENDAR)
+            column = table.column(place)
+            known = pc.and_(pc.greater_equal(column, first), pc.less_equal(column, last))
+            table = table.set_column(place, field, pc.if_else(known, column, pa.scalar(None, field.type)))
+    return table
 
 
 @lru_cache(1)
@@ -321,7 +345,13 @@ def _check_table(node: exp.Table, named: Collection[str]) -> None:
 
 def total(tree: exp.Expression) -> exp.Expression:
     """The same query with NULL where a value would make it fail."""
-    return tree.copy().transform(_total, copy=False)
+    root = tree.copy()
+    for node in reversed(list(root.bfs())):  # what is inside comes first
+        made = _total(node)
+        if made is not node:
+            root = made if node is root else root
+            node.replace(made)
+    return root
 
 
 def _total(node: exp.Expression) -> exp.Expression:
@@ -339,7 +369,7 @@ def _total(node: exp.Expression) -> exp.Expression:
             pass
         case exp.Cast():
             return exp.TryCast(**node.args)
-        case _ if isinstance(node, FRAGILE) and not isinstance(node.parent, _Try) and not _is_of_groups(node):
+        case _ if _is_fragile(node) and not _is_of_groups(node) and not _is_tried_around(node):
             return _Try(this=node.copy())
     return node
 
@@ -350,9 +380,21 @@ class _Try(exp.Func):  # type: ignore[misc]
     _sql_names = ("TRY",)
 
 
+def _is_fragile(node: exp.Expression) -> bool:
+    return isinstance(node, FRAGILE) or (isinstance(node, FRAGILE_ON_COLUMNS) and node.find(exp.Column) is not None)
+
+
 def _is_of_groups(node: exp.Expression) -> bool:
     """Whether aggregates, windows or sub-queries stand in it, which TRY does not take."""
     return isinstance(node.parent, exp.Window | exp.Filter) or node.find(exp.AggFunc, exp.Window, exp.Query) is not None
+
+
+def _is_tried_around(node: exp.Expression) -> bool:
+    """Whether it is a part of a longer calculation that is tried as a whole: NULL in it is NULL of it."""
+    around = node.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    return isinstance(node, CALCULATIONS) and isinstance(around, CALCULATIONS) and not _is_of_groups(around)
 
 
 def _not_zero(divisor: exp.Expression) -> exp.Expression:
