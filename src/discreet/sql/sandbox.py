@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from discreet.deadline import seconds_left, still_wanted
 from discreet.errors import UnsupportedQuery
 from discreet.sql.syntax import NUMBER, place_of, refused
 from discreet.sql.text_growth import check_texts
@@ -217,14 +218,16 @@ def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: flo
     """The result of a query that was prepared for tables of these names."""
     import duckdb
 
+    still_wanted()
     connection = _database().cursor()
-    stop = threading.Timer(seconds, connection.interrupt)
+    stop = threading.Timer(seconds_left(seconds), connection.interrupt)
     stop.start()
     try:
         for name, table in tables.items():
             connection.register(name, table)
         return _fetched(connection.sql(_one_select(connection.extract_statements(query.text))))
     except duckdb.InterruptException:
+        still_wanted()
         raise UnsupportedQuery(f"the statement takes longer than {seconds:g} seconds; ask for less at once") from None
     except (duckdb.OutOfMemoryException, MemoryError):
         raise UnsupportedQuery(f"the statement takes more than {MEMORY} of memory; ask for less at once") from None
