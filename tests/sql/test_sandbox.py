@@ -184,6 +184,12 @@ def test_what_fails_is_null_where_it_fails_and_not_further_out(text, expected):
     assert ran(text) == [(expected,)]
 
 
+@pytest.mark.parametrize(("sign", "part"), [("%n", "000001000"), ("%f", "000001")])
+def test_a_moment_of_any_unit_is_read(sign, part):
+    [(found,)] = ran(f"SELECT STRPTIME('2020-01-02 {part}', '%Y-%m-%d {sign}')")
+    assert str(found).startswith("2020-01-02 00:00:00.000001")
+
+
 def test_texts_that_people_make_are_not():
     text = "SELECT REPLACE(REPLACE(UPPER(g), 'X', 'an x'), 'Y', 'a y') || ' (' || g || ')' FROM b0 WHERE n = 4"
     assert ran(text) == [("an x (x)",)]

@@ -262,7 +262,8 @@ def _in_calendar(table: "pa.Table") -> "pa.Table":
     import pyarrow.compute as pc
 
     for place, field in enumerate(table.schema):
-        if pa.types.is_date(field.type) or pa.types.is_timestamp(field.type):
+        is_moment = pa.types.is_timestamp(field.type) and field.type.unit != "ns"  # those reach from 1677 to 2262
+        if pa.types.is_date(field.type) or is_moment:
             first, last = (pa.scalar(end, pa.timestamp("us")).cast(field.type) for end in CALENDAR)
             column = table.column(place)
             known = pc.and_(pc.greater_equal(column, first), pc.less_equal(column, last))
