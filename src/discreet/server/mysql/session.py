@@ -42,7 +42,7 @@ from discreet.server.mysql.columns import (
 )
 from discreet.server.mysql.probe import evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
-from discreet.server.mysql.text import Statement, Token, read_statement, standard_text
+from discreet.server.mysql.text import Token, TokenList, read_statement, standard_text
 from discreet.server.mysql.variables import VERSION, fresh_variables, set_variables, value_of, wish_of
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn, Question
@@ -117,7 +117,7 @@ class MySession(BaseSession):  # type: ignore[misc]
                 return user
         raise AccessDenied("your token was revoked or has expired; ask the custodian for another")
 
-    async def _answer(self, statement: Statement, user: User) -> ClientRows:
+    async def _answer(self, statement: TokenList, user: User) -> ClientRows:
         tokens = statement.tokens
         if not tokens:
             raise MysqlError("there is no statement; ask with one SELECT", 1065)
@@ -130,7 +130,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         self.notes = before if statement.begins("show", "warnings") else found.notes
         return found
 
-    async def _other(self, statement: Statement, tokens: list[Token], user: User) -> ClientRows:
+    async def _other(self, statement: TokenList, tokens: list[Token], user: User) -> ClientRows:
         match tokens[0].value:
             case "set":
                 set_variables(statement, self.variables)
@@ -158,7 +158,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         system = {name for name in SYSTEM if name != self.domain.name.lower()}
         return any(source.value not in system and not source.is_sign("(") for source in sources)
 
-    def _evaluated(self, statement: Statement) -> ClientRows:
+    def _evaluated(self, statement: TokenList) -> ClientRows:
         name = f"{self.username}@discreet"
         about = {
             "version": VERSION,
@@ -182,10 +182,10 @@ class MySession(BaseSession):  # type: ignore[misc]
         return explained(await anyio.to_thread.run_sync(partial(self.desk.explain, user, text, wish)))
 
 
-def _after_first(statement: Statement) -> str:
+def _after_first(statement: TokenList) -> str:
     """The SELECT of an EXPLAIN SELECT."""
     place = next(i for i, token in enumerate(statement.written) if token.kind != "space")
-    return standard_text(Statement(statement.written[place + 1 :]), DATABASE).strip()
+    return standard_text(TokenList(statement.written[place + 1 :]), DATABASE).strip()
 
 
 @lru_cache(REMEMBERED)

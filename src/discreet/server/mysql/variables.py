@@ -9,7 +9,7 @@ from mysql_mimic.variables import SYSTEM_VARIABLES, GlobalVariables, SessionVari
 
 from discreet.errors import InvalidNoise, UnsupportedQuery
 from discreet.query.plan import exact_scale
-from discreet.server.mysql.text import Statement, Token
+from discreet.server.mysql.text import Token, TokenList
 from discreet.sql.tokens import shown
 
 VERSION = "8.0.29-discreet"
@@ -116,7 +116,7 @@ def _known(name: str) -> str:
     return f"Discreet's own are {own}" if name.startswith("discreet") else f"see SHOW VARIABLES ({own}, …)"
 
 
-def set_variables(statement: Statement, variables: SessionVariables) -> None:
+def set_variables(statement: TokenList, variables: SessionVariables) -> None:
     """Do a SET: variables of the session, NAMES, CHARACTER SET; TRANSACTION says nothing here, where all is read."""
     tokens = statement.tokens[1:]
     if any(token.is_word("transaction") for token in tokens[:2]):
