@@ -20,7 +20,7 @@ from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothin
 from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
 from discreet.answer.known import Known
 from discreet.answer.others import Others
-from discreet.answer.past import PastAnswer, groups_of
+from discreet.answer.past import PastAnswer, groups_to_plan
 from discreet.answer.policy import Policy
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
 from discreet.domain.domain import Domain
@@ -214,7 +214,7 @@ def _decide_each(
     is_new = isinstance(query, Count | Sum) and _is_alone(query, desk, blocks=0)
     count = 0
     regions: dict[Codes, Region] = {}
-    for codes, region in groups_of(query.by, query.where, desk.domain):
+    for codes, region in groups_to_plan(query.by, query.where, desk.domain):
         count += 1
         if not region:
             free[query, codes] = nothing(region)

@@ -21,7 +21,7 @@ from discreet.answer.grid_rows import (
     number_column,
     whole,
 )
-from discreet.answer.past import groups_of
+from discreet.answer.past import groups_to_plan
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Label, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
@@ -67,7 +67,7 @@ class Rows:
         if grid is not None:
             return GridLines(grid)
         found: list[Line] = []
-        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+        for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             places = [_Place((), column.name, _asked(column, region, question)) for column in question.aggregates]
             rows = [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)]
             found.append((codes, rows))
@@ -136,7 +136,7 @@ class Rows:
         aggregates = question.aggregates
         lines: list[list[Row]] = []
         codes_of: dict[tuple[Label, ...], Codes] = {}
-        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+        for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             labels = tuple(own[code] for own, code in zip(named, codes, strict=True))
             places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]
             lines.append([self._row(column, codes, place) for column, place in zip(aggregates, places, strict=True)])
@@ -190,7 +190,7 @@ class Rows:
                 return frozenset()
         needed = decision.buy.plus(decision.relax)
         cells: set[Cell] = set()
-        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+        for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             for column in question.aggregates:
                 if isinstance(column.query, Mean | Quantile):
                     continue
