@@ -88,8 +88,9 @@ class _Inliner:
             )
         kept = []
         for cte in clause.expressions:
-            self.ctes.append(cte.copy())
+            written = cte.copy()
             relation = renamed(self.query(cte.this, inner), cte.args.get("alias"))
+            self.ctes.append(written)  # its own sub-queries cannot read it
             if cte.alias.lower().startswith(OWN):
                 raise UnsupportedQuery(f"names that begin with {OWN} cannot be given{place_of(cte)}; choose another")
             inner[cte.alias.lower()] = relation
