@@ -6,7 +6,11 @@ class DiscreetError(Exception):
 
 
 class DomainError(DiscreetError):
-    """A domain description is malformed or does not fit the table's columns."""
+    """A domain description is malformed, maybe at a line of it, or does not fit the table's columns."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem if line is None else f"line {line}: {problem}")
+        self.line = line
 
 
 class TableError(DiscreetError):
@@ -87,6 +91,10 @@ class TooManyRequests(DiscreetError):
     def __init__(self, words: str, wait_seconds: int = 1) -> None:
         super().__init__(words)
         self.wait_seconds = wait_seconds
+
+
+class DeadlinePassed(DiscreetError):
+    """Something takes longer than a server gives it, or nobody waits for it any more; it was stopped, unspent."""
 
 
 class NotFound(DiscreetError):

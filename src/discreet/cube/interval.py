@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.cube.plan import CubePlan
+from discreet.deadline import still_wanted
 from discreet.domain.region import Box
 from discreet.noise.law import Laplace
 from discreet.noise.spread import Draws, Spread, any_halfwidth, gathered, normal_halfwidth, rounded_down
@@ -17,6 +18,7 @@ from discreet.query.marginals import MOST_TABLES
 
 def halfwidth(plan: CubePlan, mask: int, consistent: bool, confidence: float) -> float:
     """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability."""
+    still_wanted()
     noise = plan.noise
     if consistent and any(not mask & ~known for known, _ in plan.known):
         return 0.0

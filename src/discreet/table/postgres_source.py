@@ -1,11 +1,14 @@
 """A table in Postgres as a source: found in the catalogue, copied, or read live where its changes can be told."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.errors import TableError
 from discreet.postgres_address import TablePlace, table_place
+from discreet.table.declared import Declared
 from discreet.table.literal import quoted, quoted_name
 from discreet.table.postgres import Relation
+from discreet.table.postgres_declared import declared_in
 from discreet.table.postgres_live import LivePostgres
 from discreet.table.source import Source
 
@@ -31,8 +34,14 @@ def source_of(relation: Relation, location: str, is_plain: bool = False, can_be_
         read=lambda names, told: relation.read(columns, names, told),
         stamp=lambda: _stamp(relation) if is_plain else None,
         unread=unread,
+        declared=lambda: _declared(relation),
         live=LivePostgres(relation, columns) if is_plain and can_be_live else None,
     )
+
+
+def _declared(relation: Relation) -> Mapping[str, Declared]:
+    with relation.session() as session:
+        return declared_in(session, relation.text)
 
 
 def _require_driver() -> None:

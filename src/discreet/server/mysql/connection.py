@@ -94,6 +94,12 @@ class GuardedConnection(Connection):  # type: ignore[misc]
             msg = NO_ENTRY
         return bytes(super().error(msg=NOT_UNDERSTOOD if isinstance(msg, Exception) else msg, code=code))
 
+    def ok(self, **kwargs: Any) -> bytes:
+        """The first one lets a client in, unless they have too many sessions."""
+        if self.stream.in_handshake:
+            self.session.sit_down()
+        return bytes(super().ok(**kwargs))
+
     def ok_or_eof(self, **kwargs: Any) -> bytes:
         """The number of notes goes with every result: see SHOW WARNINGS."""
         return bytes(super().ok_or_eof(**{"warnings": min(len(self.session.notes), 2**16 - 1), **kwargs}))
