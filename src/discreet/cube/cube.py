@@ -23,6 +23,7 @@ from discreet.query.lattice import Label
 if TYPE_CHECKING:
     import xarray as xr
 
+    from discreet.cube.grouped import GroupedCuboid
     from discreet.cube.modelled import ModelledCube
     from discreet.cube.norms import NormBound
     from discreet.model.model import Model
@@ -117,6 +118,13 @@ class Cube:
         cuboid, width = self.least_squares[names], self.halfwidth(*names, confidence=confidence)
         low, high = cuboid - width, cuboid + width
         return (low, high) if self.counts == "real" else (low.clip(min=0), high.clip(min=0))
+
+    def grouped(self, *names: str, confidence: float = 0.95) -> "GroupedCuboid":
+        """A cuboid by groups of its dimensions' hierarchies: `cube.grouped("occupation_group", "sex")`. Sums, variances
+        and intervals of their own."""
+        from discreet.cube.grouped import grouped
+
+        return grouped(self, names, confidence)
 
     @cached_property
     def least_squares(self) -> "Cube":
