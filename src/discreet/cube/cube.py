@@ -23,7 +23,7 @@ from discreet.query.lattice import Label
 if TYPE_CHECKING:
     import xarray as xr
 
-    from discreet.cube.grouped import GroupedCuboid
+    from discreet.cube.grouped import GroupedCuboid, Run
     from discreet.cube.modelled import ModelledCube
     from discreet.cube.norms import NormBound
     from discreet.model.model import Model
@@ -125,6 +125,12 @@ class Cube:
         from discreet.cube.grouped import grouped
 
         return grouped(self, names, confidence)
+
+    def runs(self, *names: str) -> "list[tuple[str, tuple[Run, ...]]]":
+        """What some names of dimensions or groups stand for: each a dimension, and its lines."""
+        from discreet.cube.grouped import runs_of
+
+        return runs_of(self, names)
 
     @cached_property
     def least_squares(self) -> "Cube":

@@ -82,11 +82,8 @@ def grouped(cube: "Cube", names: tuple[str, ...], confidence: float = 0.95) -> G
     import xarray as xr
 
     require_confidence(confidence)
-    dimensions = {str(dimension.name): dimension for dimension in cube.dimensions if dimension.name in cube.names}
-    found = [_required(dimensions, name) for name in names]
+    found = runs_of(cube, names)
     plain = tuple(dimension for dimension, _ in found)
-    if len(set(plain)) < len(plain):
-        raise UnsupportedQuery("a dimension and its groups cannot be told apart in one cuboid; name one of them")
     runs = [lines for _, lines in found]
     coords = {name: [run.label for run in lines] for name, lines in zip(names, runs, strict=True)}
 
@@ -100,6 +97,15 @@ def grouped(cube: "Cube", names: tuple[str, ...], confidence: float = 0.95) -> G
     if cube.counts != "real":
         low, high = low.clip(min=0), high.clip(min=0)
     return GroupedCuboid(sums, low, high, labelled(variance))
+
+
+def runs_of(cube: "Cube", names: tuple[str, ...]) -> list[tuple[str, tuple[Run, ...]]]:
+    """What dimensions or groups are meant by some names: each a dimension, and its lines."""
+    dimensions = {str(dimension.name): dimension for dimension in cube.dimensions if dimension.name in cube.names}
+    found = [_required(dimensions, name) for name in names]
+    if len({dimension for dimension, _ in found}) < len(found):
+        raise UnsupportedQuery("a dimension and its groups cannot be told apart in one cuboid; name one of them")
+    return found
 
 
 def _required(dimensions: Mapping[str, Dimension], name: str) -> tuple[str, tuple[Run, ...]]:
