@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -31,8 +32,11 @@ LIBRARIES = (
 BROKEN = 70
 """How a fork ends whose tests could not be run, whatever the mutant is."""
 
-LONGEST_TEST = 60
-"""Seconds after which a test is ended that a mutant keeps busy."""
+LONGEST_TEST = 300
+"""Seconds after which a test is ended that waits for something that a mutant took away."""
+
+WAITING = 5
+"""Times the processor time that a mutant's tests may take, for which they may run: a busy machine kills nothing."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def try_out(mutant: Mutant, tree: Path, seconds: dict[str, float]) -> Outcome:
 
 
 def run_tests(tree: Path, files: Sequence[str], longest: float, keeping_bytecode: bool = False) -> Outcome:
-    """Run test files in a copy, up to the first failure, in a fork that is ended after so many seconds."""
+    """Run test files in a copy, up to the first failure, in a fork that may take so many seconds of processor time."""
     report, output, files_of_tests = (tree.parent / f"{os.getpid()}.{name}" for name in ("json", "txt", "tmp"))
     report.unlink(missing_ok=True)
     began = time.monotonic()
@@ -82,11 +86,12 @@ def run_tests(tree: Path, files: Sequence[str], longest: float, keeping_bytecode
     if not child:
         try:
             arguments = ["--basetemp", str(files_of_tests), "--timeout", str(LONGEST_TEST), *files]
+            resource.setrlimit(resource.RLIMIT_CPU, (int(longest), int(longest) + 1))
             _in_fork(tree, arguments, report, output, keeping_bytecode)
         finally:
             os._exit(BROKEN)
     ended, status = 0, 0
-    while not ended and time.monotonic() < began + longest:
+    while not ended and time.monotonic() < began + WAITING * longest:
         ended, status = os.waitpid(child, os.WNOHANG)
         time.sleep(0.01)
     with suppress(ProcessLookupError):

@@ -93,6 +93,10 @@ class TooManyRequests(DiscreetError):
         self.wait_seconds = wait_seconds
 
 
+class DeadlinePassed(DiscreetError):
+    """Something takes longer than a server gives it, or nobody waits for it any more; it was stopped, unspent."""
+
+
 class NotFound(DiscreetError):
     """Nothing is there by the name or number that was asked for."""
 

@@ -107,7 +107,7 @@ FREE = [
         "/* mysql-connector-j-8.4.0 */SELECT  @@session.auto_increment_increment AS auto_increment_increment, "
         "@@character_set_client AS character_set_client, @@interactive_timeout AS t, @@lower_case_table_names AS l, "
         "@@max_allowed_packet AS p, @@net_write_timeout AS w, @@performance_schema AS s, @@sql_mode AS m",
-        [(1, "utf8mb4", 28800, 1, 1 << 20, 28800, 0, "")],
+        [(1, "utf8mb4", 600, 1, 1 << 20, 30, 0, "")],
     ),
     ("SHOW CREATE TABLE `discreet`.`people`", [("people", ANY)]),  # Superset names the database, too
     ('SELECT name from mysql.help_topic WHERE name like "SHOW %"', []),

@@ -44,6 +44,30 @@ def test_every_row_without_a_code_of_its_own_is_counted_for_one_reason(seed):
             assert column.nobody == attribute.cells - len(set(codes) - set(odd))
 
 
+CLAMPED = [
+    Integer(name="x", source="s", low=-2, high=4, outside="clamp", null=True),
+    Bins(name="x", source="s", edges=(Fraction(-5, 2), Fraction(1), Fraction(9, 2)), outside="clamp", null=True),
+    Bins(name="x", source="s", edges=(None, Fraction(1), Fraction(4)), outside="clamp", null=True),
+]
+
+
+@pytest.mark.parametrize("attribute", CLAMPED)
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.string()])
+def test_what_is_clamped_is_counted_one_by_one(attribute, kind):
+    random = Random(f"{attribute} {kind}")
+    numbers = [random.choice([None, *range(-6, 9)]) for _ in range(1001)]
+    ends = (-2, 4) if isinstance(attribute, Integer) else tuple(attribute.edges[i] for i in (0, -1))
+    open_ended = isinstance(attribute, Bins)  # a bin ends before its upper edge
+    beyond = [
+        n
+        for n in numbers
+        if n is not None and ((ends[0] is not None and n < ends[0]) or (n >= ends[1] if open_ended else n > ends[1]))
+    ]
+    [column] = fit_of(pa.table({"x": pa.array(numbers).cast(kind)}), attribute).columns
+    assert (column.outside, column.missing, column.unreadable) == (len(beyond), numbers.count(None), 0)
+    assert (column.lost, column.nobody) == (0, 0)
+
+
 REASONS = [
     (TOWN, ["Zürich", "zürich", "Bern ", None, "Bern"], (2, 1, 0), 3, ["'zürich'", "'Bern '"]),
     (RENT, ["1", "999.5", "1000", "12,5", "", None, "nan"], (1, 1, 3), 5, []),

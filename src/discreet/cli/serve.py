@@ -25,6 +25,9 @@ def serve(
         int, typer.Option(help="milliseconds: measured answers leave after whole slots of this length; 0 for at once")
     ] = 50,
     rate: Annotated[float, typer.Option(help="requests a second that one user may send; 0 for any number")] = 100,
+    deadline: Annotated[
+        float, typer.Option(help="seconds that a request may take until it is charged; 0 for any number")
+    ] = 30,
     behind_proxy: Annotated[
         str | None,
         typer.Option(
@@ -45,7 +48,7 @@ def serve(
     except ModuleNotFoundError:
         raise VaultError("serving needs FastAPI and uvicorn: pip install 'discreet[server]'") from None
 
-    pace = Pace(rate, slot / 1000)
+    pace = Pace(rate, slot / 1000, deadline)
     if mysql_port is not None:
         require_mysql()  # before the vault is made ready, which takes its time
     opened = Vault.open(vault)

@@ -10,6 +10,7 @@ from fractions import Fraction
 from math import prod
 
 from discreet.cube.plan import CubePlan
+from discreet.deadline import still_wanted
 from discreet.domain.region import Box
 from discreet.noise.law import Laplace
 from discreet.noise.spread import Draws, Spread, any_halfwidth, gathered, normal_halfwidth, rounded_down
@@ -24,6 +25,7 @@ def halfwidth(
 ) -> float:
     """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability; or each
     sum of cells, of so many neighbouring codes of some of its axes as `added_up` says."""
+    still_wanted()
     noise = plan.noise
     if consistent and any(not mask & ~known for known, _ in plan.known):
         return 0.0

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from discreet.deadline import seconds_left, still_wanted
 from discreet.errors import UnsupportedQuery
 from discreet.sql.syntax import place_of, refused
 from discreet.sql.tokens import shown
@@ -200,8 +201,9 @@ def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: flo
     """The result of a query that was prepared for tables of these names."""
     import duckdb
 
+    still_wanted()
     connection = _database().cursor()
-    stop = threading.Timer(seconds, connection.interrupt)
+    stop = threading.Timer(seconds_left(seconds), connection.interrupt)
     if prod(max(tables[name].num_rows, 1) for name in query.reads) > SHORT:
         stop.start()
     try:
@@ -209,6 +211,7 @@ def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: flo
             connection.register(name, table)
         return connection.sql(query.text).to_arrow_table()
     except duckdb.InterruptException:
+        still_wanted()
         raise UnsupportedQuery(f"the statement takes longer than {seconds:g} seconds; ask for less at once") from None
     except (duckdb.OutOfMemoryException, MemoryError):
         raise UnsupportedQuery(f"the statement takes more than {MEMORY} of memory; ask for less at once") from None

@@ -25,7 +25,7 @@ from discreet.server.auth import User, list_users
 from discreet.server.mysql.catalogue import DATABASE, Catalogue
 from discreet.server.mysql.columns import sample_column
 from discreet.server.mysql.session import MySession, as_mysql
-from discreet.server.mysql.text import Statement, read_statement
+from discreet.server.mysql.text import TokenList, read_statement
 from discreet.server.mysql.variables import MOST_BYTES
 
 UNSUPPORTED, NO_PLAIN = 1047, 3159
@@ -93,6 +93,12 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         if code == ErrorCode.ACCESS_DENIED_ERROR:
             msg = NO_ENTRY
         return bytes(super().error(msg=NOT_UNDERSTOOD if isinstance(msg, Exception) else msg, code=code))
+
+    def ok(self, **kwargs: Any) -> bytes:
+        """The first one lets a client in, unless they have too many sessions."""
+        if self.stream.in_handshake:
+            self.session.sit_down()
+        return bytes(super().ok(**kwargs))
 
     def ok_or_eof(self, **kwargs: Any) -> bytes:
         """The number of notes goes with every result: see SHOW WARNINGS."""
@@ -205,7 +211,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         raise MysqlError("all rows were sent when the statement was executed", UNSUPPORTED)
 
 
-def _filled(statement: Statement, values: list[Any]) -> str:
+def _filled(statement: TokenList, values: list[Any]) -> str:
     """The text of a statement with its parameters in it, as MySQL would write them."""
     left = iter(values)
     return "".join(_literal(next(left)) if token.is_sign("?") else token.text for token in statement.written)

@@ -3,7 +3,8 @@
 Only the last can spend. It goes over the same front desk as HTTP: role, rate, quota, audit log and time slots.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -20,6 +21,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import (
     AccessDenied,
     BudgetExceeded,
+    DeadlinePassed,
     DiscreetError,
     DomainError,
     InvalidNoise,
@@ -42,7 +44,8 @@ from discreet.server.mysql.columns import (
 )
 from discreet.server.mysql.probe import evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
-from discreet.server.mysql.text import Statement, Token, read_statement, standard_text
+from discreet.server.mysql.seats import Seats
+from discreet.server.mysql.text import Token, TokenList, read_statement, standard_text
 from discreet.server.mysql.variables import VERSION, fresh_variables, set_variables, value_of, wish_of
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn, Question
@@ -56,6 +59,7 @@ CODES: dict[type[DiscreetError], int] = {
     BudgetExceeded: 1226,  # ER_USER_LIMIT_REACHED
     QuotaExceeded: 1226,
     TooManyRequests: 1226,
+    DeadlinePassed: 3024,  # ER_QUERY_TIMEOUT
 }
 """MySQL's numbers for what is refused; everything else is no fault of who asks: 1105."""
 FAILED = "the server failed; what was charged stands, see `discreet ledger show`"
@@ -70,6 +74,10 @@ def as_mysql(error: DiscreetError) -> MysqlError:
     return MysqlError(f"{type(error).__name__}: {error}", code)
 
 
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
 @dataclass
 class MySession(BaseSession):  # type: ignore[misc]
     """What a connection remembers between statements."""
@@ -82,10 +90,30 @@ class MySession(BaseSession):  # type: ignore[misc]
     connection_id: int = 0
     token: str = ""
     """The hash of the token that opened the session: another one of the same name does not keep it open."""
+    left: Callable[[], Awaitable[object]] = field(default=_never)
+    """Returns when the client has gone."""
+    seats: Seats = field(default_factory=Seats)
+    seated_as: str | None = None
+    """Whose session it is counted as."""
 
     @property
     def domain(self) -> Domain:
         return self.desk.vault.domain
+
+    def sit_down(self) -> None:
+        """Count the session as its user's. Raises MysqlError where they have too many."""
+        assert self.username is not None
+        self.seats.take(self.username)
+        self.seated_as = self.username
+
+    def stand_up(self) -> None:
+        if self.seated_as is not None:
+            self.seats.leave(self.seated_as)
+            self.seated_as = None
+
+    def idle_seconds(self) -> float:
+        """For how long the client may be silent between two statements."""
+        return float(self.variables.get_variable("wait_timeout"))
 
     async def reset(self) -> None:
         self.variables, self.database, self.notes = fresh_variables(), DATABASE, ()
@@ -101,7 +129,8 @@ class MySession(BaseSession):  # type: ignore[misc]
             user = self.user()
             self.desk.bucket.take(user.name)
             ansi_quotes = "ANSI" in self.variables.get_variable("sql_mode").upper()
-            found = await self._answer(await anyio.to_thread.run_sync(read_statement, sql, ansi_quotes), user)
+            async with self.desk.at_work(user, self.left):
+                found = await self._answer(await anyio.to_thread.run_sync(read_statement, sql, ansi_quotes), user)
         except MysqlError:
             raise
         except DiscreetError as error:
@@ -117,7 +146,7 @@ class MySession(BaseSession):  # type: ignore[misc]
                 return user
         raise AccessDenied("your token was revoked or has expired; ask the custodian for another")
 
-    async def _answer(self, statement: Statement, user: User) -> ClientRows:
+    async def _answer(self, statement: TokenList, user: User) -> ClientRows:
         tokens = statement.tokens
         if not tokens:
             raise MysqlError("there is no statement; ask with one SELECT", 1065)
@@ -130,7 +159,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         self.notes = before if statement.begins("show", "warnings") else found.notes
         return found
 
-    async def _other(self, statement: Statement, tokens: list[Token], user: User) -> ClientRows:
+    async def _other(self, statement: TokenList, tokens: list[Token], user: User) -> ClientRows:
         match tokens[0].value:
             case "set":
                 set_variables(statement, self.variables)
@@ -158,7 +187,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         system = {name for name in SYSTEM if name != self.domain.name.lower()}
         return any(source.value not in system and not source.is_sign("(") for source in sources)
 
-    def _evaluated(self, statement: Statement) -> ClientRows:
+    def _evaluated(self, statement: TokenList) -> ClientRows:
         name = f"{self.username}@discreet"
         about = {
             "version": VERSION,
@@ -182,10 +211,10 @@ class MySession(BaseSession):  # type: ignore[misc]
         return explained(await anyio.to_thread.run_sync(partial(self.desk.explain, user, text, wish)))
 
 
-def _after_first(statement: Statement) -> str:
+def _after_first(statement: TokenList) -> str:
     """The SELECT of an EXPLAIN SELECT."""
     place = next(i for i, token in enumerate(statement.written) if token.kind != "space")
-    return standard_text(Statement(statement.written[place + 1 :]), DATABASE).strip()
+    return standard_text(TokenList(statement.written[place + 1 :]), DATABASE).strip()
 
 
 @lru_cache(REMEMBERED)

@@ -9,12 +9,14 @@ from mysql_mimic.variables import SYSTEM_VARIABLES, GlobalVariables, SessionVari
 
 from discreet.errors import InvalidNoise, UnsupportedQuery
 from discreet.query.plan import exact_scale
-from discreet.server.mysql.text import Statement, Token
+from discreet.server.mysql.text import Token, TokenList
 from discreet.sql.tokens import shown
 
 VERSION = "8.0.29-discreet"
 MOST_BYTES = 1 << 20
 """Of a packet from a client: the longest statement is far shorter."""
+IDLE_SECONDS = 600
+"""A session that says nothing for so long is closed; pools of clients open another when they need one."""
 SPOKEN = ("character_set_client", "character_set_connection", "character_set_results")
 SETTINGS = ("discreet_confidence", "discreet_intervals", "discreet_relax", "discreet_scale", "discreet_within")
 
@@ -37,6 +39,13 @@ def _amount(name: str) -> Any:
     return check
 
 
+def _idle(value: object) -> int:
+    """A client may ask for less patience than the server has, not for more."""
+    if not str(value).isdigit():
+        raise InvalidNoise("wait_timeout is a whole number of seconds")
+    return min(max(int(str(value)), 1), IDLE_SECONDS)
+
+
 def _charset(value: object) -> str:
     name = "utf8mb4" if str(value).lower() in ("utf8", "binary") else str(value).lower()
     if name not in CharacterSet.__members__:
@@ -55,9 +64,11 @@ VARIABLES: dict[str, VariableSchema] = {
     "have_ssl": (str, "YES", False),
     "hostname": (str, "discreet", False),
     "license": (str, "Apache-2.0", False),
+    "interactive_timeout": (_idle, IDLE_SECONDS, True),
     "lower_case_table_names": (int, 1, False),
     "max_allowed_packet": (int, MOST_BYTES, True),
-    "net_read_timeout": (int, 60, True),
+    "net_read_timeout": (int, 30, True),
+    "net_write_timeout": (int, 30, True),
     "protocol_version": (int, 10, False),
     "query_cache_size": (int, 0, False),
     "query_cache_type": (str, "OFF", False),
@@ -73,6 +84,7 @@ VARIABLES: dict[str, VariableSchema] = {
     "version_comment": (str, "Discreet: a private statistical database", False),
     "version_compile_machine": (str, "", False),
     "version_compile_os": (str, "", False),
+    "wait_timeout": (_idle, IDLE_SECONDS, True),
     "discreet_confidence": (_amount("discreet_confidence"), None, True),
     "discreet_intervals": (
         _switch(
@@ -116,7 +128,7 @@ def _known(name: str) -> str:
     return f"Discreet's own are {own}" if name.startswith("discreet") else f"see SHOW VARIABLES ({own}, …)"
 
 
-def set_variables(statement: Statement, variables: SessionVariables) -> None:
+def set_variables(statement: TokenList, variables: SessionVariables) -> None:
     """Do a SET: variables of the session, NAMES, CHARACTER SET; TRANSACTION says nothing here, where all is read."""
     tokens = statement.tokens[1:]
     if any(token.is_word("transaction") for token in tokens[:2]):
