@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -334,3 +335,18 @@ def test_notes_are_wrapped_between_words():
     published()
     shown = run("show", "cube", "sex")
     assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_a_cuboid_is_shown_by_the_groups_of_its_hierarchy():
+    run("publish", "vault", "--dimensions", "occupation,sex", "--epsilon", "1/2", "--out", "cube")
+    shown = run("show", "cube", "occupation_group")
+    assert [line.split()[0] for line in shown.splitlines()[1:4]] == ["office", "service", "manual"]
+    found = json.loads(run("show", "cube", "occupation_group1", "sex", "--json"))
+    cells = json.loads(run("show", "cube", "occupation", "sex", "--json"))
+    assert found["labels"]["occupation_group1"][0] == "at work"
+    low, count, high = (np.array(found[key]) for key in ("low", "count", "high"))
+    np.testing.assert_allclose(count.sum(axis=0), np.array(cells["count"]).sum(axis=0))
+    assert (low < count).all()
+    assert (count < high).all()
+    assert "there are occupation, sex, occupation_group" in run("show", "cube", "region_group", code=1)
+    assert "leave out --plot" in run("show", "cube", "occupation_group", "--plot", "x.png", code=1)

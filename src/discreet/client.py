@@ -16,6 +16,8 @@ from discreet.progress import Progress, silent
 if TYPE_CHECKING:
     import xarray as xr
 
+    from discreet.cube.grouped import GroupedCuboid
+
 Number = str | float | Fraction
 T = TypeVar("T")
 POLL_SECONDS = 0.2
@@ -152,6 +154,19 @@ class RemoteCube(FieldsView):
         """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability."""
         view = [*self._view(names), ("confidence", str(confidence))]
         return float(self.client.get(f"{self._path}/cuboid", view)["halfwidth"])
+
+    def grouped(self, *names: str, confidence: float = 0.95) -> "GroupedCuboid":
+        """A cuboid by groups of its dimensions' hierarchies, as `Cube.grouped` has it."""
+        import xarray as xr
+
+        from discreet.cube.grouped import GroupedCuboid
+
+        body = self.client.get(f"{self._path}/groups", [*self._view(names), ("confidence", str(confidence))])
+        found = (
+            xr.DataArray(body[key], dims=list(names), coords=body["labels"], name="count")
+            for key in ("count", "low", "high", "variance")
+        )
+        return GroupedCuboid(*found)
 
     def slice(self, **values: object) -> "RemoteCube":
         """The cube of those people only; it has the dimensions that are left."""

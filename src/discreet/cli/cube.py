@@ -193,6 +193,9 @@ def show(
             raise UnsupportedQuery("a picture is of least squares; leave out --plot, or the estimate")
         _show_modelled(cube, names, confidence, as_json)
         return
+    if any(name not in cube.names for name in names):
+        _show_grouped(cube, names, confidence, as_json, plot)
+        return
     cuboid, (low, high) = cube[names], cube.interval(*names, confidence=confidence)
     if plot is not None:
         from discreet.cube.draw import plot_cuboid
@@ -226,6 +229,35 @@ def show(
         say("Intervals are those of least squares; a cell may lie beyond its own.")
     say(cube.of_release)
     say(str(cube.guarantee))
+
+
+def _show_grouped(cube: "Cube", names: tuple[str, ...], confidence: float, as_json: bool, plot: Path | None) -> None:
+    """A cuboid by groups of hierarchies, each sum with its interval."""
+    from discreet.cli.show_cube import show_cuboid
+
+    found = cube.grouped(*names, confidence=confidence)
+    if plot is not None:
+        raise UnsupportedQuery("a picture is of dimensions by themselves; leave out --plot, or name no groups")
+    if as_json:
+        print_json(
+            {
+                "dimensions": list(names),
+                "labels": {name: found.sums.coords[name].values for name in names},
+                str(found.sums.name): found.sums.values,
+                "low": found.low.values,
+                "high": found.high.values,
+                "variance": found.variance.values,
+                "confidence": confidence,
+                **cube.unusual(),
+                "guarantee": cube.guarantee,
+                "charge": cube.origin.charge,
+                "receipt": str(cube.origin.receipt),
+            }
+        )
+        return
+    show_cuboid(found.sums, found.low, found.high, confidence)
+    out.print(f"[dim]{cube.of_release}[/]", soft_wrap=True)
+    out.print(f"[dim]{escape(str(cube.guarantee))}[/]", soft_wrap=True)
 
 
 def _show_modelled(cube: "Cube", names: tuple[str, ...], confidence: float, as_json: bool) -> None:

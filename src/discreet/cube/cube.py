@@ -23,6 +23,7 @@ from discreet.query.lattice import Label
 if TYPE_CHECKING:
     import xarray as xr
 
+    from discreet.cube.grouped import GroupedCuboid, Run
     from discreet.cube.modelled import ModelledCube
     from discreet.cube.norms import NormBound
     from discreet.model.model import Model
@@ -117,6 +118,19 @@ class Cube:
         cuboid, width = self.least_squares[names], self.halfwidth(*names, confidence=confidence)
         low, high = cuboid - width, cuboid + width
         return (low, high) if self.counts == "real" else (low.clip(min=0), high.clip(min=0))
+
+    def grouped(self, *names: str, confidence: float = 0.95) -> "GroupedCuboid":
+        """A cuboid by groups of its dimensions' hierarchies: `cube.grouped("occupation_group", "sex")`. Sums, variances
+        and intervals of their own."""
+        from discreet.cube.grouped import grouped
+
+        return grouped(self, names, confidence)
+
+    def runs(self, *names: str) -> "list[tuple[str, tuple[Run, ...]]]":
+        """What some names of dimensions or groups stand for: each a dimension, and its lines."""
+        from discreet.cube.grouped import runs_of
+
+        return runs_of(self, names)
 
     @cached_property
     def least_squares(self) -> "Cube":

@@ -372,6 +372,19 @@ class Cuboid(BaseModel):
     receipt: str
 
 
+class GroupedCuboid(BaseModel):
+    dimensions: list[str]
+    labels: dict[str, list[str]]
+    slice: dict[str, str]
+    count: Any
+    low: Any
+    high: Any
+    variance: Any
+    confidence: float
+    guarantee: str
+    receipt: str
+
+
 class BucketsLines(BaseModel):
     buckets: list[dict[str, Any]]
 

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from math import prod
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -102,14 +103,7 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
     ) -> JsonReply:
         """A cuboid, or a slice of one, with its interval: `count` is nested lists in the order of `by`."""
         cube, names, chosen = _view(shelf.cube(name), by, sliced)
-        cells = 1
-        for one in names:
-            cells *= len(_labels(cube, one))
-        if cells > MOST_CELLS:
-            raise UnsupportedQuery(
-                f"this cuboid has {cells:,} cells, and at most {MOST_CELLS:,} are shown; slice it, roll a "
-                "dimension up, or download it"
-            )
+        _require_few(prod(len(_labels(cube, one)) for one in names))
         return JsonReply(
             {
                 "dimensions": names,
@@ -118,6 +112,33 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
                 "count": cube[tuple(names)].values,
                 "variance": cube.variance(*names),
                 "halfwidth": cube.halfwidth(*names, confidence=confidence),
+                "confidence": confidence,
+                "guarantee": str(cube.guarantee),
+                "receipt": str(cube.origin.receipt),
+            }
+        )
+
+    @router.get("/cubes/{name}/groups", response_model=schema.GroupedCuboid)
+    def groups(
+        name: Name,
+        by: By = None,
+        sliced: Sliced = None,
+        confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+    ) -> JsonReply:
+        """A cuboid rolled up by hierarchies, `by=occupation_group` say, each sum with an interval of its own."""
+        cube, names, chosen = _view(shelf.cube(name), by, sliced)
+        runs = cube.runs(*names)
+        _require_few(prod(len(lines) for _, lines in runs), prod(len(_labels(cube, one)) for one, _ in runs))
+        found = cube.grouped(*names, confidence=confidence)
+        return JsonReply(
+            {
+                "dimensions": names,
+                "labels": {one: found.sums.coords[one].values for one in names},
+                "slice": chosen,
+                "count": found.sums.values,
+                "low": found.low.values,
+                "high": found.high.values,
+                "variance": found.variance.values,
                 "confidence": confidence,
                 "guarantee": str(cube.guarantee),
                 "receipt": str(cube.origin.receipt),
@@ -167,6 +188,15 @@ def _view(cube: "Cube", by: list[str] | None, sliced: list[str] | None) -> "tupl
     if len(set(names)) != len(names):
         raise UnsupportedQuery("a cuboid has each dimension once")
     return cube.slice(**chosen), names, chosen
+
+
+def _require_few(shown: int, read: int = 0) -> None:
+    """Nobody looks at very many cells, and what is added up is held at once."""
+    if max(shown, read) > MOST_CELLS:
+        raise UnsupportedQuery(
+            f"this cuboid has {max(shown, read):,} cells, and at most {MOST_CELLS:,} are shown; slice it, roll a "
+            "dimension up, or download it"
+        )
 
 
 def _labels(cube: "Cube", name: str) -> tuple[str, ...]:
