@@ -28,6 +28,7 @@ from discreet.server.console.session import Session
 from discreet.server.console.visit import Fields, Visit
 from discreet.server.desk import FrontDesk
 from discreet.server.door import STATUS
+from discreet.server.seen import REFUSED
 from discreet.server.shelf import Shelf
 from discreet.sql.where_text import identifier
 from discreet.vault.vault import Vault
@@ -99,6 +100,7 @@ def _route(deed: Deed, desk: FrontDesk, shelf: Shelf, drafts: Drafts) -> Callabl
         try:
             return await deed(visit)
         except DiscreetError as error:
+            request.scope[REFUSED] = type(error).__name__
             status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 503)
             return await run_in_threadpool(visit.page, "error.html", status, error=visit.public(error))
 

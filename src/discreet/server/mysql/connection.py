@@ -22,6 +22,7 @@ from mysql_mimic.types import uint_len
 
 from discreet.errors import DiscreetError
 from discreet.server.auth import User, list_users
+from discreet.server.log import Origin, log_denied
 from discreet.server.mysql.catalogue import DATABASE, Catalogue
 from discreet.server.mysql.columns import sample_column
 from discreet.server.mysql.session import MySession, as_mysql
@@ -38,6 +39,7 @@ MOST_PARAMETERS = 256
 HANDSHAKE_SECONDS = 10
 EXECUTE_HEAD = 9
 """Bytes of an execution before its parameters: the statement, flags, a count that is always 1."""
+OVER_MYSQL = {"method": "MySQL", "path": "sign in"}
 NOBODY = "00" * 20
 """A hash that no password is known for: whoever may not enter is told so at the same point as a wrong password."""
 
@@ -92,6 +94,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         """An exception's own words are not for clients, nor whether a user exists."""
         if code == ErrorCode.ACCESS_DENIED_ERROR:
             msg = NO_ENTRY
+            log_denied(self.session.desk.vault.path, Origin(self.session.address), None, "AccessDenied", OVER_MYSQL)
         return bytes(super().error(msg=NOT_UNDERSTOOD if isinstance(msg, Exception) else msg, code=code))
 
     def ok(self, **kwargs: Any) -> bytes:

@@ -32,6 +32,7 @@ from discreet.errors import (
 from discreet.query.query import group_attribute
 from discreet.server.auth import User, list_users
 from discreet.server.desk import FrontDesk
+from discreet.server.log import Origin, log_outcome, origin
 from discreet.server.mysql.catalogue import DATABASE, SCHEMAS, Catalogue
 from discreet.server.mysql.columns import (
     Cell,
@@ -90,6 +91,7 @@ class MySession(BaseSession):  # type: ignore[misc]
     connection_id: int = 0
     token: str = ""
     """The hash of the token that opened the session: another one of the same name does not keep it open."""
+    address: str = ""
     left: Callable[[], Awaitable[object]] = field(default=_never)
     """Returns when the client has gone."""
     seats: Seats = field(default_factory=Seats)
@@ -125,6 +127,18 @@ class MySession(BaseSession):  # type: ignore[misc]
 
     async def handle_query(self, sql: str, attrs: dict[str, str]) -> ResultSet:  # noqa: ARG002
         """Answer a statement. Whoever was revoked in the meantime is told so, and nothing else."""
+        come = Origin(self.address)
+        before, outcome = origin.set(come), "answered"
+        try:
+            return await self._handled(sql)
+        except MysqlError as error:
+            outcome = str(error.msg).partition(":")[0] if ":" in str(error.msg) else str(error.code)
+            raise
+        finally:
+            origin.reset(before)
+            log_outcome(self.desk.vault.path, come, outcome)
+
+    async def _handled(self, sql: str) -> ResultSet:
         try:
             user = self.user()
             self.desk.bucket.take(user.name)
