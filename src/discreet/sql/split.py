@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from discreet.domain.attribute import Category, Integer
 from discreet.domain.domain import Domain
-from discreet.errors import DomainError, UnsupportedQuery
+from discreet.errors import DomainError, UnknownTable, UnsupportedQuery
 from discreet.sql.lookup import Lookup, Lookups, no_lookups
 from discreet.sql.parse import parse, parse_select
 from discreet.sql.question import GroupColumn, Question
@@ -297,7 +297,7 @@ class _Splitter:
                 if name == self.domain.name.lower():
                     only(table, ("this", "alias", "joins"), f"FROM {self.domain.name}")
                     return _Rows()
-                raise UnsupportedQuery(
+                raise UnknownTable(
                     f"there is no table {shown(table.sql())}{place_of(table.this)}; ask FROM {self.domain.name}"
                 )
         raise refused(table.this if isinstance(table, exp.Table) else table, f"FROM {self.domain.name}")
