@@ -3,20 +3,24 @@
 Each runs in a process of its own, through a vault: plan, charge, one pass over the codes, exact noise, sync to disk,
 least squares. ResidualPlanner's figures, as published: 20 attributes 0.6 s to plan, 26.8 s and 2.7 GB to publish; 50
 attributes 11.2 s to plan, not published after 550 s.
+
+Then what each of the two ways to least squares pays where the other is taken: the one array (`cube/consistency.py`) and
+an array for each subset (`cube/wide.py`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
 
-from bench.figure import Figure
+from bench.figure import Figure, race
 from discreet.cube.consistency import reconcile
 from discreet.cube.noise_model import NoiseModel
+from discreet.cube.plan import CubePlan
 from discreet.cube.planning import plan_cube
-from discreet.cube.wide import reconcile_few
+from discreet.cube.wide import Cells, reconcile_few
 from discreet.ledger.budget import PureBudget
-from discreet.query.lattice import Lattice
+from discreet.query.lattice import Cuboids, Lattice
 from experiments.wide.run import Run, run_in_own_process
 
 
@@ -34,7 +38,7 @@ def figures() -> Iterator[Figure]:
     note = f"{what}; planned in {hundred.planning:.1f} s, saved in {hundred.saving:.0f} s more"
     yield Figure("100 attributes, planned and published", seconds, 300, "lower", "s", note)
     yield memory_figure(hundred, 8)
-    yield agreement_figure()
+    yield from two_ways()
 
 
 def memory_figure(run: Run, bar: float) -> Figure:
@@ -42,16 +46,34 @@ def memory_figure(run: Run, bar: float) -> Figure:
     return Figure(f"{run.attributes} attributes, peak memory", run.peak_bytes / 1e9, bar, "lower", "GB", note)
 
 
-def agreement_figure() -> Figure:
-    """Both paths on a cube that both can hold: all triples of Adult's dimensions."""
-    lattice = Lattice((9, 16, 7, 15, 6, 5, 2, 2))
-    plan = plan_cube(lattice, NoiseModel(PureBudget(Fraction(1), "add-remove")), cuboids=3)
-    rng = np.random.default_rng(3)
-    sources = [(mask, rng.integers(-500, 30_000, lattice.shape(mask))) for mask in plan.source_masks]
-    dense = reconcile(lattice, sources, plan.source_variances)
-    wide = reconcile_few(lattice, sources, plan.source_variances, plan.published)
+def two_ways() -> Iterator[Figure]:
+    """Both on cubes that both can hold: of all cuboids of Adult's dimensions, and of those of at most three."""
+    triples = adult(cuboids=3)
+    dense, wide = both_ways(triples)
+    array = dense()
     gaps = [
-        np.abs(cells - lattice.cuboid_of(dense, mask)).max() / max(1, np.abs(cells).max())
-        for mask, cells in wide.items()
+        np.abs(cells - triples.lattice.cuboid_of(array, mask)).max() / max(1, np.abs(cells).max())
+        for mask, cells in wide().items()
     ]
-    return Figure("dense and wide path, apart by", float(max(gaps)), 1e-9, "lower", "", f"{len(wide)} cuboids of Adult")
+    yield Figure("dense and wide path, apart by", float(max(gaps)), 1e-9, "lower", "", f"{len(gaps)} cuboids of Adult")
+    seconds = race(dense, wide, repeats=5)
+    note = f"{seconds[1]:.3f} s one by one; of many more attributes there is no one array"
+    yield Figure("triples of Adult in the one array, times as long", seconds[0] / seconds[1], 1, "higher", "×", note)
+    dense, wide = both_ways(adult(cuboids="all"))
+    seconds = race(dense, wide, repeats=5)
+    note = f"{seconds[0]:.3f} s in the one array"
+    yield Figure("all cuboids of Adult one by one, times as long", seconds[1] / seconds[0], 1, "higher", "×", note)
+
+
+def adult(cuboids: Cuboids) -> CubePlan:
+    noise = NoiseModel(PureBudget(Fraction(1), "add-remove"))
+    return plan_cube(Lattice((9, 16, 7, 15, 6, 5, 2, 2)), noise, cuboids=cuboids)
+
+
+def both_ways(plan: CubePlan) -> tuple[Callable[[], Cells], Callable[[], dict[int, Cells]]]:
+    rng, lattice, variances = np.random.default_rng(3), plan.lattice, plan.source_variances
+    sources = [(mask, rng.integers(-500, 30_000, lattice.shape(mask))) for mask in plan.source_masks]
+    return (
+        lambda: reconcile(lattice, sources, variances),
+        lambda: reconcile_few(lattice, sources, variances, plan.published),
+    )

@@ -11,6 +11,7 @@ tests/trust in full length: `make soak`.
 """
 
 import hashlib
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -44,10 +45,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RepeatableNoise(config.getoption("--noise")))
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads which tests stay together
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     chance = sum(mark.args[0] for item in items for mark in item.iter_markers("alarm"))
     if chance > MOST_FALSE_ALARMS:
         raise pytest.UsageError(f"{chance:.2g} is more than {MOST_FALSE_ALARMS}: tests would raise false alarms")
+    for item in items:
+        _keep_together(item)
+
+
+def _keep_together(item: pytest.Item) -> None:
+    """Tests that share a fixture of their module run in one of pytest-xdist's workers, so that it is made once."""
+    fixtures = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
+    if any(last.scope == "module" for *_, last in fixtures) and not item.get_closest_marker("xdist_group"):
+        item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 class RepeatableNoise:
@@ -127,17 +138,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def shared_state_home(tmp_path_factory):
     """Receipts seen by fixtures that tests share are kept apart from the user's: a vault's id is the same each time."""
+    states = tmp_path_factory.mktemp("states")
     with pytest.MonkeyPatch.context() as here:
-        here.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield
+        here.setenv("XDG_STATE_HOME", str(states / "shared"))
+        yield states
+
+
+_numbers = itertools.count()
 
 
 @pytest.fixture(autouse=True)
-def state_home(tmp_path_factory, monkeypatch):
-    """Receipts seen by a test are kept apart from those of others."""
-    state = tmp_path_factory.mktemp("state")
-    monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    return state
+def state_home(shared_state_home):
+    """Receipts seen by a test are kept apart from those of others, also when it undoes what it patched.
+
+    Numbered here: `mktemp` finds the next number by reading the names of all that it ever made.
+    """
+    state = shared_state_home / str(next(_numbers))
+    state.mkdir()
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("XDG_STATE_HOME", str(state))
+        yield state
 
 
 @pytest.fixture(scope="class", params=["compiled", "python"])  # for a test, with all examples that it draws

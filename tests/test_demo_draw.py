@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from discreet.demo.draw import Lookup, row_bits, split_bits
+from discreet.demo.draw import ChanceTable, row_bits, split_bits
 
 
 def test_rows_are_mixed_as_by_splitmix64() -> None:
@@ -29,7 +29,7 @@ def test_bits_are_cut_without_overlap() -> None:
 
 def test_a_lookup_gives_each_code_its_share_of_the_numbers() -> None:
     chances = np.array([[[1.0, 3.0, 0.0], [0.0, 0.0, 5.0]], [[2.0, 1.0, 1.0], [1.0, 1.0, 1.0]]])
-    lookup = Lookup.of(chances, width=8)
+    lookup = ChanceTable.of(chances, width=8)
     numbers = np.arange(256)
     for given in np.ndindex(2, 2):
         codes = lookup.draw(numbers, *(np.full(256, code) for code in given))
@@ -40,6 +40,6 @@ def test_a_lookup_gives_each_code_its_share_of_the_numbers() -> None:
 def test_drawn_codes_pass_a_chi_square_test_and_wrong_chances_fail_it() -> None:
     chances = np.array([0.5, 0.3, 0.15, 0.05])
     (numbers,) = split_bits(row_bits(11, 0, 0, 200_000), (16,))
-    met = np.bincount(Lookup.of(chances, width=16).draw(numbers), minlength=4)
+    met = np.bincount(ChanceTable.of(chances, width=16).draw(numbers), minlength=4)
     assert chisquare(met, chances * len(numbers)).pvalue > 0.001
     assert chisquare(met, np.array([0.49, 0.31, 0.15, 0.05]) * len(numbers)).pvalue < 0.001

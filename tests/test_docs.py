@@ -1,8 +1,8 @@
 """The documentation runs: README.md, CONTRIBUTING.md, CHANGELOG.md and every page under docs/.
 
 A page runs from top to bottom in a folder of its own. The tutorial and the how-tos begin with an empty one, as a reader
-does. For the others it holds people.parquet (20,000 generated people), people.toml (their domain) and, unless the page
-makes its own with `discreet init`, a vault with ε = 10, replace.
+does; the one about six files finds them there. For the others it holds people.parquet (20,000 generated people),
+people.toml (their domain) and, unless the page makes its own with `discreet init`, a vault with ε = 10, replace.
 
 - ```console: `$ discreet …` runs in this process, a few harmless commands in a shell. Where the page shows what is
   printed, that is what has to be printed: spaces do not count, `…` stands for anything, and so does what differs from
@@ -15,6 +15,7 @@ makes its own with `discreet init`, a vault with ε = 10, replace.
 import ast
 import contextlib
 import io
+import os
 import re
 import shlex
 import shutil
@@ -41,12 +42,16 @@ from discreet.vault.buckets import VaultBuckets
 from discreet.vault.cubes import VaultCubes
 from discreet.vault.facts import VaultFacts
 from discreet.vault.sulq import VaultSulq
+from tests.six_files import write_six_files
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")] + sorted(
     DOCS.rglob("*.md")
 )
+SIX_FILES = DOCS / "how-to/six-files.md"
+MOST_TYPED = 10
+"""Lines from a file as it comes to the first answer."""
 SHELL = ("cp", "mv", "rm", "ls", "cat", "head", "chmod", "mkdir")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# file: (\S+)\n")
@@ -88,6 +93,8 @@ def test_a_page_does_what_it_shows(page: Path, census: Path, tmp_path: Path, mon
         shutil.copy(census_domain_path(), "people.toml")
         if "discreet init vault " not in page.read_text(encoding="utf-8"):
             Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=10, neighbours="replace")
+    if page == SIX_FILES:
+        put_six_files(folder)
     namespace: dict[str, Any] = {"__name__": "page"}
     for kind, body in code(page, "console", "python", "toml"):
         if named := FILE.match(body):
@@ -97,6 +104,26 @@ def test_a_page_does_what_it_shows(page: Path, census: Path, tmp_path: Path, mon
                 check_command(command, shown)
         elif kind == "python":
             check_python(body, namespace)
+
+
+def put_six_files(folder: Path) -> None:
+    try:
+        write_six_files(folder)
+    except FileNotFoundError:
+        needed = "Adult and Census-Income are not in shared/data beside the repository"
+        pytest.fail(needed, pytrace=False) if os.environ.get("CI") else pytest.skip(needed)
+
+
+def test_from_each_of_six_files_to_an_answer_little_is_typed() -> None:
+    text = SIX_FILES.read_text(encoding="utf-8")
+    parts = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert len(parts) == 6
+    for part in parts:
+        lines = [line for _, body in FENCE.findall(part) for line in body.splitlines()]
+        described = [line for line in lines if re.match(r"\w+ = |\[|\"", line)]
+        typed = [line for line in lines if line.startswith("$ ")]
+        assert any(" ask " in line for line in typed)
+        assert 3 <= len(described) + len(typed) <= MOST_TYPED
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("how-to/*.md")), ids=page_name)

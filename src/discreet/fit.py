@@ -1,4 +1,4 @@
-"""How a domain fits a table, as the custodian is told it: exact, and so confidential. Kept nowhere, never served."""
+"""How a domain fits a table, as the custodian is told it on their own machine: exact, confidential, kept nowhere."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -167,7 +167,8 @@ def _header(home: Path) -> dict[str, Any]:
 def domain_in(header: dict[str, Any]) -> Domain:
     """The domain that a journal's first entry holds, with the column of people that it names."""
     unit = header.get("unit")
-    return _held(lambda: replace(parse_domain(header["domain"]), person=unit["id"] if unit else None))
+    people = {"person": unit["id"], "max_rows": int(unit["max_rows"])} if unit else {}
+    return _held(lambda: replace(parse_domain(header["domain"]), **people))
 
 
 def budget_in(header: dict[str, Any]) -> "Budget":

@@ -1,5 +1,6 @@
 """Questions of expressions from the text to the audit: explained, asked, repeated, and priced by the journal again."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from discreet import Vault
 from discreet.audit.report import audit_vault
-from discreet.errors import UnsupportedQuery
+from discreet.errors import DomainError, UnsupportedQuery
 
 DOMAIN = """
 name = "visits"
@@ -77,6 +78,9 @@ QUESTIONS = [
     "SELECT SUM((age - 50) * (age - 50)) AS s FROM visits WHERE sex || ward LIKE 'F%g'",
     "SELECT sex, COUNT(DISTINCT ward) AS wards, COUNT(DISTINCT patient) AS people FROM visits GROUP BY sex",
     "SELECT COUNT(DISTINCT patient) AS people FROM visits WHERE age % 2 = 1",
+    "SELECT n, COUNT(*) AS people FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) AS v GROUP BY n",
+    "SELECT sex, n, COUNT(*) AS people FROM (SELECT sex, patient, COUNT(*) AS n FROM visits WHERE age > 40 "
+    "GROUP BY patient, sex) AS v GROUP BY sex, n",
     "SELECT SUM(CASE WHEN cost >= 100 THEN cost ELSE -1 END) AS s FROM visits WHERE age > 30",
 ]
 
@@ -122,6 +126,36 @@ def test_people_are_counted_once_however_many_rows_they_have(vault: Vault, table
     assert rows <= 2 * people
 
 
+def test_people_are_counted_and_averaged_by_how_many_rows_they_have(vault: Vault, table: pa.Table) -> None:
+    each = "SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient"
+    kept = [min(rows, 2) for rows in Counter(table.column("patient").to_pylist()).values()]
+    mean, twice = sum(kept) / len(kept), kept.count(2) / len(kept)
+    asked = {
+        f"SELECT n, COUNT(*) AS c FROM ({each}) AS v GROUP BY n ORDER BY n": [kept.count(1), kept.count(2)],
+        f"WITH v AS ({each}) SELECT SUM(n) AS s, AVG(n) AS m, COUNT(DISTINCT patient) AS c FROM v": [
+            sum(kept),
+            mean,
+            len(kept),
+        ],
+        f"SELECT AVG(CASE WHEN n > 1 THEN 1.0 ELSE 0.0 END) AS share FROM ({each}) AS v": [twice],
+        f"SELECT COUNT(*) AS c FROM ({each} HAVING COUNT(*) > 1) AS v": [kept.count(2)],
+        f"SELECT COUNT(*) FILTER (WHERE n = 1) AS one FROM ({each}) AS v WHERE n < 5": [kept.count(1)],
+        f"SELECT COUNT(*) AS c FROM ({each}) AS v WHERE n > 5": [0],
+    }
+    charges = 0
+    for question, expected in asked.items():
+        answer = vault.ask(question, scale="0.001")
+        assert [row.value for row in answer.rows] == pytest.approx(expected)
+        charges += answer.cost > 0
+    assert charges == 1  # all of them are made of the first
+
+
+def test_rows_per_person_cost_what_one_count_costs(vault: Vault) -> None:
+    each = "SELECT patient, COUNT(*) AS n FROM visits WHERE age > 30 GROUP BY patient"
+    one = vault.explain("SELECT COUNT(*) FROM visits WHERE age > 30", scale=5)
+    assert vault.explain(f"SELECT n, COUNT(*) FROM ({each}) AS v GROUP BY n", scale=5).cost == one.cost
+
+
 def test_people_are_not_told_apart_where_a_row_is_a_person(table: pa.Table, tmp_path: Path) -> None:
     domain = tmp_path / "rows.toml"
     domain.write_text(DOMAIN.replace('null_ids = "drop"\n', ""), encoding="utf-8")
@@ -141,3 +175,48 @@ def test_the_column_of_people_is_nothing_but_counted(vault: Vault) -> None:
         with pytest.raises((UnsupportedQuery, Exception), match="patient"):
             vault.ask(question)
         assert vault.ledger.charges == before
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("SELECT patient FROM ({each}) AS v", "single people are never shown"),
+        ("SELECT patient, COUNT(*) FROM ({each}) AS v GROUP BY 1", "single people are never shown"),
+        (
+            "SELECT patient, COUNT(*) FROM visits GROUP BY patient",
+            "shown; ask as in SELECT n, COUNT",
+        ),
+        ("SELECT COUNT(*) FROM ({each}) AS v WHERE patient = 7", "single people are never shown"),
+        ("SELECT MIN(patient) FROM ({each}) AS v", "COUNT, SUM and AVG are answered, line 1, column 8, and not MIN"),
+        ("SELECT MAX(n) FROM ({each}) AS v", "and not MAX"),
+        ("SELECT COUNT(DISTINCT n) FROM ({each}) AS v", "and not COUNT"),
+        ("SELECT * FROM ({each}) AS v WHERE n = 2", "single people are never shown"),
+        ("SELECT COUNT(*), v.* FROM ({each}) AS v", "single people are never shown"),
+        (
+            "SELECT n, COUNT(*) FROM (SELECT patient, age, COUNT(*) AS n FROM visits GROUP BY patient) AS v GROUP BY n",
+            "age is neither in GROUP BY nor in an aggregate",
+        ),
+        ("SELECT SUM(s) FROM (SELECT patient, SUM(cost) AS s FROM visits GROUP BY patient) AS v", "only COUNT"),
+        ("SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM visits GROUP BY ROLLUP (patient)) AS v", "patient"),
+        ("SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM visits GROUP BY patient, CUBE (sex)) AS v", "CUBE"),
+        (
+            "SELECT a.n, COUNT(*) FROM ({each}) AS a JOIN ({each}) AS b ON a.n = b.n GROUP BY 1",
+            "a join with single",
+        ),
+        ("SELECT COUNT(*) FROM ({each} ORDER BY n LIMIT 3) AS v", "ORDER|LIMIT"),
+        ("SELECT COUNT(*) FROM (SELECT patient + 1 AS p, COUNT(*) AS n FROM visits GROUP BY patient) AS v", "no value"),
+        ("SELECT COUNT(*) FROM ({each}) AS v UNION ALL {each}", "UNION of rows"),
+        (
+            "SELECT discreet_rows_per_person(patient) AS n, COUNT(DISTINCT patient) FROM visits GROUP BY 1",
+            "discreet_rows",
+        ),
+        ("SELECT discreet_rows_per_person(patient) AS n, COUNT(*) FROM visits GROUP BY 1", "discreet_rows_per_person"),
+    ],
+)
+def test_of_people_one_by_one_nothing_is_told(vault: Vault, question: str, words: str) -> None:
+    each = "SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient"
+    before = vault.ledger.charges
+    for way in (vault.explain, vault.ask):
+        with pytest.raises((UnsupportedQuery, DomainError), match=words):
+            way(question.format(each=each))
+    assert vault.ledger.charges == before

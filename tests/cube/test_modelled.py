@@ -9,12 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from discreet.audit.report import audit_vault
 from discreet.cli import app
-from discreet.cube import modelled as modelled_module
 from discreet.cube.cube import Cube
+from discreet.cube.folder import write_cube
 from discreet.cube.modelled import bounds, measurements, require_model
 from discreet.cube.plan import CubePlan
 from discreet.errors import ArchiveError, UnsupportedQuery
+from discreet.model import mixture_fit, size
+from discreet.model.mixture import Mixture
 from discreet.vault.vault import Vault
 
 DOMAIN = """
@@ -175,13 +178,44 @@ def test_what_has_no_model_is_refused_before_anything_is_spent(vault, monkeypatc
     plan = vault.cubes.plan(epsilon=1)
     with pytest.raises(UnsupportedQuery, match="least-squares or modelled"):
         vault.cubes.publish(plan, estimate="guessed")
-    monkeypatch.setattr(modelled_module, "MOST_CELLS", 50)
-    with pytest.raises(UnsupportedQuery, match="choose at most 3 dimensions"):
-        vault.cubes.publish(plan, estimate="modelled")
+    monkeypatch.setattr(size, "MOST_CELLS", 50)
+    with pytest.raises(UnsupportedQuery, match="GB of memory"):
+        require_model(plan, available=1000)
+    vault.facts.add(cuboid=["sex"], values=[700, 800])
+    facts_plan, before = vault.cubes.plan(epsilon=1, facts="vault"), vault.ledger.head
+    with pytest.raises(UnsupportedQuery, match="plan without facts, or choose at most 3 dimensions"):
+        vault.cubes.publish(facts_plan, estimate="modelled")
     monkeypatch.undo()
     with pytest.raises(UnsupportedQuery, match="GB of memory"):
         require_model(plan, available=1000)
     assert vault.ledger.head == before
+
+
+def test_of_a_joint_that_is_too_large_to_be_gone_through_the_model_is_a_mixture(vault, tmp_path, monkeypatch):
+    monkeypatch.setattr(size, "MOST_CELLS", 50)
+    monkeypatch.setattr(mixture_fit, "GROUPS", 20)
+    monkeypatch.chdir(tmp_path)
+    cube = vault.cubes.publish(vault.cubes.plan(epsilon=1, planner="model"), estimate="modelled")
+    assert isinstance(cube.model, Mixture)
+    assert cube.modelled["sex", "age", "region", "work"].shape == (2, 6, 3, 3)
+    people = made_up().to_pandas()
+    truth = people.groupby(["age", "region"]).size().unstack(fill_value=0)[["north", "east", "south"]].to_numpy()
+    low, high = cube.modelled.range("age", "region")
+    assert np.abs(cube.modelled["age", "region"].values - truth).mean() < np.abs(cube["age", "region"] - truth).mean()
+    assert (low <= cube.modelled["age", "region"]).all()
+    assert (cube.modelled["age", "region"] <= high).all()
+    cube.save("census")
+    loaded = Cube.load("census")
+    np.testing.assert_array_equal(loaded.model.tables, cube.model.tables)
+    assert (loaded.model.strengths, loaded.model.steps) == (cube.model.strengths, cube.model.steps)
+    assert '"groups": 20' in run("show", "census", "sex,age", "--estimate", "modelled", "--json")
+    assert vault.rows.publish(loaded, rows=200).to_pandas().shape == (200, 4)
+    assert not audit_vault("vault").findings
+    forged = np.roll(cube.model.tables, 1, axis=0)
+    write_cube(replace(cube, model=replace(cube.model, tables=forged)), tmp_path / "forged")
+    (tmp_path / "census").rename(tmp_path / "honest")
+    (tmp_path / "forged").rename(tmp_path / "census")
+    assert "its model is not what its measured cuboids make" in audit_vault("vault").findings[0].what
 
 
 def test_a_model_range_holds_the_value_and_is_the_same_every_time(cube):
@@ -238,7 +272,7 @@ def test_whole_counts_under_rho_fit_and_are_not_below_zero(tmp_path, most):
 def test_counts_that_need_too_large_a_model_are_refused_before_anything_is_spent(tmp_path, monkeypatch):
     vault = vault_in(tmp_path, rho=4)
     plan, before = of_residuals(vault.cubes.plan(rho=1, cuboids=2)), vault.ledger.head
-    monkeypatch.setattr(modelled_module, "MOST_CELLS", 50)
-    with pytest.raises(UnsupportedQuery, match="whole counts of this cube are read off a model"):
+    monkeypatch.setattr(size, "MOST_CELLS", 50)
+    with pytest.raises(UnsupportedQuery, match=r"whole counts of this cube are read off a model: .* --for model"):
         vault.cubes.publish(plan, counts="whole")
     assert vault.ledger.head == before

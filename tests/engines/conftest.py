@@ -67,7 +67,10 @@ def spark_installed():
         missing("PySpark is not here; install it: pip install 'discreet[spark]'")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         missing("Spark needs Java 17; install it: apt install openjdk-17-jre-headless")
-    return Path(pyspark.__file__).parent
+    with pytest.MonkeyPatch.context() as here:
+        # No test runs long enough to win back what Java's optimising compiler and its parallel collector cost.
+        here.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        yield Path(pyspark.__file__).parent
 
 
 @pytest.fixture(scope="session")

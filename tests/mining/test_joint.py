@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidNoise
 from discreet.mining.estimate import IntervalEstimate, deviations
-from discreet.mining.joint import Joint, Sample, _correlation, joint_of, spread_of
+from discreet.mining.joint import JointShares, Sample, _correlation, joint_of, spread_of
 from experiments.sulq.simulated import Population, sample_joint
 
-JOINT = Joint(0.4, 0.5, IntervalEstimate(0.05, 0.03, 0.08), 1e-6, 4e-6, 1e-6, 0.95)
+JOINT = JointShares(0.4, 0.5, IntervalEstimate(0.05, 0.03, 0.08), 1e-6, 4e-6, 1e-6, 0.95)
 
 
-def sampled(population: Population, subsets: int, trials: int, seed: int) -> Joint:
+def sampled(population: Population, subsets: int, trials: int, seed: int) -> JointShares:
     return sample_joint(population, subsets, trials, np.random.default_rng(seed))
 
 
@@ -126,7 +126,7 @@ def test_distances_add_up_as_squares():
 
 
 def test_where_nobody_may_have_alpha_anything_is_possible():
-    nobody = Joint(0.0001, 0.5, IntervalEstimate(0.0, -0.01, 0.01), 1e-6, 1e-6, 0.0, 0.95)
+    nobody = JointShares(0.0001, 0.5, IntervalEstimate(0.0, -0.01, 0.01), 1e-6, 1e-6, 0.0, 0.95)
     assert (nobody.gap.low, nobody.gap.high) == (-1, 1)
     assert (nobody.conditional.low, nobody.conditional.high) == (0, 1)
 

@@ -1,5 +1,7 @@
 """The fit against independent ways to compute it: the primal by SciPy, derivatives by refitting."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,6 +11,7 @@ from discreet.model import fit as fit_module
 from discreet.model.dual import Dual
 from discreet.model.fit import fit, needed_bytes, refit
 from discreet.model.measured import Measured, of_order, residual_of, total_of
+from discreet.model.signs import signs_of
 from discreet.query.lattice import Lattice
 from discreet.query.residual import residual_of as exact_residual_of
 
@@ -137,7 +140,7 @@ def test_degrees_of_freedom_are_those_of_refitting_every_stage(monkeypatch):
     monkeypatch.setattr(fit_module, "SOLVED", 1e-9)
     monkeypatch.setattr(fit_module, "MOST_SOLVING", 500)
     measured, total, strengths = noisy(), 500.0, (0.05, 0.3)
-    probe = [fit_module._sign_of(one, place) for place, one in enumerate(measured)]
+    probe = [replace(one, values=signs_of(one, place)) for place, one in enumerate(measured)]
 
     def marginals(step: float) -> np.ndarray:
         moved = [Measured(m.mask, m.values + step * s.values, m.variance) for m, s in zip(measured, probe, strict=True)]

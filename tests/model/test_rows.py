@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.model.model import Model
+from discreet.model.log_linear import LogLinear
 from discreet.model.rows import draw_rows, uniform
 from discreet.noise.bits import SeededBits
 from discreet.query.lattice import Lattice
@@ -14,7 +14,7 @@ POTENTIALS = {
     10: np.cos(np.arange(20.0)).reshape(4, 5),
     4: np.array([0.0, -1.0]),
 }
-MODEL = Model(LATTICE, 2000.0, POTENTIALS, (1.0,))
+MODEL = LogLinear(LATTICE, 2000.0, POTENTIALS, (1.0,))
 
 
 def table_of(codes: np.ndarray) -> np.ndarray:
@@ -56,11 +56,11 @@ def test_rows_are_the_same_for_the_same_seed_and_others_for_another():
 def test_no_row_is_where_the_model_has_nobody():
     empty = np.zeros((3, 4))
     empty[1, 2] = empty[0, 0] = -np.inf
-    model = Model(LATTICE, 300.0, {**POTENTIALS, 3: POTENTIALS[3] + empty}, (1.0,))
+    model = LogLinear(LATTICE, 300.0, {**POTENTIALS, 3: POTENTIALS[3] + empty}, (1.0,))
     table = rolled_up(table_of(draw_rows(model, 300, SeededBits(1))), 3)
     assert table[1, 2] == table[0, 0] == 0
 
 
 def test_a_model_of_nobody_still_has_rows_where_they_are_asked_for():
-    model = Model(LATTICE, 0.0, {1: np.zeros(3)}, ())
+    model = LogLinear(LATTICE, 0.0, {1: np.zeros(3)}, ())
     assert draw_rows(model, 12, SeededBits(1)).shape == (12, 4)

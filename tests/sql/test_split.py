@@ -111,6 +111,32 @@ def test_values_for_in_are_a_list(people):
     assert rest.blocks[0].question.where == read("SELECT COUNT(*) FROM people WHERE sex = 'F'", people).where
 
 
+def test_a_sub_query_inside_one_that_is_answered_first_is_answered_before_that(people):
+    text = (
+        "SELECT COUNT(*) / 2 AS n FROM people WHERE age > (SELECT AVG(age) FROM people WHERE sex IN "
+        "(SELECT sex FROM people GROUP BY sex ORDER BY COUNT(*) DESC LIMIT 1))"
+    )
+    found = split(text, people)
+    assert isinstance(found, Stepwise)
+    [inner] = found.first.values()
+    assert isinstance(inner, Stepwise)
+    [innermost] = inner.first.values()
+    assert isinstance(innermost, Statement)
+    assert isinstance(inner.then(dict.fromkeys(inner.first, ("F",))), Statement)
+
+
+def test_a_sub_query_of_rows_that_nothing_reads_is_not_asked_first(people):
+    unread = "SELECT age FROM people WHERE age > (SELECT AVG(age) FROM people)"
+    text = f"WITH w AS ({unread}) SELECT COUNT(*) / 2 FROM people"
+    assert isinstance(split(text, people), Statement)
+
+
+def test_a_result_may_have_the_name_of_the_table(people):
+    text = "WITH people AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) SELECT MAX(n) AS most FROM people"
+    written, _ = halves(text, people)
+    assert written == 'WITH people AS (SELECT k0 AS "sex", a0 AS "n" FROM b0 AS b) SELECT MAX(n) AS most FROM people'
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

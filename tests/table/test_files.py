@@ -2,8 +2,10 @@
 
 import gzip
 import sqlite3
+from contextlib import closing
 from datetime import date
 
+import duckdb
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
@@ -152,3 +154,14 @@ def test_a_reading_of_sqlite_changes_nothing(database):
     before = database.read_bytes()
     list(open_source(database).read(["age"], nobody))
     assert database.read_bytes() == before
+
+
+@pytest.mark.parametrize("make", [sqlite3.connect, duckdb.connect])
+def test_a_file_that_ends_in_db_is_the_database_that_it_begins_as(tmp_path, make):
+    with closing(make(str(tmp_path / "people.db"))) as connection:
+        connection.execute("CREATE TABLE people (age INTEGER)")
+        connection.execute("INSERT INTO people VALUES (31)")
+        connection.commit()
+    source = open_source(tmp_path / "people.db")
+    [batch] = source.read(["age"], nobody)
+    assert str(batch.column(0)[0]) == "31"

@@ -1,6 +1,5 @@
 """Workbooks, and files of SPSS, Stata and SAS: values as the text that writes them, and labels as codebooks."""
 
-import zipfile
 from datetime import date
 
 import pandas as pd
@@ -15,6 +14,7 @@ from discreet.errors import DomainError, TableError
 from discreet.table import statistics_file
 from discreet.table.open import open_source
 from tests.populations import points, population
+from tests.workbook import protected_workbook, workbook
 
 AGE = Integer(name="age", source="s", low=0, high=99, outside="other", null=True)
 SEX = Category(name="sex", source="s", values=("1", "2"), outside="other", null=True)
@@ -41,37 +41,6 @@ CELLS = """<row><c t="inlineStr"><is><t>age</t></is></c><c t="inlineStr"><is><t>
 <row></row>
 <row><c><v>7</v></c><c><v>2</v></c></row>
 <row><c t="e"><v>#N/A</v></c><c t="b"><v>1</v></c><c t="str"><v>x</v></c><c s="1"><v>29253</v></c></row>"""
-MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-
-
-def workbook(path, sheets):
-    """The least that is a workbook, with dates in its second style."""
-    parts = {
-        "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="rels" '
-        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        '<Default Extension="xml" ContentType="application/xml"/></Types>',
-        "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r" '
-        f'Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>'
-        + "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in enumerate(sheets, 1))
-        + "</sheets></workbook>",
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
-        + "".join(
-            f'<Relationship Id="r{n}" Type="{OFFICE}/worksheet" Target="worksheets/s{n}.xml"/>'
-            for n, _ in enumerate(sheets, 1)
-        )
-        + f'<Relationship Id="styles" Type="{OFFICE}/styles" Target="styles.xml"/></Relationships>',
-        "xl/styles.xml": f'<styleSheet xmlns="{MAIN}"><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="14"/>'
-        "</cellXfs></styleSheet>",
-    }
-    for n, cells in enumerate(sheets.values(), 1):
-        parts[f"xl/worksheets/s{n}.xml"] = f'<worksheet xmlns="{MAIN}"><sheetData>{cells}</sheetData></worksheet>'
-    with zipfile.ZipFile(path, "w") as file:
-        for name, text in parts.items():
-            file.writestr(name, text)
-    return path
 
 
 def test_a_sheet_is_read_by_the_text_of_its_cells(tmp_path):
@@ -136,3 +105,9 @@ def test_value_labels_are_a_codebook(ending, tmp_path):
     path.write_bytes(b"private words")
     with pytest.raises(DomainError, match="is it a whole file of SPSS or Stata"):
         read_domain(tmp_path / "t.toml")
+
+
+def test_a_workbook_with_a_password_is_refused_and_says_so(tmp_path):
+    book = protected_workbook(tmp_path / "p.xlsx")
+    with pytest.raises(TableError, match=r"p\.xlsx is protected by a password; save a copy without one"):
+        open_source(book)

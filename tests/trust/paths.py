@@ -30,6 +30,7 @@ from discreet.noise.bits import SeededBits
 from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Distinct, People, Quantile, Residual, SubsetCount, Sum, answer_shape
+from discreet.query.rows_per_person import RowsPerPerson
 from discreet.query.subset import Everyone, Seeded
 from discreet.release import gate as gating
 from discreet.release import quantile
@@ -69,6 +70,7 @@ MEASURED: dict[str, tuple[Budget, tuple[Measurement, ...]]] = {
     "residuals": (CONCENTRATED, (Measurement(Residual(ALL, ("age", "sex")), Gaussian(Fraction(50))),)),
     "different values": (PURE, (Measurement(Distinct(("age",), WOMEN, ("sex",)), Laplace(Fraction(7))),)),
     "people": (PURE, (Measurement(People(WOMEN, ("age",)), Laplace(Fraction(7))),)),
+    "people by their rows": (PURE, (Measurement(People(WOMEN, ("age", RowsPerPerson(3))), Laplace(Fraction(7))),)),
     "a minimum": (PURE, (Measurement(Quantile("age", Fraction(0), WOMEN), NARROW),)),
     "medians": (PURE, (Measurement(Quantile("age", Fraction(1, 2), ALL, ("sex",)), WIDE),)),
     "a third": (PURE, (Measurement(Quantile("age", Fraction(1, 3), DOMAIN.slab("age", 2, 5)), WIDE),)),

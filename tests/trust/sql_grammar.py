@@ -36,6 +36,18 @@ def statement(draw: Random) -> str:
     return " ".join(parts)
 
 
+def per_person(draw: Random) -> str:
+    """A question about people by how many rows they have, of a table in which they are told apart by `person`."""
+    by = draw.sample(tuple(COLUMNS), draw.choice((0, 0, 1)))
+    own = ", ".join(["person", *by])
+    inner = f"SELECT {own}, COUNT(*) AS n FROM people"
+    if draw.random() < 0.7:
+        inner += f" WHERE {condition(draw, 1)}"
+    inner += f" GROUP BY {own}" + draw.choice(("", "", " HAVING COUNT(*) > 1"))
+    outer = draw.choice(("n, COUNT(*) AS c", "AVG(n) AS m", "SUM(n) AS s, COUNT(*) AS c", "MAX(n) AS m", "person, n"))
+    return f"SELECT {outer} FROM ({inner}) AS t" + (" GROUP BY n" if outer.startswith("n,") else "")
+
+
 def _aggregate(draw: Random) -> str:
     column, only = draw.choice(SUMMABLE), ""
     if draw.random() < 0.1:

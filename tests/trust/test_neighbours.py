@@ -29,7 +29,7 @@ from discreet.server.app import create_app
 from discreet.server.auth import add_user
 from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
-from tests.trust.sql_grammar import condition, statement
+from tests.trust.sql_grammar import condition, per_person, statement
 
 DOMAIN = """\
 name = "people"
@@ -180,7 +180,7 @@ def told(vault: Vault, actions: Sequence[Action], folder: Path) -> list[str]:
 
 def asked(draw: Random) -> Action:
     """A question in one of the ways that there are."""
-    sql = statement(draw)
+    sql = per_person(draw) if draw.random() < 0.15 else statement(draw)
     wish: dict[str, Any] = draw.choice(
         ({}, {"scale": draw.choice((2, 20, "2.5"))}, {"within": draw.choice((3, 100, 5000))}, {"confidence": "0.8"})
     )

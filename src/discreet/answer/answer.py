@@ -5,15 +5,19 @@ before, sharply enough → repeated; it follows from released answers, sharply e
 its region → measured; else → relaxed: an answer for the nearest region that released answers can make.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
+
+import numpy as np
 
 from discreet.answer.best import Best
 from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing, released, worst
+from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
 from discreet.answer.known import Known
 from discreet.answer.others import Others
 from discreet.answer.past import PastAnswer, groups_to_plan
@@ -34,9 +38,6 @@ from discreet.query.query import Count, Distinct, People, Quantile, Query, Sum, 
 from discreet.release.purchase import Purchase
 from discreet.release.release import Noisy
 
-Codes = tuple[int, ...]
-Cell = tuple[Query, Codes]
-"""One number: an elementary quantity, of one group."""
 ROUNDING = 1e-9
 """Variances this close to each other, relatively, may be equal."""
 MOST_RELAXED_BOXES = 8
@@ -95,9 +96,9 @@ class Desk:
 class Decision:
     """How each number of a question is to be had. Public: it depends on the journal and the domain."""
 
-    free: dict[Cell, Estimate | Picked]
-    buy: dict[Cell, Region]
-    relax: dict[Cell, Region]
+    free: Cells[Estimate | Picked]
+    buy: Cells[Region]
+    relax: Cells[Region]
     laws: dict[Query, Law]
     drafts: dict[Cell, tuple[Draft, ...]] = field(default_factory=dict)
     """How those are relaxed that can be: a box each, in whose place they are answered."""
@@ -116,12 +117,12 @@ class Decision:
 
     def plan(self) -> Plan:
         """What to measure: each quantity once, over the groups that need it; and patches."""
-        wanted: dict[Query, list[Region]] = {}
-        for (query, _), region in self.buy.items():
-            wanted.setdefault(query, []).append(region)
         bought = [
-            Measurement(query if self.groups.get(query) == len(regions) else _within(query, regions), self.laws[query])
-            for query, regions in wanted.items()
+            Measurement(
+                query if self.groups.get(query) == len(regions) else _within(query, [*regions.values()]),
+                self.laws[query],
+            )
+            for query, regions in self.buy.by_query.items()
         ]
         return Plan((*bought, *(Measurement(query, law) for query, law in self.patches.items())))
 
@@ -130,22 +131,36 @@ class Decision:
         more: dict[Query, Law] = {replace(query, where=Region((box,)), by=()): law for box in boxes}
         return replace(self, patches=self.patches | more)
 
-    def kinds(self, parts: Collection[Query]) -> Iterator[Kind]:
-        """For each group, where a number comes from that is made of these quantities."""
+    def kinds(self, parts: Collection[Query]) -> Counter[Kind]:
+        """Of how many groups a number comes from where, that is made of these quantities."""
+        own: list[tuple[Mapping[Codes, object], Kind | None]] = [
+            *((self.free.by_query[query], None) for query in parts if query in self.free.by_query),
+            *((self.buy.by_query[query], "measured") for query in parts if query in self.buy.by_query),
+            *((self.relax.by_query[query], "relaxed") for query in parts if query in self.relax.by_query),
+        ]
+        grids = [_grid_and_kind(found, kind) for found, kind in own]
+        alike = [one for one in grids if one is not None]
+        if own and len(alike) == len(own) and len({(grid.axes, grid.ranges) for grid, _ in alike}) == 1:
+            return Counter({worst({kind for _, kind in alike}): len(alike[0][0])})
         kinds: dict[Codes, set[Kind]] = {}
-        for (query, codes), found in self.free.items():
-            if query in parts:
-                kinds.setdefault(codes, set()).add(found.kind)
-        for cell in (*self.buy, *self.relax):
-            if cell[0] in parts:
-                kinds.setdefault(cell[1], set()).add("measured" if cell in self.buy else "relaxed")
-        return map(worst, kinds.values())
+        for found, kind in own:
+            for codes, number in found.items():
+                kinds.setdefault(codes, set()).add(kind or number.kind)  # type: ignore[attr-defined]
+        return Counter(map(worst, kinds.values()))
 
     @property
     def missing(self) -> dict[Cell, tuple[Region, Law]]:
         """Every number that is not there yet, with the noise it is to have."""
-        asked = {cell: (region, self.laws[cell[0]]) for cell, region in {**self.buy, **self.relax}.items()}
+        wanted = self.buy.plus(self.relax)
+        asked = {cell: (region, self.laws[cell[0]]) for cell, region in wanted.items()}
         return asked | {(query, ()): (query.where, law) for query, law in self.patches.items()}
+
+
+def _grid_and_kind(found: Mapping[Codes, object], kind: Kind | None) -> tuple[Grid, Kind] | None:
+    """The groups of numbers that are all had in the same way, and which that is."""
+    if isinstance(found, GridNumbers):
+        return found.grid, found.one.kind
+    return (found, kind) if isinstance(found, Grid) and kind is not None else None
 
 
 def _within(query: Query, regions: list[Region]) -> Query:
@@ -165,35 +180,55 @@ def decide(
     """
     desk.known.refresh()
     seen = desk.known.seen
-    free: dict[Cell, Estimate | Picked] = {}
-    needed: dict[Cell, Region] = {}
+    free: Cells[Estimate | Picked] = Cells()
+    needed: Cells[Region] = Cells()
     groups: dict[Query, int] = {}
+    again = {query for query, _ in afresh}
     for query, law in laws.items():
         wanted = _in_grains(query, law, desk)
-        is_new = isinstance(query, Count | Sum) and _is_alone(query, desk, blocks=0)
-        again = _all_again(query, wanted, desk)
-        count = 0
-        regions: dict[Codes, Region] = {}
-        for codes, region in groups_to_plan(query.by, query.where, desk.domain):
-            count += 1
-            if not region:
-                free[query, codes] = nothing(region)
-            elif is_new or (query, codes) in afresh:
-                needed[query, codes] = region
-            elif again is not None:
-                free[query, codes] = again(region)
-            else:
-                regions[codes] = region
-        groups[query] = count
-        known = _free(query, [*regions.values()], wanted, desk)
-        for (codes, region), found in zip(regions.items(), known, strict=True):
-            if found is None:
-                needed[query, codes] = region
-            else:
-                free[query, codes] = found
+        grid = grid_of(query.by, query.where, desk.domain)
+        if grid is not None and isinstance(query, Count | Sum) and _is_alone(query, desk, blocks=0):
+            needed.by_query[query] = grid
+            groups[query] = len(grid)
+            continue
+        known = None if grid is None or query in again else _all_again(query, grid, wanted, desk)
+        if known is not None:
+            free.by_query[query] = known
+            groups[query] = len(known)
+            continue
+        groups[query] = _decide_each(query, wanted, desk, afresh, free, needed)
     buy, relaxed = _affordable(needed, laws, groups, desk)
     decision = Decision(free, buy, relaxed, laws, afresh=afresh, seen=seen, groups=groups)
     return _drafted(decision, desk, bought or Cost())
+
+
+def _decide_each(
+    query: Query,
+    wanted: Law,
+    desk: Desk,
+    afresh: frozenset[Cell],
+    free: Cells[Estimate | Picked],
+    needed: Cells[Region],
+) -> int:
+    """Sort the groups of a quantity one by one, and count them."""
+    is_new = isinstance(query, Count | Sum) and _is_alone(query, desk, blocks=0)
+    count = 0
+    regions: dict[Codes, Region] = {}
+    for codes, region in groups_to_plan(query.by, query.where, desk.domain):
+        count += 1
+        if not region:
+            free[query, codes] = nothing(region)
+        elif is_new or (query, codes) in afresh:
+            needed[query, codes] = region
+        else:
+            regions[codes] = region
+    known = _free(query, regions, wanted, desk)
+    for (codes, region), found in zip(regions.items(), known, strict=True):
+        if found is None:
+            needed[query, codes] = region
+        else:
+            free[query, codes] = found
+    return count
 
 
 def _drafted(decision: Decision, desk: Desk, bought: Cost) -> Decision:
@@ -266,8 +301,9 @@ def _in_grains(query: Query, law: Law, desk: Desk) -> Law:
     return law if isinstance(law, Exponential) else law.times(1 / desk.grain(query))
 
 
-def _free(query: Query, regions: Sequence[Region], law: Law, desk: Desk) -> list[Estimate | Picked | None]:
+def _free(query: Query, groups: Mapping[Codes, Region], law: Law, desk: Desk) -> list[Estimate | Picked | None]:
     """Numbers that need not be measured, for what is public is as sharp as this law, which is in grains."""
+    regions = [*groups.values()]
     if isinstance(query, Count | Sum) and isinstance(law, Laplace | Gaussian):
         enough = law.variance * (1 + ROUNDING)
         found = desk.known.best(query, regions, enough)
@@ -275,7 +311,7 @@ def _free(query: Query, regions: Sequence[Region], law: Law, desk: Desk) -> list
             public(query, region, one, desk) if one is not None and one.variance <= enough else None
             for region, one in zip(regions, found, strict=True)
         ]
-    return [_repeated(query, region, law, desk) for region in regions]
+    return [_repeated((query, codes), region, law, desk) for codes, region in groups.items()]
 
 
 def public(query: Count | Sum, region: Region, found: Best, desk: Desk, kind: Kind | None = None) -> Estimate:
@@ -285,8 +321,9 @@ def public(query: Count | Sum, region: Region, found: Best, desk: Desk, kind: Ki
     return in_grains(estimate, desk.grain(query))
 
 
-def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | Picked | None:
+def _repeated(cell: Cell, region: Region, law: Law, desk: Desk) -> Estimate | Picked | None:
     """A number that was measured as itself, as sharply as this law, which is in grains."""
+    query, codes = cell
     match query, law:
         case Quantile(), Exponential():
             found = desk.known.quantile(replace(query, where=region, by=()))
@@ -294,32 +331,24 @@ def _repeated(query: Query, region: Region, law: Law, desk: Desk) -> Estimate | 
         case ((Count() | Sum()), (Laplace() | Gaussian())):
             return _again(query, desk.known.of(query).measured(region), region, law, desk)
         case ((Distinct() | People()), (Laplace() | Gaussian())):
-            return _again(query, desk.known.distinct(replace(query, where=region, by=())), region, law, desk)
+            return _again(query, desk.known.distinct(query, codes, region), region, law, desk)
     return None
 
 
-def _all_again(query: Query, law: Law, desk: Desk) -> Callable[[Region], Estimate] | None:
-    """What `_free` finds for every group, where all that is public is such groups of the same attributes: asked again,
-    they are looked up in one array."""
-    if not isinstance(query, Count | Sum) or isinstance(law, Exponential) or len(query.where.boxes) != 1:
+def _all_again(query: Query, grid: Grid, law: Law, desk: Desk) -> GridNumbers | None:
+    """What `_free` finds for every group, where all that is public is such groups of the same attributes."""
+    if not isinstance(query, Count | Sum) or isinstance(law, Exponential) or not _is_alone(query, desk, blocks=1):
         return None
-    by = tuple(sorted(desk.domain.axis(group) for group in query.by if isinstance(group, str)))
-    if len(by) < len(query.by) or not _is_alone(query, desk, blocks=1):
+    [block] = desk.known.of(query).groups.blocks
+    by = tuple(sorted(grid.axes))
+    if block.by != by or not block.aligned(grid.box) or block.variance > law.variance:
         return None
-    [block], [where] = desk.known.of(query).groups.blocks, query.where.boxes
-    if block.by != by or not block.aligned(where) or block.variance > law.variance:
-        return None
-    noise, sources, grain = desk.known.noise(block.source), frozenset({block.source}), desk.grain(query)
-    draws = (Draws(1.0, noise),)
-    one = in_grains(Estimate(1, block.variance, "repeated", query.where, draws, sources=sources), grain)
-    start, values = [block.where.low[axis] for axis in by], block.values
-
-    def estimate(region: Region) -> Estimate:
-        [box] = region.boxes
-        value = int(values[tuple(box.low[axis] - first for axis, first in zip(by, start, strict=True))])
-        return Estimate(value * one.value, one.variance, "repeated", region, draws, grain, sources=sources)
-
-    return estimate
+    draws, sources = (Draws(1.0, desk.known.noise(block.source)),), frozenset({block.source})
+    one = Estimate(1, block.variance, "repeated", query.where, draws, sources=sources)
+    start = block.where.low
+    found = block.values[tuple(slice(grid.box.low[a] - start[a], grid.box.high[a] - start[a] + 1) for a in by)]
+    units = np.transpose(found, [by.index(axis) for axis in grid.axes]).reshape(-1)
+    return GridNumbers(grid, units, in_grains(one, desk.grain(query)))
 
 
 def _again(query: Query, same: PastAnswer | None, region: Region, law: Noise, desk: Desk) -> Estimate | None:
@@ -332,17 +361,21 @@ def _again(query: Query, same: PastAnswer | None, region: Region, law: Noise, de
 
 
 def _affordable(
-    needed: dict[Cell, Region], laws: dict[Query, Law], groups: dict[Query, int], desk: Desk
-) -> tuple[dict[Cell, Region], dict[Cell, Region]]:
+    needed: Cells[Region], laws: dict[Query, Law], groups: dict[Query, int], desk: Desk
+) -> tuple[Cells[Region], Cells[Region]]:
     """All of them where they fit together; else group by group, since groups do not share a point."""
-    whole = Decision({}, needed, {}, laws, groups=groups).plan()
+    whole = Decision(Cells(), needed, Cells(), laws, groups=groups).plan()
     if not needed or desk.fits(whole):
-        return needed, {}
-    buy: dict[Cell, Region] = {}
-    relaxed: dict[Cell, Region] = {}
+        return needed, Cells()
+    buy: Cells[Region] = Cells()
+    relaxed: Cells[Region] = Cells()
     for codes in dict.fromkeys(codes for _, codes in needed):
-        cells = {cell: region for cell, region in needed.items() if cell[1] == codes}
-        (buy if desk.fits(Decision({}, cells, {}, laws).plan()) else relaxed).update(cells)
+        cells = Cells(
+            {query: {codes: regions[codes]} for query, regions in needed.by_query.items() if codes in regions}
+        )
+        chosen = buy if desk.fits(Decision(Cells(), cells, Cells(), laws).plan()) else relaxed
+        for cell, region in cells.items():
+            chosen[cell] = region
     return buy, relaxed
 
 
@@ -350,7 +383,7 @@ def _affordable(
 class Settled:
     """The numbers of a question."""
 
-    numbers: dict[Cell, Estimate | Picked | None] = field(default_factory=dict)
+    numbers: Cells[Estimate | Picked | None] = field(default_factory=Cells)
     charges: set[int] = field(default_factory=set)
     """What was bought for it."""
     by_quota: bool = False
@@ -365,8 +398,8 @@ def settle(decision: Decision, desk: Desk, purchase: Purchase | None) -> Settled
     """
     while purchase is not None and _awaited(decision, desk, purchase):
         decision = decision.again(desk, purchase)
-    settled = Settled(dict(decision.free))
-    to_relax = dict(decision.relax)
+    settled = Settled(Cells[Estimate | Picked | None](decision.free.by_query))
+    to_relax = decision.relax
     if decision.plan().measurements and purchase is not None:
         try:
             is_bought = _measure(decision, desk, purchase, settled)
@@ -374,7 +407,7 @@ def settle(decision: Decision, desk: Desk, purchase: Purchase | None) -> Settled
             # It was spent since the decision.
             without = replace(desk.policy, patches=False)
             decision = _drafted(
-                replace(decision, relax={**to_relax, **decision.buy}, patches={}), replace(desk, policy=without), Cost()
+                replace(decision, relax=to_relax.plus(decision.buy), patches={}), replace(desk, policy=without), Cost()
             )
             to_relax = decision.relax
         else:
@@ -384,7 +417,7 @@ def settle(decision: Decision, desk: Desk, purchase: Purchase | None) -> Settled
         drafts = decision.drafts.get((query, codes), ())
         settled.numbers[query, codes] = _relaxed(query, region, drafts, desk, purchase is not None)
     if to_relax:
-        missed = Decision({}, to_relax, {}, decision.laws).plan().cost(desk.domain, desk.ledger.budget)
+        missed = Decision(Cells(), to_relax, Cells(), decision.laws).plan().cost(desk.domain, desk.ledger.budget)
         limited = desk.asker is not None and desk.asker.quota is not None
         settled.by_quota = limited and desk.ledger.refusal(missed) is None
         left_out = bool(decision.buy) and purchase is None
@@ -398,41 +431,46 @@ def _awaited(decision: Decision, desk: Desk, purchase: Purchase) -> bool:
     """See to a charge without an answer that will answer a missing number, alone or as one of its groups: wait for
     whoever is at it; or, where it lost its answer and was made for these very numbers, finish it. False where there is
     none."""
-    missing = decision.missing
-    for other in desk.others if missing else ():
+    others = [*desk.others] if decision.buy or decision.relax or decision.patches else []
+    missing = decision.missing if others else {}
+    for other in others:
         if not any(other.will_answer(query, region, law) for (query, _), (region, law) in missing.items()):
             continue
         if purchase.wait(other.charge):
             return True
-        if other.plan in (decision.plan(), Decision({}, {**decision.buy, **decision.relax}, {}, decision.laws).plan()):
+        if other.plan in (decision.plan(), _all_of_it(decision).plan()):
             purchase.finish(other.charge)
             return True
     return False
 
 
+def _all_of_it(decision: Decision) -> Decision:
+    return Decision(Cells(), decision.buy.plus(decision.relax), Cells(), decision.laws)
+
+
 def _measure(decision: Decision, desk: Desk, purchase: Purchase, settled: Settled) -> bool:
     """Buy what a decision says; False where there is another decision to make."""
     plan = decision.plan()
-    to_buy = {cell: (region, decision.laws[cell[0]]) for cell, region in decision.buy.items()}
-    to_buy |= {(query, ()): (query.where, law) for query, law in decision.patches.items()}
+
+    def to_buy() -> Iterator[tuple[Cell, Region, Law]]:
+        yield from ((cell, region, decision.laws[cell[0]]) for cell, region in decision.buy.items())
+        yield from (((query, ()), query.where, law) for query, law in decision.patches.items())
 
     def is_needed() -> bool:
         desk.known.refresh()
         if desk.known.seen == decision.seen:
             return True
-        since = (
-            _repeated(query, region, _in_grains(query, law, desk), desk) for (query, _), (region, law) in to_buy.items()
-        )
+        since = (_repeated(cell, region, _in_grains(cell[0], law, desk), desk) for cell, region, law in to_buy())
         return all(number is None for number in since)
 
     release = purchase.measure_once(plan, is_needed)
     if release is None:
         return False
-    answers = dict(zip(dict.fromkeys(query for query, _ in decision.buy), release.answers, strict=False))
-    places = {query: place for place, query in enumerate(answers)}
-    measured = {query: _measured(noisy, (release.charge, places[query])) for query, noisy in answers.items()}
-    for (query, codes), region in decision.buy.items():
-        settled.numbers[query, codes] = measured[query](codes, region)
+    bought = zip(decision.buy.by_query.items(), release.answers, strict=False)
+    for place, ((query, regions), noisy) in enumerate(bought):
+        measured = _measured(noisy, (release.charge, place), regions)
+        known = settled.numbers.by_query.get(query)
+        settled.numbers.by_query[query] = measured if known is None else {**known, **measured}
     settled.charges.add(release.charge)
     desk.known.refresh()
     _improve(settled, desk)
@@ -441,19 +479,15 @@ def _measure(decision: Decision, desk: Desk, purchase: Purchase, settled: Settle
 
 def _improve(settled: Settled, desk: Desk) -> None:
     """Make every number the best that is public, now that more was released: whoever asks next is told the same."""
-    cells: dict[Count | Sum, list[Cell]] = {}
-    for (query, codes), number in settled.numbers.items():
-        if isinstance(query, Count | Sum) and isinstance(number, Estimate) and number.answered:
-            cells.setdefault(query, []).append((query, codes))
-    for query, some in cells.items():
-        if _is_alone(query, desk, blocks=1):
+    for query, numbers in [*settled.numbers.by_query.items()]:
+        if not isinstance(query, Count | Sum) or _is_alone(query, desk, blocks=1):
             continue  # all that is public is these groups as they were measured
-        numbers = [settled.numbers[cell] for cell in some]
-        regions = [number.answered for number in numbers if isinstance(number, Estimate)]
-        for cell, number, region, found in zip(some, numbers, regions, desk.known.best(query, regions), strict=True):
-            if found is not None and isinstance(number, Estimate):
+        noisy = {codes: one for codes, one in numbers.items() if isinstance(one, Estimate) and one.answered}
+        found = desk.known.best(query, [one.answered for one in noisy.values()])
+        for (codes, number), best in zip(noisy.items(), found, strict=True):
+            if best is not None:
                 kind: Kind | None = "measured" if number.kind == "measured" else None
-                settled.numbers[cell] = public(query, region, found, desk, kind)
+                settled.numbers[query, codes] = public(query, number.answered, best, desk, kind)
 
 
 def _is_alone(query: Count | Sum, desk: Desk, blocks: int) -> bool:
@@ -463,20 +497,22 @@ def _is_alone(query: Count | Sum, desk: Desk, blocks: int) -> bool:
     return not others and len(past.groups.blocks) == blocks
 
 
-def _measured(noisy: Noisy, source: Source) -> Callable[[Codes, Region], Estimate | Picked]:
+def _measured(noisy: Noisy, source: Source, regions: Mapping[Codes, Region]) -> Mapping[Codes, Estimate | Picked]:
     """What a fresh answer says of each group. All its numbers have one law, and are of one source."""
     units = noisy.units
     law = noisy.measurement.law
     if isinstance(law, Exponential):
-        return lambda codes, _: Picked(int(units[codes]), law.scale, "measured")
+        return {codes: Picked(int(units[codes]), law.scale, "measured") for codes in regions}
     draws, sources = (Draws(1.0, noisy.noise),), frozenset({source})
     one = in_grains(Estimate(1, noisy.noise.variance, "measured", Region(()), draws, sources=sources), noisy.grain)
-
-    def estimate(codes: Codes, region: Region) -> Estimate:
-        value = int(units[codes])
-        return Estimate(value * one.value, one.variance, "measured", region, draws, noisy.grain, sources=sources)
-
-    return estimate
+    if isinstance(regions, Grid):
+        return GridNumbers(regions, units[np.ix_(*regions.ranges)].reshape(-1), one)
+    return {
+        codes: Estimate(
+            int(units[codes]) * one.value, one.variance, "measured", region, draws, noisy.grain, sources=sources
+        )
+        for codes, region in regions.items()
+    }
 
 
 def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk, is_patched: bool) -> Estimate | None:

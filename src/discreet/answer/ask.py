@@ -1,17 +1,18 @@
 """SQL in, a noisy answer out: `ask`; and what it would cost: `explain`."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from math import sqrt
 from statistics import median
 from time import monotonic, sleep
 
-from discreet.answer.answer import Cell, Decision, Desk, Settled, decide, settle
+from discreet.answer.answer import Decision, Desk, Settled, decide, settle
 from discreet.answer.chosen import at_once
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Ratio
-from discreet.answer.past import groups_to_plan
+from discreet.answer.grid import Cell, Cells, GridNumbers, count_of_groups
+from discreet.answer.grid_rows import GridRows, samples
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
@@ -62,7 +63,7 @@ def _for_chosen(question: Question, wish: Wish, desk: Desk) -> Wish:
     by_noise = any(isinstance(question.columns[key.column], AggregateColumn) for key in question.order_by)
     if not by_noise or (question.limit is None and not question.offset):
         return wish
-    lines = sum(1 for _ in groups_to_plan(question.by, question.where, desk.domain))
+    lines = count_of_groups(question.by, question.where, desk.domain)
     is_cut = question.offset or question.limit is None or question.limit < lines
     return replace(wish, confidence=at_once(wish.confidence, lines)) if lines and is_cut else wish
 
@@ -93,23 +94,23 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
     settled = settled_of((question,), solved, scales.laws, desk, purchase)
     notes = [*question.notes, *scales.notes]
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
-    if any(row.value is None and row.kind == "relaxed" for row in rows):
+    if any(row.value is None and row.kind == "relaxed" for row in samples(rows)):
         notes.append(UNANSWERED if desk.policy.relax else NOT_RELAXED)
     if settled.by_quota and desk.asker is not None:
         quota = desk.asker.quota_words(desk.ledger.budget)
         notes.append(f"{quota}, and too little of it is left there: {AS_NEAR}")
-    notes += [*_wider(rows, wish), *facts_in(rows)]
+    notes += [*_wider(rows, wish), *facts_in(samples(rows))]
     budget, peak = desk.ledger.budget, purchase.bought.peak
     return Answer(
         text=question.text,
         by=tuple(question.name_of(attribute) for attribute in question.by),
         columns=tuple(column.name for column in question.aggregates),
-        rows=tuple(_with_offers(rows, question, solved, desk)),
+        rows=_with_offers(rows, question, solved, desk),
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
         budget=budget,
         # Where earlier answers are in it, it is as private as everything that was released so far.
-        guarantee=desk.ledger.promise(peak if are_fresh(rows, settled) else desk.ledger.spent_max),
+        guarantee=desk.ledger.promise(peak if are_fresh(samples(rows), settled) else desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
     )
@@ -141,10 +142,14 @@ def facts_in(rows: Sequence[Row]) -> list[str]:
 
 def _wider(rows: Sequence[Row], wish: Wish) -> list[str]:
     """What to say of numbers that are not as sharp as was asked for, and cannot be bought so."""
-    missed = [row for row in rows if row.kind in ("derived", "repeated") and row.is_wider_than(wish.within)]
+    if isinstance(rows, GridRows):
+        wider = rows.wider(wish.within)
+        missed = sum(wider[column.name] for column in rows.columns if column.kind == "repeated")
+    else:
+        missed = sum(row.kind in ("derived", "repeated") and row.is_wider_than(wish.within) for row in rows)
     if wish.within is None or not missed:
         return []
-    return [f"no budget is left for ± {number_text(wish.within)} ({len(missed):,} numbers): {AS_NEAR}"]
+    return [f"no budget is left for ± {number_text(wish.within)} ({missed:,} numbers): {AS_NEAR}"]
 
 
 def _shares(question: Question, desk: Desk) -> int:
@@ -152,14 +157,18 @@ def _shares(question: Question, desk: Desk) -> int:
     return len({query for column in question.aggregates for query in elementary(column.query, desk)})
 
 
-def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk) -> Iterator[Row]:
+def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk) -> Sequence[Row]:
     """Relaxed rows say how sharply what was asked for could be measured instead."""
+    if isinstance(rows, GridRows) and not any(rows.wider(wish.within).values()):
+        return rows
     measures = {column.name: column.query for column in question.aggregates}
     shares = _shares(question, desk)
+    found = []
     for row in rows:
         is_near = row.kind == "relaxed" or row.is_wider_than(wish.within)
         offer = affordable(measures[row.column], row.asked, shares, wish, desk) if is_near else None
-        yield row if offer is None else replace(row, affordable=offer)
+        found.append(row if offer is None else replace(row, affordable=offer))
+    return tuple(found)
 
 
 def _with_offer(error: BudgetExceeded, question: Question, wish: Wish, desk: Desk) -> BudgetExceeded:
@@ -202,7 +211,7 @@ def decided(questions: Sequence[Question], wish: Wish, laws: dict[Query, Law], d
     decision = decide(laws, desk, bought)
     if wish.within is None or not decision.free:
         return decision
-    rows = Rows(Settled({**decision.free}), wish.confidence, desk, [])
+    rows = Rows(Settled(Cells(decision.free.by_query)), wish.confidence, desk, [])
     afresh = frozenset[Cell]().union(*(rows.too_wide(one, wish.within, decision) for one in questions))
     return decide(laws, desk, bought, afresh) if afresh else decision
 
@@ -265,7 +274,8 @@ def _offers(decision: Decision, question: Question, wish: Wish, desk: Desk) -> l
     notes = []
     for column in question.aggregates:
         parts = elementary(column.query, desk)
-        regions = [region for (query, _), region in decision.relax.items() if query in parts][:MOST_GUESSED]
+        relaxed = (region for query in parts for region in decision.relax.by_query.get(query, {}).values())
+        regions = [*islice(relaxed, MOST_GUESSED)]
         offers = [affordable(column.query, region, shares, wish, desk) for region in regions]
         had = [offer for offer in offers if offer is not None]
         if regions:
@@ -285,22 +295,23 @@ def _patch_notes(decision: Decision, desk: Desk) -> list[str]:
 
 def forecast_of(column: AggregateColumn, decision: Decision, wish: Wish, desk: Desk) -> Forecast:
     first, *more = parts = elementary(column.query, desk)
-    free = [found for (query, _), found in decision.free.items() if query == first]
-    kinds = Counter[str](decision.kinds(parts))
+    free = decision.free.by_query.get(first, {})
+    kinds = decision.kinds(parts)
     # An average's and a quantile's error depend on the answer.
     bounded = not isinstance(first, Quantile) and all(type(query) is type(first) for query in more)
     within = _halfwidth(column.query, parts, decision.laws, wish, desk) if bounded else None
     if kinds["relaxed"]:
         within = None  # it is for a region nearby, as wide as what was released there
     elif len(parts) == 1 and bounded and not kinds["measured"]:
-        within = max((one.halfwidth(wish.confidence) for one in free if isinstance(one, Estimate)), default=0.0)
+        noisy = [free.one] if isinstance(free, GridNumbers) else [*free.values()]
+        within = max((one.halfwidth(wish.confidence) for one in noisy if isinstance(one, Estimate)), default=0.0)
     relative = None if within is None or more else _relative(first, within, decision, desk)
-    return Forecast(column.name, dict(kinds), within, float(decision.laws[first].scale), relative)
+    return Forecast(column.name, dict(kinds.items()), within, float(decision.laws[first].scale), relative)
 
 
 def _relative(query: Query, within: float, decision: Decision, desk: Desk) -> float | None:
     """How far off numbers that are to be bought may be, as a part of themselves, where public answers let one guess."""
-    regions = [region for (of, _), region in decision.buy.items() if of == query][:MOST_GUESSED]
+    regions = [*islice(decision.buy.by_query.get(query, {}).values(), MOST_GUESSED)]
     if not isinstance(query, Count | Sum) or not regions:
         return None
     past, grain = desk.known.of(query), float(desk.grain(query))

@@ -7,7 +7,7 @@ the confidence 1 − (1 − c)/m, so that the chance that any of the m fails, an
 docs/explain/intervals.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from discreet.answer.estimate import Estimate, Ratio
@@ -21,16 +21,21 @@ def at_once(confidence: Fraction, lines: int) -> Fraction:
     return 1 - (1 - confidence) / lines
 
 
-def chosen_columns(question: Question, lines: Sequence[Sequence[Row]]) -> set[str]:
-    """The columns by whose noise lines are chosen: those ordered by, and those with noise in common with them."""
-    stop = len(lines) if question.limit is None else question.offset + question.limit
+def chosen_columns(question: Question, lines: int, sources: Mapping[str, frozenset[Source]]) -> set[str]:
+    """The columns by whose noise lines are chosen: those ordered by, and those with noise in common with them. There
+    are so many lines, and the columns' numbers are of these measurements."""
+    stop = lines if question.limit is None else question.offset + question.limit
     keys = [question.columns[key.column] for key in question.order_by]
     by_noise = {column.name for column in keys if isinstance(column, AggregateColumn)}
-    if not by_noise or not lines or (question.offset == 0 and stop >= len(lines)):
+    if not by_noise or not lines or (question.offset == 0 and stop >= lines):
         return set()
-    chosen = frozenset[Source]().union(*{_sources(row) for rows in lines for row in rows if row.column in by_noise})
-    alike = {row.column for rows in lines for row in rows if not chosen.isdisjoint(_sources(row))}
-    return by_noise | alike
+    chosen = frozenset[Source]().union(*(sources[name] for name in by_noise))
+    return by_noise | {name for name, own in sources.items() if not chosen.isdisjoint(own)}
+
+
+def sources_of(rows: Iterable[Row]) -> frozenset[Source]:
+    """The measurements that numbers are made of."""
+    return frozenset[Source]().union(*{_sources(row) for row in rows})
 
 
 def _sources(row: Row) -> frozenset[Source]:

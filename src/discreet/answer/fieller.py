@@ -13,10 +13,17 @@ from discreet.noise.spread import Spread, halfwidth
 
 def bounds(total: Estimate, count: Estimate, confidence: Fraction, low: float, high: float) -> tuple[float, float]:
     """The averages between `low` and `high` that a sum and a count which are independent allow."""
-    surely = count.value - count.halfwidth(confidence)
-    nodes, widths = _table(total, count, confidence, low, high)
-    least, greatest = fieller.bounds(np.array(total.value), np.array(count.value), np.array(surely), nodes, widths)
+    sums, counts = np.array(float(total.value)), np.array(float(count.value))
+    least, greatest = bounds_of_many(total, count, sums, counts, confidence, low, high)
     return float(least), float(greatest)
+
+
+def bounds_of_many(
+    total: Estimate, count: Estimate, totals: Floats, counts: Floats, confidence: Fraction, low: float, high: float
+) -> tuple[Floats, Floats]:
+    """The same for sums and counts that all have the noise of one."""
+    nodes, widths = _table(total, count, confidence, low, high)
+    return fieller.bounds(totals, counts, counts - count.halfwidth(confidence), nodes, widths)
 
 
 def _table(total: Estimate, count: Estimate, confidence: Fraction, low: float, high: float) -> tuple[Floats, Floats]:

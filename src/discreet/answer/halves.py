@@ -12,20 +12,23 @@ their lower and at their upper ends, and how far it moves with a little noise wh
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.answer.answer import Codes, Desk
+from discreet.answer.answer import Desk
+from discreet.answer.grid_rows import GridColumn, GridLines
+from discreet.answer.grid_rows import Line as Grouped
 from discreet.answer.reply import Row
 from discreet.domain.attribute import Attribute, Category, Integer
 from discreet.domain.domain import Domain
+from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
 from discreet.query.query import Group
 from discreet.sql.lineage import Lineage, lineage
@@ -45,35 +48,146 @@ DRAW, DRAWS = "discreet_draw", "discreet_draws"
 """Names of the sandbox's own tables and columns begin like no other's."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BlockAnswer:
     """The noisy answer of a block: a line for each group, a row for each of its numbers."""
 
     block: Block
-    lines: Sequence[tuple[Codes, Sequence[Row]]]
+    codes: NDArray[np.int64]
+    """Of each line, a column for each of its groups."""
+    values: tuple[Floats, ...]
+    """Of each number, nan where there is none."""
     start: int
     """The number of its first line, among those of all blocks."""
+    lines: Sequence[Grouped] = ()
+    """The same with all that is known of each number; none for made-up ones."""
+
+    @classmethod
+    def of(cls, block: Block, lines: Sequence[Grouped], start: int) -> "BlockAnswer":
+        if isinstance(lines, GridLines):
+            return cls(block, lines.rows.grid.codes, tuple(one.values for one in lines.rows.columns), start, lines)
+        by, numbers = block.question.by, block.question.aggregates
+        codes = np.array([codes for codes, _ in lines], np.int64).reshape(len(lines), len(by))
+        values = [
+            [math.nan if rows[place].value is None else rows[place].value for _, rows in lines]
+            for place in range(len(numbers))
+        ]
+        return cls(block, codes, tuple(np.array(one, np.float64) for one in values), start, lines)
+
+    @property
+    def count(self) -> int:
+        return len(self.codes)
 
     @property
     def numbers(self) -> tuple[AggregateColumn, ...]:
         return self.block.question.aggregates
 
+    @property
+    def columns(self) -> tuple[GridColumn, ...] | None:
+        """The numbers in arrays, where all of each are of one release."""
+        return self.lines.rows.columns if isinstance(self.lines, GridLines) else None
 
-@dataclass(frozen=True)
-class Line:
-    """A line of the result: its labels, and for each number its value, its ends and where it comes from."""
+    @property
+    def samples(self) -> Sequence[Row]:
+        """Rows that have all kinds and sources that there are."""
+        if isinstance(self.lines, GridLines):
+            return self.lines.rows.samples
+        return [row for _, rows in self.lines for row in rows]
 
-    labels: tuple[Label, ...]
-    numbers: tuple[Row, ...]
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """What a public query made. `columns` has the names of all columns in their order, True for noisy numbers."""
+
+    columns: Mapping[str, bool]
+    table: "pa.Table"
+    _listed: dict[str, list[Label]] = field(default_factory=dict)
+    _floats: dict[str, Floats] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def numbers(self) -> list[str]:
+        return [name for name, is_number in self.columns.items() if is_number]
+
+    @property
+    def labels(self) -> list[str]:
+        return [name for name, is_number in self.columns.items() if not is_number]
+
+    def listed(self, name: str) -> list[Label]:
+        """The values of a column, as they are shown."""
+        if name not in self._listed:
+            self._listed[name] = [*map(_plain, self.table.column(name).to_pylist())]
+        return self._listed[name]
+
+    def floats(self, name: str) -> Floats:
+        """The values of a number, nan where it is NULL or none."""
+        if name not in self._floats:
+            found = self.table.column(name).cast("float64").to_numpy(zero_copy_only=False)
+            self._floats[name] = np.where(np.isfinite(found), found, np.nan)
+        return self._floats[name]
+
+    @cached_property
+    def lines(self) -> NDArray[np.int64]:
+        """The number of each line among those of the blocks, where it is one of a block."""
+        return np.asarray(self.table.column(LINE).to_numpy(), np.int64)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a public half makes. `columns` has the names of all columns in their order, True for numbers."""
+    """What a public half makes: a row for each of its numbers, line by line."""
 
-    columns: Mapping[str, bool]
-    lines: tuple[Line, ...]
+    evaluated: Evaluated
+    row: Callable[[str, int], Row]
+    """Of a number, by its name and its line."""
     notes: tuple[str, ...]
+
+    @property
+    def columns(self) -> Mapping[str, bool]:
+        return self.evaluated.columns
+
+
+@dataclass(frozen=True, eq=False)
+class ResultRows(Sequence[Row]):
+    """The rows of a result, made when they are looked at. A line without numbers has one row, which only has labels."""
+
+    result: Result
+    where: Region
+
+    def __len__(self) -> int:
+        return self.result.evaluated.count * max(len(self.result.evaluated.numbers), 1)
+
+    @overload
+    def __getitem__(self, number: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Row, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Row | tuple[Row, ...]:
+        if isinstance(number, slice):
+            return tuple(self[one] for one in range(*number.indices(len(self))))
+        found = self.result.evaluated
+        line, column = divmod(range(len(self))[number], max(len(found.numbers), 1))
+        if found.numbers:
+            return self.result.row(found.numbers[column], line)
+        labels = tuple(label_text(found.listed(name)[line]) for name in found.labels)
+        return Row(labels, "", None, None, None, "derived", self.where, self.where, line=line)
+
+    @cached_property
+    def _all(self) -> tuple[Row, ...]:
+        """Whoever looks at all rows once does so again."""
+        return self[:]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all)
 
 
 def value_of(attribute: Attribute, code: int) -> Label:
@@ -105,51 +219,24 @@ class PublicHalf:
     desk: Desk
     notes: list[str] = field(default_factory=list)
 
-    def values_only(self) -> Result:
-        """The same without intervals."""
-        columns, values = self.evaluated()
-        where = self.answers[0].block.question.where
-        rows = {
-            name: [Row((), name, number_of(value), None, None, "derived", where, where) for value in values[name]]
-            for name in columns
-            if columns[name]
-        }
-        return self.lines_of(columns, values, rows)
-
-    def evaluated(self) -> tuple[dict[str, bool], dict[str, list[Any]]]:
-        """The columns, True for noisy numbers; and the values of each."""
+    def evaluated(self) -> Evaluated:
+        """What the query makes of the noisy numbers, without intervals."""
         found = run_prepared(_prepared(self.statement, self.is_direct), self._tables())
         if found.num_rows > MOST_LINES:
             raise UnsupportedQuery(f"the answer has {found.num_rows:,} lines, and at most {MOST_LINES:,} are shown")
         names = [name for name in found.column_names if name != LINE]
         noisy = dict(zip(names, self._noisy(names), strict=True))
         columns = {name: noisy[name] and _is_number(found.schema.field(name).type) for name in names}
-        return columns, {name: found.column(name).to_pylist() for name in found.column_names}
-
-    def lines_of(
-        self, columns: Mapping[str, bool], values: Mapping[str, list[Any]], rows: Mapping[str, Sequence[Row]]
-    ) -> Result:
-        count = len(next(iter(values.values()), []))
-        labels, numbers = ([name for name in columns if columns[name] is wanted] for wanted in (False, True))
-        lines = tuple(
-            Line(tuple(_plain(values[name][place]) for name in labels), tuple(rows[name][place] for name in numbers))
-            for place in range(count)
-        )
-        return Result(columns, lines, tuple(self.notes))
-
-    def labels(self, columns: Mapping[str, bool], values: Mapping[str, list[Any]]) -> list[tuple[str | None, ...]]:
-        """The labels of each line, as they are shown."""
-        shown = [[label_text(_plain(value)) for value in values[name]] for name in columns if not columns[name]]
-        return [*zip(*shown, strict=True)] if shown else [()] * len(next(iter(values.values()), []))
+        return Evaluated(columns, found)
 
     @cached_property
     def lineage(self) -> Lineage:
-        return lineage_of(self.statement, [len(answer.lines) for answer in self.answers])
+        return lineage_of(self.statement, [answer.count for answer in self.answers])
 
     @property
     def candidates(self) -> int:
         """How many lines the chosen ones were chosen from, at most."""
-        return max(sum(len(answer.lines) for answer in self.answers), 1)
+        return max(sum(answer.count for answer in self.answers), 1)
 
     @cached_property
     def is_direct(self) -> bool:
@@ -173,7 +260,7 @@ class PublicHalf:
         return _unchosen(self.statement)
 
     def _tables(self) -> dict[str, "pa.Table"]:
-        found = {answer.block.name: self.table(answer, self.values(answer)) for answer in self.answers}
+        found = {answer.block.name: self.table(answer, answer.values) for answer in self.answers}
         return found | self.lookups
 
     @cached_property
@@ -183,32 +270,35 @@ class PublicHalf:
 
         return {lookup.name: pa.table(dict(lookup.columns)) for lookup in self.statement.lookups}
 
-    def values(self, answer: BlockAnswer) -> list[Floats]:
-        return [
-            np.array([np.nan if rows[place].value is None else rows[place].value for _, rows in answer.lines], float)
-            for place in range(len(answer.numbers))
-        ]
-
     def table(self, answer: BlockAnswer, numbers: Sequence[Floats], draws: int | None = None) -> "pa.Table":
         """A block's table: its labels, their codes, its numbers; with `draws` once for each of them."""
         import pyarrow as pa
 
-        times, by = draws or 1, answer.block.question.by
-        codes = np.array([codes for codes, _ in answer.lines], np.int64).reshape(len(answer.lines), len(by))
+        times, by, named = draws or 1, answer.block.question.by, _named(self.statement)
         columns: dict[str, Any] = {}
         for column in answer.block.question.columns:
             if isinstance(column, GroupColumn):
-                axis = by.index(column.attribute)
-                values = pa.array(group_values(column.attribute, self.desk.domain))
-                repeated = np.tile(codes[:, axis], times)
-                columns[column.name] = values.take(pa.array(repeated))
-                columns[f"{column.name}_code"] = pa.array(repeated)
+                codes = np.tile(answer.codes[:, by.index(column.attribute)], times)
+                if named is None or column.name.lower() in named:
+                    values = pa.array(group_values(column.attribute, self.desk.domain))
+                    columns[column.name] = values.take(pa.array(codes))
+                if named is None or f"{column.name}_code".lower() in named:
+                    columns[f"{column.name}_code"] = pa.array(codes)
         for column, found in zip(answer.numbers, numbers, strict=True):
             columns[column.name] = pa.array(found.reshape(-1), pa.float64(), from_pandas=True)
-        columns[LINE] = pa.array(np.tile(np.arange(answer.start, answer.start + len(answer.lines)), times))
+        columns[LINE] = pa.array(np.tile(np.arange(answer.start, answer.start + answer.count), times))
         if draws is not None:
-            columns[DRAW] = pa.array(np.repeat(np.arange(draws), len(answer.lines)))
+            columns[DRAW] = pa.array(np.repeat(np.arange(draws), answer.count))
         return pa.table(columns)
+
+
+@lru_cache(REMEMBERED)
+def _named(statement: Statement) -> frozenset[str] | None:
+    """The names of all columns that the query reads; None where it reads all."""
+    stars = (star for star in statement.public.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
+    if next(stars, None) is not None:
+        return None
+    return frozenset(column.name.lower() for column in statement.public.find_all(exp.Column))
 
 
 @lru_cache(REMEMBERED)
@@ -278,12 +368,6 @@ def _is_number(kind: Any) -> bool:
     import pyarrow.types as types
 
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
-
-
-def number_of(value: Any) -> float | None:
-    found = _plain(value)
-    assert found is None or isinstance(found, int | float)
-    return found
 
 
 def label_text(label: Label) -> str | None:

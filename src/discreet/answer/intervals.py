@@ -2,11 +2,12 @@
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,10 @@ from sqlglot import exp
 
 from discreet.answer.chosen import at_once
 from discreet.answer.estimate import Estimate, Kind, Ratio, combined, worst
-from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, PublicHalf, Result, number_of
+from discreet.answer.grid_rows import GridColumn
+from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, Evaluated, PublicHalf, Result, label_text
 from discreet.answer.joint_noise import JointNoise
+from discreet.answer.matching import same_lines
 from discreet.answer.reply import Row
 from discreet.sql.lineage import linear_terms
 from discreet.sql.sandbox import Prepared, prepare, run_prepared
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 RESULT = "discreet_result"
 MOST_DRAWS = 999
 DRAWN_NUMBERS = 100_000
@@ -38,70 +42,110 @@ SMALL = 0.02
 
 def result_of(half: PublicHalf) -> Result:
     """Run a public half. Deterministic: the same statement over the same released numbers makes the same result."""
-    columns, values = half.evaluated()
-    intervals = Intervals(half, columns, values)
-    rows = {name: intervals.of(name) for name in columns if columns[name]}
-    if rows and half.lineage.is_chosen:
+    found = half.evaluated()
+    intervals = Intervals(half, found)
+    for name in found.numbers:
+        intervals.ends(name)
+    if found.numbers and half.lineage.is_chosen:
+        names = " and ".join(found.numbers)
         half.notes.append(
-            f"lines are chosen by noise: the intervals of {' and '.join(rows)} hold for all {half.candidates:,} at once"
+            f"lines are chosen by noise: the intervals of {names} hold for all {half.candidates:,} at once"
         )
-    return half.lines_of(columns, values, rows)
+    return Result(found, intervals.row, tuple(half.notes))
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The intervals of a column, nan where there is no end."""
+
+    low: Floats
+    high: Floats
+    may_be_zero: NDArray[np.bool_]
+    source: Callable[[int], Estimate | None]
+    """What the number of a line was made of, where that is one estimate."""
+
+
 class Intervals:
-    """Rows for the numbers of a result. `values` has its columns, `columns` says which are noisy numbers."""
+    """Rows for the numbers of a result."""
 
-    half: PublicHalf
-    columns: Mapping[str, bool]
-    values: Mapping[str, list[Any]]
+    def __init__(self, half: PublicHalf, found: Evaluated) -> None:
+        self.half, self.found = half, found
+        self._known: dict[str, Ends] = {}
 
-    @cached_property
-    def names(self) -> list[str]:
-        return list(self.columns)
-
-    def of(self, name: str) -> list[Row]:
-        """A row for each line."""
-        half, values = self.half, [number_of(value) for value in self.values[name]]
-        terms = self._terms(name)
-        if terms is not None and not half.lineage.deep:
-            return [self._linear(name, place, value, terms) for place, value in enumerate(values)]
-        return [self._drawn(name, place, value) for place, value in enumerate(values)]
+    def ends(self, name: str) -> Ends:
+        if name not in self._known:
+            terms = self._terms(name)
+            is_linear = terms is not None and not self.half.lineage.deep
+            self._known[name] = self._linear(name, terms or {}) if is_linear else self._drawn(name)
+        return self._known[name]
 
     def _terms(self, name: str) -> dict[str, float] | None:
         """What a line's own numbers are multiplied with, where their sum is what the column shows."""
         if not self.half.is_direct:
             return None
-        output = self.half.statement.public.selects[self.names.index(name)]
+        output = self.half.statement.public.selects[list(self.found.columns).index(name)]
         return linear_terms(output.unalias(), [c.name for answer in self.half.answers for c in answer.numbers])
 
-    def _linear(self, name: str, place: int, value: float | None, terms: Mapping[str, float]) -> Row:
-        """An exact interval, for a sum of a line's own numbers."""
-        rows = self._rows_of_lines[self.values[LINE][place]]
-        of_column = {row.column: row for row in rows}
-        used = [(weight, of_column[column]) for column, weight in terms.items() if column and weight]
-        if value is None or not used:
-            return self._row(name, place, value, value, value)
-        parts = [(weight, row.source) for weight, row in used if isinstance(row.source, Estimate)]
-        if len(parts) == len(used):
-            return self._exact(name, place, value, combined(parts), terms.get("", 0.0))
-        if len(used) > 1 or self.half.lineage.own:
-            return self._drawn(name, place, value)
-        [(weight, row)], constant = used, terms.get("", 0.0)
-        ends = [None if end is None else _whole(weight * end + constant) for end in (row.low, row.high)]
-        return self._row(name, place, value, *(ends if weight > 0 else reversed(ends)))
+    def _linear(self, name: str, terms: Mapping[str, float]) -> Ends:
+        """Exact intervals, for sums of a line's own numbers."""
+        constant = terms.get("", 0.0)
+        used = {column: weight for column, weight in terms.items() if column and weight}
+        values = self.found.floats(name)
+        if not used:
+            return Ends(values, values, np.zeros(len(values), np.bool_), lambda _: None)
+        columns = self._in_arrays(used)
+        if columns is not None:
+            return self._all_exact(values, columns, constant)
+        single = [self._exact(name, place, used, constant) for place in range(self.found.count)]
+        low, high = (np.array([one[side] for one in single], np.float64) for side in (0, 1))
+        return Ends(low, high, np.array([one[2] for one in single], np.bool_), lambda place: single[place][3])
 
-    def _exact(self, name: str, place: int, value: float, estimate: Estimate, constant: float) -> Row:
-        width = estimate.halfwidth(self.confidence)
-        low, high = _whole(value - width), _whole(value + width)
-        doubtful = estimate.variance > 0 and low <= 0 <= high
-        return self._row(name, place, value, low, high, doubtful, None if constant else estimate)
+    def _in_arrays(self, used: Mapping[str, float]) -> list[tuple[float, GridColumn]] | None:
+        """The columns that a number is a sum of, where all lines of each have the same noise."""
+        if len(self.half.answers) != 1 or self.half.answers[0].columns is None:
+            return None
+        own = [(used[column.name], column) for column in self.half.answers[0].columns if column.name in used]
+        return None if len(own) < len(used) or any(column.is_average for _, column in own) else own
 
-    def _drawn(self, name: str, place: int, value: float | None) -> Row:
-        if value is None:
-            return self._row(name, place, None, None, None)
-        low, high = self._ends[name]
-        return self._row(name, place, value, _end(low[place]), _end(high[place]))
+    def _all_exact(self, values: Floats, columns: Sequence[tuple[float, GridColumn]], constant: float) -> Ends:
+        def source(place: int) -> Estimate:
+            rows = {row.column: row.source for row in self._rows_of(place)}
+            return combined([(weight, _estimate(rows[column.name])) for weight, column in columns])
+
+        if not len(values):
+            return Ends(values, values, np.zeros(0, np.bool_), lambda _: None)
+        first = source(0)
+        width = first.halfwidth(self.confidence)
+        low, high = values - width, values + width
+        may_be_zero = (low <= 0) & (high >= 0) & (first.variance > 0)
+        return Ends(low, high, may_be_zero, (lambda _: None) if constant else source)
+
+    def _exact(
+        self, name: str, place: int, used: Mapping[str, float], constant: float
+    ) -> tuple[float, float, bool, Estimate | None]:
+        value = float(self.found.floats(name)[place])
+        of_column = {row.column: row for row in self._rows_of(place)}
+        rows = [(weight, of_column[column]) for column, weight in used.items()]
+        if math.isnan(value):
+            return math.nan, math.nan, False, None
+        parts = [(weight, row.source) for weight, row in rows if isinstance(row.source, Estimate)]
+        if len(parts) == len(rows):
+            estimate = combined(parts)
+            width = estimate.halfwidth(self.confidence)
+            doubtful = estimate.variance > 0 and value - width <= 0 <= value + width
+            return value - width, value + width, doubtful, None if constant else estimate
+        if len(rows) > 1 or self.half.lineage.own:
+            low, high = self._drawing[name]
+            return float(low[place]), float(high[place]), False, None
+        [(weight, row)] = rows
+        ends = [math.nan if end is None else weight * end + constant for end in (row.low, row.high)]
+        return (*(ends if weight > 0 else ends[::-1]), False, None)  # type: ignore[return-value]
+
+    def _drawn(self, name: str) -> Ends:
+        low, high = self._drawing[name]
+        unknown = np.isnan(self.found.floats(name))
+        none = np.zeros(len(low), np.bool_)
+        return Ends(np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), none, lambda _: None)
 
     @cached_property
     def confidence(self) -> Fraction:
@@ -109,65 +153,65 @@ class Intervals:
         half = self.half
         return at_once(half.confidence, half.candidates) if half.lineage.is_chosen else half.confidence
 
-    @cached_property
-    def _rows_of_lines(self) -> list[Sequence[Row]]:
-        """The numbers of every line of all blocks."""
-        return [rows for answer in self.half.answers for _, rows in answer.lines]
+    def _rows_of(self, place: int) -> Sequence[Row]:
+        """The numbers of the line of a block that a line of the result is."""
+        number = int(self.found.lines[place])
+        answer = self.half.answers[bisect_right([one.start for one in self.half.answers], number) - 1]
+        return answer.lines[number - answer.start][1]
 
-    def _row(
-        self,
-        name: str,
-        place: int,
-        value: float | None,
-        low: float | None,
-        high: float | None,
-        may_be_zero: bool = False,
-        source: Estimate | None = None,
-    ) -> Row:
-        half = self.half
+    def row(self, name: str, place: int) -> Row:
+        """The row of a number, with its interval."""
+        half, ends = self.half, self.ends(name)
         if half.is_direct:
-            used = self._used[name]
-            rows = self._rows_of_lines[self.values[LINE][place]]
-            mine = [row for row in rows if row.column in used] or rows
+            rows = self._rows_of(place)
+            mine = [row for row in rows if row.column in self._used[name]] or rows
             kind: Kind = mine[0].kind if len(mine) == 1 else worst({row.kind for row in mine})
             asked, answered = mine[0].asked, next((row.answered for row in mine if row.is_near), mine[0].asked)
         else:
             kind = self._kind
             asked = answered = half.answers[0].block.question.where
+        value = self.found.listed(name)[place]
+        assert value is None or isinstance(value, int | float)
         return Row(
-            self._labels[place],
+            tuple(shown[place] for shown in self._labels),
             name,
             value,
-            low,
-            high,
+            _end(ends.low[place]),
+            _end(ends.high[place]),
             kind,
             asked,
             answered,
-            source=source,
-            may_be_zero=may_be_zero,
+            source=ends.source(place),
+            may_be_zero=bool(ends.may_be_zero[place]),
             chosen=half.lineage.is_chosen,
             line=place,
         )
 
     @cached_property
-    def _labels(self) -> list[tuple[str | None, ...]]:
-        return self.half.labels(self.columns, self.values)
+    def _labels(self) -> list[list[str | None]]:
+        """The labels of each column that is none of noisy numbers, as they are shown."""
+        return [[*map(label_text, self.found.listed(name))] for name in self.found.labels]
 
     @cached_property
     def _used(self) -> dict[str, set[str]]:
         """The columns of blocks that each output column is made of."""
-        outputs = zip(self.names, self.half.statement.public.selects, strict=False)
+        outputs = zip(self.found.columns, self.half.statement.public.selects, strict=False)
         return {name: {column.name for column in output.find_all(exp.Column)} for name, output in outputs}
 
     @cached_property
     def _kind(self) -> Kind:
-        kinds = {row.kind for answer in self.half.answers for _, rows in answer.lines for row in rows}
+        kinds = {row.kind for answer in self.half.answers for row in answer.samples}
         return worst(kinds) if kinds else "derived"
 
     @cached_property
-    def _ends(self) -> dict[str, tuple[Floats, Floats]]:
+    def _drawing(self) -> dict[str, tuple[Floats, Floats]]:
         """Low and high of every number, by draws."""
         return _Drawing(self).ends()
+
+
+def _estimate(source: object) -> Estimate:
+    assert isinstance(source, Estimate)
+    return source
 
 
 def _end(value: float) -> float | None:
@@ -178,33 +222,97 @@ def _whole(value: float) -> float:
     return int(value) if value == int(value) and abs(value) < 2**53 else value
 
 
+@dataclass(frozen=True, eq=False)
+class _Noisy:
+    """A column of a block, and where its errors are among those that are drawn: that of each number itself, or those of
+    an average's sum and count; −1 for none."""
+
+    answer: BlockAnswer
+    place: int
+    first: Ints
+    second: Ints
+    totals: Floats
+    counts: Floats
+
+    @classmethod
+    def of(cls, answer: BlockAnswer, place: int, noise: JointNoise) -> "_Noisy":
+        columns = answer.columns
+        none, nan = np.full(answer.count, -1), np.full(answer.count, np.nan)
+        if columns is not None:
+            added = [noise.add_grid(part) for part in columns[place].parts]
+            if not columns[place].is_average:
+                return cls(answer, place, added[0], none, nan, nan)
+            totals, counts = (part.numbers for part in columns[place].parts)
+            return cls(answer, place, added[0], added[1], totals, counts)
+        found = cls(answer, place, none, none.copy(), nan, nan.copy())
+        for line, (_, rows) in enumerate(answer.lines):
+            match rows[place].source:
+                case Estimate() as estimate:
+                    found.first[line] = noise.add(estimate)
+                case Ratio(total=total, count=count):
+                    found.first[line], found.second[line] = noise.add(total), noise.add(count)
+                    found.totals[line], found.counts[line] = total.value, count.value
+        return found
+
+    def drawn(self, errors: Floats, times: float) -> Floats:
+        """What the column could have been, with each error times a number: draw by line."""
+        values, draws = self.answer.values[self.place], errors.shape[1]
+        plain, ratio = (self.first >= 0) & (self.second < 0), self.second >= 0
+        if plain.all():
+            return np.asarray(values - times * errors[self.first].T)
+        found = np.tile(values, (draws, 1))
+        found[:, plain] -= times * errors[self.first[plain]].T
+        if ratio.any():
+            total = self.totals[ratio] - times * errors[self.first[ratio]].T
+            count = self.counts[ratio] - times * errors[self.second[ratio]].T
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found[:, ratio] = np.where(count > 0, total / count, np.nan)
+        for line in np.flatnonzero(self.first < 0).tolist():
+            row = self.answer.lines[line][1][self.place]
+            if row.low is not None and row.high is not None:
+                # A quantile: which values it may have is known, and not how likely they are.
+                found[:, line] = np.where(np.arange(draws) % 2, row.low, row.high)
+        return found
+
+    def corners(self, confidence: Fraction) -> Floats:
+        """The column at the lower ends of intervals with this confidence, and at the upper ones."""
+        columns = self.answer.columns
+        if columns is not None and not columns[self.place].is_average:
+            width = columns[self.place].parts[0].one.halfwidth(confidence)
+            values = self.answer.values[self.place]
+            return np.array([values - width, values + width])
+        both = [_at_ends(rows[self.place], confidence) for _, rows in self.answer.lines]
+        return np.array(both, np.float64).reshape(-1, 2).T
+
+
+def _at_ends(row: Row, confidence: Fraction) -> tuple[float, float]:
+    if row.value is None:
+        return math.nan, math.nan
+    if isinstance(row.source, Estimate):
+        width = row.source.halfwidth(confidence)
+        return row.value - width, row.value + width
+    return row.value if row.low is None else row.low, row.value if row.high is None else row.high
+
+
 class _Drawing:
     """The query run over numbers that could have been true."""
 
     def __init__(self, intervals: Intervals) -> None:
-        self.intervals, self.half = intervals, intervals.half
-        self.names = [name for name in intervals.names if intervals.columns[name]]
-        self.labels = [name for name in intervals.names if not intervals.columns[name]]
-        lines = sum(len(answer.lines) for answer in self.half.answers)
+        self.intervals, self.half, self.found = intervals, intervals.half, intervals.found
+        lines = sum(answer.count for answer in self.half.answers)
         self.level = min(self.half.confidence, SURE)
         least = math.ceil(2 / (1 - float(self.level))) - 1
         self.draws = max(min(DRAWN_NUMBERS // max(lines, 1), MOST_DRAWS), least)
-        self.noise = JointNoise(self.half.desk)
-        self.places = [[[self._added(row) for row in rows] for _, rows in answer.lines] for answer in self.half.answers]
-        self.errors = self.noise.drawn(self.draws, self._key())
-
-    def _added(self, row: Row) -> tuple[int, ...]:
-        match row.source:
-            case Estimate() as estimate:
-                return (self.noise.add(estimate),)
-            case Ratio(total=total, count=count):
-                return (self.noise.add(total), self.noise.add(count))
-        return ()
+        noise = JointNoise(self.half.desk)
+        self.noisy = [
+            [_Noisy.of(answer, place, noise) for place in range(len(answer.numbers))] for answer in self.half.answers
+        ]
+        self.errors = noise.drawn(self.draws, self._key())
 
     def _key(self) -> int:
         digest = hashlib.blake2b(self.half.statement.text.encode(), digest_size=8)
         for answer in self.half.answers:
-            for values in self.half.values(answer):
+            for values in answer.values:
                 digest.update(values.tobytes())
         return int.from_bytes(digest.digest(), "big")
 
@@ -229,10 +337,13 @@ class _Drawing:
         whole = self._matched(self._run(tree, self._stretch(half.confidence)))
         drawn = self._quantiles(whole)
         little = self._matched(self._run(tree, SMALL))
-        corners = self._matched(self._run(tree, 1.0, self._corners()))
+        confidence = self.intervals.confidence
+        corners = self._matched(
+            self._run_over(tree, [[one.corners(confidence) for one in own] for own in self.noisy], 2)
+        )
         found = {}
-        for name in self.names:
-            value = np.array([np.nan if one is None else float(one) for one in self.intervals.values[name]])
+        for name in self.found.numbers:
+            value = self.found.floats(name)
             moved, leapt = (np.abs(one[name] - value[:, None]) for one in (little, whole))
             # A number that leaps (a count of groups) moves by all or nothing with a little noise: with all of it, less.
             width = stretch * np.fmin(
@@ -244,104 +355,43 @@ class _Drawing:
             found[name] = np.nanmin(every, axis=1), np.nanmax(above, axis=1)
         return found
 
-    def _corners(self) -> list[list[list[Floats]]]:
-        """All numbers at the lower end of intervals that hold at once, and at the upper one."""
-        confidence = self.intervals.confidence
-        found = []
-        for answer in self.half.answers:
-            columns = []
-            for place in range(len(answer.numbers)):
-                both = [self._at_ends(rows[place], confidence) for _, rows in answer.lines]
-                columns.append([np.array([one[side] for one in both]) for side in (0, 1)])
-            found.append(columns)
-        return found
+    def _run(self, tree: exp.Query, times: float) -> tuple["pa.Table", int]:
+        """Run a query for every draw, each error times a number."""
+        return self._run_over(tree, [[one.drawn(self.errors, times) for one in own] for own in self.noisy], self.draws)
 
-    def _at_ends(self, row: Row, confidence: Fraction) -> tuple[float, float]:
-        if row.value is None:
-            return math.nan, math.nan
-        if isinstance(row.source, Estimate):
-            width = row.source.halfwidth(confidence)
-            return row.value - width, row.value + width
-        return row.value if row.low is None else row.low, row.value if row.high is None else row.high
-
-    def _run(
-        self, tree: exp.Query, times: float, fixed: list[list[list[Floats]]] | None = None
-    ) -> tuple["pa.Table", int]:
-        """Run a query for every draw, each error times a number; or for two fixed sets of numbers."""
+    def _run_over(self, tree: exp.Query, numbers: Sequence[Sequence[Floats]], draws: int) -> tuple["pa.Table", int]:
+        """Run a query for several sets of numbers."""
         import pyarrow as pa
 
-        draws = self.draws if fixed is None else 2
         tables = {DRAWS: pa.table({DRAW: np.arange(draws)}), **self.half.lookups}
-        for at, answer in enumerate(self.half.answers):
-            if fixed is None:
-                numbers = [self._numbers(answer, at, place, times) for place in range(len(answer.numbers))]
-            else:
-                numbers = [np.array(sides) for sides in fixed[at]]
-            tables[answer.block.name] = self.half.table(answer, numbers, draws)
+        for answer, own in zip(self.half.answers, numbers, strict=True):
+            tables[answer.block.name] = self.half.table(answer, own, draws)
         names = tuple(answer.block.name for answer in self.half.answers)
-        return run_prepared(_prepared_for_draws(_Shared(tree), names, tuple(self.half.lookups)), tables), draws
-
-    def _numbers(self, answer: BlockAnswer, at: int, place: int, times: float) -> Floats:
-        """What a column of a block could have been: draw by line."""
-        rows, places = [rows[place] for _, rows in answer.lines], [one[place] for one in self.places[at]]
-        value = np.array([math.nan if row.value is None else row.value for row in rows], float)
-        if all(len(one) == 1 for one in places):
-            return np.asarray(value - times * self.errors[[one[0] for one in places]].T)
-        found = np.tile(value, (self.draws, 1))
-        for line, (row, one) in enumerate(zip(rows, places, strict=True)):
-            if len(one) == 1:
-                found[:, line] -= times * self.errors[one[0]]
-            elif isinstance(row.source, Ratio):
-                total = row.source.total.value - times * self.errors[one[0]]
-                count = row.source.count.value - times * self.errors[one[1]]
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    found[:, line] = np.where(count > 0, total / count, np.nan)
-            elif row.low is not None and row.high is not None:
-                # A quantile: which values it may have is known, and not how likely they are.
-                found[:, line] = np.where(np.arange(self.draws) % 2, row.low, row.high)
-        return found
+        kept = (*self.found.numbers, LINE) if self.half.is_direct else None
+        query = _prepared_for_draws(_Shared(tree), names, tuple(self.half.lookups), kept)
+        return run_prepared(query, tables), draws
 
     def _matched(self, ran: tuple["pa.Table", int]) -> dict[str, Floats]:
         """Line by draw, for the lines of the result: nan where a draw has no such line, or NULL in it."""
         table, draws = ran
-        index = self._lines(table)
         draw = np.asarray(table.column(DRAW).to_numpy(), np.int64)
-        size = max((len(values) for values in self.intervals.values.values()), default=0)
+        index = self._lines(table, draw)
         found = {}
         keep = index >= 0
-        for name in self.names:
+        for name in self.found.numbers:
             column = np.asarray(table.column(name).cast("float64").to_numpy(zero_copy_only=False), float)
-            matrix = np.full((size, draws), np.nan)
+            matrix = np.full((self.found.count, draws), np.nan)
             matrix[index[keep], draw[keep]] = column[keep]
             found[name] = matrix
         return found
 
-    def _lines(self, table: "pa.Table") -> NDArray[np.int64]:
+    def _lines(self, table: "pa.Table", draw: Ints) -> Ints:
         """For each line of a table of draws, which line of the result it is; −1 for none."""
-        values = self.intervals.values
-        if self.half.is_direct:
-            shown = {line: place for place, line in enumerate(values[LINE])}
-            longest = max((answer.start + len(answer.lines) for answer in self.half.answers), default=0)
-            place_of = np.full(longest + 1, -1, np.int64)
-            place_of[list(shown)] = list(shown.values())
-            return np.asarray(place_of[table.column(LINE).to_numpy()])
-        keys = [*zip(*(values[name] for name in self.labels), strict=True)] if self.labels else []
-        size = len(values[self.names[0]])
-        if not keys:
-            keys = [()] * size
-        known: dict[tuple[Any, ...], list[int]] = {}
-        for place, key in enumerate(keys):
-            known.setdefault(key, []).append(place)
-        drawn = [*zip(*(table.column(name).to_pylist() for name in self.labels), strict=True)] or [()] * table.num_rows
-        seen: dict[tuple[int, tuple[Any, ...]], int] = {}
-        found = np.full(table.num_rows, -1, np.int64)
-        for row, (draw, key) in enumerate(zip(table.column(DRAW).to_pylist(), drawn, strict=True)):
-            places = known.get(key, [])
-            number = seen.get((draw, key), 0)
-            seen[draw, key] = number + 1
-            if number < len(places):
-                found[row] = places[number]
-        return found
+        if not self.half.is_direct:
+            return same_lines(self.found.table, table, self.found.labels, draw)
+        place_of = np.full(self.half.candidates, -1, np.int64)
+        place_of[self.found.lines] = np.arange(self.found.count)
+        return np.asarray(place_of[table.column(LINE).to_numpy()])
 
     def _quantiles(self, drawn: Mapping[str, Floats]) -> dict[str, tuple[Floats, Floats]]:
         """What is not a number in some draws may be anything there."""
@@ -378,8 +428,35 @@ class _Shared:
 
 
 @lru_cache(256)
-def _prepared_for_draws(shared: _Shared, blocks: tuple[str, ...], lookups: tuple[str, ...]) -> Prepared:
-    return prepare(_for_each_draw(shared.tree, blocks), (*blocks, *lookups, DRAWS))
+def _prepared_for_draws(
+    shared: _Shared, blocks: tuple[str, ...], lookups: tuple[str, ...], kept: tuple[str, ...] | None
+) -> Prepared:
+    tree = shared.tree
+    whole = _at_once(tree, kept) if kept is not None and _is_plain(tree) else _for_each_draw(tree, blocks)
+    return prepare(whole, (*blocks, *lookups, DRAWS))
+
+
+def _is_plain(tree: exp.Query) -> bool:
+    """Whether it looks at the lines of one block, each by itself or in windows, and keeps all."""
+    parts = {part for part, value in tree.args.items() if value}
+    return (
+        isinstance(tree, exp.Select)
+        and parts <= {"expressions", "from_", "where", "order", "kind"}
+        and not any(tree.find_all(exp.Subquery, exp.Exists))
+        and sum(1 for _ in tree.find_all(exp.Query)) == 1
+        and not any(window.args.get("alias") or window.args.get("first") for window in tree.find_all(exp.Window))
+    )
+
+
+def _at_once(tree: exp.Query, kept: Sequence[str]) -> exp.Query:
+    """The query for every draw: over all lines of all draws, with windows within each draw."""
+    whole = tree.copy()
+    whole.set("order", None)
+    whole.set("expressions", [one for one in whole.selects if one.alias_or_name in kept])
+    for window in whole.find_all(exp.Window):
+        window.append("partition_by", exp.column(DRAW))
+    whole.append("expressions", exp.column(DRAW))
+    return whole
 
 
 def _for_each_draw(tree: exp.Query, blocks: Sequence[str]) -> exp.Select:

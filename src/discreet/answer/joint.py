@@ -87,6 +87,14 @@ class _Solver:
     sources: frozenset[Source]
     noise: Floats
 
+    def wanted(self, untold: Sequence[Corners]) -> Floats:
+        """The right sides of the equations for targets with these corners, a row each."""
+        found = np.zeros((len(untold), len(self.equations)))
+        for place, corners in enumerate(untold):
+            for corner, turn in corners.items():
+                found[place, self.equations[corner]] = turn
+        return found
+
     def shares(self, wanted: Floats, with_target: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """For each target, a row each: the shares of parts, and whether they meet its equations."""
         least = wanted @ self.pseudo_inverse.T
@@ -133,6 +141,31 @@ class Joint:
                 for place, one in zip(some, solved, strict=True):
                     found[place] = one
         return found
+
+    def covariance(self, targets: Sequence[Terms]) -> Floats:
+        """Of the errors of all estimates; nan for targets without one."""
+        boxes = _Boxes.of(targets)
+        found = self._kernel(boxes, boxes)
+        if not self.parts:
+            return found
+        untold = [self._untold(terms) for terms in targets]
+        with_parts = self._kernel(boxes, self._boxes)
+        shares = np.zeros(with_parts.shape)
+        for place, corners in enumerate(untold):
+            chosen = self._helping(corners)
+            if chosen:
+                solver = self._solver(chosen)
+                own, is_met = solver.shares(solver.wanted([corners]), with_parts[[place]][:, solver.parts])
+                shares[place, solver.parts] = own[0] if is_met[0] else np.nan
+            elif corners:
+                shares[place] = np.nan
+        noise = np.diag([part.variance for part in self.parts])
+        return found - shares @ with_parts.T - with_parts @ shares.T + shares @ (self._covariance + noise) @ shares.T
+
+    @property
+    def sources(self) -> frozenset[Source]:
+        """Of all that is in it."""
+        return self._sources | {source for part in self.parts for _, source, _ in part.draws}
 
     def _untold(self, terms: Terms) -> Corners:
         """The corners of a sum of boxes that marginals tell nothing of."""
@@ -231,12 +264,8 @@ class Joint:
                 for terms, corners, value, variance in zip(targets, untold, said, own, strict=True)
             ]
         solver = self._solver(chosen)
-        wanted = np.zeros((len(targets), len(solver.equations)))
-        for place, corners in enumerate(untold):
-            for corner, turn in corners.items():
-                wanted[place, solver.equations[corner]] = turn
         with_target = self._kernel(_Boxes.of(targets), self._boxes)[:, solver.parts]
-        shares, is_met = solver.shares(wanted, with_target)
+        shares, is_met = solver.shares(solver.wanted(untold), with_target)
         noise = np.array([self.parts[part].variance for part in chosen])
         of_parts = shares**2 @ noise
         between = shares @ (solver.covariance - np.diag(noise))

@@ -2,11 +2,13 @@
 
 Every number is a weighted sum of atoms: single draws of noise in released measurements, each with its law. Numbers that
 share a measured cell share its atom, so that a sum and its parts, or a share and its total, are drawn together. What
-least squares makes of many releases is not followed back to its draws: such a number is drawn on its own.
+least squares makes of many releases is not followed back to its draws, and is an atom by itself: such atoms of one
+quantity are drawn with the covariance that their errors have.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -14,16 +16,22 @@ from numpy.typing import NDArray
 
 from discreet.answer.answer import Desk
 from discreet.answer.estimate import Estimate
-from discreet.answer.past import PastAnswer
+from discreet.answer.grid import GridNumbers
+from discreet.answer.past import Block, PastAnswer
 from discreet.domain.region import Region
 from discreet.noise.law import Noise
-from discreet.noise.simulate import simulated
-from discreet.noise.spread import Mixture
+from discreet.noise.simulate import simulated, simulated_together
+from discreet.noise.spread import Mixture, Spread
 from discreet.query.marginals import Source
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 MOST_CELLS = 4096
-"""A number that adds up more measured cells than this is drawn on its own, with no atom in common with others."""
+"""A number that adds up more measured cells than this has no atom in common with others."""
+MOST_TOGETHER = 512
+"""Covariances of so many atoms are looked at, which takes the cube of that; more of them are drawn by themselves."""
+SAME = 1e-6
+"""Variances this close to each other, relatively, are of the same estimate."""
 
 
 @dataclass
@@ -32,36 +40,86 @@ class JointNoise:
 
     desk: Desk
     _atoms: dict[object, int] = field(default_factory=dict)
-    _laws: list[Noise | Mixture] = field(default_factory=list)
-    _entries: list[tuple[int, int, float]] = field(default_factory=list)
+    """The first atom of a released table of groups, or the atom of another number."""
+    _firsts: list[int] = field(default_factory=list)
+    """The first atoms, ascending, with the laws of all atoms up to the next one."""
+    _laws: list[Noise | Mixture | Spread] = field(default_factory=list)
+    _size: int = 0
+    _made: dict[int, Estimate] = field(default_factory=dict)
+    """What least squares made, by its atom."""
+    _entries: list[tuple[Ints, Ints, Floats]] = field(default_factory=list)
+    """Numbers, atoms and weights."""
     _count: int = 0
-    _axes: dict[Source, tuple[int, ...]] | None = None
 
     def add(self, estimate: Estimate) -> int:
         """The place of a number among those that are drawn."""
         place, self._count = self._count, self._count + 1
-        self._entries += [(place, atom, weight) for atom, weight in self._parts(estimate, 1.0)]
+        parts = [*self._parts(estimate, 1.0)]
+        atoms, weights = np.array([atom for atom, _ in parts], np.int64), np.array([weight for _, weight in parts])
+        self._entries.append((np.full(len(parts), place), atoms, weights))
         return place
+
+    def add_grid(self, numbers: GridNumbers) -> Ints:
+        """The places of many numbers of one release."""
+        places = np.arange(self._count, self._count + len(numbers))
+        self._count += len(numbers)
+        [source], [draw], grid = numbers.one.sources, numbers.one.draws, numbers.grid
+        block = self._block(source, Region((grid.box,)))
+        if block is None:
+            atoms = np.array([self._atom((source, region), draw.law) for region in grid.values()])
+        else:
+            codes = tuple(grid.codes[:, grid.axes.index(axis)] - block.where.low[axis] for axis in block.by)
+            atoms = self._first(block, draw.law) + np.ravel_multi_index(codes, block.values.shape)
+        self._entries.append((places, atoms, np.full(len(places), float(numbers.one.grain) * draw.weight)))
+        return places
 
     def drawn(self, draws: int, key: int) -> Floats:
         """Errors that the numbers could have had: a row for each number, a column for each draw."""
         found = np.zeros((self._count, draws))
-        atoms = np.zeros((len(self._laws), draws))
-        by_law: dict[Noise | Mixture, list[int]] = {}
-        for atom, law in enumerate(self._laws):
-            by_law.setdefault(law, []).append(atom)
-        for number, (law, places) in enumerate(by_law.items()):
-            atoms[places] = simulated(law, len(places), draws, key + number)
         if not self._entries:
             return found
-        rows, chosen, weights = (np.array(column) for column in zip(*self._entries, strict=True))
+        rows, chosen, weights = (np.concatenate(column) for column in zip(*self._entries, strict=True))
+        used, at = np.unique(chosen, return_inverse=True)
+        atoms = self._drawn_atoms(used, draws, key)
         single = np.bincount(rows, minlength=self._count)[rows] == 1
-        found[rows[single]] = atoms[chosen[single]] * weights[single, None]
-        for row, atom, weight in zip(
-            rows[~single].tolist(), chosen[~single].tolist(), weights[~single].tolist(), strict=True
-        ):
-            found[row] += weight * atoms[atom]
+        found[rows[single]] = atoms[at[single]] * weights[single, None]
+        if not single.all():
+            from scipy import sparse  # takes long to import, and few statements add up so much
+
+            several = (weights[~single], (rows[~single], at[~single]))
+            found += sparse.csr_array(several, shape=(self._count, len(used))) @ atoms
         return found
+
+    def _drawn_atoms(self, used: Ints, draws: int, key: int) -> Floats:
+        atoms = np.zeros((len(used), draws))
+        table = np.searchsorted(self._firsts, used, side="right") - 1
+        by_law: dict[Noise | Mixture | Spread, list[int]] = {}
+        for number in np.unique(table).tolist():
+            by_law.setdefault(self._laws[number], []).append(number)
+        for number, (law, tables) in enumerate(by_law.items()):
+            places = np.flatnonzero(np.isin(table, tables))
+            atoms[places] = simulated(law, len(places), draws, key + number)
+        for number, (own, covariance) in enumerate(self._covariances()):
+            spreads = [self._made[atom].draws for atom in own]
+            atoms[np.searchsorted(used, own)] = simulated_together(covariance, spreads, draws, key + 2**32 + number)
+        return atoms
+
+    def _covariances(self) -> Iterator[tuple[list[int], Floats]]:
+        """Atoms that least squares made of one quantity, and the covariances of their errors, in grains."""
+        left = sorted(self._made)
+        for answers in self.desk.known.all() if len(left) > 1 else ():
+            sources = answers.joint.sources
+            own = [atom for atom in left if self._made[atom].sources <= sources]
+            left = [atom for atom in left if atom not in {*own}]
+            if not 1 < len(own) <= MOST_TOGETHER:
+                continue
+            regions = [self._made[atom].answered for atom in own]
+            covariance = answers.joint.covariance([tuple((1, box) for box in region.boxes) for region in regions])
+            variances = [self._made[atom].variance / float(self._made[atom].grain) ** 2 for atom in own]
+            # What is the best for another reason than least squares (`best.py`) is drawn by itself.
+            same = np.isclose(np.diagonal(covariance), variances, rtol=SAME, atol=0.0)
+            if same.sum() > 1:
+                yield [atom for atom, is_same in zip(own, same, strict=True) if is_same], covariance[np.ix_(same, same)]
 
     def _parts(self, estimate: Estimate, times: float) -> Iterator[tuple[int, float]]:
         weight = times * float(estimate.grain)
@@ -70,16 +128,15 @@ class JointNoise:
                 yield from self._parts(part, weight * factor)
         elif estimate.is_one_draw:
             [source], [draw] = estimate.sources, estimate.draws
-            yield self._atom(self._cell(source, estimate.answered), draw.law), weight * draw.weight
+            yield self._cell(source, estimate.answered, draw.law), weight * draw.weight
         elif estimate.terms and self._is_small(estimate):
             for share, answer in estimate.terms:
-                law = self.desk.known.noise(answer.source)
-                for cell in self._cells(answer):
-                    yield self._atom(cell, law), weight * share
-        else:
-            for number, draw in enumerate(estimate.draws):
-                for one in range(draw.count):
-                    yield self._atom((id(estimate), number, one), draw.law), weight * draw.weight
+                for atom in self._cells(answer):
+                    yield atom, weight * share
+        elif estimate.draws:
+            atom = self._atom((estimate.sources, estimate.answered, estimate.draws), estimate.draws)
+            self._made[atom] = estimate
+            yield atom, weight
 
     def _is_small(self, estimate: Estimate) -> bool:
         """Whether its cells are few, and each of its answers is a sum of whole cells, which residuals are not."""
@@ -87,37 +144,57 @@ class JointNoise:
         for _, answer in estimate.terms:
             law = self.desk.known.noise(answer.source)
             count = answer.variance / law.variance
-            if answer.source not in self.axes and abs(count - 1) > 1e-9:
+            if answer.source not in self.blocks and abs(count - 1) > 1e-9:
                 return False
             cells += count
         return cells <= MOST_CELLS
 
-    @property
-    def axes(self) -> dict[Source, tuple[int, ...]]:
-        """The axes that released GROUP BYs are grouped by."""
-        if self._axes is None:
-            self._axes = {
-                block.source: block.by for answers in self.desk.known.all() for block in answers.groups.blocks
-            }
-        return self._axes
+    @cached_property
+    def blocks(self) -> dict[Source, list[Block]]:
+        """Released tables of groups."""
+        found: dict[Source, list[Block]] = {}
+        for answers in self.desk.known.all():
+            for block in answers.groups.blocks:
+                found.setdefault(block.source, []).append(block)
+        return found
 
-    def _cells(self, answer: PastAnswer) -> Iterator[object]:
-        by = self.axes.get(answer.source)
-        if by is None:
-            yield answer.source, answer.where
-            return
+    def _block(self, source: Source, where: Region) -> Block | None:
+        """The table of groups that a region is in."""
+        if len(where.boxes) != 1:
+            return None
+        return next((block for block in self.blocks.get(source, ()) if block.aligned(where.boxes[0])), None)
+
+    def _cells(self, answer: PastAnswer) -> Iterator[int]:
+        law = self.desk.known.noise(answer.source)
         for box in answer.where.boxes:
-            for codes in product(*(range(box.low[axis], box.high[axis] + 1) for axis in by)):
-                yield answer.source, codes
+            block = self._block(answer.source, Region((box,)))
+            if block is None:
+                yield self._atom((answer.source, answer.where), law)
+                return
+            first = self._first(block, law)
+            ranges = [
+                range(box.low[axis] - block.where.low[axis], box.high[axis] - block.where.low[axis] + 1)
+                for axis in block.by
+            ]
+            for codes in product(*ranges):
+                yield first + int(np.ravel_multi_index(codes, block.values.shape))
 
-    def _cell(self, source: Source, where: Region) -> object:
-        by = self.axes.get(source)
-        if by is None or not where.boxes:
-            return source, where
-        return source, tuple(where.boxes[0].low[axis] for axis in by)
+    def _cell(self, source: Source, where: Region, law: Noise | Mixture) -> int:
+        block = self._block(source, where)
+        if block is None:
+            return self._atom((source, where), law)
+        low = where.boxes[0].low
+        codes = tuple(low[axis] - block.where.low[axis] for axis in block.by)
+        return self._first(block, law) + int(np.ravel_multi_index(codes, block.values.shape))
 
-    def _atom(self, cell: object, law: Noise | Mixture) -> int:
-        found = self._atoms.setdefault(cell, len(self._laws))
-        if found == len(self._laws):
+    def _first(self, block: Block, law: Noise | Mixture) -> int:
+        """The first atom of a table of groups."""
+        return self._atom((block.source, block.where), law, block.values.size)
+
+    def _atom(self, name: object, law: Noise | Mixture | Spread, count: int = 1) -> int:
+        found = self._atoms.setdefault(name, self._size)
+        if found == self._size:
+            self._firsts.append(found)
             self._laws.append(law)
+            self._size += count
         return found

@@ -21,10 +21,14 @@ from discreet.noise.law import Noise
 from discreet.query.cells import Amount
 from discreet.query.marginals import Source
 from discreet.query.query import Count, Distinct, People, Quantile, Residual, SubsetCount, Sum
+from discreet.query.rows_per_person import RowsPerPerson
 from discreet.release.release import Noisy, Release
 
 if TYPE_CHECKING:
     from discreet.facts.facts import Fact
+
+Single = tuple[Distinct | People, tuple[int, ...]]
+"""One number of different values or of people: without its groups, but for rows per person, of which it is a code."""
 
 
 @dataclass
@@ -39,7 +43,7 @@ class Known:
     _by_quantity: dict[str | Amount | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
-    _distincts: dict[Distinct | People, PastAnswer] = field(default_factory=dict)
+    _distincts: dict[Single, PastAnswer] = field(default_factory=dict)
     _upto: int = 0
     snapshot: SnapshotId | None = None
     """What all of it is about."""
@@ -116,9 +120,9 @@ class Known:
         """The scale and code of a released quantile without groups; the sharpest one."""
         return self._quantiles.get(query)
 
-    def distinct(self, query: Distinct | People) -> PastAnswer | None:
-        """The sharpest number of different values, or of people, that was released, of a query without groups."""
-        return self._distincts.get(query)
+    def distinct(self, query: Distinct | People, codes: tuple[int, ...], region: Region) -> PastAnswer | None:
+        """The sharpest number of different values, or of people, that was released of a group with this region."""
+        return self._distincts.get(_single(query, codes, region))
 
     def _add(self, release: Release) -> None:
         together = ResidualRelease(self.domain.shape)
@@ -137,7 +141,7 @@ class Known:
             self._noises[source] = noisy.noise
             if isinstance(query, Distinct | People):
                 for codes, region in groups_of(query.by, query.where, self.domain):
-                    single = replace(query, where=region, by=())
+                    single = _single(query, codes, region)
                     found = PastAnswer(region, int(noisy.units[codes]), noisy.noise.variance, source)
                     self._distincts[single] = min(
                         found, self._distincts.get(single, found), key=lambda past: past.variance
@@ -178,6 +182,12 @@ def _table(query: Residual, noisy: Noisy, source: Source, domain: Domain) -> Rel
     axes = [domain.axis(name) for name in query.by]
     units = noisy.units.transpose([axes.index(axis) for axis in sorted(axes)])
     return ReleasedResidual(units, noisy.noise.variance, source)
+
+
+def _single(query: Distinct | People, codes: tuple[int, ...], region: Region) -> Single:
+    """One group of a query as a question of its own."""
+    kept = [(group, code) for group, code in zip(query.by, codes, strict=True) if isinstance(group, RowsPerPerson)]
+    return replace(query, where=region, by=tuple(group for group, _ in kept)), tuple(code for _, code in kept)
 
 
 def _single_quantiles(query: Quantile, codes: list[int], domain: Domain) -> Iterator[tuple[Quantile, int]]:

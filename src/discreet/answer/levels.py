@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from discreet.answer.answer import Codes, Desk, Settled, decide
+from discreet.answer.answer import Desk, Settled, decide
 from discreet.answer.estimate import Estimate, gathered_sum
+from discreet.answer.grid import Codes, count_of_groups
 from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish, stepped
 from discreet.errors import BudgetExceeded, InvalidNoise
@@ -76,7 +77,7 @@ def _is_sum_of(coarse: Query, fine: Query) -> bool:
 
 
 def _cells(query: Query, desk: Desk) -> int:
-    return sum(1 for _ in groups_to_plan(query.by, query.where, desk.domain))
+    return count_of_groups(query.by, query.where, desk.domain)
 
 
 def _sharpened(laws: dict[Query, Law], added: Levels, desk: Desk) -> dict[Query, Law]:

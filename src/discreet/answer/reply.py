@@ -98,7 +98,7 @@ class Answer:
     text: str
     by: tuple[str, ...]
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     confidence: Fraction
     cost: Fraction
     """What the answer spent where it spent most, as ε or ρ; 0 for an answer made of what was public."""

@@ -1,17 +1,31 @@
 """From settled numbers to the rows of an answer: a value, an interval and its kind for each group and aggregate."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from discreet.answer.answer import Cell, Codes, Decision, Desk, Picked, Settled, public
-from discreet.answer.chosen import at_once, chosen_columns
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.answer.answer import Decision, Desk, Picked, Settled, public
+from discreet.answer.chosen import at_once, chosen_columns, sources_of
 from discreet.answer.estimate import Estimate, combined, in_grains, nothing, ratio, worst
+from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
+from discreet.answer.grid_rows import (
+    GridColumn,
+    GridLines,
+    GridRows,
+    Line,
+    at_confidence,
+    average_column,
+    number_column,
+    whole,
+)
 from discreet.answer.past import groups_to_plan
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Label, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
-from discreet.answer.shrunken import SHRUNKEN, add_shrunken
+from discreet.answer.shrunken import SHRUNKEN, add_shrunken, shrunken_column
 from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
 from discreet.noise.law import Exponential, Noise
@@ -47,17 +61,77 @@ class Rows:
     _halves: dict[tuple[int, float, float], tuple[Noise | Mixture, float]] = field(default_factory=dict, repr=False)
     """By the law of the one draw, which is kept, so that its name stays its own."""
 
-    def lines(self, question: Question) -> Iterator[tuple[Codes, list[Row]]]:
+    def lines(self, question: Question) -> Sequence[Line]:
         """Every group of a question with its numbers, in the order of codes."""
+        grid = self._grid(question)
+        if grid is not None:
+            return GridLines(grid)
+        found: list[Line] = []
         for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             places = [_Place((), column.name, _asked(column, region, question)) for column in question.aggregates]
-            yield (
-                codes,
-                [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)],
-            )
+            rows = [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)]
+            found.append((codes, rows))
+        return found
 
-    def of(self, question: Question) -> list[Row]:
+    def of(self, question: Question) -> Sequence[Row]:
         """The rows of a question: ordered, and cut by LIMIT and OFFSET, all on the noisy values."""
+        grid = self._grid(question)
+        return self._one_by_one(question) if grid is None else self._at_once(question, grid)
+
+    def _grid(self, question: Question) -> GridRows | None:
+        """All groups in arrays, where all numbers of each aggregate are of one release; without labels."""
+        grid = grid_of(question.by, question.where, self.desk.domain)
+        if grid is None or not question.aggregates:
+            return None
+        columns = [self._column(column, grid, question, self.confidence) for column in question.aggregates]
+        found = [column for column in columns if column is not None]
+        return GridRows(grid, tuple(found), np.arange(len(grid))) if len(found) == len(columns) else None
+
+    def _column(
+        self, column: AggregateColumn, grid: Grid, question: Question, confidence: Fraction
+    ) -> GridColumn | None:
+        query = column.query
+        if not isinstance(query, Count | Sum | Mean):
+            return None
+        parts = [self.settled.numbers.by_query.get(part) for part in elementary(query, self.desk)]
+        numbers = [part for part in parts if isinstance(part, GridNumbers) and part.grid.ranges == grid.ranges]
+        if len(numbers) < len(parts) or len({part.grid.box for part in numbers}) > 1:
+            return None
+
+        def asked(region: Region) -> Region:
+            return _asked(column, region, question)
+
+        if not isinstance(query, Mean):
+            return number_column(column.name, numbers[0], confidence, isinstance(query, Count), asked)
+        low, high = value_range(query.of, self.desk.domain)
+        return average_column(column.name, numbers[0], numbers[1], confidence, (float(low), float(high)), asked)
+
+    def _at_once(self, question: Question, found: GridRows) -> GridRows:
+        aggregates, count = question.aggregates, len(found.grid)
+        columns = [shrunken_column(one, column.query) for one, column in zip(found.columns, aggregates, strict=True)]
+        places = found.places
+        for key in reversed(question.order_by):
+            places = places[_order(found, question, key.column, key.descending, places)]
+        stop = None if question.limit is None else question.offset + question.limit
+        chosen = chosen_columns(question, count, {column.name: column.sources for column in columns})
+        if chosen:
+            self._say_chosen(question, chosen, count)
+            surely = at_once(self.confidence, count)
+            again = [self._column(column, found.grid, question, surely) for column in aggregates]
+            columns = [
+                at_confidence(one, new) if new is not None and one.name in chosen else one
+                for one, new in zip(columns, again, strict=True)
+            ]
+        labels = tuple(group_attribute(group, self.desk.domain).labels for group in question.by)
+        rows = GridRows(found.grid, tuple(columns), places[question.offset : stop], labels)
+        for column in columns:
+            doubtful = column.may_be_zero[rows.places]
+            noisy = int((column.is_too_noisy[rows.places] & ~doubtful).sum())
+            is_shrunken = column.shrunken is not None and len(rows.places) > 0
+            self._say_what_they_are(column.name, len(rows.places), int(doubtful.sum()), noisy, is_shrunken)
+        return rows
+
+    def _one_by_one(self, question: Question) -> list[Row]:
         named = [group_attribute(group, self.desk.domain).labels for group in question.by]
         aggregates = question.aggregates
         lines: list[list[Row]] = []
@@ -69,10 +143,11 @@ class Rows:
             codes_of[labels] = codes
         add_shrunken(lines, aggregates)
         for key in reversed(question.order_by):
-            lines = _sorted(lines, question, key.column, key.descending)
+            lines = _sorted(lines, question, key.column, key.descending, codes_of)
         stop = None if question.limit is None else question.offset + question.limit
         shown = [row for rows in lines[question.offset : stop] for row in rows]
-        chosen = chosen_columns(question, lines)
+        sources = {column.name: sources_of(rows[at] for rows in lines) for at, column in enumerate(aggregates)}
+        chosen = chosen_columns(question, len(lines), sources)
         if chosen:
             columns = {column.name: column for column in aggregates}
             together = replace(self, confidence=at_once(self.confidence, len(lines)), _halves={})
@@ -80,34 +155,40 @@ class Rows:
                 together._again(row, columns[row.column], codes_of[row.labels]) if row.column in chosen else row
                 for row in shown
             ]
-            names = " and ".join(name for name in columns if name in chosen)
-            self.notes.append(
-                f"lines are chosen by noise: the intervals of {names} hold for all {len(lines):,} at once"
-            )
-        self._say_what_they_are(shown)
+            self._say_chosen(question, chosen, len(lines))
+        for name in dict.fromkeys(row.column for row in shown):
+            own = [row for row in shown if row.column == name]
+            doubtful = sum(row.may_be_zero for row in own)
+            noisy = sum(row.is_too_noisy and not row.may_be_zero for row in own)
+            self._say_what_they_are(name, len(own), doubtful, noisy, any(row.shrunken is not None for row in own))
         return shown
+
+    def _say_chosen(self, question: Question, chosen: set[str], lines: int) -> None:
+        names = " and ".join(dict.fromkeys(column.name for column in question.aggregates if column.name in chosen))
+        self.notes.append(f"lines are chosen by noise: the intervals of {names} hold for all {lines:,} at once")
 
     def _again(self, row: Row, column: AggregateColumn, codes: Codes) -> Row:
         """A row of a line that was chosen by its noise, with an interval that holds for all lines at once."""
         found = self._row(column, codes, _Place(row.labels, row.column, row.asked))
         return replace(found, shrunken=row.shrunken, chosen=True)
 
-    def _say_what_they_are(self, rows: list[Row]) -> None:
-        for column in dict.fromkeys(row.column for row in rows):
-            own = [row for row in rows if row.column == column]
-            doubtful = sum(row.may_be_zero for row in own)
-            noisy = sum(row.is_too_noisy and not row.may_be_zero for row in own)
-            if doubtful and len(own) > 1:
-                self.notes.append(f"{column}: {doubtful:,} of {len(own):,} lines cannot be told from 0")
-            if noisy:
-                self.notes.append(f"{column}: {noisy:,} of {len(own):,} numbers are too noisy to read: {AS_WIDE}")
-            if any(row.shrunken is not None for row in own):
-                self.notes.append(f"{column}: {SHRUNKEN}")
+    def _say_what_they_are(self, column: str, lines: int, doubtful: int, noisy: int, is_shrunken: bool) -> None:
+        if doubtful and lines > 1:
+            self.notes.append(f"{column}: {doubtful:,} of {lines:,} lines cannot be told from 0")
+        if noisy:
+            self.notes.append(f"{column}: {noisy:,} of {lines:,} numbers are too noisy to read: {AS_WIDE}")
+        if is_shrunken:
+            self.notes.append(f"{column}: {SHRUNKEN}")
 
     def too_wide(self, question: Question, within: Fraction, decision: Decision) -> frozenset[Cell]:
         """The numbers that are to be measured for their rows to be within so much of the truth: parts of counts, sums
         and their combinations that are free, but with which, and with what is bought beside them, the row is wider."""
-        needed = {**decision.buy, **decision.relax}
+        grid = self._grid(question)
+        if grid is not None:
+            wider = grid.wider(within)
+            if not any(wider[column.name] for column in grid.columns if not column.is_average):
+                return frozenset()
+        needed = decision.buy.plus(decision.relax)
         cells: set[Cell] = set()
         for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             for column in question.aggregates:
@@ -119,14 +200,14 @@ class Rows:
                     continue
                 as_if = {cell: self._as_if_bought(cell, decision) for cell in parts if cell in needed}
                 place = _Place((), column.name, _asked(column, region, question))
-                foreseen = replace(self, settled=Settled({**self.settled.numbers, **as_if}))
+                foreseen = replace(self, settled=Settled(self.settled.numbers.plus(Cells.of(as_if))))
                 if foreseen._row(column, codes, place).is_wider_than(within):
                     cells.update(free)
         return frozenset(cells)
 
     def _as_if_bought(self, cell: Cell, decision: Decision) -> Estimate:
         """What a number would be that is to be measured, but for its value."""
-        query, region = cell[0], {**decision.buy, **decision.relax}[cell]
+        query, region = cell[0], decision.buy.plus(decision.relax)[cell]
         law, grain = decision.laws[query], self.desk.grain(query)
         assert not isinstance(law, Exponential)
         noise = law.times(1 / grain)
@@ -178,11 +259,11 @@ class Rows:
             return place.unanswered()
         value, half = estimate.value, self._halfwidth(estimate)
         answered = estimate.answered if estimate.kind == "relaxed" else place.asked
-        low, high = _whole(value - half), _whole(value + half)
+        low, high = whole(value - half), whole(value + half)
         return Row(
             place.labels,
             place.column,
-            _whole(value),
+            whole(value),
             low,
             high,
             estimate.kind,
@@ -262,7 +343,7 @@ class Rows:
         else:
             first, last = codes_within(query.level, histogram, self.confidence)
         low, high = values_of(attribute, first, last)
-        return None if low is None else _whole(low), None if high is None else _whole(high)
+        return None if low is None else whole(low), None if high is None else whole(high)
 
 
 def _between(low: float | None, value: float | None, high: float | None) -> float | None:
@@ -281,25 +362,37 @@ def _asked(column: AggregateColumn, group: Region, question: Question) -> Region
     return group.intersect(Region.of(box for _, term in query.terms for box in term.where.boxes))
 
 
-def _sorted(lines: list[list[Row]], question: Question, place: int, descending: bool) -> list[list[Row]]:
-    """By the codes of a group column (the order they are in), or by noisy values, unanswered ones last."""
+def _sorted(
+    lines: list[list[Row]],
+    question: Question,
+    place: int,
+    descending: bool,
+    codes_of: Mapping[tuple[Label, ...], Codes],
+) -> list[list[Row]]:
+    """By the codes of a group column, or by noisy values, unanswered ones last."""
     column = question.columns[place]
     if isinstance(column, GroupColumn):
         axis = question.by.index(column.attribute)
-        order = {label: i for i, label in enumerate(dict.fromkeys(rows[0].labels[axis] for rows in lines))}
-        return sorted(lines, key=lambda rows: order[rows[0].labels[axis]], reverse=descending)
+        return sorted(lines, key=lambda rows: codes_of[rows[0].labels][axis], reverse=descending)
     aggregate = question.aggregates.index(column)
     answered = [rows for rows in lines if rows[aggregate].value is not None]
     rest = [rows for rows in lines if rows[aggregate].value is None]
     return sorted(answered, key=lambda rows: rows[aggregate].value or 0, reverse=descending) + rest
 
 
+def _order(
+    rows: GridRows, question: Question, place: int, descending: bool, places: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The same for groups in arrays: the order of those at these places."""
+    column = question.columns[place]
+    if isinstance(column, GroupColumn):
+        keys = rows.grid.codes[places, question.by.index(column.attribute)].astype(np.float64)
+    else:
+        keys = rows.columns[question.aggregates.index(column)].values[places]
+    return np.argsort(-keys if descending else keys, kind="stable")  # what is not a number comes last
+
+
 def _value_of(attribute: Attribute, code: int) -> float:
     """A code's value: of a bin, its middle, or the end that it has."""
     closed = [end for end in values_of(attribute, code, code) if end is not None]
-    return _whole(sum(closed) / len(closed))
-
-
-def _whole(value: float) -> float:
-    """A whole number as one."""
-    return int(value) if value == int(value) else value
+    return whole(sum(closed) / len(closed))

@@ -8,7 +8,7 @@ that any rule of one line at a time can have (Jiang, Zhang 2009).
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,30 +47,35 @@ def shrink(values: Sequence[float], spreads: Sequence[Spread]) -> list[float] | 
 
     A line without noise is exact and stays what it is.
     """
-    if sum(bool(spread) for spread in spreads) < LEAST_LINES:
+    places: dict[Spread, list[int]] = {}
+    for at, spread in enumerate(spreads):
+        if spread:
+            places.setdefault(spread, []).append(at)
+    found = shrink_by_law(np.array(values, np.float64), {law: np.array(at) for law, at in places.items()})
+    return None if found is None else list(map(float, found))
+
+
+def shrink_by_law(seen: Floats, places: Mapping[Spread, NDArray[np.int64]]) -> Floats | None:
+    """The same for the places of lines by their draws of noise."""
+    if sum(map(len, places.values())) < LEAST_LINES:
         return None
-    shrunken = np.array(values, np.float64)
-    seen = shrunken.copy()
-    groups = [lines for lines in _alike(seen, spreads) if len(lines.at)]
+    shrunken = seen.copy()
+    groups = [lines for lines in _alike(seen, places) if len(lines.at)]
     if not groups:
-        return list(map(float, shrunken))
+        return shrunken
     candidates = _candidates(max(float(seen[lines.at].max()) for lines in groups), [one.deviation for one in groups])
     weights = _likeliest(groups, seen, candidates)
     for lines in groups:
         for part in np.array_split(lines.at, -(-len(lines.at) // AT_ONCE)):
             joint = lines.likelihood(seen[part], candidates) * weights
             shrunken[part] = joint @ candidates / joint.sum(axis=1)
-    return list(map(float, shrunken))
+    return shrunken
 
 
-def _alike(seen: Floats, spreads: Sequence[Spread]) -> Iterator[_Lines]:
+def _alike(seen: Floats, places: Mapping[Spread, NDArray[np.int64]]) -> Iterator[_Lines]:
     """The noisy lines that do not stand by themselves, by their law."""
-    places: dict[Spread, list[int]] = {}
-    for at, spread in enumerate(spreads):
-        if spread:
-            places.setdefault(spread, []).append(at)
-    for spread, found in places.items():
-        together, lines = gathered(spread), np.array(found)
+    for spread, lines in places.items():
+        together = gathered(spread)
         deviation = math.sqrt(sum(draw.variance for draw in together))
         yield _Lines(written_out(together), deviation, lines[seen[lines] <= FAR * deviation])
 

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from discreet.answer.estimate import Estimate, spread_of
+from discreet.answer.grid_rows import GridColumn
 from discreet.answer.reply import Row
 from discreet.noise.spread import Mixture, Spread
 from discreet.query.query import Count
-from discreet.sql.question import AggregateColumn
+from discreet.sql.question import AggregateColumn, Measure
 
 SHRUNKEN = (
     "raw numbers are unbiased; the shrunken ones beside them (--shrunken) are made of all lines and the law of the "
@@ -27,6 +30,17 @@ def add_shrunken(lines: list[list[Row]], columns: Sequence[AggregateColumn]) -> 
         numbers = shrink([one.value for one in estimates], [_alike(spread_of(one)) for one in estimates])
         for rows, number in zip(lines, numbers or (), strict=False):
             rows[place] = Row(**{**vars(rows[place]), "shrunken": number})  # many times as fast as replace
+
+
+def shrunken_column(column: GridColumn, query: Measure) -> GridColumn:
+    """The same for a column that is in arrays."""
+    if not isinstance(query, Count):
+        return column
+    from discreet.answer.shrink import shrink_by_law
+
+    [numbers] = column.parts
+    places = {_alike(spread_of(numbers.one)): np.arange(len(numbers))}
+    return replace(column, shrunken=shrink_by_law(column.values, places))
 
 
 def _alike(spread: Spread) -> Spread:

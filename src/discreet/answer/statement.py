@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from discreet.answer.answer import Decision, Desk, Settled, settle
 from discreet.answer.ask import (
     NOT_RELAXED,
@@ -17,12 +19,12 @@ from discreet.answer.ask import (
     settled_of,
 )
 from discreet.answer.chosen import at_once
-from discreet.answer.halves import BlockAnswer, Label, PublicHalf, Result, label_text, lineage_of
+from discreet.answer.grid import codes_of_groups, count_of_groups
+from discreet.answer.halves import BlockAnswer, Evaluated, Label, PublicHalf, Result, ResultRows, lineage_of
 from discreet.answer.intervals import result_of
 from discreet.answer.levels import Levels, levels_of
-from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish
-from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind, Row
+from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind
 from discreet.answer.rows import Rows
 from discreet.answer.scales import elementary, scales_for
 from discreet.errors import DiscreetError, Refreshed, UnsupportedQuery
@@ -77,7 +79,7 @@ class _Asking:
             known = {}
             for text, first in statement.first.items():
                 inner, more = self._filled(first)
-                known[text] = _values(self._result(inner))
+                known[text] = _values(self._result(inner).evaluated)
                 notes += [*more, FIRST]
             statement = statement.then(known)
         return statement, notes
@@ -104,10 +106,9 @@ class _Asking:
         rows = Rows(settled, self.wish.confidence, desk, said)
         answers, start = [], 0
         for block in statement.blocks:
-            lines = list(rows.lines(block.question))
-            answers.append(BlockAnswer(block, lines, start))
-            start += len(lines)
-        every = [row for answer in answers for _, found in answer.lines for row in found]
+            answers.append(BlockAnswer.of(block, rows.lines(block.question), start))
+            start += answers[-1].count
+        every = [row for answer in answers for row in answer.samples]
         self.is_fresh = self.is_fresh and are_fresh(every, settled)
         said += facts_in(every)
         if any(row.value is None and row.kind == "relaxed" for row in every):
@@ -128,21 +129,12 @@ def reply(
     notes: Sequence[str] = (),
 ) -> Answer:
     """A result as an answer."""
-    by = tuple(name for name, is_number in result.columns.items() if not is_number)
-    columns = tuple(name for name, is_number in result.columns.items() if is_number)
-    kinds = tuple(_label_kind([line.labels[place] for line in result.lines]) for place in range(len(by)))
-    rows: list[Row] = []
-    where = statement.blocks[0].question.where
-    for number, line in enumerate(result.lines):
-        rows += line.numbers
-        if not line.numbers:
-            labels = tuple(map(label_text, line.labels))
-            rows.append(Row(labels, "", None, None, None, "derived", where, where, line=number))
+    found = result.evaluated
     return Answer(
         text=statement.text,
-        by=by,
-        columns=columns,
-        rows=tuple(rows),
+        by=tuple(found.labels),
+        columns=tuple(found.numbers),
+        rows=ResultRows(result, statement.blocks[0].question.where),
         confidence=wish.confidence,
         cost=cost,
         budget=desk.ledger.budget,
@@ -150,12 +142,19 @@ def reply(
         notes=tuple(dict.fromkeys([*notes, *result.notes])),
         domain=desk.domain,
         order=tuple(result.columns),
-        label_kinds=kinds,
+        label_kinds=tuple(_label_kind(found, name) for name in found.labels),
     )
 
 
-def _label_kind(labels: Sequence[Label]) -> LabelKind:
-    known = [label for label in labels if label is not None]
+def _label_kind(found: Evaluated, name: str) -> LabelKind:
+    import pyarrow.types as types
+
+    kind = found.table.schema.field(name).type
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "text"
+    if types.is_integer(kind):
+        return "whole" if found.table.column(name).null_count < found.count else "text"
+    known = [label for label in found.listed(name) if label is not None]
     if known and all(isinstance(label, int) and not isinstance(label, bool) for label in known):
         return "whole"
     if known and all(isinstance(label, int | float) and not isinstance(label, bool) for label in known):
@@ -163,11 +162,10 @@ def _label_kind(labels: Sequence[Label]) -> LabelKind:
     return "text"
 
 
-def _values(result: Result) -> list[Label]:
+def _values(result: Evaluated) -> list[Label]:
     """The values of a sub-query's first column."""
-    first_is_number = next(iter(result.columns.values()))
-    found = [line.numbers[0].value if first_is_number else line.labels[0] for line in result.lines]
-    if len(result.lines) == 1 and found[0] is None:
+    found = result.listed(next(iter(result.columns)))
+    if result.count == 1 and found[0] is None:
         raise UnsupportedQuery("a sub-query has no answer that the rest could be asked with")
     return found
 
@@ -187,34 +185,30 @@ def solved_for(statement: Statement, wish: Wish, desk: Desk) -> Wish:
     """What the noise is solved for. Where lines are chosen by it, their intervals hold for all lines at once."""
     if wish.within is None:
         return wish
-    asked = [one.question for one in statement.blocks]
-    lines = [sum(1 for _ in groups_to_plan(one.by, one.where, desk.domain)) for one in asked]
+    lines = [count_of_groups(one.question.by, one.question.where, desk.domain) for one in statement.blocks]
     if not lineage_of(statement, lines).is_chosen:
         return wish
     return replace(wish, confidence=at_once(wish.confidence, max(sum(lines), 1)))
 
 
-def dry_run(statement: Statement, desk: Desk) -> Result:
+def dry_run(statement: Statement, desk: Desk) -> Evaluated:
     """The public half over made-up numbers: what cannot be evaluated is refused before anything is spent."""
     if statement not in _RUN:
         _RUN[statement] = _dry_run(statement, desk)
     return _RUN[statement]
 
 
-_RUN: WeakKeyDictionary[Statement, Result] = WeakKeyDictionary()
+_RUN: WeakKeyDictionary[Statement, Evaluated] = WeakKeyDictionary()
 
 
-def _dry_run(statement: Statement, desk: Desk) -> Result:
+def _dry_run(statement: Statement, desk: Desk) -> Evaluated:
     answers, start = [], 0
     for block in statement.blocks:
-        lines = []
-        for number, (codes, region) in enumerate(groups_to_plan(block.question.by, block.question.where, desk.domain)):
-            value = float(number + 1)
-            rows = [Row((), c.name, value, value, value, "derived", region, region) for c in block.question.aggregates]
-            lines.append((codes, rows))
-        answers.append(BlockAnswer(block, lines, start))
-        start += len(lines)
-    return PublicHalf(statement, answers, Fraction(1, 2), desk).values_only()
+        codes = codes_of_groups(block.question.by, block.question.where, desk.domain)
+        values = np.arange(1, len(codes) + 1, dtype=np.float64)
+        answers.append(BlockAnswer(block, codes, (values,) * len(block.question.aggregates), start))
+        start += len(codes)
+    return PublicHalf(statement, answers, Fraction(1, 2), desk).evaluated()
 
 
 def explain_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> Explanation:
@@ -328,7 +322,7 @@ def _forecasts(statement: Statement, levels: Levels, decision: Decision, wish: W
             parts = elementary(column.query, desk)
             if any(part in levels.sums for part in parts):
                 scale = max(float(levels.laws[levels.sums[part]].scale) for part in parts if part in levels.sums)
-                lines = sum(1 for _ in groups_to_plan(block.question.by, block.question.where, desk.domain))
+                lines = count_of_groups(block.question.by, block.question.where, desk.domain)
                 found[named.name, column.query] = Forecast(named.name, {"derived": lines}, None, scale)
             else:
                 found[named.name, column.query] = forecast_of(named, decision, wish, desk)

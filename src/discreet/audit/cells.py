@@ -20,6 +20,8 @@ from discreet.exact import parse_exact
 Corner = tuple[int, ...]
 Piece = tuple[Corner, Corner, int]
 MOST = 1 << 28
+ROWS_PER_PERSON = "rows_per_person"
+"""Groups of people by how many rows each has: no function of a row, and of people alone."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +70,21 @@ def groups_in(by: Sequence[Any], domain: Domain) -> int:
                 raise Unreadable("its plan groups by what the domain does not have")
             cells *= domain[group].size
             continue
+        if ROWS_PER_PERSON in group:
+            cells *= _most_rows(group)
+            continue
         table, labels = read_table(group, domain), group["labels"]
         if not labels or min(table.numbers) < 0 or max(table.numbers) >= len(labels):
             raise Unreadable("its plan puts rows into groups that have no name")
         cells *= len(labels)
     return cells
+
+
+def _most_rows(group: Mapping[str, Any]) -> int:
+    most = group[ROWS_PER_PERSON]
+    if type(most) is not int or most < 1 or len(group) > 1:
+        raise Unreadable("its plan groups people by no number of rows")
+    return most
 
 
 @dataclass(frozen=True)
@@ -164,4 +176,8 @@ def _holds(piece: Piece, cell: Corner, axes: Sequence[int]) -> bool:
 
 def names_of(by: Sequence[Any]) -> Iterator[str]:
     """What an answer is grouped by, in words."""
-    yield from (group if isinstance(group, str) else str(group["text"]) for group in by)
+    for group in by:
+        if isinstance(group, str):
+            yield group
+        else:
+            yield "rows per person" if ROWS_PER_PERSON in group else str(group["text"])

@@ -1,7 +1,8 @@
 """What a plan has to cost, worked out again from the plan alone, and compared with the cost that the journal has.
 
 A row lies in one group of a count and moves it by 1; a sum it moves by the value that it adds, and all numbers of a
-residual. How much that is comes from the domain; what it costs from `Terms`. Slow and obvious on purpose.
+residual. A person is in one cell of people by rows per person, which any of their rows in its region pays for. How much
+that is comes from the domain; what it costs from `Terms`. Slow and obvious on purpose.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from itertools import product
 from math import floor
 from typing import Any
 
-from discreet.audit.cells import groups_in, names_of, read_amount, take_amount
+from discreet.audit.cells import ROWS_PER_PERSON, groups_in, names_of, read_amount, take_amount
 from discreet.audit.terms import Terms, Unreadable
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
@@ -100,8 +101,13 @@ def _line(line: Mapping[str, Any], domain: Domain) -> PlanLine:
         if len(set(names)) < len(names) or (kind.startswith("residual") and len(names) < len(group)):
             raise Unreadable("its plan groups by what the domain does not have")
         groups_in(group, domain)
+        each = [one for one in group if not isinstance(one, str) and ROWS_PER_PERSON in one]
+        if each and (kind != "people" or len(each) > 1):
+            raise Unreadable(f"its plan has a {kind} by how many rows a person has, whose price is not known")
     if kind == "distinct":
         groups_in(fields["of"], domain)
+        if any(not isinstance(one, str) and ROWS_PER_PERSON in one for one in fields["of"]):
+            raise Unreadable("its plan counts different numbers of rows, whose price is not known")
     elif kind == "sum" and not isinstance(fields["of"], str):
         read_amount(fields["of"], domain)
     elif kind in ("sum", "quantile") and fields["of"] not in domain.names:

@@ -10,6 +10,7 @@ import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from discreet.release.release import Noisy, Release, grain_in
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
+    from discreet.model.model import Model
 
 PUBLISH = "publish it again from its charge, which spends nothing: `discreet cube publish --charge`"
 PUBLISH_STATISTICS = "publish it again from its charge, which spends nothing: `discreet sulq publish --charge`"
@@ -91,14 +93,27 @@ def _require_same_model(cube: "Cube", made: "Cube") -> None:
 
     assert cube.model is not None
     mine, theirs = model_of(made), cube.model
-    if mine.potentials.keys() != theirs.potentials.keys():
-        raise Unlike("its model is not what its measured cuboids make", PUBLISH)
-    apart = float(np.abs(mine.joint - theirs.joint).max(initial=0.0))
+    apart = _apart(mine, theirs)
     if apart <= SAME * (1 + mine.total):
         return
     if apart <= MODEL_SAME * float(cube.plan.variances(cube.consistent).min()) ** 0.5:
         raise Doubtful("its model is not quite what this version makes of its measured cuboids", PUBLISH)
     raise Unlike("its model is not what its measured cuboids make", PUBLISH)
+
+
+def _apart(mine: "Model", theirs: "Model") -> float:
+    """How far two models are from each other at most, in people; infinitely where they are of different kinds."""
+    from discreet.model.mixture import Mixture
+
+    if isinstance(mine, Mixture) or isinstance(theirs, Mixture):
+        if not (isinstance(mine, Mixture) and isinstance(theirs, Mixture)) or mine.tables.shape != theirs.tables.shape:
+            return inf
+        # Not what groups expect: one that is nobody's could say anything.
+        off = (np.abs(mine.shares - theirs.shares), np.abs(mine.tables - theirs.tables))
+        return mine.total * max(float(one.max(initial=0.0)) for one in off)
+    if mine.potentials.keys() != theirs.potentials.keys():
+        return inf
+    return float(np.abs(mine.joint - theirs.joint).max(initial=0.0))
 
 
 def _require_same(cube: "Cube", made: "Cube") -> None:

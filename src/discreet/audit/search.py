@@ -44,7 +44,7 @@ class Crowd(NamedTuple):
     offset: Ints
 
 
-class Part(NamedTuple):
+class SearchBox(NamedTuple):
     """A box of the domain: what covers it, and the charges that meet it without."""
 
     low: Ints
@@ -63,7 +63,7 @@ def search(loads: Sequence[Load], shape: Sequence[int], enough: int | None = Non
     crowd = _crowd(loads, shape)
     whole = np.zeros(len(crowd.offset) - 1, np.int64), np.diff(crowd.offset) - 1
     covered, bound, met = _met(crowd, *whole, np.arange(len(crowd.peak), dtype=np.int32))
-    waiting = [(-bound, 0, Part(*whole, covered, met))]
+    waiting = [(-bound, 0, SearchBox(*whole, covered, met))]
     least, steps, kept, turn = 0, 0, len(met), 0
     while -waiting[0][0] > least and steps < most_steps and kept < MOST_KEPT:
         if enough is not None and steps > SOME * len(loads) and -waiting[0][0] <= enough:
@@ -120,7 +120,7 @@ def _firsts(lengths: Sequence[int]) -> Ints:
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64)
 
 
-def _halves(crowd: Crowd, part: Part) -> list[tuple[int, Part]]:
+def _halves(crowd: Crowd, part: SearchBox) -> list[tuple[int, SearchBox]]:
     """A part cut in two, each with the most that a point of it may have."""
     axis, cut = _best_cut(crowd, part.low, part.high, part.meeting)
     below, above = part.high.copy(), part.low.copy()
@@ -128,7 +128,7 @@ def _halves(crowd: Crowd, part: Part) -> list[tuple[int, Part]]:
     halves = []
     for low, high in ((part.low, below), (above, part.high)):
         covered, bound, met = _met(crowd, low, high, part.meeting)
-        halves.append((part.covered + bound, Part(low, high, part.covered + covered, met)))
+        halves.append((part.covered + bound, SearchBox(low, high, part.covered + covered, met)))
     return halves
 
 

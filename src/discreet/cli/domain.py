@@ -1,14 +1,16 @@
-"""discreet domain propose | check | fit"""
+"""discreet domain propose | schema | edit | check | fit"""
 
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from discreet.cli.present import Json, command, out, print_json, table, waiting
 from discreet.domain.attribute import Attribute
 from discreet.domain.read import read_domain
+from discreet.errors import VaultError
 
 MOST_LABELS = 10_000
 
@@ -18,13 +20,57 @@ app = typer.Typer(help="The public description of a table's columns.", no_args_i
 @app.command()
 @command
 def propose(
-    source: Annotated[str, typer.Argument(metavar="TABLE", help="a Parquet, CSV or DuckDB file")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="where the rows are, as for `discreet init`")],
     name: Annotated[str | None, typer.Option(help="the table's name in SQL; the file's name by default")] = None,
+    reuse: Annotated[
+        Path | None, typer.Option("--from", help="another domain: attributes are taken from it by their names")
+    ] = None,
+    source: Annotated[str, typer.Option(help="the public document that all other values come from")] = "",
+    only: Annotated[str, typer.Option(help="the columns to draft, by comma; all by default")] = "",
+    schema: Annotated[str, typer.Option(help="where an editor finds what `discreet domain schema` prints")] = "",
 ) -> None:
-    """Print a domain to fill in: names and types from the schema, never a value."""
+    """Print a domain to fill in: names, types and what the table's own description declares, never a value of a row."""
     from discreet.vault.vault import propose_domain
 
-    typer.echo(propose_domain(source, name), nl=False)
+    columns = [column.strip() for column in only.split(",") if column.strip()]
+    typer.echo(propose_domain(table, name, reuse=reuse, source=source, only=columns, schema=schema), nl=False)
+
+
+@app.command()
+@command
+def schema() -> None:
+    """Print the JSON schema of domains, by which editors check and complete them."""
+    from discreet.domain.schema import domain_schema
+
+    print_json(domain_schema())
+
+
+@app.command()
+@command
+def edit(
+    domain: Annotated[Path, typer.Argument(metavar="DOMAIN", help="a domain in TOML; it need not be there yet")],
+    table: Annotated[
+        str | None, typer.Option(help="where the rows are: a new domain begins as its draft, and can be tried on it")
+    ] = None,
+    port: Annotated[int, typer.Option(help="0 takes any that is free, and says which")] = 8802,
+) -> None:
+    """Edit a domain in the browser, with live checks; served to this machine alone, until interrupted."""
+    try:
+        from discreet.server.auth import new_token
+        from discreet.server.editor.app import create_editor
+        from discreet.server.editor.file import DomainFile
+        from discreet.server.run import serve_here
+    except ModuleNotFoundError:
+        raise VaultError("editing in the browser needs FastAPI and uvicorn: pip install 'discreet[server]'") from None
+    file, token = DomainFile(domain, table), new_token()
+    file.read()
+    serve_here(
+        create_editor(file, token),
+        port,
+        lambda address: out.print(
+            f"[bold]{escape(str(domain))}[/] is edited at {address}/login#token={token}", soft_wrap=True
+        ),
+    )
 
 
 @app.command()

@@ -1,7 +1,8 @@
-"""A cube's model on disk, beside its least squares: the potentials, which are the model, and the cuboids read from it.
+"""A cube's model on disk, beside its least squares: its parameters, which are the model, and the cuboids read from it.
 
-`model.parquet` has a row for each potential, in the order of the cuboids' masks and of their cells; `modelled.parquet`
-the published cuboids as the model has them, a row a cell. A number in it is called `modelled`, never `count`.
+`model.parquet` has a row for each potential, in the order of the cuboids' masks and of their cells; or, of a mixture, a
+row for each group with its share and its distributions. `modelled.parquet` has the published cuboids as the model has
+them, a row a cell. A number in it is called `modelled`, never `count`.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.model.log_linear import LogLinear
+from discreet.model.mixture import Mixture
 from discreet.model.model import Model
 from discreet.query.lattice import Lattice
 from discreet.release.package import file_hash
@@ -22,33 +25,48 @@ if TYPE_CHECKING:
 MODEL, MODELLED = "model.parquet", "modelled.parquet"
 ESTIMATE = "modelled"
 BIASED = "modelled: biased towards an even spread, and sharper; least squares in the same folder is not biased"
+PARAMETERS = [("cuboid", "string"), ("potential", "number")]
+LOG_LINEAR_SAID = "the model: the logarithm of a cell's probability is, up to a constant, the sum of its potentials"
+MIXTURE_SAID = (
+    "the model: groups of people with their shares, and each group's distribution of every dimension, one after the "
+    "other; within a group dimensions are independent"
+)
 Json = dict[str, Any]
 
 
 def model_record(model: Model, lattice: Lattice) -> Json:
     """The model as a cube's folder describes it."""
-    return {
-        "total": model.total,
-        "strengths": list(model.strengths),
-        "cuboids": [list(lattice.names_of(mask)) for mask in sorted(model.potentials)],
-        "note": BIASED,
-    }
+    if isinstance(model, Mixture):
+        own: Json = {"groups": model.shares.size, "steps": list(model.steps)}
+    else:
+        own = {"cuboids": [list(lattice.names_of(mask)) for mask in sorted(model.potentials)]}
+    return {"total": model.total, "strengths": list(model.strengths), **own, "note": BIASED}
 
 
 def write_model(cube: "Cube", model: Model, folder: Path) -> None:
-    """Write the potentials, and the published cuboids as the model has them."""
-    lattice = cube.plan.lattice
+    """Write the parameters, and the published cuboids as the model has them."""
+    table = _groups(model) if isinstance(model, Mixture) else _potentials(model, cube.plan.lattice)
+    pq.write_table(table, folder / MODEL, compression="zstd")
+    pq.write_table(_cuboids(cube, model.cuboids(cube.plan.published)), folder / MODELLED, compression="zstd")
+
+
+def _groups(model: Mixture) -> pa.Table:
+    flat = pa.array(model.tables.reshape(-1))
+    return pa.table(
+        {"share": model.shares, "distributions": pa.FixedSizeListArray.from_arrays(flat, model.tables.shape[1])}
+    )
+
+
+def _potentials(model: LogLinear, lattice: Lattice) -> pa.Table:
     potentials = {mask: model.potentials[mask] for mask in sorted(model.potentials)}
     names = [",".join(map(str, lattice.names_of(mask))) for mask in potentials]
     sizes = [table.size for table in potentials.values()]
-    table = pa.table(
+    return pa.table(
         {
             "cuboid": pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(names), dtype=np.int32), sizes), names),
             "potential": np.concatenate([table.reshape(-1) for table in potentials.values()]),
         }
     )
-    pq.write_table(table, folder / MODEL, compression="zstd")
-    pq.write_table(_cuboids(cube, model.cuboids(cube.plan.published)), folder / MODELLED, compression="zstd")
 
 
 def _cuboids(cube: "Cube", cuboids: Mapping[int, Any]) -> pa.Table:
@@ -75,6 +93,8 @@ def value_column(cube: "Cube") -> tuple[str, str]:
 
 def read_model(folder: Path, lattice: Lattice, about: Json) -> Model:
     """The model in a folder. Raises ValueError, or what the like leads to, where it makes no sense."""
+    if "groups" in about:
+        return _read_groups(folder, lattice, about)
     masks = [lattice.mask(*names) for names in about["cuboids"]]
     sizes = [lattice.cells(mask) for mask in masks]
     numbers = pq.read_table(folder / MODEL, columns=["potential"]).column(0).to_numpy()
@@ -85,19 +105,31 @@ def read_model(folder: Path, lattice: Lattice, about: Json) -> Model:
         mask: numbers[end - size : end].reshape(lattice.shape(mask))
         for mask, size, end in zip(masks, sizes, ends, strict=True)
     }
-    return Model(lattice, float(about["total"]), potentials, tuple(map(float, about["strengths"])))
+    return LogLinear(lattice, float(about["total"]), potentials, tuple(map(float, about["strengths"])))
+
+
+def _read_groups(folder: Path, lattice: Lattice, about: Json) -> Mixture:
+    table = pq.read_table(folder / MODEL, columns=["share", "distributions"])
+    shares = table["share"].to_numpy()
+    tables = table["distributions"].combine_chunks().flatten().to_numpy().reshape(shares.size, -1)
+    if tables.shape[1] != sum(lattice.sizes):
+        raise ValueError("the file does not hold these distributions")
+    strengths, steps = tuple(map(float, about["strengths"])), tuple(map(int, about["steps"]))
+    return Mixture(lattice, float(about["total"]), shares, tables, strengths, steps)
 
 
 def model_resources(cube: "Cube", folder: Path) -> list[Json]:
     """What the two files are, for the folder's description."""
     cuboid, modelled = value_column(cube)
     dimensions = [{"name": d.name, "type": "string", "description": d.source} for d in cube.dimensions]
+    mixture = isinstance(cube.model, Mixture)
+    parameters = [("share", "number"), ("distributions", "array")] if mixture else PARAMETERS
     fields = {
-        MODEL: [{"name": "cuboid", "type": "string"}, {"name": "potential", "type": "number"}],
+        MODEL: [{"name": name, "type": kind} for name, kind in parameters],
         MODELLED: [{"name": cuboid, "type": "string"}, *dimensions, {"name": modelled, "type": "number"}],
     }
     said = {
-        MODEL: "the model: the logarithm of a cell's probability is, up to a constant, the sum of its potentials",
+        MODEL: MIXTURE_SAID if mixture else LOG_LINEAR_SAID,
         MODELLED: f"the published cuboids as the model has them; {BIASED}",
     }
     return [

@@ -20,8 +20,11 @@ from discreet.cube.plan import CubePlan
 from discreet.errors import UnsupportedQuery
 from discreet.model.fit import fit, needed_bytes
 from discreet.model.measured import Measured
+from discreet.model.mixture import Mixture
+from discreet.model.mixture_fit import fit_mixture, mixture_bytes
 from discreet.model.model import Model
 from discreet.model.replicates import replicates
+from discreet.model.size import is_mixture, most_dimensions
 from discreet.noise.bits import SeededBits
 from discreet.noise.spread import require_confidence
 from discreet.progress import Progress, silent
@@ -34,11 +37,8 @@ if TYPE_CHECKING:
 
 Cells = NDArray[np.float64]
 
-MOST_CELLS = 30_000_000
-"""The largest joint domain that a model is fitted over: each of some hundred passes goes through all of it."""
-
-REPLICATES = 24
-"""Simulated releases behind a model range."""
+REPLICATES, MIXTURES = 24, 8
+"""Simulated releases behind a model range: fewer where each takes seconds."""
 
 
 def require_model(plan: CubePlan, available: int | None = None) -> None:
@@ -46,29 +46,23 @@ def require_model(plan: CubePlan, available: int | None = None) -> None:
     lattice = plan.lattice
     if plan.noise.measure.of is not None:
         raise UnsupportedQuery("a model is of counts; sums have none: leave out the estimate modelled")
-    cells = prod(lattice.sizes)
-    if cells > MOST_CELLS:
+    if is_mixture(lattice) and plan.known:
         raise UnsupportedQuery(
-            f"a model goes through every cell of the joint domain, and these {lattice.dimensions} dimensions have "
-            f"{cells:.2g} of them; choose {_what_fits(plan)}, which have at most {MOST_CELLS:,}"
+            f"these {lattice.dimensions} dimensions have {prod(lattice.sizes):.2g} cells, and a model of so many "
+            "cannot agree with facts exactly: plan without facts, or choose at most "
+            f"{most_dimensions(lattice)} dimensions"
+        )
+    if is_mixture(lattice) and plan.basis == "residuals":
+        raise UnsupportedQuery(
+            "a model of so many cells is fitted to counts, not to residuals: plan it with --for model"
         )
     there = available_bytes() if available is None else available
-    needed = needed_bytes(lattice, plan.source_masks)
+    needed = (mixture_bytes if is_mixture(lattice) else needed_bytes)(lattice, plan.source_masks)
     if needed > there:
         raise UnsupportedQuery(
             f"this model needs about {gigabytes(needed)} of memory and {gigabytes(there)} are free; nothing was spent: "
             "choose fewer dimensions, or measure cuboids of fewer dimensions"
         )
-
-
-def _what_fits(plan: CubePlan) -> str:
-    sizes, kept, cells = plan.lattice.sizes, 0, 1
-    for size in sorted(sizes):
-        cells *= size
-        if cells > MOST_CELLS:
-            break
-        kept += 1
-    return f"at most {kept} dimensions" if kept else "smaller dimensions"
 
 
 def measurements(cube: "Cube") -> list[Measured]:
@@ -93,7 +87,8 @@ def _facts(cube: "Cube") -> list[Measured]:
 def model_of(cube: "Cube", progress: Progress = silent) -> Model:
     """The model of a cube. Deterministic: the same cube has the same one."""
     require_model(cube.plan)
-    return fit(cube.plan.lattice, measurements(cube), progress)
+    lattice = cube.plan.lattice
+    return (fit_mixture if is_mixture(lattice) else fit)(lattice, measurements(cube), progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +134,8 @@ class ModelledCube:
             drawn = laws[one.mask].sample(one.values.size, bits)
             return drawn.astype(np.float64).reshape(one.values.shape)
 
-        return replicates(self.model, measured, noise, REPLICATES)
+        times = MIXTURES if isinstance(self.model, Mixture) else REPLICATES
+        return replicates(self.model, measured, noise, times)
 
     def _read(self, names: tuple[Label, ...], cuboid: Callable[[int], Cells]) -> Cells:
         mask = self.cube.asked_mask(names)
@@ -172,9 +168,15 @@ class ModelledCube:
             "estimate": ESTIMATE,
             "total": self.model.total,
             "strengths": list(self.model.strengths),
-            "potentials": sum(table.size for table in self.model.potentials.values()),
+            **_parameters(self.model),
             "note": BIASED,
         }
+
+
+def _parameters(model: Model) -> dict[str, int]:
+    if isinstance(model, Mixture):
+        return {"groups": model.shares.size}
+    return {"potentials": sum(table.size for table in model.potentials.values())}
 
 
 def bounds(value: Cells, made: Cells, confidence: float) -> tuple[Cells, Cells]:

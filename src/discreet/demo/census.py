@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from discreet.demo import population as people
-from discreet.demo.draw import Lookup, row_bits, split_bits
+from discreet.demo.draw import ChanceTable, row_bits, split_bits
 from discreet.demo.income import draw_income
 from discreet.progress import Progress, silent
 
@@ -110,25 +110,25 @@ def _names(codes: Ints, names: tuple[str, ...], missing: NDArray[np.bool_] | Non
 
 @dataclass(frozen=True)
 class _Lookups:
-    region: Lookup
-    age: Lookup
-    sex: Lookup
-    education: Lookup
-    occupation: Lookup
-    hours: Lookup
-    marital: Lookup
-    children: Lookup
+    region: ChanceTable
+    age: ChanceTable
+    sex: ChanceTable
+    education: ChanceTable
+    occupation: ChanceTable
+    hours: ChanceTable
+    marital: ChanceTable
+    children: ChanceTable
 
 
 @cache
 def _lookups() -> _Lookups:
     return _Lookups(
-        region=Lookup.of(people.REGION_SHARES, WIDTH),
-        age=Lookup.of(people.age_given_region(), AGE_WIDTH),
-        sex=Lookup.of(people.sex_given_age(), WIDTH),
-        education=Lookup.of(people.education_given_age_sex(), WIDTH),
-        occupation=Lookup.of(people.occupation_given_age_sex_education(), WIDTH),
-        hours=Lookup.of(people.hours_given_occupation_sex(), WIDTH),
-        marital=Lookup.of(people.marital_given_age_sex(), WIDTH),
-        children=Lookup.of(people.children_given_age_marital(), WIDTH),
+        region=ChanceTable.of(people.REGION_SHARES, WIDTH),
+        age=ChanceTable.of(people.age_given_region(), AGE_WIDTH),
+        sex=ChanceTable.of(people.sex_given_age(), WIDTH),
+        education=ChanceTable.of(people.education_given_age_sex(), WIDTH),
+        occupation=ChanceTable.of(people.occupation_given_age_sex_education(), WIDTH),
+        hours=ChanceTable.of(people.hours_given_occupation_sex(), WIDTH),
+        marital=ChanceTable.of(people.marital_given_age_sex(), WIDTH),
+        children=ChanceTable.of(people.children_given_age_marital(), WIDTH),
     )

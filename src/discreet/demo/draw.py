@@ -41,7 +41,7 @@ def split_bits(bits: NDArray[np.uint64], widths: Sequence[int]) -> Iterator[NDAr
 
 
 @dataclass(frozen=True)
-class Lookup:
+class ChanceTable:
     """A table from (codes given, a number of `width` bits) to a code."""
 
     table: NDArray[np.uint8]
@@ -49,7 +49,7 @@ class Lookup:
     width: int
 
     @classmethod
-    def of(cls, chances: NDArray[np.float64], width: int) -> "Lookup":
+    def of(cls, chances: NDArray[np.float64], width: int) -> "ChanceTable":
         """The last axis of `chances` is that of the code drawn, the others are those of the codes given.
 
         Chances need not sum to 1; they are rounded to multiples of 2^-width.

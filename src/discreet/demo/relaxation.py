@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from discreet.demo.draw import Lookup, row_bits, split_bits
+from discreet.demo.draw import ChanceTable, row_bits, split_bits
 
 AGES = np.arange(17, 96)
 EDUCATION_LEVELS = 14
@@ -50,7 +50,7 @@ def _codes(seed: int, first: int, rows: int) -> tuple[NDArray[np.int64], ...]:
 
 
 @cache
-def _lookups() -> tuple[Lookup, ...]:
+def _lookups() -> tuple[ChanceTable, ...]:
     age = np.interp(AGES, [17, 22, 35, 45, 60, 75, 85, 95], [1.0, 1.3, 1.6, 1.5, 0.9, 0.6, 0.25, 0.03])
     decades = AGES[::8] + 4
     learning = np.interp(decades, [20, 30, 50, 90], [-0.3, 0.4, 0.2, -0.9])
@@ -66,7 +66,7 @@ def _lookups() -> tuple[Lookup, ...]:
         + 0.5 * np.cos(code / OCCUPATIONS * np.pi)
     )
     chances = (age, education, occupation, _income_classes(worth))
-    return tuple(map(Lookup.of, chances, WIDTHS))
+    return tuple(map(ChanceTable.of, chances, WIDTHS))
 
 
 def _ordered(mean: NDArray[np.float64], levels: int) -> NDArray[np.float64]:

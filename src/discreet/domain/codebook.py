@@ -1,8 +1,8 @@
 """Codebooks: published lists of codes with their labels and groups, from which a category takes its values.
 
 A codebook is a file beside the domain's, `values_from = "icd9.csv"`: CSV with a column `code` and, where there are
-some, `label` and `parent`; or JSON, a list of such entries, which may hold `children` instead of naming parents. Codes
-that are nobody's parent are the values, in the order of the file, group by group.
+some, `label` and `parent`; or JSON, a list of such entries, which may hold `children` instead of naming parents; or a
+list in a file of DDI or SDMX. Codes that are nobody's parent are the values, in the order of the file, group by group.
 """
 
 import csv
@@ -19,8 +19,14 @@ from discreet.errors import DomainError
 MOST_LEVELS = 64
 LABELLED = (".sav", ".zsav", ".dta")
 """Files that declare labels of their values, by variable."""
+XML = ".xml"
+"""Files of DDI and SDMX."""
 COLUMNS = ("code", "label", "parent")
+WORDS = (*COLUMNS, "list")
+"""What can be said of a codebook besides its file: its columns' names, or which of several lists is meant."""
 SHOWN_CHARACTERS = 60
+MOST_NAMED = 10
+"""Lists of a file that a message names."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +47,26 @@ class Codebook:
     titles: tuple[str, ...]
     hierarchy: Hierarchy | None
     source: str | None
+    missing: tuple[str, ...] = ()
+    """Codes that it declares to stand for missing values."""
+
+
+@dataclass(frozen=True)
+class _List:
+    """What a file lists, before it is checked."""
+
+    entries: list[Entry]
+    source: str | None = None
+    missing: tuple[str, ...] = ()
 
 
 def read_codebook(name: str, text: str, columns: Mapping[str, str], variable: str) -> Codebook:
-    """Read a codebook; `columns` says what code, label and parent are called in it, and `variable` whose labels are
-    meant in a file of several. Raises DomainError with file, line and column of what is wrong."""
-    if name.lower().endswith(LABELLED):
-        source, entries = None, _of_labels(name, text, variable)
-    else:
-        source, entries = (
-            _of_json(name, text) if name.lower().endswith(".json") else (None, _of_csv(name, text, columns))
-        )
+    """Read a codebook; `columns` says what code, label and parent are called in it, and which `list` is meant in a file
+    of several: else the one that is called like the variable. Raises DomainError with file, line and column of what is
+    wrong."""
+    listed = _listed(name, text, columns, columns.get("list", variable))
     by_code: dict[str, Entry] = {}
-    for entry in entries:
+    for entry in listed.entries:
         before = by_code.setdefault(entry.code, entry)
         if before is not entry:
             parents = "" if before.parent == entry.parent else " with another parent"
@@ -66,7 +79,17 @@ def read_codebook(name: str, text: str, columns: Mapping[str, str], variable: st
     values = tuple(_leaves(tree, groups))
     titles = tuple(by_code[value].label for value in values)
     _require_labels_apart(name, by_code)
-    return Codebook(values, titles, _hierarchy(tree, by_code) if groups else None, source)
+    hierarchy = _hierarchy(tree, by_code) if groups else None
+    return Codebook(values, titles, hierarchy, listed.source, listed.missing)
+
+
+def _listed(name: str, text: str, columns: Mapping[str, str], wanted: str) -> _List:
+    ending = Path(name).suffix.lower()
+    if ending in LABELLED:
+        return _List(_of_labels(name, text, wanted))
+    if ending == XML:
+        return _of_xml(name, text, wanted, "list" in columns)
+    return _of_json(name, text, wanted, "list" in columns) if ending == ".json" else _List(_of_csv(name, text, columns))
 
 
 def labels_text(path: Path) -> str:
@@ -77,14 +100,32 @@ def labels_text(path: Path) -> str:
         raise DomainError("value labels of SPSS or Stata need pyreadstat: pip install 'discreet[statistics]'") from None
     read = pyreadstat.read_dta if path.suffix.lower() == ".dta" else pyreadstat.read_sav
     try:
-        _, about = read(str(path), metadataonly=True)
+        _, about = read(str(path), metadataonly=True, user_missing=True)
     except Exception:  # its own exceptions are of many kinds, and may quote the file
         raise DomainError(f"cannot read the codebook {path}; is it a whole file of SPSS or Stata?") from None
-    labels = {
-        variable: [{"code": _code_text(code), "label": str(label)} for code, label in values.items()]
-        for variable, values in about.variable_value_labels.items()
-    }
-    return json.dumps(labels, ensure_ascii=False)
+    return json.dumps(labels_of(about), ensure_ascii=False)
+
+
+def labels_of(about: Any) -> dict[str, list[dict[str, str]]]:
+    """The labelled values of each variable, as pyreadstat has them. One that is declared to be missing is no value: it
+    is read as missing."""
+    found = {}
+    for variable, values in about.variable_value_labels.items():
+        missing = [*about.missing_ranges.get(variable, ()), *about.missing_user_values.get(variable, ())]
+        codes = {code: label for code, label in values.items() if not any(_is_in(code, one) for one in missing)}
+        if codes:
+            found[variable] = [{"code": _code_text(code), "label": str(label)} for code, label in codes.items()]
+    return found
+
+
+def _is_in(code: float | str, missing: Any) -> bool:
+    """Whether a code is a value, or lies in a range, that is declared to be missing."""
+    if not isinstance(missing, dict):
+        return bool(code == missing)
+    low, high = missing["lo"], missing["hi"]
+    if isinstance(code, str) or isinstance(low, str) or isinstance(high, str):
+        return bool(code == low == high)
+    return bool(low <= code <= high)
 
 
 def _code_text(code: object) -> str:
@@ -123,16 +164,60 @@ def _of_csv(name: str, text: str, columns: Mapping[str, str]) -> list[Entry]:
     return entries
 
 
-def _of_json(name: str, text: str) -> tuple[str | None, list[Entry]]:
+def _of_xml(name: str, text: str, wanted: str, is_said: bool) -> _List:
+    """A list of what `xml_lists.lists_text` made of a file of DDI or SDMX."""
+    try:
+        document = json.loads(text)
+        lists, kind = document["lists"], document["kind"]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        raise DomainError(f"{name}: not a codebook of DDI or SDMX") from None
+    said = _chosen(name, lists, wanted, is_said or kind != "Structure")
+    entries = [
+        _entry(name, {**code, "parent": code.get("parent", "")}, f"line {code['line']}") for code in said["codes"]
+    ]
+    return _List(entries, said["source"], tuple(said.get("missing", ())))
+
+
+def _chosen(name: str, lists: Mapping[str, Any], wanted: str, is_named: bool) -> Any:
+    """The list that is meant: the one by its name, or the only one where none is named."""
+    if wanted in lists:
+        return lists[wanted]
+    if len(lists) == 1 and not is_named:
+        return next(iter(lists.values()))
+    there = ", ".join(map(_shown, list(lists)[:MOST_NAMED])) or "none"
+    more = ", …" if len(lists) > MOST_NAMED else ""
+    raise DomainError(
+        f'{name} has no list {_shown(wanted)!r}; there are {there}{more}: {{file = "{name}", list = "…"}} says which'
+    )
+
+
+def _of_json(name: str, text: str, wanted: str, is_said: bool) -> _List:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         raise DomainError(f"{name}: not JSON: a codebook is a list of codes") from None
+    if isinstance(document, dict) and isinstance(document.get("data"), dict):
+        return _of_sdmx_json(name, document["data"], wanted, is_said)
     source = document.get("source") if isinstance(document, dict) else None
     listed = document.get("codes") if isinstance(document, dict) else document
     if not isinstance(listed, list) or not isinstance(source, str | None):
         raise DomainError(f'{name}: a codebook is a list of codes, or {{"source": "…", "codes": […]}}')
-    return source, list(_flattened(name, listed, "", ""))
+    return _List(list(_flattened(name, listed, "", "")), source)
+
+
+def _of_sdmx_json(name: str, data: Mapping[str, Any], wanted: str, is_said: bool) -> _List:
+    """A code list of a structure message in SDMX-JSON."""
+    try:
+        lists = {str(one["id"]): one for one in data["codelists"]}
+        said = _chosen(name, lists, wanted, is_said)
+        codes = [
+            {"code": code["id"], "label": code.get("name", ""), "parent": code.get("parent", "")}
+            for code in said["codes"]
+        ]
+        source = f"SDMX code list {said.get('agencyID', '')}:{said['id']}({said.get('version', '')})"
+    except (LookupError, TypeError, AttributeError):
+        raise DomainError(f"{name}: not a structure message of SDMX with codelists") from None
+    return _List(list(_flattened(name, codes, "", "")), source)
 
 
 def _flattened(name: str, listed: list[Any], parent: str, above: str) -> Iterator[Entry]:

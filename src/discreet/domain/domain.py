@@ -23,8 +23,10 @@ class Domain:
     """What rows without an id are, where people have ids: nobody's and left out, each a person of its own, or
     a reason for a custodian's `init` to refuse the table. None where the domain does not say."""
     person: str | None = field(default=None, compare=False)
-    """The column whose values are people, where a vault has one. It is no attribute: people can be counted, and no
-    more."""
+    """The column whose values are people, where a vault has one. It is no attribute: people can be counted, also by how
+    many rows they have, and no more."""
+    max_rows: int = field(default=1, compare=False)
+    """How many rows a person has, at most."""
 
     @cached_property
     def _axes(self) -> dict[str, int]:

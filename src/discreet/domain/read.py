@@ -1,6 +1,5 @@
 """TOML text → Domain, with errors that name the line, the key and what is allowed."""
 
-import json
 import math
 import re
 import tomllib
@@ -17,11 +16,12 @@ from typing import Any, NoReturn, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Hierarchy, Integer, Outside
-from discreet.domain.codebook import COLUMNS, LABELLED, Codebook, labels_text, read_codebook
+from discreet.domain.codebook import LABELLED, WORDS, XML, Codebook, labels_text, read_codebook
 from discreet.domain.date import ISO, Date, Period, begins
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
 from discreet.domain.notation import NOTATION_KEYS, PLAIN, Notation, read_notation
+from discreet.domain.write import quoted
 from discreet.errors import DomainError
 from discreet.exact import number_text
 
@@ -60,7 +60,7 @@ def domain_text(path: str | Path) -> str:
     names = codebooks_named(document)
     if not names or "codebooks" in document:
         return text
-    held = [f"{_quoted(name)} = {_quoted(codebook_text(Path(path).parent / name))}" for name in names]
+    held = [f"{quoted(name)} = {quoted(codebook_text(Path(path).parent / name))}" for name in names]
     return "\n".join([text.rstrip("\n"), "", "[codebooks]", *held, ""])
 
 
@@ -74,9 +74,13 @@ def codebooks_named(document: Mapping[str, Any]) -> list[str]:
 
 
 def codebook_text(path: Path) -> str:
-    """What a codebook says, as text; of a file of SPSS or Stata, the value labels that it declares, as JSON."""
+    """What a codebook says, as text; value labels of SPSS and Stata, and lists of DDI and SDMX, as JSON."""
     if path.suffix.lower() in LABELLED:
         return labels_text(path)
+    if path.suffix.lower() == XML:
+        from discreet.domain.xml_lists import lists_text
+
+        return lists_text(path)
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -86,59 +90,71 @@ def codebook_text(path: Path) -> str:
         raise DomainError(f"cannot read the codebook {path}; a path is taken from where the domain is") from None
 
 
-def _quoted(text: str) -> str:
-    """A text as TOML has it: JSON's way of writing one, but for a character that TOML wants escaped too."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def parse_domain(text: str) -> Domain:
     """Parse a domain's TOML text."""
+    parts = parts_of(text, parse_document(text))
+    return Domain(parts.name, tuple(reader.attribute() for reader in parts.readers), parts.null_ids)
+
+
+def parse_document(text: str) -> dict[str, Any]:
+    """The tables of a domain's TOML, with exact numbers."""
     try:
-        document = tomllib.loads(text, parse_float=Decimal)
+        return tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise DomainError(f"not TOML: {error}") from None
     except (ValueError, ArithmeticError, RecursionError):
         raise DomainError("not a domain: a number is too long, or brackets are nested too deeply") from None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A domain before its attributes are read, each by a reader of its own."""
+
+    name: str
+    null_ids: NullIds | None
+    readers: "tuple[AttributeReader, ...]"
+
+
+def parts_of(text: str, document: Mapping[str, Any]) -> Parts:
+    """What a document says of the whole table, checked, and readers of its attributes."""
+
+    def fail(key: str, problem: str) -> NoReturn:
+        raise DomainError(problem, line_of(text, (key,)))
+
     for key in document:
         if key not in TOP_KEYS:
             allowed = ", ".join((*TOP_KEYS[:2], "[notation]", "[attributes.…]"))
-            raise DomainError(f"line {line_of(text, (key,))}: unknown key {_shown(key)!r}; allowed: {allowed}")
+            fail(key, f"unknown key {_shown(key)!r}; allowed: {allowed}")
     name = document.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise DomainError(
-            f'line {line_of(text, ("name",))}: name = "…" is required: the table\'s name in SQL (letters, digits, _)'
-        )
+        fail("name", 'name = "…" is required: the table\'s name in SQL (letters, digits, _)')
     null_ids = document.get("null_ids")
     if null_ids is not None and null_ids not in get_args(NullIds):
-        raise DomainError(
-            f"line {line_of(text, ('null_ids',))}: null_ids must be one of {', '.join(get_args(NullIds))}"
-        )
+        fail("null_ids", f"null_ids must be one of {', '.join(get_args(NullIds))}")
     tables = document.get("attributes")
     if not isinstance(tables, dict) or not tables:
-        raise DomainError(f"line {line_of(text, ('attributes',))}: a domain needs at least one [attributes.NAME] table")
+        fail("attributes", "a domain needs at least one [attributes.NAME] table")
     notation = _notation_of_all(text, document.get("notation", {}))
     books = document.get("codebooks", {})
     if not isinstance(books, dict) or not all(isinstance(book, str) for book in books.values()):
-        raise DomainError(
-            f"line {line_of(text, ('codebooks',))}: codebooks holds the texts of codebooks by their names"
-        )
-    readers = [_Reader(text, attribute_name, table, notation, books) for attribute_name, table in tables.items()]
+        fail("codebooks", "codebooks holds the texts of codebooks by their names")
+    readers = tuple(AttributeReader(text, attribute, table, notation, books) for attribute, table in tables.items())
     first_spelling: dict[str, str] = {}
     for reader in readers:
         spelled = first_spelling.setdefault(reader.name.lower(), reader.name)
         if spelled != reader.name:
             reader.fail(None, f"SQL cannot tell it from {_shown(spelled)}: the names differ in case only")
-    return Domain(name, tuple(reader.attribute() for reader in readers), null_ids)
+    return Parts(name, null_ids, readers)
 
 
 def _notation_of_all(text: str, said: object) -> Notation:
     """What [notation] declares for every attribute that it can be declared of."""
 
     def fail(key: str, problem: str) -> NoReturn:
-        raise DomainError(f"line {line_of(text, ('notation', key))}: notation.{_shown(key)}: {problem}")
+        raise DomainError(f"notation.{_shown(key)}: {problem}", line_of(text, ("notation", key)))
 
     if not isinstance(said, dict):
-        raise DomainError(f"line {line_of(text, ('notation',))}: notation must be a table: [notation]")
+        raise DomainError("notation must be a table: [notation]", line_of(text, ("notation",)))
     for key in said:
         if key not in NOTATION_KEYS:
             fail(key, f"unknown key; allowed: {', '.join(NOTATION_KEYS)}")
@@ -149,7 +165,9 @@ def _notation_of_all(text: str, said: object) -> Notation:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class AttributeReader:
+    """Reads one attribute of a domain's text; what is wrong has a line."""
+
     text: str
     name: str
     table: Mapping[str, Any]
@@ -158,7 +176,7 @@ class _Reader:
 
     def fail(self, key: str | None, problem: str) -> NoReturn:
         path = ("attributes", self.name) if key is None else ("attributes", self.name, key)
-        raise DomainError(f"line {line_of(self.text, path)}: {'.'.join(map(_shown, path))}: {problem}")
+        raise DomainError(f"{'.'.join(map(_shown, path))}: {problem}", line_of(self.text, path))
 
     def attribute(self) -> Attribute:
         if not self.name.isprintable() or not self.name.strip():
@@ -219,17 +237,22 @@ class _Reader:
             self.fail("low", f"low = {low} is above high = {high}")
         return Integer(**vars(common), low=low, high=high)
 
-    def codebook(self) -> Codebook:
-        said = self.table["values_from"]
-        columns = {key: said[key] for key in COLUMNS if key in said} if isinstance(said, dict) else {}
+    def codebook_file(self) -> str | None:
+        """The codebook that the attribute takes its values from, if it names one."""
+        said = self.table.get("values_from") if isinstance(self.table, dict) else None
         file = said.get("file") if isinstance(said, dict) else said
-        if not isinstance(file, str) or not all(isinstance(name, str) for name in columns.values()):
+        return file if isinstance(file, str) else None
+
+    def codebook(self) -> Codebook:
+        said, file = self.table["values_from"], self.codebook_file()
+        columns = {key: said[key] for key in WORDS if key in said} if isinstance(said, dict) else {}
+        if file is None or not all(isinstance(name, str) for name in columns.values()):
             self.fail(
                 "values_from",
                 'must be a codebook\'s file, "icd9.csv" say, or {file = "icd9.csv", label = "title"}',
             )
-        if isinstance(said, dict) and set(said) - {"file", *COLUMNS}:
-            self.fail("values_from", f"allowed: file, {', '.join(COLUMNS)}")
+        if isinstance(said, dict) and set(said) - {"file", *WORDS}:
+            self.fail("values_from", f"allowed: file, {', '.join(WORDS)}")
         for key in ("values", "hierarchy"):
             if key in self.table:
                 self.fail(key, "the codebook has the values and their groups; leave out one of the two")
@@ -244,6 +267,8 @@ class _Reader:
         if not isinstance(prefix, bool):
             self.fail("prefix", "must be true or false")
         if book is not None:
+            missing = tuple(dict.fromkeys((*common.notation.missing, *book.missing)))
+            common = replace(common, notation=replace(common.notation, missing=missing))
             category = Category(
                 **vars(common), values=book.values, hierarchy=book.hierarchy, titles=book.titles, prefix=prefix
             )

@@ -14,7 +14,7 @@ from typing import Any
 from discreet.errors import PartyError
 from discreet.mining.accuracy import AccuracyTerms, worst_of
 from discreet.mining.estimate import IntervalEstimate
-from discreet.mining.joint import Joint, joint_of
+from discreet.mining.joint import JointShares, joint_of
 from discreet.mining.parties import HasParty
 from discreet.mining.party import Party, require_same_roster
 from discreet.mining.sampling import PILOT, PartyPredicate, asked_of, require_queries, sample_together
@@ -118,7 +118,7 @@ def queries_for_functions(asked: Sequence[PartyPredicate], error: float, confide
     return max(PILOT, *pairs)
 
 
-def probabilities_of(joint: Joint) -> dict[str, IntervalEstimate]:
+def probabilities_of(joint: JointShares) -> dict[str, IntervalEstimate]:
     """The 16 probabilities, each as a linear function of 1, Pr[α], Pr[β] and Pr[α ∧ β]."""
     return {
         name: joint.share(neither, alone - neither, other - neither, both - alone - other + neither)

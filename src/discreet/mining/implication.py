@@ -11,7 +11,7 @@ from discreet.errors import PartyError
 from discreet.mining.accuracy import EVEN, AccuracyTerms, Shares, require_error
 from discreet.mining.estimate import IntervalEstimate, deviations
 from discreet.mining.heavy import Search, search
-from discreet.mining.joint import Joint, joint_of
+from discreet.mining.joint import JointShares, joint_of
 from discreet.mining.parties import HasParty
 from discreet.mining.party import Party
 from discreet.mining.sampling import PILOT, PartyPredicate, Sampled, asked_of, require_queries, sample_together
@@ -129,7 +129,7 @@ def _require_sample(queries: int, method: Method) -> None:
         raise PartyError(f"nothing can be told from fewer than {PILOT} queries to each party")
 
 
-def _queries_by(known: Joint, alpha: PartyPredicate, beta: PartyPredicate, error: float) -> int:
+def _queries_by(known: JointShares, alpha: PartyPredicate, beta: PartyPredicate, error: float) -> int:
     """How many queries the error takes, now that the shares are known; refused where a party has too few."""
     plan = queries_needed(alpha.party, beta.party, error=error, confidence=known.confidence, shares=_shares(known))
     rest = plan.queries_alpha - PILOT
@@ -171,11 +171,11 @@ def _by_search(
     )
 
 
-def _shares(known: Joint) -> Shares:
+def _shares(known: JointShares) -> Shares:
     return min(max(known.alpha, 0.0), 1.0), min(max(known.beta, 0.0), 1.0)
 
 
-def _joint(sampled: Sampled, alpha: PartyPredicate, beta: PartyPredicate, confidence: float) -> Joint:
+def _joint(sampled: Sampled, alpha: PartyPredicate, beta: PartyPredicate, confidence: float) -> JointShares:
     return joint_of(sampled.sample(0, alpha), sampled.sample(1, beta), sampled.sizes, alpha.party.people, confidence)
 
 

@@ -26,7 +26,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Joint:
+class JointShares:
     """Shares of the roster: of α, of β, and of both beyond what chance would give, Pr[αβ] − Pr[α]·Pr[β]."""
 
     alpha: float
@@ -84,7 +84,7 @@ class Joint:
         return IntervalEstimate(value, value - math.sqrt(of_shares + down**2), value + math.sqrt(of_shares + up**2))
 
 
-def joint_of(alpha: Sample, beta: Sample, sizes: Counts, people: int, confidence: float) -> Joint:
+def joint_of(alpha: Sample, beta: Sample, sizes: Counts, people: int, confidence: float) -> JointShares:
     """Shares and excess from counts over the same random subsets, of known sizes, at both parties.
 
     Requires two subsets or more, drawn independently of the data. Best linear estimates of the shares; maximum
@@ -101,7 +101,7 @@ def joint_of(alpha: Sample, beta: Sample, sizes: Counts, people: int, confidence
         deviations(confidence) ** 2 / freedom,
     )
     squares = float(np.square(sizes, dtype=np.float64).sum())
-    found = Joint(
+    found = JointShares(
         alpha=first.share,
         beta=second.share,
         excess=IntervalEstimate(*(scale * bound for bound in (correlation.value, correlation.low, correlation.high))),
@@ -113,7 +113,7 @@ def joint_of(alpha: Sample, beta: Sample, sizes: Counts, people: int, confidence
     return replace(found, excess=_possible(found))
 
 
-def _possible(found: Joint) -> IntervalEstimate:
+def _possible(found: JointShares) -> IntervalEstimate:
     """The excess within what the shares allow: as many have both as have the rarer one, at most. [Fréchet's bounds]
 
     Bounds stay as far outside as the shares may be off, so that they hold the truth as often as before.

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from discreet.model.descent import dot
 from discreet.model.dual import ROUGH, Dual, Potentials
 from discreet.model.joint import PARTS, Joint
+from discreet.model.log_linear import LogLinear
 from discreet.model.measured import Measured, of_order, total_of
-from discreet.model.model import Model
+from discreet.model.signs import signs_of
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Lattice
 
@@ -55,12 +56,12 @@ class _Stage:
     criterion: float = field(default=inf)
 
 
-def fit(lattice: Lattice, measured: Sequence[Measured], progress: Progress = silent) -> Model:
+def fit(lattice: Lattice, measured: Sequence[Measured], progress: Progress = silent) -> LogLinear:
     """The model of everything that was measured. Deterministic, and free: requires released numbers only."""
     total = total_of(lattice, measured)
     if total < 1:
-        return Model(lattice, total, {one.mask: np.zeros(lattice.shape(one.mask)) for one in measured}, ())
-    probe = [_sign_of(one, place) for place, one in enumerate(measured)]
+        return LogLinear(lattice, total, {one.mask: np.zeros(lattice.shape(one.mask)) for one in measured}, ())
+    probe = [replace(one, values=signs_of(one, place)) for place, one in enumerate(measured)]
     orders = [order for order in REFERENCES if order < max(one.mask.bit_count() for one in measured)]
     reference: Potentials = {}
     tangent: Potentials = {}
@@ -75,21 +76,21 @@ def fit(lattice: Lattice, measured: Sequence[Measured], progress: Progress = sil
         reference = stage.dual.potentials(stage.point)
         tangent = _added(tangent, stage.dual.as_potentials(stage.tangent))
     progress("fitting the model", 1.0)
-    return Model(lattice, total, reference, tuple(strengths))
+    return LogLinear(lattice, total, reference, tuple(strengths))
 
 
-def refit(model: Model, measured: Sequence[Measured]) -> Model:
+def refit(model: LogLinear, measured: Sequence[Measured]) -> LogLinear:
     """The model of other numbers from the same measurements, with the same λ: a replicate of the fit."""
     lattice, total = model.lattice, total_of(model.lattice, measured)
     if total < 1 or not model.strengths:
-        return Model(lattice, total, {one.mask: np.zeros(lattice.shape(one.mask)) for one in measured}, ())
+        return LogLinear(lattice, total, {one.mask: np.zeros(lattice.shape(one.mask)) for one in measured}, ())
     orders = [order for order in REFERENCES if order < max(one.mask.bit_count() for one in measured)]
     reference: Potentials = {}
     stages = [*(of_order(lattice, measured, order) for order in orders), list(measured)]
     for strength, data in zip(model.strengths, stages, strict=True):
         dual = Dual(lattice, data, total, reference)
         reference = dual.potentials(dual.solve(strength, np.zeros(dual.size)).point)
-    return Model(lattice, total, reference, model.strengths)
+    return LogLinear(lattice, total, reference, model.strengths)
 
 
 def _added(some: Potentials, more: Potentials) -> Potentials:
@@ -172,18 +173,3 @@ def _response(dual: Dual, strength: float, point: Vector, expected: Vector, chan
         before, product = product, dot(left, weighted)
         direction = weighted + product / before * direction
     return solution
-
-
-def _sign_of(one: Measured, place: int) -> Measured:
-    """A measurement's noise as a fixed vector of signs, each of a standard deviation; none for a fact."""
-    signs = _signs(one.values.size, place).reshape(one.values.shape)
-    return Measured(one.mask, signs * np.sqrt(one.variance), one.variance, one.residual)
-
-
-def _signs(size: int, place: int) -> Vector:
-    """Fixed signs that look random: the lowest bit of SplitMix64's output. [Steele, Lea, Flood, 2014]"""
-    state = np.arange(1, size + 1, dtype=np.uint64) + np.uint64(place << 32)
-    state *= np.uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.where((state ^ (state >> np.uint64(31))) & np.uint64(1), 1.0, -1.0)

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from discreet.model.fit import refit
 from discreet.model.measured import Measured
+from discreet.model.mixture import Mixture
+from discreet.model.mixture_fit import refit_mixture
 from discreet.model.model import Model
 
 Cells = NDArray[np.float64]
@@ -18,10 +20,10 @@ def replicates(
 ) -> list[Model]:
     """Models of so many simulated releases. `noise` draws a measurement's; facts have none."""
     cuboids = model.cuboids({one.mask for one in measured})
-    made = []
+    made: list[Model] = []
     for _ in range(times):
         simulated = [
             one if not one.variance else replace(one, values=one.of(cuboids[one.mask]) + noise(one)) for one in measured
         ]
-        made.append(refit(model, simulated))
+        made.append(refit_mixture(model, simulated) if isinstance(model, Mixture) else refit(model, simulated))
     return made

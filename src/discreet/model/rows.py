@@ -6,6 +6,9 @@ count, from a random start, has gone up (systematic sampling): cells that lie to
 are changed, one attribute of one row at a time, wherever that brings the table's marginals nearer to the model's: all
 measured cuboids, and all cuboids of up to three attributes that memory has room for. What is made small is the sum of
 squared differences, Σ_c w_c·‖counts − expected‖²; a row moves only to cells in which the model expects somebody.
+
+Of a mixture, whose joint cannot be written down, every group gets its rows, and every attribute in it its values, by
+systematic sampling too; then rows are changed in the same way, each within its group.
 """
 
 from collections.abc import Sequence
@@ -16,6 +19,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.model.mixture import Mixture
 from discreet.model.model import Model
 from discreet.native import kernel
 from discreet.noise.bits import Bits
@@ -29,6 +33,9 @@ ORDERS = (1, 2, 3)
 MOST_AIMED = 20_000_000
 """Cells of all marginals together that rows are brought near to; cuboids of more attributes are left out first."""
 
+MOST_TRIED = 10_000_000_000
+"""Cells that a sweep may look at, all rows and their values together: some ten seconds."""
+
 SWEEPS = 40
 """Times that every row is looked at, at most; the search ends before, where a sweep changes few rows."""
 FEW = 0.002
@@ -38,15 +45,59 @@ LEAST_EXPECTED = 1e-3
 """A row moves only to cells whose expected count is at least this share of that of the cell it is in."""
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """Rows of codes, and how likely each is with another value of an attribute.
+
+    That is `likely` at homes[row] + firsts[axis] + Σ codes·steps[axis].
+    """
+
+    codes: Codes
+    likely: Cells
+    homes: Ints
+    firsts: Ints
+    steps: Ints
+
+
 def draw_rows(model: Model, rows: int, bits: Bits) -> Codes:
     """So many rows of codes, a column for each dimension, in random order. Deterministic by the bits."""
-    joint = model.joint
-    start = uniform(1, bits)[0]
-    codes = _systematic(joint, rows, float(start))
+    drawn = _from_groups(model, rows, bits) if isinstance(model, Mixture) else _from_joint(model.joint, rows, bits)
+    _improve(drawn, np.array(model.lattice.sizes), _aims(model, rows))
+    return drawn.codes
+
+
+def _from_joint(joint: Cells, rows: int, bits: Bits) -> _Drawn:
+    codes = _systematic(joint, rows, float(uniform(1, bits)[0]))
     order = np.argsort(uniform(rows, bits), kind="stable")
-    codes = np.ascontiguousarray(codes[order])
-    _improve(codes, joint, _aims(model, rows))
-    return codes
+    steps = [prod(joint.shape[axis + 1 :]) for axis in range(joint.ndim)]
+    likely = np.ascontiguousarray(joint).reshape(-1)
+    return _Drawn(
+        np.ascontiguousarray(codes[order]),
+        likely,
+        np.zeros(rows, np.int64),
+        np.zeros(joint.ndim, np.int64),
+        np.array([steps] * joint.ndim, np.int64),
+    )
+
+
+def _from_groups(mixture: Mixture, rows: int, bits: Bits) -> _Drawn:
+    groups = _systematic(mixture.shares, rows, float(uniform(1, bits)[0]))[:, 0]
+    sizes, dimensions = np.bincount(groups, minlength=len(mixture.shares)), mixture.lattice.dimensions
+    codes = np.empty((rows, dimensions), np.int32)
+    for axis, (start, size) in enumerate(zip(mixture.starts, mixture.lattice.sizes, strict=True)):
+        # Each group's values add up to its rows, so that they come group after group, as the rows do.
+        values = _systematic(
+            mixture.tables[:, start : start + size] * sizes[:, np.newaxis], rows, float(uniform(1, bits)[0])
+        )
+        codes[np.lexsort((uniform(rows, bits), groups)), axis] = values[:, 1]
+    order = np.argsort(uniform(rows, bits), kind="stable")
+    return _Drawn(
+        np.ascontiguousarray(codes[order]),
+        np.ascontiguousarray(mixture.tables).reshape(-1),
+        groups[order].astype(np.int64) * mixture.tables.shape[1],
+        np.array(mixture.starts, np.int64),
+        np.eye(dimensions, dtype=np.int64),
+    )
 
 
 def uniform(size: int, bits: Bits) -> Cells:
@@ -88,7 +139,7 @@ class _Aims:
 
 def _aims(model: Model, rows: int) -> _Aims:
     lattice = model.lattice
-    masks = _aimed_masks(lattice, sorted(model.potentials))
+    masks = _aimed_masks(lattice, [] if isinstance(model, Mixture) else sorted(model.potentials), rows)
     cuboids = model.cuboids(masks)
     sizes = [lattice.cells(mask) for mask in masks]
     strides = np.zeros((len(masks), lattice.dimensions), np.int64)
@@ -110,36 +161,45 @@ def _aims(model: Model, rows: int) -> _Aims:
     )
 
 
-def _aimed_masks(lattice: Lattice, measured: Sequence[int]) -> list[int]:
-    """Cuboids of few attributes first, then what was measured, as long as there is room."""
+def _aimed_masks(lattice: Lattice, measured: Sequence[int], rows: int) -> list[int]:
+    """Cuboids of few attributes first, then what was measured, as long as there is room and time."""
     by_order = [
         [sum(1 << axis for axis in chosen) for chosen in combinations(range(lattice.dimensions), order)]
         for order in ORDERS
     ]
     masks: list[int] = []
-    left = MOST_AIMED
+    left, time = MOST_AIMED, MOST_TRIED
     for group in (*by_order, [mask for mask in measured if mask.bit_count() > max(ORDERS)]):
         cells = sum(map(lattice.cells, group))
-        if cells > left:
+        trials = rows * sum(lattice.sizes[axis] for mask in group for axis in lattice.axes(mask))
+        if cells > left or trials > time:
             break
         masks += group
-        left -= cells
+        left, time = left - cells, time - trials
     return masks or by_order[0]
 
 
-def _improve(codes: Codes, joint: Cells, aims: _Aims) -> None:
+def _improve(drawn: _Drawn, sizes: Ints, aims: _Aims) -> None:
     """Change attributes of rows, in place, while that brings marginals nearer to what is expected."""
-    sizes = np.array(joint.shape, np.int64)
-    steps = np.array([prod(joint.shape[axis + 1 :]) for axis in range(joint.ndim)], np.int64)
     counts = np.zeros(aims.expected.size)
-    _count(codes, aims.starts, aims.strides, counts)
+    _count(drawn.codes, aims.starts, aims.strides, counts)
     off = counts - aims.expected
-    flat = np.ascontiguousarray(joint).reshape(-1)
     for _ in range(SWEEPS):
         changed = _sweep(
-            codes, flat, sizes, steps, off, aims.starts, aims.strides, aims.weights, aims.of_axis, aims.first_of_axis
+            drawn.codes,
+            drawn.likely,
+            drawn.homes,
+            drawn.firsts,
+            drawn.steps,
+            sizes,
+            off,
+            aims.starts,
+            aims.strides,
+            aims.weights,
+            aims.of_axis,
+            aims.first_of_axis,
         )
-        if changed <= FEW * len(codes):
+        if changed <= FEW * len(drawn.codes):
             return
 
 
@@ -156,9 +216,11 @@ def _count(codes: Codes, starts: Ints, strides: Ints, counts: Cells) -> None:
 @kernel
 def _sweep(
     codes: Codes,
-    joint: Cells,
-    sizes: Ints,
+    likely: Cells,
+    homes: Ints,
+    firsts: Ints,
     steps: Ints,
+    sizes: Ints,
     off: Cells,
     starts: Ints,
     strides: Ints,
@@ -170,24 +232,24 @@ def _sweep(
     changed = 0
     places = np.empty(starts.size, np.int64)
     for row in range(codes.shape[0]):
-        cell = 0
-        for axis in range(sizes.size):
-            cell += codes[row, axis] * steps[axis]
         for cuboid in range(starts.size):
             places[cuboid] = starts[cuboid]
             for axis in range(sizes.size):
                 places[cuboid] += codes[row, axis] * strides[cuboid, axis]
         for axis in range(sizes.size):
             now = codes[row, axis]
+            here = homes[row] + firsts[axis]
+            for other in range(sizes.size):
+                here += codes[row, other] * steps[axis, other]
             best, least = now, -1e-9
             # Taking a row away from a cell that has d too many changes d² by 1 − 2d; putting it there, by 1 + 2d.
             leaving = 0.0
             for k in range(first_of_axis[axis], first_of_axis[axis + 1]):
                 cuboid = of_axis[k]
                 leaving += weights[cuboid] * (1.0 - 2.0 * off[places[cuboid]])
-            floor = LEAST_EXPECTED * joint[cell]
+            floor = LEAST_EXPECTED * likely[here]
             for value in range(sizes[axis]):
-                if value == now or joint[cell + (value - now) * steps[axis]] < floor:
+                if value == now or likely[here + (value - now) * steps[axis, axis]] < floor:
                     continue
                 change = leaving
                 for k in range(first_of_axis[axis], first_of_axis[axis + 1]):
@@ -203,7 +265,6 @@ def _sweep(
                     off[places[cuboid]] -= 1.0
                     places[cuboid] += (best - now) * strides[cuboid, axis]
                     off[places[cuboid]] += 1.0
-                cell += (best - now) * steps[axis]
                 codes[row, axis] = best
                 changed += 1
     return changed

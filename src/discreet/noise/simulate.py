@@ -5,6 +5,7 @@ interval again; each 16 bits of it choose one of 65,536 equally likely quantiles
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -13,23 +14,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise.law import Gaussian, Laplace, Noise
-from discreet.noise.spread import Draws, Mixture, halfwidth
+from discreet.noise.spread import Draws, Mixture, Spread, halfwidth
 
 Floats = NDArray[np.float64]
 STEP = 0x9E3779B97F4A7C15
 QUANTILES = 1 << 16
 USUAL = Fraction(19, 20)
-"""A mixture is drawn from a normal law that is as wide as it may be at this confidence."""
+"""A mixture, and a sum of several draws, is drawn from a normal law that is as wide as it may be at this confidence."""
+DEVIATIONS = NormalDist().inv_cdf(0.5 + float(USUAL) / 2)
 REACH = 10
 """A normal law is written out so many deviations to either side."""
 FINEST = 5000
 """In steps of whole numbers, or of one in so many parts of its deviation where that is more."""
 
 
-def simulated(law: Noise | Mixture, rows: int, columns: int, key: int) -> Floats:
-    """So many independent numbers of a law. Another key makes others."""
-    chosen = _words(-(-rows * columns // 4), key).view(np.uint16)[: rows * columns]
-    return _quantiles(law)[chosen].reshape(rows, columns)
+def simulated(law: Noise | Mixture | Spread, rows: int, columns: int, key: int) -> Floats:
+    """So many independent numbers of a law, or sums of several draws. Another key makes others."""
+    return _chosen(_quantiles(law), rows, columns, key)
+
+
+def _chosen(quantiles: Floats, rows: int, columns: int, key: int) -> Floats:
+    words = _words(-(-rows * columns // 4), key).view(np.uint16)[: rows * columns]
+    return np.asarray(quantiles[words].reshape(rows, columns))
+
+
+def simulated_together(covariance: Floats, spreads: Sequence[Spread], columns: int, key: int) -> Floats:
+    """Numbers with these correlations, a row for each: normal, and each as wide as its own draws at the usual
+    confidence."""
+    deviations = np.sqrt(np.diagonal(covariance))
+    lengths, directions = np.linalg.eigh(covariance / np.multiply.outer(deviations, deviations))
+    root = directions * np.sqrt(np.maximum(lengths, 0.0))
+    widths = np.array([halfwidth(spread, USUAL) / DEVIATIONS for spread in spreads])
+    return np.asarray(widths[:, None] * (root @ _chosen(_unit(), len(spreads), columns, key)))
 
 
 def _words(count: int, key: int) -> NDArray[np.uint64]:
@@ -42,7 +58,9 @@ def _words(count: int, key: int) -> NDArray[np.uint64]:
 
 
 @lru_cache(32)
-def _quantiles(law: Noise | Mixture) -> Floats:
+def _quantiles(law: Noise | Mixture | Spread) -> Floats:
+    if isinstance(law, tuple):
+        return _normal(halfwidth(law, USUAL) / DEVIATIONS)
     levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
     if isinstance(law, Laplace):
         # |K| ≥ k with the chance 2q^k/(1 + q), q = exp(−1/scale).
@@ -51,9 +69,14 @@ def _quantiles(law: Noise | Mixture) -> Floats:
         tails = 2 * np.minimum(levels, 1 - levels)
         return np.where(levels < 0.5, -1, 1) * np.floor(np.log(tails * ((1 + q) / 2)) * -scale)
     if isinstance(law, Mixture):
-        return _normal(halfwidth((Draws(1.0, law),), USUAL) / NormalDist().inv_cdf(0.5 + float(USUAL) / 2))
+        return _normal(halfwidth((Draws(1.0, law),), USUAL) / DEVIATIONS)
     deviation = math.sqrt(float(law.sigma_squared) if isinstance(law, Gaussian) else law.variance)
     return _normal(deviation, max(1.0, math.floor(deviation / FINEST)))
+
+
+@lru_cache(1)
+def _unit() -> Floats:
+    return _normal(1.0)
 
 
 def _normal(deviation: float, step: float | None = None) -> Floats:

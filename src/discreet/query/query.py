@@ -17,11 +17,12 @@ from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
 from discreet.exact import parse_exact
 from discreet.query.cells import Amount, Labelling
+from discreet.query.rows_per_person import KEY, RowsPerPerson
 from discreet.query.subset import MOST_SUBSETS, Subset, subset_from_json, subset_to_json
 
 Json = dict[str, Any]
-Group = str | Labelling
-"""What an answer is grouped by: an attribute's name, or an expression."""
+Group = str | Labelling | RowsPerPerson
+"""What an answer is grouped by: an attribute's name, or an expression; people also by how many rows they have."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ class Distinct:
 
 @dataclass(frozen=True)
 class People:
-    """How many people have a row in `where`; in several groups, one who has rows in several."""
+    """How many people have a row in `where`; in several groups, one who has rows in several. By `RowsPerPerson`: how
+    many have so many rows there."""
 
     where: Region
     by: tuple[Group, ...] = ()
@@ -182,7 +184,13 @@ def groups_to_json(by: tuple[Group, ...]) -> list[str | Json]:
 
 
 def groups_from_json(by: Sequence[str | Json]) -> tuple[Group, ...]:
-    return tuple(group if isinstance(group, str) else Labelling.from_json(group) for group in by)
+    return tuple(map(_group_from_json, by))
+
+
+def _group_from_json(group: str | Json) -> Group:
+    if isinstance(group, str):
+        return group
+    return RowsPerPerson(int(group[KEY])) if KEY in group else Labelling.from_json(group)
 
 
 def query_from_json(body: Json) -> Query:
@@ -227,6 +235,13 @@ def _parts(query: Query) -> tuple[Group | Amount, ...]:
     return query.by
 
 
+def require_people(query: Query) -> None:
+    """Raise where anything but people is grouped by how many rows a person has: it is not priced for that."""
+    parts = [part for part in _parts(query) if isinstance(part, RowsPerPerson)]
+    if parts and (not isinstance(query, People) or len(parts) > 1):
+        raise UnsupportedQuery("by how many rows a person has, people are counted, and nothing else")
+
+
 def require_in_domain(query: Query, domain: Domain) -> None:
     """Raise unless the query's attributes and its region are the domain's own."""
     for part in _parts(query):
@@ -234,6 +249,7 @@ def require_in_domain(query: Query, domain: Domain) -> None:
             domain.axis(part)
         else:
             part.require_in_domain(domain)
+    require_people(query)
     if isinstance(query, Distinct) and set(query.of) & set(query.by):
         raise UnsupportedQuery(
             "what groups an answer has one value in each group; count the different values of others"

@@ -32,6 +32,7 @@ from discreet.query.query import (
     answer_shape,
     grain_of,
     grains_of,
+    require_people,
 )
 from discreet.query.residual import as_counts
 
@@ -41,11 +42,14 @@ PIECES = 256
 
 def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[tuple[Box, int]]:
     """Boxes, disjoint, with the units that a measurement of `query` with this noise spends on each of their points."""
+    require_people(query)
     match query:
         case Count() | Quantile() | Distinct() | People():
             # A row more brings one combination of codes at most, and none is lost by it: it moves the number of
             # different ones in its group as it moves a count, by 0 or 1, and in no other group. So does a row of a
             # person move the number of people with rows there. A person's rows come and go one after the other.
+            # By rows per person it is a person who is in one cell, and each of their rows there pays for that:
+            # docs/explain/privacy-unit.md has the proof.
             amount = units_up(budget.loss(law, Fraction(1), one_signed=True))
             yield from ((box, amount) for box in query.where.boxes)
         case Residual():

@@ -56,6 +56,11 @@ class User:
         return self.expires is not None and now >= datetime.fromisoformat(self.expires)
 
 
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_hex(TOKEN_BYTES)
+
+
 def add_user(home: Path, name: str, role: str, *, quota: Number | None = None, expires: str | None = None) -> str:
     """Make a user and return their token. It is not kept, so it cannot be shown again.
 
@@ -67,7 +72,7 @@ def add_user(home: Path, name: str, role: str, *, quota: Number | None = None, e
     if role not in get_args(Role):
         raise AccessDenied(f"a role is one of {', '.join(get_args(Role))}")
     most, until = _quota(home, role, quota), _until(expires)
-    token, now = secrets.token_hex(TOKEN_BYTES), datetime.now(UTC)
+    token, now = new_token(), datetime.now(UTC)
     with _changing(home) as users:
         if any(user.name == name for user in users):
             raise AccessDenied(f"there is a user {name} already; revoke them first, or choose another name")
@@ -79,7 +84,7 @@ def add_user(home: Path, name: str, role: str, *, quota: Number | None = None, e
 def rotate_user(home: Path, name: str) -> str:
     """Give a user another token, and return it: the one before opens nothing from the next request on, and sessions
     that were begun with it have ended. Role, quota and what was spent stay."""
-    token = secrets.token_hex(TOKEN_BYTES)
+    token = new_token()
     with _changing(home) as users:
         place = _place_of(home, name, users)
         users[place] = replace(users[place], token=_digest(token), native=_native(home, token))

@@ -96,6 +96,13 @@ def serve(
             _Workers(config, sockets=[listening]).run()
 
 
+def serve_here(app: FastAPI, port: int, ready: Callable[[str], object]) -> None:
+    """Serve an application to this machine alone until interrupted. `ready` is told the address."""
+    listening = _listen("127.0.0.1", port)
+    ready(f"http://127.0.0.1:{listening.getsockname()[1]}")
+    uvicorn.Server(configured(app, workers=1)).run(sockets=[listening])
+
+
 class _Workers(Multiprocess):
     """Worker processes; one that has ended is begun again. One that is busy is left in peace: uvicorn's own way is to
     wait five seconds for each to say that it lives, deaf to signals meanwhile, and then to kill it."""

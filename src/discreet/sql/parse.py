@@ -14,7 +14,8 @@ from sqlglot import exp
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
-from discreet.query.query import Group, group_attribute, group_name
+from discreet.query.query import Group, People, group_attribute, group_name
+from discreet.query.rows_per_person import RowsPerPerson
 from discreet.sql.aggregate import AGGREGATES, Grouping, Term, read_aggregate, read_terms
 from discreet.sql.amount import expression_text, read_labelling
 from discreet.sql.condition import MOST_CELLS, AllOf, Condition, atoms, region_of
@@ -57,6 +58,8 @@ def parse_select(select: exp.Select, text: str, domain: Domain) -> Question:
     most_cells = MOST_CELLS // max(calls, 1)
     groups = Grouping(scope, where, region_of(where, domain, most_cells), by, most_cells)
     columns, column_notes = _columns(outputs, groups, grouped)
+    if any(isinstance(group, RowsPerPerson) for group in by):
+        _require_people(columns)
     notes = [note for atom in atoms(where) for note in atom.notes] + [*grouped.notes] + column_notes
     if not groups.region:
         notes.append("no point of the domain satisfies the WHERE: the region is empty on every table")
@@ -110,6 +113,8 @@ def _group_by(select: exp.Select, scope: Scope) -> _Grouped:
         if isinstance(part, exp.Column) and scope.derived_of(part) is None:
             name = scope.attribute(part).name
             groups[name] = name
+        elif scope.is_row_count(part):
+            groups[expression_text(part, scope)] = RowsPerPerson(scope.domain.max_rows)
         else:
             group, said = read_labelling(part, scope)
             groups[expression_text(part, scope)] = group
@@ -155,6 +160,12 @@ def _columns(
     if not any(isinstance(column, AggregateColumn) for column in columns):
         raise UnsupportedQuery("the statement has no aggregate; ask for COUNT(*), or for another of its groups")
     return tuple(columns), notes
+
+
+def _require_people(columns: Sequence[Column]) -> None:
+    """By how many rows a person has, people are counted, and nothing else."""
+    if not all(isinstance(one.query, People) for one in columns if isinstance(one, AggregateColumn)):
+        raise UnsupportedQuery("by how many rows a person has, people are counted, and nothing else")
 
 
 def _grouped(column: exp.Column, groups: Grouping) -> str:

@@ -12,6 +12,8 @@ from discreet.sql.syntax import only, refused
 from discreet.sql.tokens import SHOWN_CHARACTERS, shown
 
 GROUP_SUFFIX = "_group"
+ROWS_PER_PERSON = "discreet_rows_per_person"
+"""A function of the column of people that statements are rewritten to, and that GROUP BY takes alone."""
 MOST_EVALUATIONS = 200
 
 
@@ -94,7 +96,17 @@ class Scope:
             return False
         return node.name.lower() == person.lower() and (not node.table or node.table.lower() == self.qualifier)
 
+    def is_row_count(self, node: exp.Expression) -> bool:
+        """Whether it is how many rows a person has, as `passes/per_person.py` writes it."""
+        return (
+            isinstance(node, exp.Anonymous)
+            and str(node.this).lower() == ROWS_PER_PERSON
+            and [self.is_person(one) for one in node.expressions] == [True]
+        )
+
     def name_of(self, column: exp.Column) -> str:
+        if self.is_person(column):
+            return str(self.domain.person)
         derived = self.derived_of(column)
         return self.attribute(column).name if derived is None else derived.name
 

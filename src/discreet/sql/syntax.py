@@ -17,6 +17,8 @@ from sqlglot.tokens import TokenType
 from discreet.errors import UnsupportedQuery
 from discreet.sql.tokens import check_nothing_is_missing, check_order_of_nulls, read_tokens, shown
 
+OWN = "discreet_"
+"""How names begin that no statement may give."""
 MOST_DIGITS = 38
 STEPS_PER_TOKEN = 20
 NOT_UNDERSTOOD = "the SQL was not understood; ask with one plain SELECT"
@@ -115,6 +117,9 @@ def read_query(text: str, lines_before: int = 0, is_plain: bool = False) -> exp.
         raise UnsupportedQuery(NOT_UNDERSTOOD) from None
     if not isinstance(tree, exp.Query):
         raise refused(tree, "one SELECT")
+    for call in tree.find_all(exp.Anonymous):
+        if str(call.this).lower().startswith(OWN):
+            raise refused(call, "functions by their own names")
     return tree
 
 

@@ -19,6 +19,7 @@ from discreet.domain.region import Box, Region
 from discreet.native import kernel
 from discreet.query.cells import Amount, Labelling
 from discreet.query.query import Count, Group, People, SubsetCount, Sum, answer_shape, group_attribute
+from discreet.query.rows_per_person import RowsPerPerson
 from discreet.table.layout import has_units
 
 Array = NDArray[np.int64]
@@ -174,6 +175,8 @@ def summed_in_grains(query: Measured | People | SubsetCount, domain: Domain) -> 
 
 def _names(part: Group | Amount) -> tuple[str, ...]:
     match part:
+        case RowsPerPerson():
+            return ()
         case str():
             return (part,)
         case Amount():
@@ -259,6 +262,7 @@ def cell_of_rows(query: Measured, rows: CodedRows, block: slice) -> Array:
     keys = np.zeros(block.stop - block.start, np.int64)
     for group in query.by:
         keys *= group_attribute(group, rows.domain).size
+        assert not isinstance(group, RowsPerPerson)  # it is people who are in those groups: `count_people`
         keys += (
             rows.codes(group)[block] if isinstance(group, str) else group.table.at(lambda name: rows.codes(name)[block])
         )
@@ -280,16 +284,31 @@ def amounts(query: Measured, rows: CodedRows, block: slice) -> Array:
 
 
 def count_people(query: People, rows: CodedRows, person: NDArray[Any]) -> Array:
-    """How many people have a row in each group. Sorted by group and person, the first row of each counts."""
-    shape = answer_shape(query, rows.domain)
+    """How many people have a row in each group, or so many rows. Sorted by group and person, the first row of each
+    counts."""
+    each = [group for group in query.by if isinstance(group, RowsPerPerson)]
+    plain = Count(query.where, tuple(group for group in query.by if not isinstance(group, RowsPerPerson)))
+    shape = answer_shape(plain, rows.domain)
     cells = prod(shape)
-    keys = cell_of_rows(Count(query.where, query.by), rows, slice(0, rows.size))
+    keys = cell_of_rows(plain, rows, slice(0, rows.size))
     order = np.lexsort((person, keys))
     keys, person = keys[order], person[order]
     first = np.ones(rows.size, np.bool_)
     first[1:] = (keys[1:] != keys[:-1]) | (person[1:] != person[:-1])
-    counted = np.bincount(keys, first, minlength=cells + 1)[:cells]
-    return counted.astype(np.int64).reshape(shape)
+    if not each:
+        return np.bincount(keys, first, minlength=cells + 1)[:cells].astype(np.int64).reshape(shape)
+    [group] = each
+    keys = keys * group.most + _run_lengths(first, group.most) - 1
+    counted = np.bincount(keys, first, minlength=(cells + 1) * group.most)[: cells * group.most]
+    return np.moveaxis(counted.astype(np.int64).reshape(*shape, group.most), -1, query.by.index(group))
+
+
+def _run_lengths(first: Flags, most: int) -> Array:
+    """How many rows the run of each row has, at most `most`. Arrays have one size, however many runs there are."""
+    run = np.cumsum(first) - 1
+    lengths = np.bincount(run, minlength=first.size)
+    found: Array = np.minimum(lengths[run], most)
+    return found
 
 
 def in_region(where: Region, rows: CodedRows) -> Flags:

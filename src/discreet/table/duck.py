@@ -3,6 +3,8 @@
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -10,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.errors import TableError
+from discreet.table.declared import Declared, Limits
 from discreet.table.literal import quoted, quoted_name
 from discreet.table.paths import files_of, kind_of_all, stamp_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
@@ -64,7 +67,54 @@ def open_duckdb_file(uri: str) -> Source:
             except duckdb.Error:
                 raise unreadable(path) from None
 
-    return Source(uri, columns, read, lambda: stamp_of(path), unread)
+    return Source(uri, columns, read, lambda: stamp_of(path), unread, declared=partial(_declared, files[0], table))
+
+
+def _declared(file: str, relation: str) -> dict[str, Declared]:
+    """What CREATE TABLE and COMMENT say: ENUM, lists and ranges in CHECK, NOT NULL and the key."""
+    from discreet.table.checks import limits_in, together
+
+    with tempfile.TemporaryDirectory(prefix="discreet-") as aside:
+        try:
+            with _connected(file, aside) as connection:
+                types = connection.sql(f"SELECT * FROM {relation}")
+                table = _name_in(relation)
+                rules = connection.execute(
+                    "SELECT constraint_type, expression, constraint_column_names FROM duckdb_constraints() "
+                    f"WHERE database_name = 'attached' AND schema_name = 'main' AND table_name = {quoted(table)}"
+                ).fetchall()
+                said = connection.execute(
+                    "SELECT column_name, comment, is_nullable, data_type FROM duckdb_columns() "
+                    f"WHERE database_name = 'attached' AND schema_name = 'main' AND table_name = {quoted(table)}"
+                ).fetchall()
+                lists = {
+                    name: _labels(kind)
+                    for name, kind in zip(types.columns, types.types, strict=True)
+                    if kind.id == "enum"
+                }
+        except duckdb.Error:
+            raise unreadable(file) from None
+    limits = together(limits_in(text, "duckdb") for kind, text, _ in rules if kind == "CHECK")
+    keys = [names for kind, _, names in rules if kind == "PRIMARY KEY"]
+    return {
+        name: Declared(
+            words="ENUM" if name in lists else kind,
+            title=comment or "",
+            limits=limits.get(name.lower(), Limits()).within(Limits(lists.get(name))),
+            null=bool(nullable),
+            by=f"CREATE TABLE {table} in {Path(file).name}",
+            key=[name] in keys,
+        )
+        for name, comment, nullable, kind in said
+    }
+
+
+def _labels(kind: Any) -> tuple[str, ...]:
+    return tuple(dict(kind.children)["values"])
+
+
+def _name_in(relation: str) -> str:
+    return relation.removeprefix("attached.main.")[1:-1].replace('""', '"')
 
 
 def _connected(file: str, aside: str) -> duckdb.DuckDBPyConnection:

@@ -21,7 +21,8 @@ def open_ibis(table: ibis.Table) -> Source:
         case "duckdb":
             return _of_duckdb(backend.con, f"({ibis.to_sql(table, dialect='duckdb')})")
         case "postgres":
-            from discreet.table.postgres import relation_of, source_of
+            from discreet.table.postgres import relation_of
+            from discreet.table.postgres_source import source_of
 
             return source_of(relation_of(backend.con, str(ibis.to_sql(table, dialect="postgres"))), FRAME)
         case "pyspark":

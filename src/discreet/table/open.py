@@ -47,7 +47,7 @@ def is_spark(uri: str) -> bool:
 
 def _open_location(uri: str) -> Source:
     if is_postgres(uri):
-        from discreet.table.postgres import open_postgres
+        from discreet.table.postgres_source import open_postgres
 
         return open_postgres(uri)
     if is_spark(uri):

@@ -22,6 +22,8 @@ KINDS = {
     "excel": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
     "statistics": (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt"),
 }
+SQLITE = b"SQLite format 3\0"
+"""How every file of SQLite begins."""
 MANY = ("parquet", "csv", "arrow")
 """Kinds of which several files can be one table."""
 READ = (
@@ -71,7 +73,17 @@ def partitions_of(path: str, files: Sequence[str]) -> list[Mapping[str, str | No
 
 
 def _kind_or_none(file: str) -> str | None:
-    return next((kind for kind, ends in KINDS.items() if file.lower().endswith(ends)), None)
+    """The kind of a file by its ending. Two databases share one: it is their first bytes that tell them apart."""
+    kind = next((kind for kind, ends in KINDS.items() if file.lower().endswith(ends)), None)
+    return "sqlite" if kind == "duckdb" and _begins_with(file, SQLITE) else kind
+
+
+def _begins_with(file: str, mark: bytes) -> bool:
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(len(mark)) == mark
+    except OSError:
+        return False
 
 
 def _kind(file: str) -> str:

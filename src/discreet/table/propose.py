@@ -1,69 +1,193 @@
-"""A domain to fill in: names and types from the schema, never a value."""
+"""A domain to fill in: names, types and what the table's own description declares, never a value that a row has."""
 
-import json
 import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
+from typing import Any, get_args
 
 import pyarrow as pa
 
+from discreet.domain.attribute import Kind
+from discreet.domain.date import Period, begins
 from discreet.domain.read import NAME
+from discreet.domain.write import attribute_lines, key_text, quoted, value_text
 from discreet.errors import DomainError
 from discreet.table.coding import stored_type, type_in_words
+from discreet.table.declared import Bound, Declared, Limits
 from discreet.table.open import open_source
+from discreet.table.source import Source
 
-BLANKS = {
-    "integer": ["# low =", "# high =", 'outside = "drop"  # drop | clamp | other'],
-    "category": ["values = []  # in order; or a hierarchy"],
-    "date": [
-        "# low = 2020-01-01  # the first day of a period",
-        "# high = 2029-12-31  # the last day of one",
-        'period = "month"  # day | week | month | quarter | year',
-    ],
-    "bins": [
-        "edges = []  # half-open [a, b); -inf or inf at an end opens it",
-        "# grain = 1  # the unit to round to, for SUM and AVG",
-    ],
-}
+LONGEST_TITLE = 200
+TRUTHS = Limits(("false", "true"))
+BY_TYPE = "true or false, by its type"
 
 
-def propose(table: object, name: str | None = None) -> str:
-    """TOML with a table for each column; ranges, categories, bins and sources are left to the custodian."""
+@dataclass(frozen=True)
+class Wishes:
+    """What a draft is to have besides: attributes of another domain by name, a source for all that have none, some
+    columns only, and where an editor finds the schema of domains."""
+
+    reuse: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source: str = ""
+    only: Collection[str] = ()
+    schema: str = ""
+
+
+def propose(table: object, name: str | None = None, wishes: Wishes | None = None) -> str:
+    """TOML with a table for each column. What nothing declares is left to the custodian."""
+    wishes = wishes or Wishes()
     name = _name_of(table) if name is None else name
     if not NAME.fullmatch(name):
         raise DomainError("a table's name in SQL has letters, digits and _, and does not begin with a digit")
-    lines = [
+    source = open_source(table)
+    for column in wishes.only:
+        source.require(column)
+    lines = [f"#:schema {wishes.schema}"] if wishes.schema else []
+    lines += [
         "# Fill in what is missing from public documents, never from the data: values read off the data leak it.",
         "# A column that nobody needs to ask about is best left out.",
         f'name = "{name}"',
     ]
-    source = open_source(table)
-    for column, kind in source.columns.items():
-        lines += ["", *_blank(column, stored_type(kind))]
-    for column, why in source.unread.items():
-        lines += ["", f"# {_key(column)} is {why}"]
+    for block in _blocks(source, wishes):
+        lines += ["", *block]
     return "\n".join(lines) + "\n"
 
 
-def _blank(column: str, kind: pa.DataType) -> list[str]:
-    if pa.types.is_integer(kind):
-        proposal = "integer"
-    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        proposal = "bins"
-    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        proposal = "date"
-    else:
-        proposal = "category"
+def _blocks(source: Source, wishes: Wishes) -> list[list[str]]:
+    declared = source.declared()
+    wanted = [column for column in source.columns if not wishes.only or column in wishes.only]
+    blocks = []
+    for column in wanted:
+        said = declared.get(column, Declared())
+        if column in wishes.reuse:
+            blocks.append(list(attribute_lines(column, wishes.reuse[column])))
+        elif said.key and column not in wishes.only:
+            blocks.append([f"# {key_text(column)} is the key of the table: an id is no attribute, see init --id"])
+        else:
+            blocks.append(_blank(column, stored_type(source.columns[column]), said, wishes.source))
+    if not wishes.only:
+        blocks += [[f"# {key_text(column)} is {why}"] for column, why in source.unread.items()]
+    return blocks
+
+
+def _blank(column: str, kind: pa.DataType, said: Declared, source: str) -> list[str]:
+    proposal, limits = _coded(kind, said)
+    lines = [f"[attributes.{key_text(column)}]"]
+    if title := _one_line(said.title):
+        lines.append(f"# {title}")
+    words = _one_line(said.words) or type_in_words(kind)
+    lines.append(f'kind = "{proposal}"  # the column is {words}; integer | category | bins | date')
+    filled, values = _values(proposal, limits, said)
+    lines += values
+    if said.null:
+        lines.append("null = true")
+    if source or limits is TRUTHS:
+        return [*lines, f"source = {quoted(source or BY_TYPE)}"]
     return [
-        f"[attributes.{_key(column)}]",
-        f'kind = "{proposal}"  # the column is {type_in_words(kind)}; integer | category | bins | date',
-        *BLANKS[proposal],
-        'source = ""  # required',
+        *lines,
+        f"source = {quoted(said.by)}  # is that public?" if filled and said.by else 'source = ""  # required',
     ]
 
 
-def _key(column: str) -> str:
-    plain = column.isascii() and column.replace("_", "").replace("-", "").isalnum()
-    return column if plain else json.dumps(column, ensure_ascii=False)
+def _coded(kind: pa.DataType, said: Declared) -> tuple[Kind, Limits]:
+    """The kind that suits a column, and its limits. A list is a category, unless it is whole numbers in a row."""
+    proposal = said.kind or _kind_of(kind)
+    limits = said.limits
+    if limits.values is None:
+        return proposal, TRUTHS if pa.types.is_boolean(kind) else limits
+    if proposal == "integer" and limits.values and all(re.fullmatch("-?[0-9]{1,15}", text) for text in limits.values):
+        numbers = sorted(map(int, limits.values))
+        if numbers == list(range(numbers[0], numbers[-1] + 1)):
+            return "integer", Limits(low=Bound(Decimal(numbers[0])), high=Bound(Decimal(numbers[-1])))
+    return "category", limits
+
+
+def _kind_of(kind: pa.DataType) -> Kind:
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "bins"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
+    return "category"
+
+
+def _values(kind: Kind, limits: Limits, said: Declared) -> tuple[bool, list[str]]:
+    """The lines that say which values there are, and whether nothing is left to say."""
+    match kind:
+        case "category" if said.book:
+            return True, [f"values_from = {quoted(said.book)}"]
+        case "category" if limits.values:
+            truths = [value == "true" for value in limits.values] if set(limits.values) <= {"true", "false"} else None
+            lines = [f"values = {value_text(truths or limits.values)}"]
+            return True, [*lines, f"booleans = {quoted(said.booleans)}"] if said.booleans and truths else lines
+        case "category":
+            return False, ["values = []  # in order; or a hierarchy"]
+        case "integer":
+            low, high = _whole(limits.low, 1), _whole(limits.high, -1)
+            known = low is not None and high is not None
+            outside = [] if known else ['outside = "drop"  # drop | clamp | other']
+            return known, [_line("low", low), _line("high", high), *outside]
+        case "date":
+            return _period(limits)
+        case "bins":
+            return _edges(limits)
+
+
+def _line(key: str, value: object) -> str:
+    return f"# {key} =" if value is None else f"{key} = {value_text(value)}"
+
+
+def _whole(bound: Bound | None, inward: int) -> int | None:
+    """The first whole number from an end of a range on."""
+    if bound is None or isinstance(bound.value, date):
+        return None
+    whole = int(bound.value.to_integral_value("ROUND_CEILING" if inward > 0 else "ROUND_FLOOR"))
+    return whole + inward if whole == bound.value and not bound.included else whole
+
+
+def _day(bound: Bound | None, inward: int) -> date | None:
+    if bound is None or not isinstance(bound.value, date):
+        return None
+    return bound.value if bound.included else bound.value + timedelta(inward)
+
+
+def _period(limits: Limits) -> tuple[bool, list[str]]:
+    low, high = _day(limits.low, 1), _day(limits.high, -1)
+    suits = [
+        period
+        for period in get_args(Period)
+        if period != "week" and (low is None or begins(low, period)) and _ends(high, period)
+    ]
+    return low is not None and high is not None, [
+        "# low = 2020-01-01  # the first day of a period" if low is None else _line("low", low),
+        "# high = 2029-12-31  # the last day of one" if high is None else _line("high", high),
+        f'period = "{"month" if "month" in suits else suits[-1]}"  # day | week | month | quarter | year',
+    ]
+
+
+def _ends(day: date | None, period: Period) -> bool:
+    return day is None or day == date.max or begins(day + timedelta(1), period)
+
+
+def _edges(limits: Limits) -> tuple[bool, list[str]]:
+    low, high = limits.low, limits.high
+    grain = "# grain = 1  # the unit to round to, for SUM and AVG"
+    if low is None or high is None or isinstance(low.value, date) or isinstance(high.value, date):
+        ends = [f"from {low.value}" if low else "", f"to {high.value}" if high else ""]
+        declared = "; declared " + " ".join(filter(None, ends)) if any(ends) else ""
+        return False, [f"edges = []  # half-open [a, b); -inf or inf at an end opens it{declared}", grain]
+    top = ['outside = "clamp"  # so that the top edge itself is in the last bin'] if high.included else []
+    return True, [f"edges = {value_text([low.value, high.value])}  # divide it into the bins to ask by", *top, grain]
+
+
+def _one_line(text: str) -> str:
+    """A text as a comment can have it."""
+    shown = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return shown if len(shown) <= LONGEST_TITLE else shown[: LONGEST_TITLE - 1] + "…"
 
 
 def _name_of(table: object) -> str:

@@ -10,6 +10,7 @@ from discreet.errors import DomainError, TableError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.table.declared import Declared
     from discreet.table.live import LiveSource
 
 FRAME = "memory:"
@@ -48,6 +49,8 @@ class Source:
     """The other columns: what their type is called, and what to make of it."""
     advice: str = ""
     """What to look at where a column is not there."""
+    declared: "Callable[[], Mapping[str, Declared]]" = dict
+    """What the table's own description says of some columns. No row is read for it."""
     live: "LiveSource | None" = None
     """Reads the rows where they are, each time; None where the source cannot tell when they change."""
 

@@ -3,16 +3,34 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import pyarrow as pa
 
+from discreet.domain.attribute import Kind
 from discreet.errors import TableError
+from discreet.table.declared import Declared, Limits
 from discreet.table.literal import quoted_name
 from discreet.table.paths import files_of, kind_of_all, stamp_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
 from discreet.table.written import text_array, written
+
+AFFINITIES: tuple[tuple[str, Kind], ...] = (
+    ("BOOL", "category"),
+    ("DATE", "date"),
+    ("TIME", "date"),
+    ("INT", "integer"),
+    ("CHAR", "category"),
+    ("TEXT", "category"),
+    ("REAL", "bins"),
+    ("FLOA", "bins"),
+    ("DOUB", "bins"),
+    ("DEC", "bins"),
+    ("NUM", "bins"),
+)
+"""What a declared type holds by its name, as SQLite itself goes by names."""
 
 
 def open_sqlite(uri: str) -> Source:
@@ -42,7 +60,39 @@ def open_sqlite(uri: str) -> Source:
         except sqlite3.Error:
             raise unreadable(path) from None
 
-    return Source(uri, dict.fromkeys(names, pa.string()), read, lambda: stamp_of(path))
+    columns = dict.fromkeys(names, pa.string())
+    return Source(uri, columns, read, lambda: stamp_of(path), declared=partial(_declared, files[0], table))
+
+
+def _declared(file: str, table: str) -> dict[str, Declared]:
+    """What CREATE TABLE says: types, lists and ranges in CHECK, NOT NULL and the key."""
+    from discreet.table.checks import limits_in_table
+
+    try:
+        with closing(_connected(file)) as connection:
+            found = connection.execute(f"PRAGMA table_info({quoted_name(table)})").fetchall()
+            made = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", [table]).fetchall()
+    except sqlite3.Error:
+        raise unreadable(file) from None
+    limits = limits_in_table(made[0][0].decode(errors="replace"), "sqlite")
+    keys = [row for row in found if row[5]]
+    return {
+        name: Declared(
+            kind=_kind(words),
+            words=words,
+            limits=limits.get(name.lower(), Limits(("false", "true")) if "BOOL" in words.upper() else Limits()),
+            booleans="1/0" if "BOOL" in words.upper() else "",
+            null=not row[3] and not row[5],
+            by=f"CREATE TABLE {table} in {Path(file).name}",
+            key=len(keys) == 1 and bool(row[5]),
+        )
+        for row in found
+        for name, words in [(row[1].decode(), row[2].decode())]
+    }
+
+
+def _kind(words: str) -> Kind:
+    return next((kind for part, kind in AFFINITIES if part in words.upper()), "category")
 
 
 def _connected(file: str) -> sqlite3.Connection:

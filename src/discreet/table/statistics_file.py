@@ -1,11 +1,15 @@
 """Files of SPSS, Stata and SAS. Numbers are doubles there, codes too: every value is read by its text."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from discreet.domain.attribute import Kind
+from discreet.domain.codebook import LABELLED, labels_of
 from discreet.errors import TableError
+from discreet.table.declared import Declared
 from discreet.table.paths import files_of, kind_of_all, stamp_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
 from discreet.table.written import text_array, written
@@ -18,6 +22,10 @@ READERS = {
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
+DATES = re.compile(r"%-?t[dcC]|%-?d|[AEJS]?DATE|YMDHMS|YYMMDD|MMDDYY|DDMMYY|[BE]8601D", re.I)
+"""How formats of days and times begin, in Stata, SPSS and SAS."""
+WHOLE = re.compile(r"F\d+(\.0)?|%-?0?\d+\.0f|\d+\.?|(BEST|COMMA)\d+\.?", re.I)
+"""Formats without decimals."""
 
 
 def open_statistics(path: str) -> Source:
@@ -51,7 +59,45 @@ def open_statistics(path: str) -> Source:
             if len(columns[0]) < BATCH_ROWS:
                 return
 
-    return Source(path, dict.fromkeys(names, pa.string()), rows, lambda: stamp_of(path))
+    columns = dict.fromkeys(names, pa.string())
+    return Source(path, columns, rows, lambda: stamp_of(path), declared=lambda: _declared(path, files[0], read))
+
+
+def _declared(path: str, file: str, read: Callable[..., Any]) -> Mapping[str, Declared]:
+    """What the file's dictionary says: labels of variables and of their values, formats, values that are missing."""
+    try:
+        _, about = read(file, metadataonly=True, **({} if file.lower().endswith(".xpt") else {"user_missing": True}))
+    except Exception:
+        raise unreadable(path) from None
+    has_labels = labels_of(about) if file.lower().endswith(LABELLED) else {}
+    labelled = {name for name in has_labels if about.variable_measure.get(name) != "scale"}
+    return {
+        name: Declared(
+            kind="category" if name in labelled else _kind(about, name),
+            words=_words(about, name),
+            title=about.column_names_to_labels.get(name) or "",
+            null=name in about.missing_ranges or name in about.missing_user_values,
+            book=path if name in labelled else "",
+            by=f"value labels in {path}" if name in labelled else "",
+        )
+        for name in about.column_names
+    }
+
+
+def _kind(about: Any, name: str) -> Kind:
+    if about.readstat_variable_types.get(name) == "string":
+        return "category"
+    written = about.original_variable_types.get(name) or ""
+    if DATES.match(written):
+        return "date"
+    stored = about.readstat_variable_types.get(name) or ""
+    return "integer" if stored.startswith("int") or WHOLE.fullmatch(written) else "bins"
+
+
+def _words(about: Any, name: str) -> str:
+    stored = "text" if about.readstat_variable_types.get(name) == "string" else "a number"
+    written = about.original_variable_types.get(name)
+    return f"{stored} with the format {written}" if written else stored
 
 
 def _said(value: object) -> bytes | None:

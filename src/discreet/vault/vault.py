@@ -527,20 +527,33 @@ def _sulq(
     return people, query_budget(queries, delta, people.people, points + 1, calibration, most)
 
 
-def fit_domain(table: object, domain: str | Path, progress: Progress = silent) -> Fit:
-    """How a domain's file fits a table: exact and confidential, for the custodian alone. Nothing of it is kept."""
+def fit_domain(table: object, domain: str | Path | Domain, progress: Progress = silent) -> Fit:
+    """How a domain, or its file, fits a table: exact and confidential, for the custodian alone, and kept nowhere."""
     from discreet.table.fit import fit_source
     from discreet.table.open import open_source
 
-    described = read_domain(domain)
+    described = domain if isinstance(domain, Domain) else read_domain(domain)
     return fit_source(open_source(table), described, progress)
 
 
-def propose_domain(table: object, name: str | None = None) -> str:
-    """A domain to fill in: names and types from the schema, never a value."""
-    from discreet.table.propose import propose
+def propose_domain(
+    table: object,
+    name: str | None = None,
+    *,
+    reuse: str | Path | None = None,
+    source: str = "",
+    only: Sequence[str] = (),
+    schema: str = "",
+) -> str:
+    """A domain to fill in: names, types and what the table's own description declares, never a value of a row.
 
-    return propose(table, name)
+    Attributes are taken from the domain `reuse` where it has them by name; `source` is what all others come from; only
+    some columns are drafted with `only`; `schema` is where an editor finds the JSON schema of domains."""
+    from discreet.domain.reuse import attributes_in
+    from discreet.table.propose import Wishes, propose
+
+    held = {} if reuse is None else attributes_in(reuse)
+    return propose(table, name, Wishes(held, source.strip(), tuple(only), schema))
 
 
 def _facts(gate: Gate) -> "VaultFacts":

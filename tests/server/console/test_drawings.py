@@ -15,7 +15,7 @@ from discreet.server.console.heat import SHADES, heat_map
 from discreet.server.console.overlap import overlap_picture
 from discreet.server.console.page import number
 from discreet.server.console.pick import picked_sql
-from discreet.server.console.table import BAR_WIDTH, Line, table_of
+from discreet.server.console.table import BAR_WIDTH, BarLine, table_of
 from discreet.sql.parse import parse
 from discreet.vault import Vault
 
@@ -71,7 +71,7 @@ def test_numbers_are_as_people_write_them(value, text):
 
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(0, 1e4)), min_size=1, max_size=20))
 def test_bars_and_error_bars_stay_within_the_drawing_and_start_at_zero(values):
-    table = table_of(["a"], "count", [Line(("x",), v, v - w, v + w) for v, w in values], 100)
+    table = table_of(["a"], "count", [BarLine(("x",), v, v - w, v + w) for v, w in values], 100)
     for line, bar in table.lines:
         assert -1e-6 <= bar.start <= bar.start + bar.width <= BAR_WIDTH + 1e-6
         assert -1e-6 <= bar.low <= bar.high <= BAR_WIDTH + 1e-6

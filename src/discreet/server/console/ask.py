@@ -10,7 +10,7 @@ from discreet.answer.reply import Answer, Explanation, Row
 from discreet.errors import DiscreetError
 from discreet.server.console.overlap import overlap_picture
 from discreet.server.console.pick import offers, picked_sql, summable
-from discreet.server.console.table import Line, table_of
+from discreet.server.console.table import BarLine, table_of
 from discreet.server.console.visit import Visit
 from discreet.sql.question import NULL
 from discreet.sql.where_text import where_text
@@ -116,9 +116,9 @@ def _forecast(told: Explanation) -> dict[str, Any]:
     return {"told": told, "share": float(told.cost / whole) if whole else 0.0, "free": told.cost == 0 and not relaxed}
 
 
-def _line(row: Row, found: Answer) -> Line:
+def _line(row: Row, found: Answer) -> BarLine:
     about = where_text(row.answered, found.domain) if row.is_near else ""
-    return Line(
+    return BarLine(
         tuple(NULL if label is None else label for label in row.labels),
         row.value,
         row.low,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.http_json import API
 from discreet.server.console.heat import Heat, heat_map
 from discreet.server.console.page import BY, number
-from discreet.server.console.table import Line, table_of
+from discreet.server.console.table import BarLine, table_of
 from discreet.server.console.visit import Visit
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _page(page: int, cells: int) -> tuple[int, int]:
     return first, min(first + LINES, cells)
 
 
-def _lines(look: Look, counts: Cells, middles: Cells, half: float, clipped: bool, places: range) -> Iterator[Line]:
+def _lines(look: Look, counts: Cells, middles: Cells, half: float, clipped: bool, places: range) -> Iterator[BarLine]:
     """Cells in order, each with its labels, and where its labels lead."""
     flat, middle = counts.reshape(-1), middles.reshape(-1)
     floor = 0.0 if clipped else -np.inf
@@ -141,7 +141,7 @@ def _lines(look: Look, counts: Cells, middles: Cells, half: float, clipped: bool
         labels = tuple(d.labels[int(code)] for d, code in zip(look.by, codes, strict=True))
         links = tuple(look.drilled(d.name, int(code)) for d, code in zip(look.by, codes, strict=True))
         low, high = max(float(middle[place]) - half, floor), max(float(middle[place]) + half, floor)
-        yield Line(labels, round(float(flat[place])), low, high, "", links)
+        yield BarLine(labels, round(float(flat[place])), low, high, "", links)
 
 
 def _heat(look: Look, counts: Cells, half: float) -> Heat | None:

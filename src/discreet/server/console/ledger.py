@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from discreet.errors import NotFound
 from discreet.query.query import Quantile
 from discreet.release.release import Release, label_names
-from discreet.server.console.table import BarTable, Line, table_of
+from discreet.server.console.table import BarLine, BarTable, table_of
 from discreet.server.console.visit import Visit
 from discreet.server.names import entry_for
 
@@ -73,6 +73,6 @@ def _tables(visit: Visit, release: Release) -> list[BarTable]:
         query = noisy.measurement.query
         column = "code" if isinstance(query, Quantile) else type(query).__name__.lower()
         cells = islice(noisy.rows(visit.vault.domain), MOST_LINES)
-        lines = [Line(row.labels, row.value, row.low, row.high) for row in cells]
+        lines = [BarLine(row.labels, row.value, row.low, row.high) for row in cells]
         tables.append(table_of(label_names(query), column, lines, MOST_LINES))
     return tables

@@ -44,7 +44,7 @@ class Session:
             await (await self._entrance(request))(scope, receive, send)
         elif b"authorization" in dict(scope["headers"]) or (path.startswith(self.api) and not _session(request)):
             await self.app(scope, receive, send)
-        elif scope["method"] not in SAFE and not _same_origin(request):
+        elif scope["method"] not in SAFE and not same_origin(request):
             refusal = AccessDenied("this was sent by a page of another server, and nothing was done")
             await plain_error(403, refusal)(scope, receive, send)
         else:
@@ -71,18 +71,18 @@ class Session:
             leaving.delete_cookie(COOKIE, httponly=True, samesite="strict")
             return with_headers(leaving)
         if request.method == "GET":
-            return page(request, "login.html", next=_inside(request.query_params.get("next", "")))
-        if request.method != "POST" or not _same_origin(request):
+            return page(request, "login.html", next=inside(request.query_params.get("next", "")))
+        if request.method != "POST" or not same_origin(request):
             return plain_error(403, AccessDenied("log in on this server's own page"))
-        form = parse_qs((await _form(request)).decode("latin-1"))
+        form = parse_qs((await login_form(request)).decode("latin-1"))
         token, onward = (form.get(name, [""])[0].strip() for name in ("token", "next"))
         try:
             session = begin_session(self.home, authenticate(self.home, token))
         except AccessDenied as error:
-            return page(request, "login.html", status=401, error=str(error), next=_inside(onward))
+            return page(request, "login.html", status=401, error=str(error), next=inside(onward))
         except DiscreetError:
             return plain_error(503, UNREADABLE)
-        entered = RedirectResponse(_inside(onward), 303)
+        entered = RedirectResponse(inside(onward), 303)
         secure = request.url.scheme == "https"
         entered.set_cookie(COOKIE, session, httponly=True, samesite="strict", secure=secure)
         return with_headers(entered)
@@ -97,7 +97,7 @@ def _session(request: Request) -> str:
     return morsel.value if morsel is not None and morsel.value.isascii() and morsel.value.isalnum() else ""
 
 
-def _same_origin(request: Request) -> bool:
+def same_origin(request: Request) -> bool:
     """Whether a page of this server sent it. Browsers say where from; one that does not is not let through."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None:
@@ -111,12 +111,12 @@ def _to_login(request: Request) -> Response:
     return with_headers(RedirectResponse(f"{LOGIN}{onward}", 303))
 
 
-def _inside(path: str) -> str:
+def inside(path: str) -> str:
     """A path of this server, and of no other."""
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() else "/"
 
 
-async def _form(request: Request) -> bytes:
+async def login_form(request: Request) -> bytes:
     body = b""
     async for chunk in request.stream():
         body += chunk

@@ -9,7 +9,7 @@ BAR_WIDTH = 200.0
 
 
 @dataclass(frozen=True)
-class Line:
+class BarLine:
     """A number with the labels of its group, and the interval around it."""
 
     labels: tuple[str, ...]
@@ -51,7 +51,7 @@ class BarTable:
 
     by: tuple[str, ...]
     column: str
-    lines: tuple[tuple[Line, Bar | None], ...]
+    lines: tuple[tuple[BarLine, Bar | None], ...]
     zero: float
     hidden: int
 
@@ -78,7 +78,7 @@ class BarTable:
         return any(line.low is not None or line.high is not None for line, _ in self.lines)
 
 
-def table_of(by: Sequence[str], column: str, lines: Sequence[Line], most: int) -> BarTable:
+def table_of(by: Sequence[str], column: str, lines: Sequence[BarLine], most: int) -> BarTable:
     """Bars of the first lines, from 0, on a scale that holds every interval."""
     shown = lines[:most]
     ends = [end for line in shown for end in (line.value, line.low, line.high) if end is not None]
@@ -94,7 +94,7 @@ def table_of(by: Sequence[str], column: str, lines: Sequence[Line], most: int) -
     )
 
 
-def _bar(line: Line, low: float, unit: float) -> Bar | None:
+def _bar(line: BarLine, low: float, unit: float) -> Bar | None:
     if line.value is None:
         return None
     zero, end = -low * unit, (line.value - low) * unit

@@ -11,7 +11,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.server.mysql.columns import ClientRows, comment, text_column, type_name
 from discreet.server.mysql.probe import Tables, evaluate, is_like
-from discreet.server.mysql.text import Statement, Token, read_statement, standard
+from discreet.server.mysql.text import Token, TokenList, read_statement, standard
 from discreet.sql.tokens import shown
 
 DATABASE = "discreet"
@@ -103,7 +103,7 @@ class Catalogue:
             "generation_expression": "",
         }
 
-    def show(self, statement: Statement, variables: Sequence[tuple[str, Any]], notes: Sequence[str]) -> ClientRows:
+    def show(self, statement: TokenList, variables: Sequence[tuple[str, Any]], notes: Sequence[str]) -> ClientRows:
         """Do a SHOW; its LIKE is of the first column, its WHERE of any."""
         tokens = [token for token in statement.tokens[1:] if not token.is_word(*BESIDE)]
         full = any(token.is_word("full") for token in statement.tokens[:3])

@@ -26,7 +26,7 @@ from discreet.server.log import Origin, log_denied
 from discreet.server.mysql.catalogue import DATABASE, Catalogue
 from discreet.server.mysql.columns import sample_column
 from discreet.server.mysql.session import MySession, as_mysql
-from discreet.server.mysql.text import Statement, read_statement
+from discreet.server.mysql.text import TokenList, read_statement
 from discreet.server.mysql.variables import MOST_BYTES
 
 UNSUPPORTED, NO_PLAIN = 1047, 3159
@@ -226,7 +226,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         raise MysqlError("all rows were sent when the statement was executed", UNSUPPORTED)
 
 
-def _filled(statement: Statement, values: list[Any]) -> str:
+def _filled(statement: TokenList, values: list[Any]) -> str:
     """The text of a statement with its parameters in it, as MySQL would write them."""
     left = iter(values)
     return "".join(_literal(next(left)) if token.is_sign("?") else token.text for token in statement.written)

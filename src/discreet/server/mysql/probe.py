@@ -16,7 +16,7 @@ from mysql_mimic import ResultColumn
 
 from discreet.errors import UnsupportedQuery
 from discreet.server.mysql.columns import ClientRows, number_column, text_column, whole_column
-from discreet.server.mysql.text import Statement, Token, quoted, standard
+from discreet.server.mysql.text import Token, TokenList, quoted, standard
 from discreet.sql.tokens import shown
 
 Tables: TypeAlias = Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
@@ -35,7 +35,7 @@ CALLED = ("current_user", "current_date", "current_time", "current_timestamp", "
 
 
 def evaluate(
-    statement: Statement, variable: Callable[[str], Any], about: Mapping[str, Any], tables: Tables
+    statement: TokenList, variable: Callable[[str], Any], about: Mapping[str, Any], tables: Tables
 ) -> ClientRows:
     """The rows of a SELECT over the catalogue, or over nothing. `about` is what functions such as VERSION() say."""
     names: dict[str, str] = {}

@@ -49,7 +49,7 @@ from discreet.server.mysql.columns import (
 from discreet.server.mysql.probe import evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
 from discreet.server.mysql.seats import Seats
-from discreet.server.mysql.text import Statement, Token, read_statement, standard_text
+from discreet.server.mysql.text import Token, TokenList, read_statement, standard_text
 from discreet.server.mysql.variables import VERSION, fresh_variables, set_variables, value_of, wish_of
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn, Question
@@ -164,7 +164,7 @@ class MySession(BaseSession):  # type: ignore[misc]
                 return user
         raise AccessDenied("your token was revoked or has expired; ask the custodian for another")
 
-    async def _answer(self, statement: Statement, user: User) -> ClientRows:
+    async def _answer(self, statement: TokenList, user: User) -> ClientRows:
         tokens = statement.tokens
         if not tokens:
             raise MysqlError("there is no statement; ask with one SELECT", 1065)
@@ -177,7 +177,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         self.notes = before if statement.begins("show", "warnings") else found.notes
         return found
 
-    async def _other(self, statement: Statement, tokens: list[Token], user: User) -> ClientRows:
+    async def _other(self, statement: TokenList, tokens: list[Token], user: User) -> ClientRows:
         match tokens[0].value:
             case "set":
                 await anyio.to_thread.run_sync(partial(set_variables, statement, self.variables, self._value_of))
@@ -208,7 +208,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         system = {name for name in SYSTEM if name != self.domain.name.lower()}
         return any(source.value not in system and not source.is_sign("(") for source in sources)
 
-    def _evaluated(self, statement: Statement) -> ClientRows:
+    def _evaluated(self, statement: TokenList) -> ClientRows:
         name = f"{self.username}@discreet"
         about = {
             "version": VERSION,
@@ -234,7 +234,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         """The value of an expression over variables, as a SET has them."""
         space = Token("space", " ", " ")
         spaced = [piece for token in written for piece in (token, space)]
-        found = self._evaluated(Statement((Token("word", "SELECT", "select"), space, *spaced)))
+        found = self._evaluated(TokenList((Token("word", "SELECT", "select"), space, *spaced)))
         return found.rows[0][0]
 
 
@@ -248,10 +248,10 @@ def _is_format(tokens: Sequence[Token]) -> bool:
     )
 
 
-def _after_first(statement: Statement, skipped: int) -> str:
+def _after_first(statement: TokenList, skipped: int) -> str:
     """The SELECT of an EXPLAIN SELECT, after so many words of its own."""
     places = [place for place, token in enumerate(statement.written) if token.kind != "space"]
-    return standard_text(Statement(statement.written[places[skipped] :]), DATABASE).strip()
+    return standard_text(TokenList(statement.written[places[skipped] :]), DATABASE).strip()
 
 
 @lru_cache(REMEMBERED)

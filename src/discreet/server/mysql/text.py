@@ -44,7 +44,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Statement:
+class TokenList:
     """The tokens of one statement, spaces and comments included, so that it can be written again as it was."""
 
     written: tuple[Token, ...]
@@ -58,7 +58,7 @@ class Statement:
         return len(found) == len(words) and all(token.is_word(word) for token, word in zip(found, words, strict=True))
 
 
-def read_statement(text: str, ansi_quotes: bool = False) -> Statement:
+def read_statement(text: str, ansi_quotes: bool = False) -> TokenList:
     """The one statement of a text; `ansi_quotes` says that "…" is a name, as MySQL's mode of that name does."""
     if len(text) > MOST_CHARACTERS:
         raise UnsupportedQuery(f"the SQL is longer than {MOST_CHARACTERS} characters; ask something shorter")
@@ -67,7 +67,7 @@ def read_statement(text: str, ansi_quotes: bool = False) -> Statement:
         written.pop()
     if any(token.is_sign(";") for token in written):
         raise UnsupportedQuery("there is more than one statement; ask one at a time")
-    return Statement(tuple(written))
+    return TokenList(tuple(written))
 
 
 def _tokens(text: str, ansi_quotes: bool) -> Iterator[Token]:
@@ -86,7 +86,7 @@ def _tokens(text: str, ansi_quotes: bool) -> Iterator[Token]:
             yield Token(kind, piece, piece.lower())  # type: ignore[arg-type]
 
 
-def standard_text(statement: Statement, database: str) -> str:
+def standard_text(statement: TokenList, database: str) -> str:
     """The statement as the standard writes it: "name", 'text', no comments, no database before a table's name, and
     LIMIT n OFFSET m for MySQL's LIMIT m, n."""
     return "".join(standard(token) for token in _offset_last(_without(_unhinted(statement.written), database)))

@@ -9,7 +9,7 @@ from mysql_mimic.variables import SYSTEM_VARIABLES, GlobalVariables, SessionVari
 
 from discreet.errors import InvalidNoise, UnsupportedQuery
 from discreet.query.plan import exact_scale
-from discreet.server.mysql.text import Statement, Token
+from discreet.server.mysql.text import Token, TokenList
 from discreet.sql.tokens import shown
 
 VERSION = "8.0.29-discreet"
@@ -135,7 +135,7 @@ def _known(name: str) -> str:
 
 
 def set_variables(
-    statement: Statement, variables: SessionVariables, evaluate: Callable[[Sequence[Token]], Any]
+    statement: TokenList, variables: SessionVariables, evaluate: Callable[[Sequence[Token]], Any]
 ) -> None:
     """Do a SET: variables of the session, NAMES, CHARACTER SET; TRANSACTION says nothing here, where all is read.
     `evaluate` tells the value of an expression, such as CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')."""

@@ -1,0 +1,209 @@
+"""Rows of an answer whose numbers are in arrays: a row is made when it is looked at."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.answer.estimate import Estimate, Kind, Ratio, worst
+from discreet.answer.fieller import bounds_of_many
+from discreet.answer.grid import Floats, Grid, GridNumbers
+from discreet.answer.reply import ROUNDING, Label, Row
+from discreet.domain.region import Region
+from discreet.query.marginals import Source
+
+Line = tuple[tuple[int, ...], Sequence[Row]]
+
+
+@dataclass(frozen=True, eq=False)
+class GridColumn:
+    """An aggregate of all groups: its values and the ends of its intervals, nan where there is none."""
+
+    name: str
+    values: Floats
+    low: Floats
+    high: Floats
+    may_be_zero: NDArray[np.bool_]
+    parts: tuple[GridNumbers, ...]
+    """The number itself; or an average's sum and count."""
+    asked: Callable[[Region], Region]
+    """The region that a group's number is about."""
+    shrunken: Floats | None = None
+    chosen: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return worst({part.one.kind for part in self.parts})
+
+    @property
+    def is_average(self) -> bool:
+        return len(self.parts) == 2
+
+    @property
+    def sources(self) -> frozenset[Source]:
+        return frozenset[Source]().union(*(part.one.sources for part in self.parts))
+
+    @cached_property
+    def is_too_noisy(self) -> NDArray[np.bool_]:
+        with np.errstate(invalid="ignore"):
+            found = (self.low != self.high) & ((self.high - self.low) / 2 >= np.abs(self.values))
+        return np.asarray(found & ~np.isnan(self.values))
+
+    def is_wider_than(self, within: Fraction | None) -> NDArray[np.bool_]:
+        if within is None:
+            return np.zeros(len(self.values), np.bool_)
+        return np.asarray((self.high - self.low) / 2 > float(within) * (1 + ROUNDING))
+
+    def row(self, place: int, group: Region, labels: tuple[Label, ...]) -> Row:
+        """The row of one group."""
+        asked = self.asked(group)
+        estimates = [part.at(place, asked) for part in self.parts]
+        if self.is_average:
+            return self._average(place, asked, labels, *estimates)
+        return Row(
+            labels,
+            self.name,
+            whole(float(self.values[place])),
+            whole(float(self.low[place])),
+            whole(float(self.high[place])),
+            self.kind,
+            asked,
+            asked,
+            source=estimates[0],
+            may_be_zero=bool(self.may_be_zero[place]),
+            shrunken=None if self.shrunken is None else float(self.shrunken[place]),
+            chosen=self.chosen,
+        )
+
+    def _average(self, place: int, asked: Region, labels: tuple[Label, ...], total: Estimate, count: Estimate) -> Row:
+        value = None if np.isnan(self.values[place]) else float(self.values[place])
+        low, high = float(self.low[place]), float(self.high[place])
+        source = Ratio(value, low, high, self.kind, count, total)
+        return Row(labels, self.name, value, low, high, self.kind, asked, asked, source=source, chosen=self.chosen)
+
+
+def number_column(
+    name: str, numbers: GridNumbers, confidence: Fraction, is_count: bool, asked: Callable[[Region], Region]
+) -> GridColumn:
+    """Counts or sums as they were measured."""
+    half = numbers.one.halfwidth(confidence)
+    values = numbers.numbers
+    low, high = values - half, values + half
+    may_be_zero = (low <= 0) & ((high >= 0) | is_count) & (numbers.one.variance > 0)
+    return GridColumn(name, values, low, high, may_be_zero, (numbers,), asked)
+
+
+def average_column(
+    name: str,
+    total: GridNumbers,
+    count: GridNumbers,
+    confidence: Fraction,
+    ends: tuple[float, float],
+    asked: Callable[[Region], Region],
+) -> GridColumn:
+    """Averages, with Fieller's intervals; of values between two ends."""
+    least, greatest = bounds_of_many(total.one, count.one, total.numbers, count.numbers, confidence, *ends)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.where(count.numbers > 0, np.clip(total.numbers / count.numbers, *ends), np.nan)
+    return GridColumn(name, values, least, greatest, np.zeros(len(values), np.bool_), (total, count), asked)
+
+
+@dataclass(frozen=True, eq=False)
+class GridRows(Sequence[Row]):
+    """Rows of some groups of a grid, in their order; for each a row of each column."""
+
+    grid: Grid
+    columns: tuple[GridColumn, ...]
+    places: NDArray[np.int64]
+    """Which groups, in the order in which they are shown."""
+    labels: tuple[Sequence[Label], ...] = ()
+    """What the codes of each axis are called; none for lines that are known by their codes."""
+
+    def __len__(self) -> int:
+        return len(self.places) * len(self.columns)
+
+    @overload
+    def __getitem__(self, number: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Row]: ...
+
+    def __getitem__(self, number: int | slice) -> Row | Sequence[Row]:
+        if isinstance(number, slice):
+            return tuple(self[one] for one in range(*number.indices(len(self))))
+        at = number + len(self) if number < 0 else number
+        if not 0 <= at < len(self):
+            raise IndexError(number)
+        line, column = divmod(at, len(self.columns))
+        return self.line(line)[1][column]
+
+    @cached_property
+    def _all(self) -> tuple[Row, ...]:
+        """Whoever looks at all rows once does so again."""
+        return tuple(row for line in range(len(self.places)) for row in self.line(line)[1])
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all)
+
+    def line(self, number: int) -> Line:
+        """The codes of a line, and its rows."""
+        place = int(self.places[number])
+        codes = tuple(self.grid.codes[place].tolist())
+        group = self.grid[codes]
+        labels = tuple(own[code] for own, code in zip(self.labels, codes, strict=True)) if self.labels else ()
+        return codes, [column.row(place, group, labels) for column in self.columns]
+
+    @property
+    def samples(self) -> Sequence[Row]:
+        """Rows that have all kinds and sources that there are."""
+        return self.line(0)[1] if len(self.places) else ()
+
+    def wider(self, within: Fraction | None) -> dict[str, int]:
+        """How many numbers of each column have a wider interval."""
+        return {column.name: int(column.is_wider_than(within)[self.places].sum()) for column in self.columns}
+
+
+@dataclass(frozen=True, eq=False)
+class GridLines(Sequence[Line]):
+    """The same line by line."""
+
+    rows: GridRows
+
+    def __len__(self) -> int:
+        return len(self.rows.places)
+
+    @overload
+    def __getitem__(self, number: int) -> Line: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Line]: ...
+
+    def __getitem__(self, number: int | slice) -> Line | Sequence[Line]:
+        if isinstance(number, slice):
+            return [self.rows.line(one) for one in range(*number.indices(len(self)))]
+        return self.rows.line(range(len(self))[number])
+
+
+def samples(rows: Sequence[Row]) -> Sequence[Row]:
+    """Enough of some rows to tell where all of them come from."""
+    return rows.samples if isinstance(rows, GridRows) else rows
+
+
+def at_confidence(column: GridColumn, again: GridColumn) -> GridColumn:
+    """A column of lines that were chosen by noise, with the intervals that hold for all of them."""
+    return replace(again, shrunken=column.shrunken, chosen=True)
+
+
+def whole(value: float) -> float:
+    """A whole number as one."""
+    return int(value) if value == int(value) else value

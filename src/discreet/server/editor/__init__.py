@@ -1,0 +1,1 @@
+"""A page on the custodian's own machine that edits a domain, before there is a vault."""
