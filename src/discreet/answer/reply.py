@@ -18,6 +18,7 @@ from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
 from discreet.notebook import FieldsView, NotebookView, Pairs
+from discreet.plain import cells_of_text
 from discreet.sql.question import NULL
 from discreet.sql.where_text import where_text
 
@@ -265,20 +266,21 @@ class Answer:
         return list(dict.fromkeys(where_text(row.answered, self.domain) for row in rows if row.is_near))
 
     def to_csv(self, shrunken: bool = False) -> str:
-        """A line for each group, each aggregate with its low and high; on request with its shrunken number too."""
+        """A line for each group, each aggregate with its low and high; on request with its shrunken number too. No text
+        in it is a formula to a spreadsheet: see `cells_of_text`."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         also = self.shrunken if shrunken else frozenset[str]()
         ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
         numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
-        writer.writerow([*self.by, *numbered, *self.origin_names])
+        writer.writerow(cells_of_text([*self.by, *numbered, *self.origin_names]))
         for labels, rows in self.lines:
             numbers = [
                 number
                 for row in rows
                 for number in (row.value, row.low, row.high, *[row.shrunken] * (row.column in also))
             ]
-            writer.writerow([*labels, *numbers, *self.origins(rows)])
+            writer.writerow([*cells_of_text(labels), *numbers, *cells_of_text(self.origins(rows))])
         return out.getvalue()
 
     def to_arrow(self) -> "pa.Table":

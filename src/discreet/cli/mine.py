@@ -27,7 +27,10 @@ Queries = Annotated[int | None, typer.Option(help="instead of --error: ask each 
 Confidence = Annotated[float, typer.Option(help="how surely the intervals hold")]
 Token = Annotated[
     list[str] | None,
-    typer.Option(envvar="DISCREET_TOKENS", help="a server's token; one for all parties, or one for each, in order"),
+    typer.Option(
+        envvar="DISCREET_TOKENS",
+        help="a server's token, or @FILE of them; one for all parties, or one for each, in order",
+    ),
 ]
 OnlyPlan = Annotated[bool, typer.Option("--plan", help="only say how many queries it would take; asks none")]
 
@@ -130,11 +133,21 @@ def learn(
         _show_learnt(found)
 
 
+def _read_tokens(given: str) -> list[str]:
+    """A token, or those in a file, a line each: what stands on a command line is in the list of processes."""
+    if not given.startswith("@"):
+        return [given]
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError):
+        raise PartyError(f"{given[1:]} cannot be read; it has a token on each line") from None
+
+
 def _parties(places: Sequence[str], tokens: list[str] | None) -> "list[Party]":
     """The parties at these places; one token does for all of them."""
     from discreet.mining.parties import party_of
 
-    given: list[str | None] = [*tokens] if tokens else [None]
+    given: list[str | None] = [one for token in tokens for one in _read_tokens(token)] if tokens else [None]
     if len(given) not in (1, len(places)):
         raise PartyError(f"give --token once, or {len(places)} times: one for each party, in their order")
     each = given * len(places) if len(given) == 1 else given

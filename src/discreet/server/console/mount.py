@@ -29,6 +29,7 @@ from discreet.server.console.session import Session
 from discreet.server.console.visit import Fields, Visit
 from discreet.server.desk import FrontDesk
 from discreet.server.door import STATUS, elsewhere
+from discreet.server.seen import REFUSED
 from discreet.server.shelf import Shelf
 from discreet.sql.where_text import identifier
 from discreet.vault.vault import Vault
@@ -110,6 +111,7 @@ def _route(deed: Deed, desk: FrontDesk, shelf: Shelf, drafts: Drafts) -> Callabl
         try:
             return await deed(visit)
         except DiscreetError as error:
+            request.scope[REFUSED] = type(error).__name__
             if _wants_json(request) and not visit.is_part:
                 raise  # as the API says it
             status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 503)

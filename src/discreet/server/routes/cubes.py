@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, Response
 
 from discreet.errors import ArchiveError, BudgetExceeded, InvalidBudget, UnsupportedQuery
 from discreet.ledger.receipt import Receipt
+from discreet.plain import cells_of_text
 from discreet.private import private_folder
 from discreet.progress import Progress
 from discreet.release.package import PACKAGE
@@ -215,7 +216,7 @@ def _table(cube: "Cube", names: list[str], confidence: float, form: str) -> byte
     counts, width = cube[tuple(names)].values, cube.halfwidth(*names, confidence=confidence)
     codes = np.indices(counts.shape).reshape(counts.ndim, counts.size)
     columns: dict[str, Any] = {
-        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(_labels(cube, name)))
+        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(_labels(cube, name), pa.string()))
         for name, code in zip(names, codes, strict=True)
     }
     flat = counts.reshape(-1)
@@ -226,14 +227,20 @@ def _table(cube: "Cube", names: list[str], confidence: float, form: str) -> byte
     if form == "parquet":
         pq.write_table(table, out)
     else:
-        pa.csv.write_csv(pa.table({name: _decoded(table[name]) for name in table.column_names}), out)
+        titles = cells_of_text(table.column_names)
+        pa.csv.write_csv(pa.table([_decoded(column) for column in table.columns], titles), out)
     return out.getvalue()
 
 
 def _decoded(column: Any) -> Any:
     import pyarrow as pa
 
-    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+    if not pa.types.is_dictionary(column.type):
+        return column
+    whole = column.combine_chunks()
+    return pa.DictionaryArray.from_arrays(whole.indices, pa.array(cells_of_text(whole.dictionary.to_pylist()))).cast(
+        pa.string()
+    )
 
 
 def _planned(vault: Vault, wish: schema.CubeWish) -> "CubePlan":

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery
+from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.sql.lookup import Lookup
 from discreet.sql.passes.join_by_values import join_by_values
 from discreet.sql.passes.join_lookups import join_lookups
@@ -157,7 +157,7 @@ class _Inliner:
                 if name == self.domain.name.lower():
                     only(table, ("this", "alias", "joins"), f"FROM {self.domain.name}")
                     return Rows()
-                raise UnsupportedQuery(
+                raise UnknownTable(
                     f"there is no table {shown(table.sql())}{place_of(table.this)}; ask FROM {self.domain.name}"
                 )
         raise refused(table.this if isinstance(table, exp.Table) else table, f"FROM {self.domain.name}")
