@@ -27,10 +27,14 @@ SECONDS = 10.0
 """A statement that takes longer is stopped."""
 SHORT = 1_000_000
 """Joined in every way that there is, so many lines take far less: nobody needs to watch."""
-MEMORY = "1GB"
+MEMORY = "256MB"
 MOST_NODES = 20_000
 DEEPEST = 100
 """Nodes of a tree above one another."""
+LONGEST_TEXT = 1 << 16
+"""Characters of a text that a statement makes, as far as can be told before."""
+ORDINARY_TEXT = 64.0
+"""Characters of a text that a column has."""
 SETTINGS = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -247,6 +251,7 @@ def check(tree: exp.Expression, tables: Collection[str] = ()) -> None:
             raise UnsupportedQuery("the statement is too long or nested too deeply; ask in parts")
         _check_node(node, named)
         waiting += [(child, depth + 1) for child in node.iter_expressions()]
+    _check_texts(tree)
 
 
 def _check_node(node: exp.Expression, named: Collection[str]) -> None:
@@ -269,6 +274,34 @@ def _check_node(node: exp.Expression, named: Collection[str]) -> None:
             raise refused(node.this, "LATERAL (SELECT …)")
     if type(node) not in ALLOWED:
         raise refused(node, SUPPORTED)
+
+
+def _check_texts(tree: exp.Expression) -> None:
+    """Refuse texts that may grow beyond measure: the engine makes those of many lines at once, whatever its limit."""
+    inner = [query for query in tree.find_all(exp.Query) if query is not tree]
+    longest = float(prod([_longest_text(query) / ORDINARY_TEXT for query in inner])) * _longest_text(tree)
+    if longest > LONGEST_TEXT:
+        raise UnsupportedQuery(
+            f"texts of this statement may grow to {longest:,.0f} characters, and at most {LONGEST_TEXT:,} are made; put"
+            " shorter ones together, or in their place"
+        )
+
+
+def _longest_text(node: exp.Expression) -> float:
+    """How long the texts of an expression may be, or those of a query without the queries in it."""
+    if isinstance(node, exp.Literal):
+        return float(len(node.this)) if node.is_string else 1.0
+    parts = [_longest_text(part) for part in node.iter_expressions() if not isinstance(part, exp.Query)]
+    match node:
+        case exp.DPipe() | exp.Concat() | exp.ConcatWs():
+            return max(sum(parts), 1.0)
+        case exp.Replace() | exp.RegexpReplace():
+            text, new = node.this, node.args.get("replacement") or exp.Literal.string("")
+            # What a pattern found may come again in what is put in its place: \1, or a column that says so.
+            is_plain = isinstance(node, exp.Replace) or (isinstance(new, exp.Literal) and "\\" not in new.this)
+            longest = _longest_text(text) + 1
+            return longest * max(_longest_text(new), 1.0) * (1.0 if is_plain else longest)
+    return max([*parts, 1.0 if isinstance(node, exp.Identifier | exp.DataType) else ORDINARY_TEXT])
 
 
 def _check_table(node: exp.Table, named: Collection[str]) -> None:
