@@ -245,3 +245,30 @@ def test_deep_nesting_is_refused():
 def test_a_refusal_says_where():
     with pytest.raises(UnsupportedQuery, match="line 2, column 4"):
         ran("SELECT 1,\n   getenv('HOME')")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT REPLACE(REPLACE(g, 'a', '{'x' * 300}'), 'x', '{'y' * 300}') FROM b0",
+        "WITH t0 AS (SELECT g AS w FROM b0)"
+        + "".join(f", t{i} AS (SELECT w || w AS w FROM t{i - 1})" for i in range(1, 20))
+        + " SELECT LENGTH(w) FROM t19",
+    ],
+)
+def test_texts_that_grow_beyond_measure_are_refused_before_they_are_made(text):
+    with pytest.raises(UnsupportedQuery, match="texts of more than 100,000 characters"):
+        ran(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT REPLACE(REPLACE(g, 'a', ' and '), '-', ' to ') FROM b0",
+        "SELECT " + " || '-' || ".join(["g"] * 30) + " FROM b0",
+        "SELECT CASE " + " ".join(f"WHEN n = {i} THEN REPLACE(g, 'a', 'bb')" for i in range(30)) + " END FROM b0",
+        "WITH t AS (SELECT g || '!' AS w FROM b0), u AS (SELECT w || ' ' || w AS w FROM t) SELECT w FROM u",
+    ],
+)
+def test_ordinary_texts_are_put_together(text):
+    assert len(ran(text)) == 3
