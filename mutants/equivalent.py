@@ -14,6 +14,18 @@ EQUIVALENT = {
 + merged = same.reshape(-2)[of_code]""",
     ): "NumPy takes any length below 0 for whatever is left",
     (
+        "noise/simulate.py",
+        """\
+- chosen = _words(-(-rows * columns // 4), key).view(np.uint16)[: rows * columns]
++ chosen = _words(-((-rows * columns * 4)), key).view(np.uint16)[: rows * columns]""",
+    ): "words beyond those that are needed are left",
+    (
+        "answer/ask.py",
+        """\
+- if wish.within is None or not decision.free:
++ if (wish.within is None and (not decision.free)):""",
+    ): "a shortcut: nothing is wider than no wish, and where nothing is free nothing is to be measured instead",
+    (
         "cube/known_variances.py",
         """\
 - left -= (-1) ** (size + 1) * variances(common) / spread**2
