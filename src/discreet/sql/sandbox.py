@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 """A statement that takes longer is stopped."""
-SHORT = 1_000_000
-"""Joined in every way that there is, so many lines take far less: nobody needs to watch."""
 MEMORY = "256MB"
 MOST_ROWS = 10_000_000
 """Lines of a result, which the engine's memory does not count: a number may be drawn for 100 times as many as are
