@@ -166,7 +166,7 @@ def guided(target: str, seeds: Iterable[bytes], runs: int, folder: Path) -> None
     for place, seed in enumerate(seeds):
         (corpus / str(place)).write_bytes(seed)
     command = [sys.executable, "-m", "tests.trust.coverage_guided", target, f"-runs={runs}", "-seed=20261115",
-               f"-timeout={WAITING_SECONDS:.0f}", "-rss_limit_mb=4096", "-max_len=2048", "-len_control=0",
+               f"-timeout={WAITING_SECONDS:.0f}", "-rss_limit_mb=2048", "-max_len=2048", "-len_control=0",
                "-print_final_stats=1",
                f"-artifact_prefix={folder}/", str(corpus)]  # fmt: skip
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)

@@ -34,6 +34,9 @@ def serve(
             help="the address of a proxy that speaks TLS to clients: 127.0.0.1; what it says of them is believed"
         ),
     ] = None,
+    access_log: Annotated[
+        Path | None, typer.Option(help="a file to which each HTTP request is appended, as a line of JSON")
+    ] = None,
     force_plain: Annotated[
         bool, typer.Option("--force-plain", help="beyond this machine without TLS, where something else encrypts")
     ] = False,
@@ -71,5 +74,6 @@ def serve(
         pace=pace,
         mysql_port=mysql_port,
         behind_proxy=behind_proxy,
+        access_log=None if access_log is None else access_log.absolute(),
         ready=lambda address: out.print(f"[bold]{escape(str(vault))}[/] answers at {address}", soft_wrap=True),
     )

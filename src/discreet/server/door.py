@@ -35,6 +35,7 @@ from discreet.http_json import API
 from discreet.plain import plain
 from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
+from discreet.server.seen import REFUSED
 
 HEALTH = f"{API}/health"
 DEADLINE = b"x-deadline-seconds"
@@ -100,9 +101,11 @@ class Door:
             signed_in = scope.get(SIGNED_IN)
             scope["user"] = self.desk.admit(_token(scope)) if signed_in is None else self.desk.let_in(signed_in)
         except AccessDenied as error:
+            scope[REFUSED] = type(error).__name__
             await _error(401, error)(scope, receive, send)
             return
         except DiscreetError as error:
+            scope[REFUSED] = type(error).__name__
             await _refusal(error)(scope, receive, send)
             return
         try:
@@ -131,6 +134,7 @@ class Door:
             async with self.desk.at_work(scope["user"], leaving):
                 await self.app(scope, replay, self._stated(send))
         except (TooManyRequests, DeadlinePassed) as error:  # its turn never came
+            scope[REFUSED] = type(error).__name__
             await _refusal(error)(scope, receive, self._stated(send))
 
     def _stated(self, send: Send) -> Send:
@@ -163,12 +167,13 @@ def without_place(text: str, home: str) -> str:
 def answer_refusals(app: FastAPI, home: str) -> None:
     """Give every failure of an application the one shape, without the vault's place on the server's disk."""
 
-    async def refused(_: Request, error: Exception) -> Response:
+    async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, DiscreetError)
+        request.scope[REFUSED] = type(error).__name__
         return _refusal(type(error)(without_place(str(error), home)))
 
     app.add_exception_handler(DiscreetError, refused)
-    app.add_exception_handler(HTTPException, _elsewhere)
+    app.add_exception_handler(HTTPException, elsewhere)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(Exception, _failed)
 
@@ -207,7 +212,8 @@ def _refusal(error: DiscreetError) -> Response:
     return _error(status, error, later)
 
 
-async def _elsewhere(request: Request, error: Exception) -> Response:
+async def elsewhere(request: Request, error: Exception) -> Response:
+    """What is said of an address where nothing is."""
     assert isinstance(error, HTTPException)
     unknown = NotFound(f"nothing answers {request.method} here; see GET {API}/openapi.json")
     return _error(error.status_code, unknown, dict(error.headers or {}))

@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ from discreet.vault.vault import Vault
 MOST_WORKERS = 64
 BACKLOG = 2048
 """Clients that the system lets wait to be taken."""
+SWITCH_SECONDS = 0.0005
+"""A thread that computes gives way to others so often. Python's own 5 ms is waited for at every look into the journal:
+a question behind somebody's long plan would take seconds."""
 LAST_SECONDS = 1
 """What is being answered when the service is to end has so long; what it charged is recorded or can be completed."""
 
@@ -58,13 +62,15 @@ def serve(
     pace: Pace | None = None,
     mysql_port: int | None = None,
     behind_proxy: str | None = None,
+    access_log: Path | None = None,
     ready: Callable[[str], object] = print,
 ) -> None:
     """Serve until interrupted. `ready` is told the address, once it takes requests. Port 0 is any that is free.
 
     With several workers each is a process with the vault opened for itself; they share the socket and the journal.
     MySQL is spoken on `mysql_port`, by this process alone. `behind_proxy` is the address of a proxy that speaks TLS to
-    clients: what it says of them (X-Forwarded-Proto, X-Forwarded-For) is believed, and nobody else's word.
+    clients: what it says of them (X-Forwarded-Proto, X-Forwarded-For) is believed, and nobody else's word. Each request
+    is a line of JSON at the end of `access_log`.
     """
     if not 1 <= workers <= MOST_WORKERS:
         raise VaultError(f"there are 1 to {MOST_WORKERS} workers")
@@ -72,7 +78,7 @@ def serve(
     listening, kept = _listen(host, port), pace or Pace()
     scheme, bucket = "http" if certfile is None else "https", Bucket(kept.rate)
     desk = FrontDesk(vault, bucket, Slots(kept.slot), kept.deadline or None)
-    app = _app(desk) if workers == 1 else partial(_open_app, vault.path, kept)
+    app = _app(desk, access_log) if workers == 1 else partial(_open_app, vault.path, kept, access_log)
     config = configured(app, workers, certfile, keyfile, behind_proxy)
     name = f"[{host}]" if ":" in host else host
     with ExitStack() as open_ports:
@@ -162,14 +168,22 @@ def _over_mysql(
     return listening.getsockname()[1], serving_mysql(desk, listening, tls)
 
 
-def _open_app(home: Path, pace: Pace) -> FastAPI:
+def _open_app(home: Path, pace: Pace, access_log: Path | None) -> FastAPI:
     vault = Vault.open(home)
     vault.gate.warm()
-    return _app(FrontDesk(vault, Bucket(pace.rate), Slots(pace.slot), pace.deadline or None))
+    return _app(FrontDesk(vault, Bucket(pace.rate), Slots(pace.slot), pace.deadline or None), access_log)
 
 
-def _app(desk: FrontDesk) -> FastAPI:
-    app = create_app(desk.vault, slot=desk.slots, bucket=desk.bucket, deadline=desk.deadline, shares=desk.shares)
+def _app(desk: FrontDesk, access_log: Path | None) -> FastAPI:
+    app = create_app(
+        desk.vault,
+        slot=desk.slots,
+        bucket=desk.bucket,
+        deadline=desk.deadline,
+        shares=desk.shares,
+        access_log=access_log,
+    )
+    sys.setswitchinterval(SWITCH_SECONDS)
     app.state.shelf.warm()
     _load_sampler(desk.vault.ledger.budget)
     return app

@@ -74,7 +74,7 @@ class Port:
 
     async def welcome(self, client: socket.socket, address: str) -> None:
         """Serve one client to the end. What goes wrong with it stays with it."""
-        session = MySession(self.desk, seats=self.seats)
+        session = MySession(self.desk, address=address, seats=self.seats)
         caller, stream = Caller(address, session), Stream(client, session.idle_seconds)
         caller.task, session.left = asyncio.current_task(), stream.left
         connection = GuardedConnection(stream, session, self.control, Tokens(session), CAPABILITIES, self.tls)

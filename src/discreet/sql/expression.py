@@ -116,9 +116,9 @@ def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict, exactly: bool
             f"{MOST_CELLS:,} are evaluated; compare each column with values, or use fewer of them"
         )
     shape = tuple(int(classes[axis].max()) + 1 for axis in axes)
+    scope.count_evaluation(cells * (len(leaves.found) + 1))
     columns = dict(zip(axes, product_of(shape), strict=True))
     table = {leaf.name: leaf.of_class(classes[leaf.axis], columns[leaf.axis]) for leaf in leaves.found}
-    scope.count_evaluation()
     result = _run(root, table, cells)
     return Evaluated(axes, tuple(classes[axis] for axis in axes), result, tuple(dict.fromkeys(leaves.notes)))
 
@@ -210,7 +210,7 @@ class _Leaves:
 
     def _alone(self, node: exp.Expression, axis: int, whole: bool) -> "pa.Array":
         """The value of an expression over one attribute, for each of its codes."""
-        self.scope.count_evaluation()
+        self.scope.count_evaluation(self.scope.domain.attributes[axis].size)
         attribute = self.scope.domain.attributes[axis]
         own = [leaf for leaf in self.found if any(c.meta.get("leaf") is leaf for c in columns_in(node))]
         inner = {leaf.name: leaf.values for leaf in own}

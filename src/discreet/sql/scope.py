@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from discreet.domain.attribute import Attribute, Category, Hierarchy
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery
+from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.sql.syntax import only, refused
 from discreet.sql.tokens import SHOWN_CHARACTERS, shown
 
@@ -15,6 +15,8 @@ GROUP_SUFFIX = "_group"
 ROWS_PER_PERSON = "discreet_rows_per_person"
 """A function of the column of people that statements are rewritten to, and that GROUP BY takes alone."""
 MOST_EVALUATIONS = 200
+MOST_VALUES = 1 << 24
+"""Values of the sub-expressions of a statement, over all their cells: some 128 MB of numbers."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +37,22 @@ class Scope:
     axes: dict[str, int]
     derived: dict[str, Derived] = field(default_factory=dict)
     """Columns beside the attributes, by their names in lower case."""
-    evaluated: list[None] = field(default_factory=list, compare=False, repr=False)
-    """One for each time that an expression of the statement was evaluated."""
+    evaluated: list[int] = field(default_factory=list, compare=False, repr=False)
+    """How many values were looked at, for each time that an expression of the statement was evaluated."""
 
-    def count_evaluation(self) -> None:
-        """Refuse a statement with so many expressions that evaluating them takes long."""
-        self.evaluated.append(None)
+    def count_evaluation(self, values: int) -> None:
+        """Refuse a statement with so many expressions, or expressions over so many values, that evaluating them takes
+        long or needs much memory: before it is begun."""
+        self.evaluated.append(values)
         if len(self.evaluated) > MOST_EVALUATIONS:
             raise UnsupportedQuery(
                 f"the statement has more than {MOST_EVALUATIONS} expressions over columns; compare columns with values,"
                 " or ask in parts"
+            )
+        if sum(self.evaluated) > MOST_VALUES:
+            raise UnsupportedQuery(
+                f"the statement's expressions look at {sum(self.evaluated):,} values of columns and their parts, and at"
+                f" most {MOST_VALUES:,} are looked at; compare columns with values, or ask in parts"
             )
 
     @classmethod
@@ -58,7 +66,7 @@ class Scope:
             raise refused(table.this if isinstance(table, exp.Table) else table, f"FROM {domain.name}")
         only(table, ("this", "alias"), f"FROM {domain.name}")
         if table.name.lower() != domain.name.lower():
-            raise UnsupportedQuery(f"there is no table {shown(table.name)}; ask FROM {domain.name}")
+            raise UnknownTable(f"there is no table {shown(table.name)}; ask FROM {domain.name}")
         alias = table.args.get("alias")
         if alias is not None:
             only(alias, ("this",), f"FROM {domain.name} AS a_name")

@@ -4,7 +4,7 @@ Columns of the rows that it reads become the expressions that they stand for; al
 QUALIFY and ORDER BY become what they mean; every output has its name.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -19,7 +19,9 @@ from discreet.sql.passes.tree import (
     map_children,
     name_of,
     place_among,
+    with_parts,
 )
+from discreet.sql.sandbox import MOST_NODES
 from discreet.sql.syntax import only, place_of
 from discreet.sql.tokens import shown
 
@@ -64,6 +66,8 @@ class Names:
     rows: Rows
     qualifier: str
     domain: Domain
+    written: list[int] = field(default_factory=list, compare=False, repr=False)
+    """How long the expressions were that columns stood for."""
 
     def column(self, node: exp.Expression) -> exp.Expression:
         """An expression over these rows as one over attributes; sub-queries, whose names are their own, are left."""
@@ -71,13 +75,15 @@ class Names:
             return node.copy()
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
             return self._attribute(node)
-        copied = node.copy()
-        for key, value in node.args.items():
-            if isinstance(value, list):
-                copied.set(key, [self.column(one) if isinstance(one, exp.Expression) else one for one in value])
-            elif isinstance(value, exp.Expression):
-                copied.set(key, self.column(value))
-        return copied
+        return with_parts(node, self.column)
+
+    def _count(self, found: exp.Expression) -> None:
+        """Refuse a SELECT whose columns stand for more than can be written out: each may stand for many others."""
+        if isinstance(found, exp.Column | exp.Literal):
+            return
+        self.written.append(sum(1 for _ in found.walk()))
+        if sum(self.written) > MOST_NODES:
+            raise UnsupportedQuery("the statement is too long or nested too deeply; ask in parts")
 
     def has(self, name: str) -> bool:
         """Whether the rows have a column of this name."""
@@ -96,6 +102,7 @@ class Names:
             )
         found = self.rows.columns.get(node.name.lower())
         if found is not None:
+            self._count(found)
             return found.copy() if isinstance(found, exp.Column | exp.Literal | exp.Func) else exp.paren(found.copy())
         if not self.rows.is_open:
             there = ", ".join(self.rows.columns)

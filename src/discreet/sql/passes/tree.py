@@ -222,15 +222,26 @@ def map_children(node: exp.Expression, change: Change, leave: Sequence[str] = ()
         copied = map_children(node, change, ("this", *leave))
         copied.set("this", _map_function(node.this, change))
         return copied
-    copied = node.copy()
+    return with_parts(node, change, leave)
+
+
+def with_parts(node: exp.Expression, change: Change, leave: Sequence[str] = ()) -> Any:
+    """A copy with each part changed, but for those that are left. Each part is copied once: copies of whole trees at
+    every level would take the square of what is nested."""
+    copied = type(node)()
+    copied.comments, copied.type = node.comments, node.type
+    copied.meta.update(node.meta)
     for key, value in node.args.items():
-        if key in leave:
-            continue
+        own = _copied if key in leave else change
         if isinstance(value, list):
-            copied.set(key, [change(one) if isinstance(one, exp.Expression) else one for one in value])
-        elif isinstance(value, exp.Expression):
-            copied.set(key, change(value))
+            copied.set(key, [own(one) if isinstance(one, exp.Expression) else one for one in value])
+        else:
+            copied.set(key, own(value) if isinstance(value, exp.Expression) else value)
     return copied
+
+
+def _copied(node: exp.Expression) -> exp.Expression:
+    return node.copy()
 
 
 def _map_function(node: exp.Expression, change: Change) -> exp.Expression:
