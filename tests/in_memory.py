@@ -1,17 +1,10 @@
-"""A folder where syncing costs nothing, if there is one with room: tests make and remove many thousands of files."""
+"""A folder where syncing costs nothing, if there is one with room.
 
-import os
+For what tests make by the thousand and look at no further: a vault is warned of there, since memory forgets.
+"""
+
 import shutil
 from pathlib import Path
 
-ROOM = 4 << 30
-"""Bytes. Tests use some hundred megabytes at a time."""
-
-
-def _roomy(folder: Path) -> bool:
-    if not folder.is_dir() or not os.access(folder, os.W_OK) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
-        return False
-    return shutil.disk_usage(folder).free > ROOM
-
-
-IN_MEMORY = Path("/dev/shm") if _roomy(Path("/dev/shm")) else None
+_memory = Path("/dev/shm")
+IN_MEMORY = _memory if _memory.is_dir() and shutil.disk_usage(_memory).free > 1 << 30 else None

@@ -12,7 +12,9 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import duckdb
 import numpy as np
@@ -32,6 +34,7 @@ from discreet.query.query import Count, Sum, grain_of
 from discreet.query.sensitivity import largest_addend
 from discreet.table.layout import has_units
 from discreet.table.unit import Unit
+from tests.in_memory import IN_MEMORY
 from tests.populations import bag, points, population
 
 TEXTS = [
@@ -350,10 +353,11 @@ def check_neighbours(draw, engine, folder):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
-def test_what_a_row_becomes_depends_on_that_row_alone(engine, amount, counted, tmp_path):
+def test_what_a_row_becomes_depends_on_that_row_alone(engine, amount, counted):
     draw, tables = Random(16), 0
-    while tables < amount(*ENGINES[engine]):
-        tables += check_neighbours(draw, engine, tmp_path)
+    with TemporaryDirectory(dir=IN_MEMORY) as folder:
+        while tables < amount(*ENGINES[engine]):
+            tables += check_neighbours(draw, engine, Path(folder))
     counted(neighbouring_tables=tables)
 
 

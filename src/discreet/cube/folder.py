@@ -22,7 +22,7 @@ from discreet.errors import ArchiveError
 from discreet.ledger.guarantee import guarantee_from_json
 from discreet.ledger.receipt import Receipt
 from discreet.progress import Progress, silent
-from discreet.release.package import file_hash, read_package, write_package, written_aside
+from discreet.release.package import parquet_resource, read_package, write_package, written_aside
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
@@ -142,16 +142,7 @@ def _resource(path: Path, cube: "Cube", kind: str, what: str) -> Json:
         {"name": own.measure, "type": kind},
         {"name": own.variance, "type": "number", "description": "the exact variance of the noise in it"},
     ]
-    return {
-        "name": path.stem,
-        "path": path.name,
-        "format": "parquet",
-        "mediatype": "application/vnd.apache.parquet",
-        "description": what,
-        "bytes": path.stat().st_size,
-        "hash": file_hash(path),
-        "schema": {"fields": fields},
-    }
+    return parquet_resource(path, what, fields)
 
 
 def _value_fields(cube: "Cube") -> list[Json]:

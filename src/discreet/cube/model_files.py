@@ -17,7 +17,7 @@ from discreet.model.log_linear import LogLinear
 from discreet.model.mixture import Mixture
 from discreet.model.model import Model
 from discreet.query.lattice import Lattice
-from discreet.release.package import file_hash
+from discreet.release.package import parquet_resource
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
@@ -132,16 +132,4 @@ def model_resources(cube: "Cube", folder: Path) -> list[Json]:
         MODEL: MIXTURE_SAID if mixture else LOG_LINEAR_SAID,
         MODELLED: f"the published cuboids as the model has them; {BIASED}",
     }
-    return [
-        {
-            "name": (folder / name).stem,
-            "path": name,
-            "format": "parquet",
-            "mediatype": "application/vnd.apache.parquet",
-            "description": said[name],
-            "bytes": (folder / name).stat().st_size,
-            "hash": file_hash(folder / name),
-            "schema": {"fields": own},
-        }
-        for name, own in fields.items()
-    ]
+    return [parquet_resource(folder / name, said[name], own) for name, own in fields.items()]

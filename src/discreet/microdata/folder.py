@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.domain.domain import Domain
-from discreet.release.package import file_hash, write_package
+from discreet.release.package import parquet_resource, write_package
 
 FORMAT = 1
 QIT, ST = "qit.parquet", "st.parquet"
@@ -32,18 +32,8 @@ def describe_buckets(folder: Path, about: Json, domain: Domain) -> str:
 
 
 def _resource(path: Path, names: Sequence[str], domain: Domain, what: str) -> Json:
-    return {
-        "name": path.stem,
-        "path": path.name,
-        "format": "parquet",
-        "mediatype": "application/vnd.apache.parquet",
-        "description": what,
-        "bytes": path.stat().st_size,
-        "hash": file_hash(path),
-        "schema": {
-            "fields": [
-                {"name": name, "description": domain[name].source if name in domain.names else "the bucket's number"}
-                for name in names
-            ]
-        },
-    }
+    fields = [
+        {"name": name, "description": domain[name].source if name in domain.names else "the bucket's number"}
+        for name in names
+    ]
+    return parquet_resource(path, what, fields)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from discreet.errors import ArchiveError
 from discreet.mining.attribute import BooleanAttribute
-from discreet.release.package import file_hash, read_package, write_package, written_aside
+from discreet.release.package import parquet_resource, read_package, write_package, written_aside
 
 if TYPE_CHECKING:
     from discreet.mining.statistics import Statistics
@@ -88,15 +88,11 @@ def _package(statistics: "Statistics", counts: Path) -> Json:
         "description": f"{statistics.guarantee}. `discreet mine learn` tells functions of {2 * statistics.arity}.",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "resources": [
-            {
-                "name": counts.stem,
-                "path": counts.name,
-                "format": "parquet",
-                "mediatype": "application/vnd.apache.parquet",
-                "bytes": counts.stat().st_size,
-                "hash": file_hash(counts),
-                "schema": {"fields": [{"name": n, "type": kind, "description": what} for n, kind, what in fields]},
-            }
+            parquet_resource(
+                counts,
+                "a noisy count for every subset of people and every conjunction",
+                [{"name": name, "type": kind, "description": what} for name, kind, what in fields],
+            )
         ],
         "statistics": {
             "format": FORMAT,

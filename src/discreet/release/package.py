@@ -6,7 +6,7 @@ A folder is written aside, synced and renamed: what is there is whole, and a cha
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,20 @@ def is_whole(folder: Path, package: Mapping[str, Any]) -> bool:
         Path(resource["path"]).name == resource["path"] and resource["hash"] == file_hash(folder / resource["path"])
         for resource in package["resources"]
     )
+
+
+def parquet_resource(path: Path, what: str, fields: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """A Parquet file as a data package names it: where, what it holds, its fields, its size and its SHA-256."""
+    return {
+        "name": path.stem,
+        "path": path.name,
+        "format": "parquet",
+        "mediatype": "application/vnd.apache.parquet",
+        "description": what,
+        "bytes": path.stat().st_size,
+        "hash": file_hash(path),
+        "schema": {"fields": list(fields)},
+    }
 
 
 def file_hash(path: Path) -> str:
