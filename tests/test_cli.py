@@ -315,3 +315,16 @@ def test_brackets_in_a_name_are_shown_and_are_no_markup(odd):
     Vault.open("vault").asked_by(Asker(odd)).ask("SELECT COUNT(*) FROM people WHERE age < 9", scale=90)
     assert f"by {odd}" in run("audit vault vault")
     assert odd in run("budget vault")
+
+
+def test_notes_are_wrapped_between_words_and_paths_stay_whole(capsys):
+    from rich.console import Console
+
+    from discreet.cli.present import say
+
+    words = "a note that is much longer than a line of the terminal, " * 3 + "/a/very/long/path" * 8
+    say(words, to=Console(width=40))
+    lines = capsys.readouterr().out.splitlines()
+    assert " ".join(lines) == words
+    assert all(len(line) <= 40 for line in lines[:-1])
+    assert lines[-1] == "/a/very/long/path" * 8

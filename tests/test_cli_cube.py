@@ -333,7 +333,7 @@ def test_a_plan_says_when_the_budget_cannot_pay_and_what_it_could():
 
 def test_notes_are_wrapped_between_words():
     published()
-    shown = run("show", "cube", "sex")
+    shown = run("show", "cube", "sex", "--confidence", "0.99")
     assert all(len(line) <= 80 for line in shown.splitlines())
 
 

@@ -89,12 +89,14 @@ def _error_text(forecast: "Forecast") -> str:
 
 
 def _show_explanation(explanation: "Explanation") -> None:
+    from discreet.answer.reply import number
+
     rows = [
         (
             forecast.column,
             ", ".join(f"{kind} × {count}" if count > 1 else kind for kind, count in forecast.kinds.items()),
             _error_text(forecast),
-            f"{forecast.scale:,.6g} {forecast.unit}",
+            f"{number(forecast.scale)} {forecast.unit}",
         )
         for forecast in explanation.forecasts
     ]

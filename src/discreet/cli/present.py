@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import wrap
 from threading import Timer
 from typing import Annotated, ParamSpec
 
@@ -124,7 +125,8 @@ def waiting(what: str, as_json: bool = False) -> Iterator[Progress]:
 
 def say(words: str, style: str = "dim", to: Console = out) -> None:
     """Print a sentence, wrapped between words at the terminal's width, or at 80 signs where there is no terminal."""
-    to.print(Text(words, style), overflow="ignore", crop=False)
+    lines = wrap(words, to.width, break_long_words=False, break_on_hyphens=False)  # a path stays whole
+    to.print(Text("\n".join(lines), style), soft_wrap=True)
 
 
 def bar(share: float, width: int = 24) -> str:
