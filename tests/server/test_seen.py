@@ -33,7 +33,7 @@ def test_the_audit_log_says_from_where_each_question_came_and_what_became_of_it(
     assert [(line["verb"], line["outcome"], line["address"]) for line in told] == [
         ("ask", "answered", "testclient"),
         ("ask", "UnsupportedQuery", "testclient"),
-        ("explain", "UnsupportedQuery", "testclient"),
+        ("explain", "UnknownTable", "testclient"),
     ]
     assert len({line["id"] for line in told}) == 3
     assert told[0]["at"] <= told[0]["over"]

@@ -99,7 +99,7 @@ def test_a_deadline_that_makes_no_sense_is_refused(deadline):
 
 def test_explaining_and_planning_without_end_hold_up_nobody_else(people, monkeypatch):
     """One analyst sends more than a pool of threads has; an auditor is answered meanwhile."""
-    app, over, at_it = create_app(people, slot=0, rate=0), threading.Event(), []
+    app, over, at_it = create_app(people, slot=0, rate=0, deadline=None), threading.Event(), []
 
     def explain(*_args, **_options):
         at_it.append(1)

@@ -24,6 +24,7 @@ from discreet.answer.past import PastAnswer, groups_to_plan
 from discreet.answer.policy import Policy
 from discreet.answer.quantiles import code_at, histogram_of
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
+from discreet.deadline import still_wanted
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded, InvalidNoise, QuotaExceeded, Refreshed
@@ -186,6 +187,7 @@ def decide(
     groups: dict[Query, int] = {}
     again = {query for query, _ in afresh}
     for query, law in laws.items():
+        still_wanted()
         wanted = _in_grains(query, law, desk)
         grid = grid_of(query.by, query.where, desk.domain)
         if grid is not None and isinstance(query, Count | Sum) and _is_alone(query, desk, blocks=0):
@@ -237,6 +239,7 @@ def _drafted(decision: Decision, desk: Desk, bought: Cost) -> Decision:
     drafts: dict[Cell, tuple[Draft, ...]] = {}
     patches: dict[Query, Law] = {}
     for cell, region in decision.relax.items():
+        still_wanted()
         query, law = cell[0], decision.laws[cell[0]]
         if not (isinstance(query, Count | Sum) and isinstance(law, Laplace | Gaussian)):
             continue
