@@ -8,6 +8,24 @@ EQUIVALENT = {
 + noisy = np.concatenate([np.asarray(table, np.float64).reshape(-2) for _, table in sources])""",
     ): "NumPy takes any length below 0 for whatever is left",
     (
+        "query/cells.py",
+        """\
+- merged = same.reshape(-1)[of_code]
++ merged = same.reshape(-2)[of_code]""",
+    ): "NumPy takes any length below 0 for whatever is left",
+    (
+        "noise/simulate.py",
+        """\
+- chosen = _words(-(-rows * columns // 4), key).view(np.uint16)[: rows * columns]
++ chosen = _words(-((-rows * columns * 4)), key).view(np.uint16)[: rows * columns]""",
+    ): "words beyond those that are needed are left",
+    (
+        "answer/ask.py",
+        """\
+- if wish.within is None or not decision.free:
++ if (wish.within is None and (not decision.free)):""",
+    ): "a shortcut: nothing is wider than no wish, and where nothing is free nothing is to be measured instead",
+    (
         "cube/known_variances.py",
         """\
 - left -= (-1) ** (size + 1) * variances(common) / spread**2
@@ -58,8 +76,8 @@ EQUIVALENT = {
     (
         "noise/deviation.py",
         """\
-- reach = min(trials // 2, math.ceil(39 * math.sqrt(trials) / 2) + 2)
-+ reach = min(trials // 2, math.floor(39 * math.sqrt(trials) / 2) + 2)""",
+- reach = min(trials // 2, math.ceil(39 * math.sqrt(trials) / 2))
++ reach = min(trials // 2, math.floor(39 * math.sqrt(trials) / 2))""",
     ): "beyond 39 standard deviations nothing is left in floats",
     (
         "noise/exponential.py",

@@ -39,7 +39,7 @@ PRIVACY = {
 }
 """Files that decide what is read, charged, drawn and promised: three times as likely as others."""
 
-ELSEWHERE = {"postgres", "postgres_live", "spark"}
+ELSEWHERE = {"postgres", "postgres_live", "postgres_source", "spark"}
 """Files that only a server's tests reach (tests/engines): none of them is changed."""
 
 KINDS = {"arguments swapped": 0.3, "off by one": 0.6, "filter dropped": 4, "function changed": 2, "and, or": 2}

@@ -25,6 +25,7 @@ from hypothesis import settings
 
 from discreet import native
 from discreet.noise.bits import Bits, Words
+from tests.in_memory import IN_MEMORY
 
 MOST_FALSE_ALARMS = 1e-6
 """The chance that any of the tests fails although all is right."""
@@ -41,6 +42,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "alarm(chance): of failing although all is right; noise is the system's own")
+    if IN_MEMORY:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
     settings.load_profile("exploring" if config.getoption("--soak") else "steady")
     config.pluginmanager.register(RepeatableNoise(config.getoption("--noise")))
 

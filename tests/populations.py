@@ -13,10 +13,9 @@ from discreet.table.roster import Roster
 from discreet.table.snapshot import Snapshot, open_snapshot, snapshot_digest
 from discreet.table.take import take_snapshot
 from discreet.table.unit import Unit
+from tests.in_memory import IN_MEMORY
 
 KEY = bytes(range(32))
-IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
-"""Where syncing costs nothing."""
 
 Point = tuple[int, ...]
 

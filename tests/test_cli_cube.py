@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -316,3 +317,36 @@ def test_a_plan_of_fifty_dimensions_is_shown_in_a_few_lines():
     assert "memory to publish" not in shown
     assert len(shown.splitlines()) < 40
     assert "memory to publish  0.2 GB" in run("plan", "--sizes", ",".join(["100"] * 50), *sizes[2:], "--cuboids", "2")
+
+
+def test_a_plan_says_when_the_budget_cannot_pay_and_what_it_could():
+    published()
+    said = run("plan", "vault", *SMALL, "--epsilon", "1")
+    assert "The budget cannot pay for it: plan it with epsilon (--epsilon) at most 0.5" in " ".join(said.split())
+    body = json.loads(run("plan", "vault", *SMALL, "--epsilon", "1", "--json"))
+    assert (body["affordable"], body["at_most"]) == (False, "0.5")
+    refused = run("publish", "vault", *SMALL, "--epsilon", "1", "--out", "more", code=1)
+    assert "--epsilon) at most 0.5" in refused
+    assert "cannot pay" not in run("plan", "vault", *SMALL, "--epsilon", body["at_most"])
+    run("publish", "vault", *SMALL, "--epsilon", body["at_most"], "--out", "more")
+
+
+def test_notes_are_wrapped_between_words():
+    published()
+    shown = run("show", "cube", "sex")
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_a_cuboid_is_shown_by_the_groups_of_its_hierarchy():
+    run("publish", "vault", "--dimensions", "occupation,sex", "--epsilon", "1/2", "--out", "cube")
+    shown = run("show", "cube", "occupation_group")
+    assert [line.split()[0] for line in shown.splitlines()[1:4]] == ["office", "service", "manual"]
+    found = json.loads(run("show", "cube", "occupation_group1", "sex", "--json"))
+    cells = json.loads(run("show", "cube", "occupation", "sex", "--json"))
+    assert found["labels"]["occupation_group1"][0] == "at work"
+    low, count, high = (np.array(found[key]) for key in ("low", "count", "high"))
+    np.testing.assert_allclose(count.sum(axis=0), np.array(cells["count"]).sum(axis=0))
+    assert (low < count).all()
+    assert (count < high).all()
+    assert "there are occupation, sex, occupation_group" in run("show", "cube", "region_group", code=1)
+    assert "leave out --plot" in run("show", "cube", "occupation_group", "--plot", "x.png", code=1)

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.errors import JournalError, PictureError
 from discreet.ledger.ledger import Ledger
-from discreet.notebook import NotebookView
+from discreet.notebook import NotebookView, brief
 from discreet.vault import Vault
 
 DOMAIN = """\
@@ -120,3 +120,53 @@ sys.modules["kept"] = kept
 def test_a_session_that_keeps_everything_ends_without_a_word(vault):  # noqa: ARG001 -- it makes the domain's file
     done = subprocess.run([sys.executable, "-c", SESSION], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_whatever_a_vault_hands_out_is_shown_briefly(vault):
+    answer = vault.ask("SELECT age, sex, COUNT(*) FROM people GROUP BY age, sex", scale=100)
+    release = vault.measure(vault.count(by="sex"), scale=20)
+    vault.facts.add("SELECT COUNT(*) FROM people", 1000)
+    handed = [
+        answer.rows[0],
+        vault.explain("SELECT AVG(age) FROM people").forecasts[0],
+        release,
+        release.only,
+        vault.facts.report(),
+        *vault.facts.current(),
+        vault.cubes.affordable(vault.cubes.plan(epsilon="0.1")),
+        vault.cubes,
+        vault.facts,
+        vault.buckets,
+        vault.rows,
+        vault.lookups,
+    ]
+    for thing in handed:
+        assert isinstance(thing, NotebookView)
+        lines = repr(thing).splitlines()
+        assert len(lines) <= 20, thing
+        assert max(map(len, lines)) <= 140
+        assert thing._repr_html_().startswith(f"<b>{type(thing).__name__}")
+
+
+def test_a_long_answer_is_cut_in_notebooks_and_whole_in_print(vault):
+    answer = vault.ask("SELECT age, sex, COUNT(*) FROM people GROUP BY age, sex", scale=100)
+    assert len(answer.lines) == 200
+    assert len(repr(answer).splitlines()) < 60
+    assert "and 160 more lines" in repr(answer)
+    assert "and 160 more lines" in answer._repr_html_()
+    assert len(str(answer).splitlines()) > 200
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "–"),
+        (np.zeros((3, 4)), "3 × 4 numbers"),
+        ((1, 2, 3, 4), "1, 2, 3, … 4 in all"),
+        ({"a": 1}, "a: 1"),
+        ("x" * 200, "x" * 79 + "…"),
+        (object(), "object"),
+    ],
+)
+def test_values_are_shown_in_a_few_words(value, words):
+    assert brief(value) == words

@@ -502,3 +502,21 @@ class TestWords:
         assert f'name = "{name}"' in propose_domain(file)
         assert f'name = "{name}"' in propose_domain(folder / file)
         assert 'name = "chosen"' in propose_domain(file, "chosen")
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [("folder", "a folder with other things in it"), ("empty", "an empty folder"), ("file", "no vault")],
+)
+def test_a_vault_is_never_made_over_something_else(tmp_path, there, words):
+    home = tmp_path / "here"
+    if there == "file":
+        home.write_text("mine")
+    else:
+        home.mkdir()
+    if there == "folder":
+        (home / "notes.txt").write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(VaultError, match=f"{words}.*nothing was touched; give a place that is not there yet"):
+        Vault.init(home, table="none.csv", domain="none.toml", epsilon=1, neighbours="replace")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

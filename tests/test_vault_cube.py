@@ -4,6 +4,7 @@ import json
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -298,3 +299,43 @@ def test_the_command_says_that_a_cube_was_measured_before(vault, tmp_path):
     assert json.loads(publish("two", "--json"))["repeated"] is True
     assert "nothing more was spent: --again measures anew" in " ".join(publish("three").split())
     assert json.loads(publish("four", "--json", "--again"))["repeated"] is False
+
+
+class TestWhatTheBudgetCanPay:
+    """A plan says whether it can be paid, and a refusal names what is then granted."""
+
+    @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.3"}, {"epsilon": 1, "delta": "1e-6"}])
+    @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+    def test_what_a_refusal_names_is_granted(self, tmp_path, budget, neighbours):
+        from tests.answer.conftest import DOMAIN
+
+        (tmp_path / "people.toml").write_text(DOMAIN)
+        table = pd.DataFrame({"age": range(10), "sex": ["F", "M"] * 5, "income": range(10)})
+        place = {"table": table, "domain": tmp_path / "people.toml"}
+        vault = Vault.init(tmp_path / "vault", **place, neighbours=neighbours, **budget)
+        option, total = vault.ledger.budget.option, vault.ledger.budget.total
+        vault.ask("SELECT COUNT(*) FROM people WHERE age < 3", scale=7)
+        plan = vault.cubes.plan(**{option: total}, dimensions=["age", "sex"])
+        said = vault.cubes.affordable(plan)
+        assert not said.fits
+        with pytest.raises(BudgetExceeded, match=rf"--{option}\) at most ") as refused:
+            vault.cubes.publish(plan)
+        named = str(refused.value).rpartition("at most ")[2]
+        assert named == said.to_json()["at_most"]
+        granted = vault.cubes.plan(**{option: named}, dimensions=["age", "sex"])
+        assert vault.cubes.affordable(granted).fits
+        vault.cubes.publish(granted)
+        assert vault.cubes.affordable(granted).fits  # it is there, and free
+        over = vault.cubes.plan(**{option: total / 2}, dimensions=["age"])
+        assert not vault.cubes.affordable(over).fits
+
+    def test_where_nothing_is_left_nothing_is_named(self, tmp_path):
+        from tests.answer.conftest import DOMAIN
+
+        (tmp_path / "people.toml").write_text(DOMAIN)
+        table = pd.DataFrame({"age": range(10), "sex": ["F", "M"] * 5, "income": range(10)})
+        place = {"table": table, "domain": tmp_path / "people.toml"}
+        vault = Vault.init(tmp_path / "vault", **place, neighbours="add-remove", epsilon=1)
+        vault.measure(vault.count(age=3), scale=1)
+        with pytest.raises(BudgetExceeded, match="nothing is left at some points"):
+            vault.cubes.publish(vault.cubes.plan(epsilon="0.1", dimensions=["age"]))

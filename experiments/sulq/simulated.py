@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetExceeded
-from discreet.mining.joint import Joint, Sample, joint_of
+from discreet.mining.joint import JointShares, Sample, joint_of
 from discreet.mining.party import SubsetAnswers
 from discreet.mining.statistics import Statistics, StatisticsPlan, subsets_of
 from discreet.query.subset import Seeded, Subset
@@ -64,7 +64,7 @@ class Population:
 
 def sample_joint(
     population: Population, subsets: int, trials: int, generator: np.random.Generator, confidence: float = 0.95
-) -> Joint:
+) -> JointShares:
     """What regression finds from so many queries to each of two parties, without the parties."""
     counts = generator.binomial(population.cells, 0.5, (subsets, len(population.cells)))
     samples = []

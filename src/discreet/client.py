@@ -10,18 +10,21 @@ from urllib.parse import quote, urlencode
 
 from discreet.errors import ArchiveError, EngineError, ServerError, UnsupportedQuery
 from discreet.http_json import STRANGER, Json, base_of, call, fetch
+from discreet.notebook import FieldsView
 from discreet.progress import Progress, silent
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from discreet.cube.grouped import GroupedCuboid
 
 Number = str | float | Fraction
 T = TypeVar("T")
 POLL_SECONDS = 0.2
 
 
-@dataclass(frozen=True)
-class RemoteRow:
+@dataclass(frozen=True, repr=False)
+class RemoteRow(FieldsView):
     """One number of an answer: of a group (its labels) and an aggregate (its column)."""
 
     labels: Mapping[str, str]
@@ -36,10 +39,11 @@ class RemoteRow:
     chosen: bool = False
     answered: str | None = None
     affordable: float | None = None
+    affordable_scale: float | None = None
 
 
-@dataclass(frozen=True)
-class RemoteAnswer:
+@dataclass(frozen=True, repr=False)
+class RemoteAnswer(FieldsView):
     """An answer to one SELECT, with an interval beside every number."""
 
     text: str
@@ -84,19 +88,20 @@ class RemoteAnswer:
         return self.only.low, self.only.high
 
 
-@dataclass(frozen=True)
-class RemoteForecast:
+@dataclass(frozen=True, repr=False)
+class RemoteForecast(FieldsView):
     """What one aggregate of a question would be answered from, and how far off it would be."""
 
     column: str
     kinds: Mapping[str, int]
     halfwidth: float | None
     scale: float
+    unit: str
     relative: float | None
 
 
-@dataclass(frozen=True)
-class RemoteExplanation:
+@dataclass(frozen=True, repr=False)
+class RemoteExplanation(FieldsView):
     """What an answer would cost and be worth."""
 
     text: str
@@ -110,8 +115,8 @@ class RemoteExplanation:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class RemoteBudget:
+@dataclass(frozen=True, repr=False)
+class RemoteBudget(FieldsView):
     """What a vault may spend, the most that anyone's row has spent, what is left there, and who spent it."""
 
     guarantee: Json
@@ -122,8 +127,8 @@ class RemoteBudget:
     by_user: Mapping[str, Fraction]
 
 
-@dataclass(frozen=True)
-class RemoteCube:
+@dataclass(frozen=True, repr=False)
+class RemoteCube(FieldsView):
     """A published cube on a server: cuboids are fetched when they are asked for."""
 
     client: "Client" = field(repr=False)
@@ -149,6 +154,19 @@ class RemoteCube:
         """A width w such that each cell of a cuboid is within ±w of the truth with at least this probability."""
         view = [*self._view(names), ("confidence", str(confidence))]
         return float(self.client.get(f"{self._path}/cuboid", view)["halfwidth"])
+
+    def grouped(self, *names: str, confidence: float = 0.95) -> "GroupedCuboid":
+        """A cuboid by groups of its dimensions' hierarchies, as `Cube.grouped` has it."""
+        import xarray as xr
+
+        from discreet.cube.grouped import GroupedCuboid
+
+        body = self.client.get(f"{self._path}/groups", [*self._view(names), ("confidence", str(confidence))])
+        found = (
+            xr.DataArray(body[key], dims=list(names), coords=body["labels"], name="count")
+            for key in ("count", "low", "high", "variance")
+        )
+        return GroupedCuboid(*found)
 
     def slice(self, **values: object) -> "RemoteCube":
         """The cube of those people only; it has the dimensions that are left."""

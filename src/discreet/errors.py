@@ -93,6 +93,14 @@ class TooManyRequests(DiscreetError):
         self.wait_seconds = wait_seconds
 
 
+class UnknownTable(UnsupportedQuery):
+    """A statement asks of a table that there is none of."""
+
+
+class DeadlinePassed(DiscreetError):
+    """Something takes longer than a server gives it, or nobody waits for it any more; it was stopped, unspent."""
+
+
 class NotFound(DiscreetError):
     """Nothing is there by the name or number that was asked for."""
 

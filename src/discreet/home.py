@@ -6,7 +6,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -64,6 +64,23 @@ def read_key(home: Path) -> bytes:
         raise VaultError(
             f"{home / KEY} cannot be read, and without it the table cannot be recognised; restore it from a backup"
         ) from None
+
+
+def require_new_place(home: Path) -> None:
+    """Raise where something is already there, whatever it is: nothing is ever overwritten."""
+    if not os.path.lexists(home):
+        return
+    if (home / SETTINGS).is_file():
+        raise VaultError(f"{home} is already there; open it, or choose another place")
+    what = "a folder with other things in it, and no vault" if home.is_dir() else "no vault"
+    with suppress(OSError):
+        if not any(home.iterdir()):
+            what = "an empty folder"
+    inside = f", as {home / 'vault'}" if home.is_dir() else ""
+    raise VaultError(
+        f"{home} is already there: {what}. A vault makes a folder of its own, and nothing was touched; give a place "
+        f"that is not there yet{inside}"
+    )
 
 
 @contextmanager

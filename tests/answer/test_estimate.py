@@ -5,10 +5,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.answer.estimate import Estimate, combined, ratio
+from discreet.answer.estimate import Estimate, combined, ratio, released
+from discreet.answer.index import Answers
+from discreet.answer.past import Block, PastAnswer
 from discreet.domain.region import Box, Region
 from discreet.noise.bits import Bits
-from discreet.noise.law import Laplace
+from discreet.noise.law import Gaussian, Laplace
 from discreet.noise.spread import Draws, halfwidth
 
 PLACE = Region((Box((0,), (0,)),))
@@ -29,6 +31,22 @@ def test_independent_draws_add_their_variances_and_others_their_deviations():
     assert both.variance == pytest.approx(4 * Laplace(1).variance)
     # Whatever they have in common: if it is all of it, the error is twice that of one.
     assert both.halfwidth(SURE) >= 2 * measured(7, 1).halfwidth(SURE)
+
+
+def test_a_sum_of_released_answers_has_the_variance_of_its_draws_and_names_where_they_are_from():
+    past, laws = Answers((4, 3)), {(1, 0): Laplace(Fraction(3)), (2, 0): Gaussian(Fraction(5)), (3, 1): Laplace(2)}
+    block = Block(Box((0, 0), (3, 2)), (0, 1), np.arange(12).reshape(4, 3), laws[3, 1].variance, (3, 1))
+    terms = [
+        (0.5, PastAnswer(PLACE, 10, laws[1, 0].variance, (1, 0))),
+        (-2.0, PastAnswer(PLACE, 7, laws[2, 0].variance, (2, 0))),
+        (0.25, block.total(Box((1, 0), (2, 2)))),
+    ]
+    found = released(terms, "derived", PLACE, past, laws.__getitem__)
+    assert found.value == 5 - 14 + 0.25 * sum(range(3, 9))
+    drawn = {draw.law: (abs(draw.weight), draw.count) for draw in found.draws}
+    assert drawn == {laws[1, 0]: (0.5, 1), laws[2, 0]: (2.0, 1), laws[3, 1]: (0.25, 6)}
+    assert found.variance == pytest.approx(sum(draw.variance for draw in found.draws))
+    assert (found.sources, found.terms, found.kind) == (frozenset(laws), tuple(terms), "derived")
 
 
 def test_an_estimate_with_variance_says_which_draws_it_has():

@@ -97,6 +97,19 @@ def test_independent_answers_join_those_of_residuals_by_their_precision():
     assert joined.value == pytest.approx(np.average([one.value for one in estimates], weights=weights))
 
 
+def test_a_release_that_misses_a_residual_leaves_the_others_as_they_are():
+    past, whole, region = Answers(SIZES), together(), REGIONS["a point"]
+    past.add(together(2, subsets=SUBSETS[:-1]))
+    assert derive(region, past) is None
+    past.add(whole)
+    past.add(PastAnswer(region, 500, 3.0, (9, 0)))
+    estimates = [whole.total(region), PastAnswer(region, 500, 3.0, (9, 0))]
+    weights = np.array([1 / one.variance for one in estimates])
+    found = derive(region, past)
+    assert found.variance == pytest.approx(1 / weights.sum())
+    assert found.value == pytest.approx(np.average([one.value for one in estimates], weights=weights))
+
+
 def test_a_release_whose_residuals_are_known_already_has_a_share_once():
     past, released, region = Answers(SIZES), together(), REGIONS["two axes"]
     past.add(released)

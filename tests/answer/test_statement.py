@@ -205,3 +205,43 @@ def test_a_higher_confidence_has_wider_intervals_and_draws_no_more(vault):
         low, high = vault.ask(sql, scale=20, confidence=confidence).interval()
         widths.append(high - low)
     assert widths[0] < widths[1] < widths[2] < 12 * widths[1]
+
+
+INJECTED = (
+    """SELECT COUNT(*) AS n, EXTRACT("year FROM DATE '2020-01-01') AS y FROM discreet_b0 discreet_b; CREATE MACRO """
+    """main.sqrt(x) AS 42; SELECT 1 AS n, 2 AS y, 0 AS discreet_line; --" FROM DATE '2020-01-01') AS y FROM people"""
+)
+"""A quoted name that the parser takes for a unit of time, with statements in it."""
+
+
+def test_what_one_explains_changes_nothing_of_what_others_are_answered(vault):
+    with pytest.raises(DiscreetError, match="is not understood here"):
+        vault.explain(INJECTED, scale=20)
+    [row] = vault.ask("SELECT SQRT(COUNT(*)) AS root FROM people", scale=20).rows
+    assert row.value == pytest.approx(6000**0.5, abs=2)
+
+
+@pytest.mark.parametrize("wish", [{"scale": 20}, {"within": 2000}, {}], ids=["scale", "within", "policy"])
+@pytest.mark.parametrize("nothing", ["10 * 0", "age - age", "NULL / 1000", "CASE WHEN age > 100 THEN 1 END", "0"])
+def test_a_sum_of_nothing_is_0_and_free(vault, nothing, wish):
+    sql = f"SELECT SUM({nothing}) AS s FROM people WHERE sex IS NULL"
+    assert vault.explain(sql, **wish).cost == 0
+    answer = vault.ask(sql, **wish)
+    assert ([row.value for row in answer.rows], answer.cost) == ([0], 0)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "CAST(COUNT(*) AS BIGINT) * 2000000000000000",
+        "LEFT('abc', CAST(COUNT(*) AS BIGINT) * 1000000)",
+        "'a' SIMILAR TO CASE WHEN COUNT(*) > 100 THEN '(' ELSE 'a' END",
+        "DATE '2020-01-01' + INTERVAL (CAST(COUNT(*) AS BIGINT) * 100000) YEAR",
+    ],
+)
+def test_what_fails_for_the_noisy_numbers_alone_is_null_and_not_refused_after_it_was_paid_for(vault, output):
+    sql = f"SELECT {output} AS odd, COUNT(*) AS n FROM people"
+    told = vault.explain(sql, scale=20)
+    answer = vault.ask(sql, scale=20)
+    assert answer.cost == told.cost
+    assert answer.to_arrow().to_pydict()["odd"] in ([None], ["(missing)"])

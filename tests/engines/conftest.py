@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.postgres import INSTALL, find_programs, serving
+from tests.in_memory import IN_MEMORY
 
 POSTGRES_TYPES = {
     pa.int16(): "smallint",
@@ -36,25 +37,19 @@ def missing(what):
     pytest.skip(what)
 
 
-def in_memory():
-    """Where syncing costs nothing, if there is room: a ledger refuses a server that does not sync."""
-    memory = Path("/dev/shm")
-    return memory if memory.is_dir() and shutil.disk_usage(memory).free > 1 << 30 else None
-
-
 @pytest.fixture(scope="session")
 def postgres():
     """One server for all tests."""
     if find_programs() is None:
         missing(INSTALL)
-    with serving(in_memory()) as server:
+    with serving(IN_MEMORY) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def mortal_postgres(postgres):  # noqa: ARG001
     """Another one, that tests may restart."""
-    with serving(in_memory()) as server:
+    with serving(IN_MEMORY) as server:
         yield server
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from discreet.errors import InvalidNoise
 from discreet.noise.bits import SeededBits
@@ -40,6 +41,16 @@ def test_the_halfwidth_is_the_least_that_holds_enough(law, confidence):
     exact = probabilities(law)
     within = exact[0] + 2 * np.concatenate([[0.0], np.cumsum(exact[1:])])
     assert law.halfwidth(Fraction(confidence)) == np.flatnonzero(within >= float(Fraction(confidence)))[0]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_the_continuous_law_is_the_one_of_its_name_and_scale(law):
+    scale = float(law.scale)
+    continuous = stats.laplace(scale=scale) if isinstance(law, Laplace) else stats.norm(scale=scale)
+    assert float(law.continuous_variance) == pytest.approx(continuous.var(), rel=1e-12)
+    for confidence in ("1/2", "95/100", "999/1000"):
+        width = law.continuous_halfwidth(Fraction(confidence))
+        assert width == pytest.approx(continuous.interval(float(Fraction(confidence)))[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)

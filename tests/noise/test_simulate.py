@@ -7,6 +7,7 @@ import pytest
 
 from discreet.noise.law import Gaussian, Laplace
 from discreet.noise.simulate import simulated
+from discreet.noise.spread import Draws
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,8 @@ def test_the_same_key_draws_the_same_and_another_one_other_noise():
     law = Laplace(Fraction(10))
     assert np.array_equal(simulated(law, 3, 50, 1), simulated(law, 3, 50, 1))
     assert not np.array_equal(simulated(law, 3, 50, 1), simulated(law, 3, 50, 2))
+
+
+def test_a_sum_of_draws_that_are_as_good_as_none_is_none():
+    hardly = Laplace(Fraction(1, 100_000))
+    assert not simulated((Draws(1.0, hardly), Draws(-0.5, hardly)), 3, 40, 1).any()

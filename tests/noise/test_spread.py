@@ -13,7 +13,16 @@ from discreet.errors import InvalidNoise
 from discreet.noise.bits import Bits
 from discreet.noise.deviation import laplace_halfwidth, laplace_variance
 from discreet.noise.law import Binomial, Gaussian, Laplace
-from discreet.noise.spread import Draws, any_halfwidth, halfwidth, mixture_deviations
+from discreet.noise.spread import (
+    MOST_EVENLY,
+    Draws,
+    Mixture,
+    any_halfwidth,
+    halfwidth,
+    mixture_deviations,
+    normal_halfwidth,
+    rounded_down,
+)
 
 CONFIDENCES = [0.5, 0.8, 0.9, 0.907, 0.95, 0.99, 0.999, 0.999999]
 SURE = Fraction(19, 20)
@@ -205,6 +214,44 @@ def test_the_safe_halfwidth_holds_for_every_combination_of_discrete_draws(scales
         variance += factor**2 * laplace_variance(scale)
     width = any_halfwidth(variance, min(scales), confidence)
     assert beyond(pmf, width) <= 1 - confidence + 1e-12
+
+
+@pytest.mark.parametrize("weights", [(1,), (1, 1), (2, 1, 1), (1, 3, 2)])
+@pytest.mark.parametrize("sigma_squared", [1, 9, 100])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
+def test_a_mixture_of_gaussian_draws_has_a_width_that_holds_and_is_hardly_above_the_normal_law_s(
+    weights, sigma_squared, confidence
+):
+    least = Gaussian(Fraction(sigma_squared))
+    one, pmf = gaussian(least, np.arange(-12 * sigma_squared, 12 * sigma_squared + 1)), np.ones(1)
+    for weight in weights:
+        pmf = np.convolve(pmf, stretched(one / one.sum(), weight))
+    variance = sum(weight**2 * least.variance for weight in weights)
+    width = halfwidth([Draws(1.0, Mixture(variance, least))], Fraction(str(confidence)))
+    deviation = math.sqrt(variance)
+    assert width == normal_halfwidth(variance, confidence)
+    assert NormalDist().inv_cdf(0.5 + confidence / 2) * deviation <= width
+    assert width <= NormalDist().inv_cdf(0.5 + confidence / 2) * deviation + 0.5 + 1e-9
+    assert beyond(pmf, width) <= 1 - confidence + 1e-6
+    with_more = halfwidth([Draws(1.0, Mixture(variance, least)), Draws(2.0, least)], Fraction(str(confidence)))
+    assert with_more == normal_halfwidth(variance + 4 * least.variance, confidence, 2.0)
+
+
+@pytest.mark.parametrize("parts", [0.3, 1, 1.9, 2, 3, 4 - 1e-9, 4, 7.5, 31, 63.9, 64, 65, 1000, 1e9])
+def test_how_evenly_draws_share_a_variance_is_told_in_powers_of_two_up_to_the_most(parts):
+    powers = [1 << power for power in range(10)]
+    told = rounded_down(parts)
+    assert told == max(power for power in powers if power <= min(max(parts + 1e-6, 1), MOST_EVENLY))
+
+
+def test_the_more_evenly_laplace_draws_share_a_variance_the_narrower_down_to_the_normal_law():
+    widths = [
+        halfwidth([Draws(1.0, Mixture(10_000.0, Laplace(Fraction(50)), evenly))], SURE) / 100
+        for evenly in (1, 2, 8, 64, 1000)
+    ]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 1.05 * widths[2]
+    assert widths[3] == widths[4] > NormalDist().inv_cdf(0.975)
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 4.0, 100.0])

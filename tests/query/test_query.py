@@ -19,6 +19,7 @@ from discreet.query.query import (
     Sum,
     answer_shape,
     grain_of,
+    grains_of,
     query_from_json,
     query_to_json,
     require_in_domain,
@@ -83,6 +84,17 @@ def test_an_open_bin_has_no_grain_whatever_unit_it_names():
     pieces = Bins(name="income", source="s", edges=(Fraction(0), Fraction(1), None), grain=Fraction(1, 4))
     with pytest.raises(UnsupportedQuery, match="income has an open bin, so a sum has no bound"):
         grain_of(pieces)
+    for edge in pieces.edges:
+        with pytest.raises(UnsupportedQuery, match="income has an open bin, so a sum has no bound"):
+            grains_of(edge, pieces)
+
+
+@pytest.mark.parametrize(
+    ("edge", "grain", "grains"), [("0.5", "1", 1), ("-0.5", "1", -1), ("7", "2", 4), ("-7", "2", -4), ("0.3", "0.1", 3)]
+)
+def test_edges_are_whole_grains_halves_away_from_0(edge, grain, grains):
+    bins = Bins(name="x", source="s", edges=(Fraction(edge), Fraction(100)), grain=Fraction(grain))
+    assert grains_of(Fraction(edge), bins) == grains
 
 
 @given(st.lists(boxes(), max_size=3))

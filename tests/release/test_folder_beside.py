@@ -1,8 +1,10 @@
 """A folder beside a place: gone at the end, and what a killed process left is cleared away by the next."""
 
+import fcntl
 import multiprocessing
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,21 @@ def test_what_a_killed_process_left_is_cleared_away_and_what_a_living_one_writes
     assert {path.name.split(".")[1] for path in left} == {"cube", "other"}
     assert tmp_path / ".cube.notes" in left
     assert len(left) == 2
+
+
+def test_nobody_else_looks_for_folders_left_behind_while_a_new_one_is_not_locked_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever clears away has the parent locked, as whoever makes a folder has until that one is locked."""
+    make, other = tempfile.mkdtemp, os.open(tmp_path, os.O_RDONLY)
+
+    def made(**where: str) -> str:
+        folder = make(**where)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return folder
+
+    monkeypatch.setattr(tempfile, "mkdtemp", made)
+    with folder_beside(tmp_path / "cube"):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # and others may, while it is filled
+    os.close(other)

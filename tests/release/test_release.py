@@ -105,6 +105,16 @@ def test_rows_carry_the_labels_of_their_groups(gate, domain):
     assert all(row.low <= row.value <= row.high for row in rows)
 
 
+def test_a_row_s_interval_is_that_of_its_cell(gate, domain):
+    release = gate.measure(Plan((Measurement(Sum("income", domain.everything, ("sex",)), Laplace(Fraction(7, 3))),)))
+    for confidence in (0.5, 0.95):
+        low, high = release.only.interval(confidence)
+        rows = list(release.only.rows(domain, confidence))
+        assert [row.low for row in rows] == low.tolist()
+        assert [row.high for row in rows] == high.tolist()
+        assert all(row.low < row.value < row.high for row in rows)
+
+
 def test_a_quantile_has_a_code_and_no_variance(gate, domain):
     release = gate.measure(
         Plan((Measurement(Quantile("age", Fraction(1, 2), domain.everything), Exponential(Fraction(1))),))

@@ -125,3 +125,13 @@ def call(address, path, body=None, token=None):
             return reply.status, json.load(reply)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
+
+
+def hung_up_on(client, asked):
+    """Ask without reading until every buffer is full, and the server throws the unread replies away."""
+    client.settimeout(PATIENCE)
+    try:
+        while True:
+            client.sendall(asked)
+    except ConnectionError:
+        return True

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import UnsupportedQuery
-from discreet.server.mysql.probe import is_like
+from discreet.server.mysql.probe import evaluate, is_like
 from discreet.server.mysql.text import read_statement, standard_text
 
 
@@ -69,3 +69,18 @@ def test_a_backslash_takes_a_wild_card_for_itself():
 
 def test_no_pattern_of_like_is_slow():
     assert not is_like("a" * 2000, "%a" * 1000 + "b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT hex(zeroblob(30000)) LIKE '%' || hex(zeroblob(15000)) || '1'",
+        "SELECT COUNT(hex(zeroblob(a.n)) LIKE '%00%01') FROM s.t a, s.t b, s.t c",
+        "SELECT COUNT(replace(hex(zeroblob(30000)), hex(zeroblob(15000 + a.n + b.n)) || '1', '')) FROM s.t a, s.t b",
+        "SELECT length(hex(zeroblob(400000)))",
+        "SELECT COUNT(*) FROM s.t a, s.t b, s.t c, s.t d",
+    ],
+)
+def test_no_look_at_the_catalogue_takes_long(text):
+    with pytest.raises(UnsupportedQuery, match=r"takes too long|did not understand it"):
+        evaluate(read_statement(text), lambda _: None, {}, {"s.t": (["n"], [[n] for n in range(200)])})

@@ -237,6 +237,17 @@ def test_a_cuboid_and_a_slice_are_those_of_the_cube(people, cube):
     assert cube.get("cubes/one/cuboid").json()["count"] == float(loaded[()].values)
 
 
+def test_sums_by_groups_are_those_of_the_cube(people, cube):
+    folder = people.path / "cubes" / "one"
+    loaded = Cube.load(folder).grouped("sex", "income", confidence=0.9)
+    found = cube.get("cubes/one/groups", params={"by": ["sex", "income"], "confidence": 0.9}).json()
+    for key, expected in (("count", loaded.sums), ("low", loaded.low), ("high", loaded.high)):
+        assert found[key] == expected.values.tolist()
+    assert found["variance"] == loaded.variance.values.tolist()
+    part = cube.get("cubes/one/groups", params={"by": "sex", "slice": "income=[0, 10000)"}).json()
+    assert part["labels"] == {"sex": ["F", "M", "(missing)"]}
+
+
 def test_a_download_holds_labels_counts_and_intervals(people, cube, tmp_path):
     loaded = Cube.load(people.path / "cubes" / "one")
     for form, read in (("csv", pyarrow.csv.read_csv), ("parquet", pq.read_table)):
@@ -255,6 +266,9 @@ def test_a_download_holds_labels_counts_and_intervals(people, cube, tmp_path):
     [
         ("cubes/one/cuboid?by=zzz", 400),
         ("cubes/one/cuboid?by=sex&by=sex", 400),
+        ("cubes/one/groups?by=sex_group", 400),
+        ("cubes/one/groups?by=sex&by=sex", 400),
+        ("cubes/nothing/groups?by=sex", 404),
         ("cubes/one/cuboid?by=age&by=sex&by=income", 400),
         ("cubes/one/cuboid?slice=sex", 400),
         ("cubes/one/cuboid?slice=sex=X", 400),

@@ -10,8 +10,11 @@ import pytest
 from pymysql.constants import COMMAND
 
 from discreet.server import wire
+from discreet.server.auth import add_user
 from discreet.server.mysql import connection as guarded
+from discreet.server.mysql import seats, stream
 from tests.patience import PATIENCE, wait_until
+from tests.server.conftest import hung_up_on
 from tests.server.mysql_clients import rows, served_over_mysql
 
 CAPABILITIES = 0x000FA685  # 4.1, secure connection, plugins
@@ -98,19 +101,64 @@ def test_a_client_that_says_nothing_is_hung_up_on(server, monkeypatch):
             pass
 
 
-def test_one_client_too_many_is_told_so_and_room_is_made_by_who_leaves(server, monkeypatch):
-    monkeypatch.setattr(wire, "MOST_CONNECTIONS", 1)
-    with server.connect() as ada:
-        with pytest.raises(pymysql.Error, match="too many connections"):
+def let_in(server):
+    with contextlib.suppress(pymysql.Error), server.connect() as again:
+        return rows(again, "SELECT 1")[0]
+    return None
+
+
+def test_one_client_too_many_is_told_so_and_room_is_made_by_who_leaves(folder, monkeypatch):
+    monkeypatch.setattr(wire, "places_by_descriptors", lambda: (1, 1))
+    with served_over_mysql(folder) as server:
+        with server.connect() as ada:
+            with pytest.raises(pymysql.Error, match="too many connections"):
+                server.connect()
+            assert rows(ada, "SELECT 1")[0] == [(1,)]
+        assert wait_until(lambda: let_in(server)) == [(1,)]
+
+
+def test_sockets_that_say_nothing_keep_nobody_out(folder, monkeypatch):
+    monkeypatch.setattr(wire, "places_by_descriptors", lambda: (8, 8))
+    with served_over_mysql(folder) as server, contextlib.ExitStack() as silent:
+        for _ in range(30):
+            silent.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE))
+        with server.connect() as ada:
+            assert rows(ada, "SELECT 1")[0] == [(1,)]
+
+
+def test_one_user_has_so_many_sessions_and_others_have_theirs(server, monkeypatch):
+    monkeypatch.setattr(seats, "MOST_OF_ONE", 2)
+    bob = add_user(server.vault.path, "bob", "analyst")
+    with server.connect(), server.connect():
+        with pytest.raises(pymysql.Error, match="ada has 2 sessions open") as refused:
             server.connect()
-        assert rows(ada, "SELECT 1")[0] == [(1,)]
+        assert refused.value.args[0] == 1203
+        with server.connect("bob", bob) as other:
+            assert rows(other, "SELECT 1")[0] == [(1,)]
+    assert wait_until(lambda: let_in(server)) == [(1,)]
 
-    def let_in():
-        with contextlib.suppress(pymysql.Error), server.connect() as again:
-            return rows(again, "SELECT 1")[0]
-        return None
 
-    assert wait_until(let_in) == [(1,)]
+def test_a_session_that_sleeps_is_closed_and_nobody_sleeps_longer_than_the_server_lets_them(server):
+    with server.connect() as ada:
+        rows(ada, "SET wait_timeout = 100000")
+        assert rows(ada, "SELECT @@wait_timeout")[0] == [(600,)]
+        rows(ada, "SET wait_timeout = 1")
+        ada._sock.settimeout(PATIENCE)
+        assert ada._sock.recv(1) == b""
+    assert let_in(server) == [(1,)]
+
+
+def test_a_packet_that_never_ends_and_a_reply_that_is_never_read_end_the_session(server, monkeypatch):
+    monkeypatch.setattr(stream, "PACKET_SECONDS", 0.1)
+    monkeypatch.setattr(stream, "SENDING_SECONDS", 0.1)
+    with server.connect() as ada:
+        ada._sock.sendall(struct.pack("<I", 100) + b"\x03SELECT")
+        ada._sock.settimeout(PATIENCE)
+        assert ada._sock.recv(1) == b""
+    with server.connect() as ada:
+        asked = packet(b"\x03SELECT * FROM information_schema.columns, information_schema.collations, "
+                       b"information_schema.columns AS b, information_schema.columns AS c")  # fmt: skip
+        assert hung_up_on(ada._sock, asked * 100)
 
 
 COMMANDS = {

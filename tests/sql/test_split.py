@@ -125,6 +125,20 @@ def test_a_sub_query_inside_one_that_is_answered_first_is_answered_before_that(p
     assert isinstance(inner.then(dict.fromkeys(inner.first, ("F",))), Statement)
 
 
+def test_a_sub_query_inside_a_with_is_answered_once_and_before_it(people):
+    inner = "SELECT sex, SUM(age) AS s FROM people WHERE age > (SELECT AVG(age) FROM people) GROUP BY sex"
+    text = f"WITH w AS ({inner}) SELECT MAX(s) AS m FROM w"
+    found = split(text, people)
+    assert isinstance(found, Stepwise)
+    [first] = found.first.values()
+    assert isinstance(first, Statement)
+    assert len(first.blocks) == 1
+    assert isinstance(found.then(dict.fromkeys(found.first, (30,))), Statement)
+    unread = split(f"WITH w AS ({inner}) SELECT COUNT(*) / 2 AS h FROM people", people)
+    assert isinstance(unread, Statement)
+    assert len(unread.blocks) == 1
+
+
 def test_a_sub_query_of_rows_that_nothing_reads_is_not_asked_first(people):
     unread = "SELECT age FROM people WHERE age > (SELECT AVG(age) FROM people)"
     text = f"WITH w AS ({unread}) SELECT COUNT(*) / 2 FROM people"

@@ -12,7 +12,6 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil
-from pathlib import Path
 from random import Random
 
 import duckdb
@@ -33,7 +32,7 @@ from discreet.query.query import Count, Sum, grain_of
 from discreet.query.sensitivity import largest_addend
 from discreet.table.layout import has_units
 from discreet.table.unit import Unit
-from tests.populations import IN_MEMORY, bag, points, population
+from tests.populations import bag, points, population
 
 TEXTS = [
     b"a", b"A", b"", b" a", b"a ", b"\xff\xfe", b"\xc3", b"\xc3\xa9", b"e\xcc\x81", "ß".encode(), b"SS", b"a\x00b",
@@ -351,17 +350,10 @@ def check_neighbours(draw, engine, folder):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
-def test_what_a_row_becomes_depends_on_that_row_alone(engine, amount, counted, tmp_path_factory):
-    folder = Path(IN_MEMORY or tmp_path_factory.mktemp("neighbours")) / f"{engine.__name__}-{id(engine)}"
-    folder.mkdir()
+def test_what_a_row_becomes_depends_on_that_row_alone(engine, amount, counted, tmp_path):
     draw, tables = Random(16), 0
-    try:
-        while tables < amount(*ENGINES[engine]):
-            tables += check_neighbours(draw, engine, folder)
-    finally:
-        for file in folder.iterdir():
-            file.unlink()
-        folder.rmdir()
+    while tables < amount(*ENGINES[engine]):
+        tables += check_neighbours(draw, engine, tmp_path)
     counted(neighbouring_tables=tables)
 
 

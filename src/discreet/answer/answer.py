@@ -20,8 +20,9 @@ from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothin
 from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
 from discreet.answer.known import Known
 from discreet.answer.others import Others
-from discreet.answer.past import PastAnswer, groups_of
+from discreet.answer.past import PastAnswer, groups_to_plan
 from discreet.answer.policy import Policy
+from discreet.answer.quantiles import code_at, histogram_of
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
@@ -214,7 +215,7 @@ def _decide_each(
     is_new = isinstance(query, Count | Sum) and _is_alone(query, desk, blocks=0)
     count = 0
     regions: dict[Codes, Region] = {}
-    for codes, region in groups_of(query.by, query.where, desk.domain):
+    for codes, region in groups_to_plan(query.by, query.where, desk.domain):
         count += 1
         if not region:
             free[query, codes] = nothing(region)
@@ -294,7 +295,7 @@ def _drafts(query: Count | Sum, region: Region, desk: Desk, can_measure: CanMeas
         answered = [Region((draft.difference,)) for draft in drafts]
         if drafts and not any(a.intersect(b) for a, b in combinations(answered, 2)):
             return drafts
-    return drafts_of(_bounding_box(region))
+    return drafts_of(bounding_box(region))
 
 
 def _in_grains(query: Query, law: Law, desk: Desk) -> Law:
@@ -515,9 +516,13 @@ def _measured(noisy: Noisy, source: Source, regions: Mapping[Codes, Region]) -> 
     }
 
 
-def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk, is_patched: bool) -> Estimate | None:
+def _relaxed(
+    query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk, is_patched: bool
+) -> Estimate | Picked | None:
     """The answer that some drafts make; it is derived, and not relaxed, where it is for the very region and free. None
-    where it is for another, and the policy does not want that."""
+    where it is for another, and the policy does not want that. A quantile follows from counts by its attribute."""
+    if isinstance(query, Quantile):
+        return _from_counts(query, region, desk)
     if not isinstance(query, Count | Sum) or not drafts:
         return None
     past = desk.known.of(query)
@@ -545,6 +550,13 @@ def _relaxed(query: Query, region: Region, drafts: tuple[Draft, ...], desk: Desk
     return combined([(1, _compound_estimate(query, one, desk)) for one in relaxed])
 
 
+def _from_counts(query: Quantile, region: Region, desk: Desk) -> Picked | None:
+    """A quantile by the released counts of its region; None where there are none by its attribute."""
+    counts, axis = desk.known.of(Count(region)), desk.domain.axis(query.of)
+    histogram = histogram_of(region, axis, desk.domain[query.of].cells, counts, desk.known.noise)
+    return None if histogram is None else Picked(code_at(query.level, histogram), Fraction(0), "derived")
+
+
 def _compound_estimate(query: Count | Sum, relaxed: Relaxed, desk: Desk) -> Estimate:
     past, compound = desk.known.of(query), relaxed.compound
     answered = Region((compound.difference,))
@@ -559,7 +571,7 @@ def _compound_estimate(query: Count | Sum, relaxed: Relaxed, desk: Desk) -> Esti
     return in_grains(replace(estimate, relaxation_error=relaxed.error, compound=compound), desk.grain(query))
 
 
-def _bounding_box(region: Region) -> Box:
+def bounding_box(region: Region) -> Box:
     lows = zip(*(box.low for box in region.boxes), strict=True)
     highs = zip(*(box.high for box in region.boxes), strict=True)
     return Box(tuple(map(min, lows)), tuple(map(max, highs)))

@@ -13,16 +13,17 @@ from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Ratio
 from discreet.answer.grid import Cell, Cells, GridNumbers, count_of_groups
 from discreet.answer.grid_rows import GridRows, samples
+from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
-from discreet.answer.scales import STEPS_SHARE, Scales, affordable, elementary, needs_first_count, scales_for
+from discreet.answer.scales import STEPS_SHARE, Scales, elementary, needs_first_count, scales_for
 from discreet.errors import BudgetExceeded, DiscreetError, Refreshed
 from discreet.exact import number_text
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law
 from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Count, Quantile, Query, Sum
+from discreet.query.query import Combination, Count, Distinct, People, Quantile, Query, Sum, summed_name
 from discreet.release.purchase import Purchase
 from discreet.sql.question import AggregateColumn, Measure, Question
 from discreet.sql.where_text import where_text
@@ -45,12 +46,13 @@ def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answe
     says what that was. An answer is about one snapshot: where the vault was refreshed in between it raises Refreshed.
     """
     purchase.snapshot = desk.ledger.snapshot
+    solved = _for_chosen(question, wish, desk)
     try:
         desk.known.refresh()
-        solved = _for_chosen(question, wish, desk)
-        desk = in_steps(question, solved, desk)
-        purchase.limits = desk.policy.limits
-        answer = _answer(question, wish, solved, desk, purchase)
+        with refusals(Offers((question,), solved, desk)):
+            stepwise = in_steps(question, solved, desk)
+            purchase.limits = stepwise.policy.limits
+            answer = _answer(question, wish, solved, stepwise, purchase)
         if desk.known.snapshot != purchase.snapshot:
             raise Refreshed("the vault was refreshed in the meantime: ask again")
         return answer
@@ -100,12 +102,15 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
         quota = desk.asker.quota_words(desk.ledger.budget)
         notes.append(f"{quota}, and too little of it is left there: {AS_NEAR}")
     notes += [*_wider(rows, wish), *facts_in(samples(rows))]
+    rows = _with_offers(rows, question, solved, desk)
+    if not isinstance(rows, GridRows):
+        notes += _instead(rows, Offers((question,), solved, desk))
     budget, peak = desk.ledger.budget, purchase.bought.peak
     return Answer(
         text=question.text,
         by=tuple(question.name_of(attribute) for attribute in question.by),
         columns=tuple(column.name for column in question.aggregates),
-        rows=_with_offers(rows, question, solved, desk),
+        rows=rows,
         confidence=wish.confidence,
         cost=budget.amount_of(peak),
         budget=budget,
@@ -152,9 +157,13 @@ def _wider(rows: Sequence[Row], wish: Wish) -> list[str]:
     return [f"no budget is left for ± {number_text(wish.within)} ({missed:,} numbers): {AS_NEAR}"]
 
 
-def _shares(question: Question, desk: Desk) -> int:
-    """How many quantities of a question share what is left in its region."""
-    return len({query for column in question.aggregates for query in elementary(column.query, desk)})
+def _instead(rows: Sequence[Row], offers: Offers) -> list[str]:
+    """What would tell what cannot be had, and what all columns together could be had with."""
+    is_unanswered = any(row.value is None and row.kind == "relaxed" for row in rows)
+    notes = offers.advice() if is_unanswered else []
+    if len(offers.columns) > 1 and any(row.offer for row in rows):
+        notes.append(offers.in_words())
+    return list(filter(None, notes))
 
 
 def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk) -> Sequence[Row]:
@@ -162,27 +171,18 @@ def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk
     if isinstance(rows, GridRows) and not any(rows.wider(wish.within).values()):
         return rows
     measures = {column.name: column.query for column in question.aggregates}
-    shares = _shares(question, desk)
+    offers = Offers((question,), wish, desk)
     found = []
     for row in rows:
         is_near = row.kind == "relaxed" or row.is_wider_than(wish.within)
-        offer = affordable(measures[row.column], row.asked, shares, wish, desk) if is_near else None
-        found.append(row if offer is None else replace(row, affordable=offer))
+        offer = offers.of(measures[row.column], row.asked) if is_near else None
+        if offer is None:
+            found.append(row)
+        elif offer.within is None:
+            found.append(replace(row, affordable_scale=offer.scale))
+        else:
+            found.append(replace(row, affordable=offer.within))
     return tuple(found)
-
-
-def _with_offer(error: BudgetExceeded, question: Question, wish: Wish, desk: Desk) -> BudgetExceeded:
-    """A refusal, with the accuracy that can be had."""
-    shares = _shares(question, desk)
-    offers = {
-        column.name: offer
-        for column in question.aggregates
-        if (offer := affordable(column.query, question.where, shares, wish, desk)) is not None
-    }
-    if not offers:
-        return error
-    said = ", ".join(f"{name} within {offer:,.6g}" for name, offer in offers.items())
-    return type(error)(f"{error}; what is left there allows {said}")
 
 
 def settled_of(
@@ -196,13 +196,13 @@ def settled_of(
         purchase.require(decision.plan())  # beyond the policy it is refused, not relaxed
         try:
             return settle(decision, desk, purchase)
-        except BudgetExceeded as error:
+        except BudgetExceeded:
             if not waited and _waited_for_all(desk, purchase):
                 waited, patient_until = True, monotonic() + PATIENCE  # once: those who come later are not waited for
                 continue
             waiting = desk.ledger.head.seq != decision.seen[1] or desk.ledger.pending()
             if monotonic() > patient_until or not waiting:
-                raise _with_offer(error, questions[0], wish, desk) from None
+                raise
         sleep(PATIENCE / 50)
 
 
@@ -228,13 +228,19 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     unit; where a later step depends on the noise of the first it is the most that it can be.
     """
     desk.known.refresh()
-    shown, wish = wish, _for_chosen(question, wish, desk)
+    solved = _for_chosen(question, wish, desk)
+    with refusals(Offers((question,), solved, desk)):
+        return _explained(question, solved, wish, desk)
+
+
+def _explained(question: Question, wish: Wish, shown: Wish, desk: Desk) -> Explanation:
+    """What `explain` says; the noise is solved for a wish, and the one that was asked for is shown."""
     stepwise = in_steps(question, wish, desk)
     is_exact = stepwise is desk
     scales, decision = _foreseen(question, wish, stepwise)
     plan, budget = decision.plan(), desk.ledger.budget
     if decision.relax and is_exact:
-        _require_some(decision, question, wish, desk)
+        settle(decision, desk, None)  # raises what asking would be refused with, where nothing can be said
     cost = budget.amount_of(plan.cost(desk.domain, budget).peak) if is_exact else stepwise.policy.max_per_query
     assert cost is not None
     left = desk.left(question.where)
@@ -260,26 +266,17 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
     )
 
 
-def _require_some(decision: Decision, question: Question, wish: Wish, desk: Desk) -> None:
-    """Raise what asking would be refused with where nothing can be said."""
-    try:
-        settle(decision, desk, None)
-    except BudgetExceeded as error:
-        raise _with_offer(error, question, wish, desk) from None
-
-
 def _offers(decision: Decision, question: Question, wish: Wish, desk: Desk) -> list[str]:
     """How sharply what cannot be had as it was asked could be had."""
-    shares = _shares(question, desk)
-    notes = []
+    offers, notes = Offers((question,), wish, desk), []
     for column in question.aggregates:
         parts = elementary(column.query, desk)
         relaxed = (region for query in parts for region in decision.relax.by_query.get(query, {}).values())
         regions = [*islice(relaxed, MOST_GUESSED)]
-        offers = [affordable(column.query, region, shares, wish, desk) for region in regions]
-        had = [offer for offer in offers if offer is not None]
+        had = [offer for region in regions if (offer := offers.of(column.query, region)) is not None]
         if regions:
-            less = f"; within {max(had):,.6g} it could be had" if len(had) == len(regions) else ""
+            least = max(had, key=lambda offer: (offer.within or 0.0, offer.scale), default=None)
+            less = "" if least is None or len(had) < len(regions) else f"; {least.words} it could be had"
             notes.append(f"{column.name}: too little is left there for that{less}")
     return notes
 
@@ -306,7 +303,20 @@ def forecast_of(column: AggregateColumn, decision: Decision, wish: Wish, desk: D
         noisy = [free.one] if isinstance(free, GridNumbers) else [*free.values()]
         within = max((one.halfwidth(wish.confidence) for one in noisy if isinstance(one, Estimate)), default=0.0)
     relative = None if within is None or more else _relative(first, within, decision, desk)
-    return Forecast(column.name, dict(kinds.items()), within, float(decision.laws[first].scale), relative)
+    scale = float(decision.laws[first].scale)
+    return Forecast(column.name, dict(kinds.items()), within, scale, unit_of(first), relative)
+
+
+def unit_of(query: Query) -> str:
+    """What the noise of a quantity is counted in."""
+    match query:
+        case Sum(of=of):
+            return summed_name(of)
+        case People():
+            return "people"
+        case Distinct():
+            return "values"
+    return "rows"
 
 
 def _relative(query: Query, within: float, decision: Decision, desk: Desk) -> float | None:

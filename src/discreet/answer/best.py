@@ -59,13 +59,17 @@ def best(targets: Sequence[Terms], past: Answers, laws: Laws, enough: float = in
     """The best public estimate of each sum of boxes; None where there is none. It depends on the boxes and on what was
     released, on nothing else. Where it is above `enough`, it may be None as well."""
     of_somebody = [terms for terms in targets if terms]
+    past.groups.look_up([box for terms in of_somebody for _, box in terms])
     found = [_least_variance(of_somebody, past, laws, enough)]
     found += [_estimates(joint, of_somebody, laws) for joint in past.simpler]
     choices = zip(*found, strict=True) if of_somebody else iter(())
-    return [_narrowest(next(choices), terms, past, laws) if terms else Best(0.0, 0.0) for terms in targets]
+    widths: Widths = {}
+    return [_narrowest(next(choices), terms, past, laws, widths) if terms else Best(0.0, 0.0) for terms in targets]
 
 
-def _narrowest(choices: Sequence[Best | None], terms: Terms, past: Answers, laws: Laws) -> Best | None:
+def _narrowest(
+    choices: Sequence[Best | None], terms: Terms, past: Answers, laws: Laws, widths: "Widths"
+) -> Best | None:
     """Of several estimates the one with the least variance, unless its intervals are wider than another's: combinations
     of draws have thicker middles than single ones, and what was bought within some width is to stay within it. None is
     wider than what a cube says, or than what was measured."""
@@ -73,13 +77,20 @@ def _narrowest(choices: Sequence[Best | None], terms: Terms, past: Answers, laws
     if not any(one.is_one_draw for one in found):
         found += [one for one in [_as_measured(terms, past, laws)] if one is not None]
     found.sort(key=lambda one: one.variance)
-    while len(found) > 1 and not all(_is_narrower(found[0], other) for other in found[1:]):
+    while len(found) > 1 and not all(_is_narrower(found[0], other, widths) for other in found[1:]):
         found = found[1:]
     return replace(found[0], value=float(f"{found[0].value:.{DIGITS}g}")) if found else None
 
 
 def _as_measured(terms: Terms, past: Answers, laws: Laws) -> Best | None:
     """The sum of the numbers that were asked for as what they are; None where some were not."""
+    if len(terms) == 1:
+        [(times, box)] = terms
+        answer = past.measured(Region((box,)))
+        if answer is None:
+            return None
+        draws: Spread = (Draws(abs(times), laws(answer.source)),)
+        return Best(times * answer.value, times**2 * answer.variance, draws, frozenset({answer.source}))
     regions: dict[Region, int] = {}
     for times, box in terms:
         regions[Region((box,))] = regions.get(Region((box,)), 0) + times
@@ -112,14 +123,25 @@ def _is_plainly_narrower(own: Spread, other: Spread) -> bool:
     return own[0].variance <= other[0].variance and one.evenly >= two.evenly
 
 
-def _is_narrower(own: Best, measured: Best) -> bool:
+Widths = dict[tuple[tuple[float, int, int], ...], tuple[Spread, list[float]]]
+"""The widths of spreads at the confidences of JUDGED, by weights, laws and counts; the spread keeps its laws alive."""
+
+
+def _widths(draws: Spread, known: Widths) -> list[float]:
+    key = tuple((draw.weight, id(draw.law), draw.count) for draw in draws)
+    if key not in known:
+        known[key] = draws, [halfwidth(draws, confidence) for confidence in JUDGED]
+    return known[key][1]
+
+
+def _is_narrower(own: Best, measured: Best, widths: Widths) -> bool:
     """Whether an estimate's intervals are never wider than another's."""
     if own.draws == measured.draws or _is_plainly_narrower(own.draws, measured.draws):
         return True
-    widths = [halfwidth(measured.draws, confidence) * (1 + NEGLIGIBLE) for confidence in JUDGED]
+    most = [width * (1 + NEGLIGIBLE) for width in _widths(measured.draws, widths)]
     # What holds for every such sum is soon computed, and mostly suffices.
     return any(
-        all(halfwidth(draws, confidence) <= width for confidence, width in zip(JUDGED, widths, strict=True))
+        all(halfwidth(draws, confidence) <= width for confidence, width in zip(JUDGED, most, strict=True))
         for draws in (own.as_mixture, own.draws)
     )
 
@@ -179,7 +201,8 @@ def _derived(terms: Terms, past: Answers, laws: Laws, enough: float) -> Best | N
     """What single answers make of a region; sums of several with different factors are added up elsewhere."""
     if any(times != 1 for times, _ in terms):
         return None
-    derived = derive(Region.of(box for _, box in terms), past, enough=enough)
+    region = Region((terms[0][1],)) if len(terms) == 1 else Region.of(box for _, box in terms)
+    derived = derive(region, past, enough=enough)
     if derived is None:
         return None
     draws = draws_of(derived.terms, past, laws)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.estimate import Estimate
-from discreet.answer.past import groups_of
+from discreet.answer.past import groups_to_plan
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.query.query import Group, Query
@@ -85,7 +85,7 @@ def grid_of(by: Collection[Group], where: Region, domain: Domain) -> Grid | None
 def count_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> int:
     """How many groups `groups_of` makes."""
     grid = grid_of(by, where, domain)
-    return len(grid) if grid is not None else sum(1 for _ in groups_of(by, where, domain))
+    return len(grid) if grid is not None else sum(1 for _ in groups_to_plan(by, where, domain))
 
 
 def codes_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> NDArray[np.int64]:
@@ -93,7 +93,7 @@ def codes_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> NDA
     grid = grid_of(by, where, domain)
     if grid is not None:
         return grid.codes
-    found = [codes for codes, _ in groups_of(by, where, domain)]
+    found = [codes for codes, _ in groups_to_plan(by, where, domain)]
     return np.array(found, np.int64).reshape(len(found), len(by))
 
 

@@ -1,6 +1,6 @@
 """Released GROUP BYs in columns, so that all of them are looked at in a few array operations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,8 @@ from discreet.answer.past import Block, PastAnswer
 from discreet.domain.region import Box
 
 Ints = NDArray[np.int64]
+AT_ONCE = 1 << 20
+"""Size of the arrays in which boxes are compared with blocks."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Groups:
     def __init__(self, axes: int) -> None:
         self._blocks: list[Block] = []
         self._columns = _BlockColumns.empty(16, axes)
+        self._looked_up: tuple[int, dict[Box, tuple[list[int], list[int]]]] = (0, {})
 
     def add(self, block: Block) -> None:
         old = self._columns
@@ -57,22 +60,45 @@ class Groups:
         """All of them, in the order in which they were added."""
         return list(self._blocks)
 
+    def look_up(self, boxes: Sequence[Box]) -> None:
+        """Find in one go what `aligned` and `within` say of some boxes: they are soon asked for it one by one."""
+        self._looked_up = self._columns.count, self._found(boxes)
+
+    def _found(self, boxes: Sequence[Box]) -> dict[Box, tuple[list[int], list[int]]]:
+        """Of each box, the blocks that `aligned` and `within` name."""
+        low, high, grouped = self._columns.filled
+        found: dict[Box, tuple[list[int], list[int]]] = {box: ([], []) for box in boxes}
+        at_once = max(AT_ONCE // max(low.size, 1), 1)
+        for start in range(0, len(boxes), at_once):
+            some = boxes[start : start + at_once]
+            lows, highs = (np.array([getattr(box, end) for box in some], np.int64)[:, None] for end in ("low", "high"))
+            aligned = np.where(grouped, (low <= lows) & (high >= highs), (low == lows) & (high == highs))
+            meets = np.maximum(low, lows) <= np.minimum(high, highs)
+            within = np.where(grouped, meets, (lows <= low) & (highs >= high))
+            for place, fits in enumerate((aligned, within)):
+                for one, row in np.argwhere(fits.all(axis=2)).tolist():
+                    found[some[one]][place].append(row)
+        return found
+
+    def _rows(self, box: Box) -> tuple[list[int], list[int]]:
+        count, found = self._looked_up
+        rows = found.get(box) if count == self._columns.count else None
+        return self._found([box])[box] if rows is None else rows
+
     def aligned(self, box: Box) -> list[Block]:
         """The blocks of whose groups a box is a union."""
         if not self._columns.count:
             return []
-        return [self._blocks[row] for row in np.flatnonzero(self._fits(box).all(axis=1))]
+        return [self._blocks[row] for row in self._rows(box)[0]]
 
     def within(self, box: Box) -> Iterator[tuple[Block, Box]]:
         """Each block whose groups inside a box make up a box, and that one."""
-        columns = self._columns
-        if not columns.count:
+        if not self._columns.count:
             return
-        low, high, grouped = columns.filled
-        first, last = np.maximum(low, box.low), np.minimum(high, box.high)
-        boxes = np.where(grouped, first <= last, (first == low) & (last == high)).all(axis=1)
-        for row in np.flatnonzero(boxes):
-            yield self._blocks[row], Box(tuple(first[row].tolist()), tuple(last[row].tolist()))
+        for row in self._rows(box)[1]:
+            block = self._blocks[row]
+            first = tuple(map(max, block.where.low, box.low))
+            yield block, Box(first, tuple(map(min, block.where.high, box.high)))
 
     def nearest(self, asked: Box, step: tuple[float, ...]) -> PastAnswer | None:
         """The sum of a block's groups whose box is nearest; of equally near ones, that with the least variance."""

@@ -87,6 +87,11 @@ class _Solver:
     sources: frozenset[Source]
     noise: Floats
 
+    @cached_property
+    def projected(self) -> Floats:
+        """The curvature in the space of all shares."""
+        return np.asarray(self.free @ self.curvature @ self.free.T)
+
     def wanted(self, untold: Sequence[Corners]) -> Floats:
         """The right sides of the equations for targets with these corners, a row each."""
         found = np.zeros((len(untold), len(self.equations)))
@@ -97,10 +102,11 @@ class _Solver:
 
     def shares(self, wanted: Floats, with_target: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """For each target, a row each: the shares of parts, and whether they meet its equations."""
+        if not wanted.any():  # marginals tell all of them, and parts but sharpen it
+            return with_target @ self.projected, np.ones(len(wanted), np.bool_)
         least = wanted @ self.pseudo_inverse.T
         least = least + (wanted - least @ self.matrix.T) @ self.pseudo_inverse.T
-        slopes = (least @ self.covariance - with_target) @ self.free
-        found = least - (slopes @ self.curvature) @ self.free.T
+        found = least - (least @ self.covariance - with_target) @ self.projected
         is_met = (np.abs(found @ self.matrix.T - wanted) <= BIAS).all(axis=1)
         return found, np.asarray(is_met)
 
@@ -438,7 +444,7 @@ def _solved_equations(matrix: Floats) -> tuple[Floats, Floats]:
     rows, columns = matrix.shape
     if not rows:
         return np.zeros((columns, 0)), np.eye(columns)
-    left, lengths, right = np.linalg.svd(matrix)
+    left, lengths, right = np.linalg.svd(matrix, full_matrices=rows < columns)  # all of right, and not all of left
     rank = int(np.count_nonzero(lengths > RANK * lengths[0]))
     inverse = right[:rank].T @ (left[:, :rank] / lengths[:rank]).T
     return inverse, right[rank:].T

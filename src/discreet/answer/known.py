@@ -120,6 +120,10 @@ class Known:
         """The scale and code of a released quantile without groups; the sharpest one."""
         return self._quantiles.get(query)
 
+    def quantile_regions(self, query: Quantile) -> list[Region]:
+        """The regions of which the same quantile was released."""
+        return [one.where for one in self._quantiles if (one.of, one.level) == (query.of, query.level)]
+
     def distinct(self, query: Distinct | People, codes: tuple[int, ...], region: Region) -> PastAnswer | None:
         """The sharpest number of different values, or of people, that was released of a group with this region."""
         return self._distincts.get(_single(query, codes, region))

@@ -12,7 +12,7 @@ from fractions import Fraction
 from discreet.answer.answer import Desk, Settled, decide
 from discreet.answer.estimate import Estimate, gathered_sum
 from discreet.answer.grid import Codes, count_of_groups
-from discreet.answer.past import groups_of
+from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish, stepped
 from discreet.errors import BudgetExceeded, InvalidNoise
 from discreet.noise.law import Exponential, Law
@@ -34,11 +34,11 @@ class Levels:
         """Put the sums beside the settled numbers that they are made of."""
         for coarse, fine in self.sums.items():
             parts: dict[Codes, list[Estimate | None]] = {}
-            for codes, _ in groups_of(fine.by, fine.where, desk.domain):
+            for codes, _ in groups_to_plan(fine.by, fine.where, desk.domain):
                 found = settled.numbers.get((fine, codes))
                 own = tuple(codes[fine.by.index(name)] for name in coarse.by)
                 parts.setdefault(own, []).append(found if isinstance(found, Estimate) else None)
-            for codes, region in groups_of(coarse.by, coarse.where, desk.domain):
+            for codes, region in groups_to_plan(coarse.by, coarse.where, desk.domain):
                 estimates = parts.get(codes, [])
                 known = [one for one in estimates if one is not None]
                 whole = len(known) == len(estimates) and known
@@ -85,7 +85,7 @@ def _sharpened(laws: dict[Query, Law], added: Levels, desk: Desk) -> dict[Query,
     found = dict(added.laws)
     for coarse, fine in added.sums.items():
         groups: dict[Codes, int] = {}
-        for codes, _ in groups_of(fine.by, fine.where, desk.domain):
+        for codes, _ in groups_to_plan(fine.by, fine.where, desk.domain):
             own = tuple(codes[fine.by.index(name)] for name in coarse.by)
             groups[own] = groups.get(own, 0) + 1
         law = laws[coarse]

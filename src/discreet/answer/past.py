@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.deadline import still_wanted
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.query.cells import Labelling
@@ -133,6 +134,13 @@ def groups_of(
         if part or everyone:
             for codes, region in groups_of(tuple(rest), part, domain, everyone):
                 yield (code, *codes), region
+
+
+def groups_to_plan(by: tuple[Group, ...], where: Region, domain: Domain) -> Iterator[tuple[tuple[int, ...], Region]]:
+    """The same for whoever plans with them, and may be told between two groups that nobody wants it any more."""
+    for group in groups_of(by, where, domain):
+        still_wanted()
+        yield group
 
 
 def _groups_of_box(axes: list[int], box: Box) -> Iterator[tuple[tuple[int, ...], Region]]:

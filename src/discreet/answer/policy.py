@@ -159,8 +159,10 @@ def noise_of_sum_within(
         draws = [Draws(times * float(grain), noise.times(1 / grain)) for times, grain in factors]
         return halfwidth(draws, confidence) <= within
 
-    unit = deviations(confidence) * math.sqrt(sum(times * times for times, _ in factors))
-    high = stepped(2 * float(within) / unit)
+    size = math.sqrt(sum(times * times for times, _ in factors))
+    if not size:
+        return budget.noise_of_scale(stepped(float(within)))  # 0 times whatever it is
+    high = stepped(2 * float(within) / (deviations(confidence) * size))
     low = high
     while not fits(low):
         low, high = stepped(float(low) / 2), low

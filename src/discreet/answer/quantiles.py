@@ -69,6 +69,13 @@ def codes_within(level: Fraction, histogram: Histogram, confidence: Fraction) ->
     return int(allowed[0]), int(allowed[-1])
 
 
+def code_at(level: Fraction, histogram: Histogram) -> int:
+    """The code at which released counts reach a quantile's rank, as far as their noise lets one tell."""
+    upto = np.cumsum(histogram.counts)
+    reached = np.flatnonzero((upto >= float(level) * upto[-1]) & (histogram.draws > 0))
+    return int(reached[0]) if len(reached) else int(np.flatnonzero(histogram.draws)[-1])
+
+
 def _halfwidths(share: float, upto: NDArray[np.int64], law: Noise, confidence: Fraction) -> NDArray[np.float64]:
     """Of the noise at each code. It changes little from code to code, and turns once at most."""
     nodes = np.unique(np.linspace(0, len(upto) - 1, LOOKED_UP + 1).round().astype(np.int64))

@@ -17,13 +17,19 @@ from discreet.errors import UnsupportedQuery, VaultError
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
-from discreet.notebook import NotebookView, Pairs
+from discreet.notebook import FieldsView, NotebookView, Pairs
+from discreet.plain import cells_of_text
 from discreet.sql.question import NULL
 from discreet.sql.where_text import where_text
 
 ANSWERED_FOR = "answered for"
 NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
-OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
+OFFER = (
+    "what was asked could be had as sharply as the last column says: ask with that or more as within (--within), or "
+    "as scale (--scale) where it says scale"
+)
+MOST_SHOWN = 40
+"""Lines of an answer that a notebook shows."""
 Label = str | None
 LabelKind = Literal["text", "whole", "number"]
 ROUNDING = 1e-9
@@ -35,8 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Row:
+@dataclass(frozen=True, repr=False)
+class Row(FieldsView):
     """One number: of a group (its labels) and an aggregate (its column)."""
 
     labels: tuple[Label, ...]
@@ -52,6 +58,8 @@ class Row:
     """What the number was made of; None for quantiles."""
     affordable: float | None = None
     """Of a number that is not what was asked for: within how much of the truth that could be measured instead."""
+    affordable_scale: float | None = None
+    """The same where the error depends on the data (quantiles, some averages): with noise of which scale."""
     may_be_zero: bool = False
     """Whether it cannot be told from 0: that lies in its interval, or above that of a count, which is no less."""
     shrunken: float | None = None
@@ -79,6 +87,13 @@ class Row:
         if within is None or low is None or high is None:
             return False
         return (high - low) / 2 > float(within) * (1 + ROUNDING)
+
+    @property
+    def offer(self) -> str | None:
+        """What could be had instead, in words."""
+        if self.affordable is not None:
+            return f"± {number(self.affordable)}"
+        return None if self.affordable_scale is None else f"scale {number(self.affordable_scale)}"
 
     @property
     def compound(self) -> Compound | None:
@@ -205,6 +220,8 @@ class Answer:
             found["relaxation_error"] = row.relaxation_error
         if row.affordable is not None:
             found["affordable"] = row.affordable
+        if row.affordable_scale is not None:
+            found["affordable_scale"] = row.affordable_scale
         return found
 
     @property
@@ -222,7 +239,7 @@ class Answer:
             headers += [column, f"{float(self.confidence):.0%}"][: 1 + (column in bounded)]
             headers += [f"{column} shrunken"] * (column in also)
         headers.append("kind")
-        near, offered = any(row.is_near for row in self.rows), any(row.affordable for row in self.rows)
+        near, offered = any(row.is_near for row in self.rows), any(row.offer for row in self.rows)
         headers += [ANSWERED_FOR] * near + ["could be had"] * offered
         return headers, [
             [
@@ -249,20 +266,21 @@ class Answer:
         return list(dict.fromkeys(where_text(row.answered, self.domain) for row in rows if row.is_near))
 
     def to_csv(self, shrunken: bool = False) -> str:
-        """A line for each group, each aggregate with its low and high; on request with its shrunken number too."""
+        """A line for each group, each aggregate with its low and high; on request with its shrunken number too. No text
+        in it is a formula to a spreadsheet: see `cells_of_text`."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         also = self.shrunken if shrunken else frozenset[str]()
         ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
         numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
-        writer.writerow([*self.by, *numbered, *self.origin_names])
+        writer.writerow(cells_of_text([*self.by, *numbered, *self.origin_names]))
         for labels, rows in self.lines:
             numbers = [
                 number
                 for row in rows
                 for number in (row.value, row.low, row.high, *[row.shrunken] * (row.column in also))
             ]
-            writer.writerow([*labels, *numbers, *self.origins(rows)])
+            writer.writerow([*cells_of_text(labels), *numbers, *cells_of_text(self.origins(rows))])
         return out.getvalue()
 
     def to_arrow(self) -> "pa.Table":
@@ -283,7 +301,7 @@ class Answer:
         return picture_of(self, column)
 
     def __repr__(self) -> str:
-        return str(self)
+        return self._as_text(MOST_SHOWN)
 
     def save_csv(self, path: Path, shrunken: bool = False) -> None:
         try:
@@ -292,37 +310,46 @@ class Answer:
             raise VaultError(f"{path} cannot be written; the answer is recorded: ask again, it is free") from None
 
     def __str__(self) -> str:
+        return self._as_text()
+
+    def _as_text(self, most: int | None = None) -> str:
+        """All lines, or the first ones and how many more there are."""
         headers, lines = self.table()
+        hidden, lines = len(lines[most:]) if most is not None else 0, lines[:most]
         widths = [max(map(len, column)) for column in zip(headers, *lines, strict=True)]
         shown = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in (headers, *lines)
         ]
-        return "\n".join([*shown, *self.footnotes()])
+        return "\n".join([*shown, *_more(hidden), *self.footnotes()])
 
     def footnotes(self) -> list[str]:
         """What a reader must know beside the numbers."""
         spent = f"spent {self.budget.in_words(self.cost)}" if self.cost else "spent nothing"
         notes = [NEAR] if any(row.is_near for row in self.rows) else []
-        if any(row.affordable for row in self.rows):
+        if any(row.offer for row in self.rows):
             notes.append(OFFER)
         return [*self.notes, *notes, spent]
 
     def _repr_html_(self) -> str:
         headers, lines = self.table()
+        hidden, lines = len(lines[MOST_SHOWN:]), lines[:MOST_SHOWN]
         head = "".join(f"<th>{html.escape(header)}</th>" for header in headers)
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
-        notes = "<br>".join(html.escape(note) for note in self.footnotes())
+        notes = "<br>".join(html.escape(note) for note in (*_more(hidden), *self.footnotes()))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{notes}</small>"
 
 
-@dataclass(frozen=True)
-class Forecast:
+@dataclass(frozen=True, repr=False)
+class Forecast(FieldsView):
     """What one aggregate of a question would be answered from, and how far off it would be."""
 
     column: str
     kinds: dict[str, int]
     halfwidth: float | None
     scale: float
+    unit: str
+    """What scale and halfwidth are counted in: rows, people, values; or the attribute, or expression, that is summed
+    or averaged, whose own unit it is."""
     relative: float | None = None
     """The halfwidth as a part of the number, where what was released allows a guess at it; of several, the median."""
 
@@ -370,12 +397,17 @@ class Explanation(NotebookView):
                     "kinds": f.kinds,
                     "halfwidth": f.halfwidth,
                     "scale": f.scale,
+                    "unit": f.unit,
                     "relative": f.relative,
                 }
                 for f in self.forecasts
             ],
             "notes": list(self.notes),
         }
+
+
+def _more(hidden: int) -> list[str]:
+    return [f"… and {hidden:,} more lines: .rows has all of them, print() shows them"] if hidden else []
 
 
 def _off_by(forecast: Forecast) -> str:
@@ -401,7 +433,7 @@ def _interval_text(row: Row) -> str:
 
 
 def _offers(rows: Sequence[Row]) -> str:
-    return "; ".join(dict.fromkeys(f"± {number(row.affordable)}" for row in rows if row.affordable is not None))
+    return "; ".join(dict.fromkeys(row.offer for row in rows if row.offer is not None))
 
 
 def _line(labels: tuple[Label, ...], rows: list[Row], bounded: set[str], shrunken: frozenset[str]) -> list[str]:

@@ -21,7 +21,8 @@ from discreet.answer.grid_rows import (
     number_column,
     whole,
 )
-from discreet.answer.past import groups_of
+from discreet.answer.one_region import in_one_region
+from discreet.answer.past import groups_to_plan
 from discreet.answer.quantiles import codes_within, histogram_of, values_of
 from discreet.answer.reply import Label, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
@@ -67,7 +68,7 @@ class Rows:
         if grid is not None:
             return GridLines(grid)
         found: list[Line] = []
-        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+        for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             places = [_Place((), column.name, _asked(column, region, question)) for column in question.aggregates]
             rows = [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)]
             found.append((codes, rows))
@@ -127,7 +128,9 @@ class Rows:
         for column in columns:
             doubtful = column.may_be_zero[rows.places]
             noisy = int((column.is_too_noisy[rows.places] & ~doubtful).sum())
-            is_shrunken = column.shrunken is not None and len(rows.places) > 0
+            is_shrunken = column.shrunken is not None and bool(
+                (np.rint(column.values) != np.rint(column.shrunken))[rows.places].any()  # counts are whole
+            )
             self._say_what_they_are(column.name, len(rows.places), int(doubtful.sum()), noisy, is_shrunken)
         return rows
 
@@ -136,7 +139,7 @@ class Rows:
         aggregates = question.aggregates
         lines: list[list[Row]] = []
         codes_of: dict[tuple[Label, ...], Codes] = {}
-        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+        for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             labels = tuple(own[code] for own, code in zip(named, codes, strict=True))
             places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]
             lines.append([self._row(column, codes, place) for column, place in zip(aggregates, places, strict=True)])
@@ -160,7 +163,7 @@ class Rows:
             own = [row for row in shown if row.column == name]
             doubtful = sum(row.may_be_zero for row in own)
             noisy = sum(row.is_too_noisy and not row.may_be_zero for row in own)
-            self._say_what_they_are(name, len(own), doubtful, noisy, any(row.shrunken is not None for row in own))
+            self._say_what_they_are(name, len(own), doubtful, noisy, any(map(_is_shrunken, own)))
         return shown
 
     def _say_chosen(self, question: Question, chosen: set[str], lines: int) -> None:
@@ -190,7 +193,7 @@ class Rows:
                 return frozenset()
         needed = decision.buy.plus(decision.relax)
         cells: set[Cell] = set()
-        for codes, region in groups_of(question.by, question.where, self.desk.domain):
+        for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             for column in question.aggregates:
                 if isinstance(column.query, Mean | Quantile):
                     continue
@@ -224,6 +227,8 @@ class Rows:
                 if mean not in self._parts:
                     self._parts[mean] = parts_of_mean(mean, self.desk)
                 total, count = (self._number(query, codes, place) for query in self._parts[mean])
+                if total is None or count is None or total.answered != count.answered:
+                    total, count = self._in_one_region(mean, total, count, place)
                 return self._mean(mean, total, count, place)
             case Combination(terms=terms):
                 found = [(times, self._number(query, codes, place)) for times, query in terms]
@@ -284,8 +289,19 @@ class Rows:
             self._halves[key] = draw.law, estimate.halfwidth(self.confidence)
         return self._halves[key][1]
 
+    def _in_one_region(
+        self, mean: Mean, total: Estimate | None, count: Estimate | None, place: _Place
+    ) -> tuple[Estimate, Estimate] | tuple[None, None]:
+        """The parts of an average that were relaxed to two regions, or of which one has no answer: of one region."""
+        queries = self._parts[mean]
+        asked = place.asked.intersect(queries[1].where)
+        if not self.desk.policy.relax or not asked:
+            return None, None
+        also = tuple(one.answered for one in (total, count) if one is not None)
+        return in_one_region(*queries, asked, self.desk, also) or (None, None)
+
     def _mean(self, mean: Mean, total: Estimate | None, count: Estimate | None, place: _Place) -> Row:
-        if total is None or count is None or total.answered != count.answered:
+        if total is None or count is None:
             return place.unanswered()
         found = ratio(total, count, self.confidence, *map(float, value_range(mean.of, self.desk.domain)))
         answered = total.answered if found.kind == "relaxed" else place.asked
@@ -315,7 +331,10 @@ class Rows:
         if query.level in (0, 1):
             rank += rank_margin(found.scale, candidates)
         surely = f"{100 * float(self.confidence):.8g}%"
-        self.notes.append(f"{place.column}: its rank is within {rank:,} people of the one asked for, at {surely}")
+        if found.kind == "derived":
+            self.notes.append(f"{place.column}: no budget is left there; it is told from released counts by {query.of}")
+        else:
+            self.notes.append(f"{place.column}: its rank is within {rank:,} people of the one asked for, at {surely}")
         low, high = self._values(query, attribute, place)
         return Row(
             place.labels,
@@ -344,6 +363,11 @@ class Rows:
             first, last = codes_within(query.level, histogram, self.confidence)
         low, high = values_of(attribute, first, last)
         return None if low is None else whole(low), None if high is None else whole(high)
+
+
+def _is_shrunken(row: Row) -> bool:
+    """Whether a count has another whole number beside it."""
+    return row.shrunken is not None and row.value is not None and round(row.shrunken) != round(row.value)
 
 
 def _between(low: float | None, value: float | None, high: float | None) -> float | None:

@@ -11,12 +11,10 @@ from fractions import Fraction
 from discreet.answer.answer import Decision, Desk, decide, settle
 from discreet.answer.estimate import Estimate
 from discreet.answer.policy import (
-    SOLVING_STEPS,
     Wish,
     deviations,
     exponential_like,
     first_noise,
-    noise_affordable,
     noise_of_sum_within,
     noise_within,
     stepped,
@@ -24,11 +22,10 @@ from discreet.answer.policy import (
 )
 from discreet.domain.attribute import Bins, Integer
 from discreet.domain.domain import Domain
-from discreet.domain.region import Region
+from discreet.errors import BudgetExceeded, QuotaExceeded
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.noise.law import Law, Noise
-from discreet.noise.spread import Draws, halfwidth
 from discreet.query.cells import Amount
 from discreet.query.query import Combination, Count, Distinct, Mean, People, Quantile, Query, Sum, summed_name
 from discreet.query.sensitivity import largest_in_sum
@@ -131,13 +128,13 @@ def _want(measure: Measure, scales: Scales) -> None:
 def needs_first_count(question: Question, wish: Wish, desk: Desk) -> bool:
     """Whether an average's noise cannot be solved for before a noisy count is bought."""
     means = [column.query for column in question.aggregates if isinstance(column.query, Mean)]
-    return any(_is_solved(mean, wish, desk) and _first_count(mean, len(means), desk).buy for mean in means)
+    return any(is_solved(mean, wish.within, desk) and _first_count(mean, len(means), desk).buy for mean in means)
 
 
-def _is_solved(mean: Mean, wish: Wish, desk: Desk) -> bool:
+def is_solved(mean: Mean, within: Fraction | None, desk: Desk) -> bool:
     """A bound as wide as the values themselves is meant for the counts beside the average."""
     low, high = value_range(mean.of, desk.domain)
-    return wish.within is not None and wish.within < (high - low) / 2
+    return within is not None and within < (high - low) / 2
 
 
 def _first_count(mean: Mean, averages: int, desk: Desk) -> Decision:
@@ -154,43 +151,42 @@ def _want_mean(mean: Mean, scales: Scales, usual: Noise) -> None:
     parts = parts_of_mean(mean, desk)
     if wish.within is None:
         noise = usual
-    elif not _is_solved(mean, wish, desk):
+    elif not is_solved(mean, wish.within, desk):
         noise = noise_within(wish.within, wish.confidence, scales.budget)
     else:
-        first = first_noise(scales.budget, desk.policy.limits, scales.averages)
-        noise = _mean_noise(mean, wish.within, scales, first)
-        scales.want(parts[1], first)
+        noise = _mean_noise(mean, wish.within, scales)
     for query in parts:
         scales.want(query, noise)
 
 
-def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> Noise:
+def _mean_noise(mean: Mean, within: Fraction, scales: Scales) -> Noise:
     """Solve k·√(Var sum + M²·Var count)/n ≤ within, for the n that a noisy count is surely above.
 
-    Where no count is known, one with the `first` noise is bought; where there is no purchase, the note says so.
+    Where no count is known, one with the first noise is bought; where there is no purchase, the note says so.
     """
     desk, confidence = scales.desk, scales.wish.confidence
-    total, _ = parts_of_mean(mean, desk)
+    total, count = parts_of_mean(mean, desk)
+    first = first_noise(scales.budget, desk.policy.limits, scales.averages)
     decision = _first_count(mean, scales.averages, desk)
-    if decision.buy and scales.purchase is None:
-        scales.notes.append(
-            f"AVG({summed_name(mean.of)}) needs a first noisy count before its own noise can be solved for"
-        )
+    if decision.buy:
+        scales.want(count, first)  # as it was bought, so that it is not bought again
+        if scales.purchase is None:
+            scales.notes.append(
+                f"AVG({summed_name(mean.of)}) needs a first noisy count before its own noise can be solved for"
+            )
+            return first
+    surely = _surely(decision, confidence, desk, scales.purchase)
+    served = _served(surely)
+    if not served:
+        wanted = f"AVG({summed_name(mean.of)}) within {number_text(within)}"
+        scales.notes.append(f"too few rows for {wanted}" if surely else f"{wanted}: it is not public of how many rows")
         return first
-    counted = settle(decision, desk, scales.purchase).numbers.values()
-    surely = [e.value - e.halfwidth(confidence) for e in counted if isinstance(e, Estimate)]
-    largest = max(surely, default=0.0)
-    if largest <= 0:
-        scales.notes.append(f"too few rows for AVG({summed_name(mean.of)}) within {number_text(within)}")
-        return first
-    served = [rows for rows in surely if rows >= largest / SMALL_GROUP]
     if len(served) < len(surely):
         scales.notes.append(
             f"AVG({mean.of}) within {number_text(within)} is meant for groups with at least a tenth of the rows of the "
             f"largest: {len(surely) - len(served):,} smaller ones may be wider"
         )
-    unit = scales.budget.noise_of_scale(Fraction(1))
-    spread = deviations(confidence) * math.sqrt(2 * unit.continuous_variance) * float(largest_value(total, desk))
+    spread = mean_spread(total, confidence, desk)
     solved, least = stepped(float(within) * min(served) / spread), desk.policy.min_scale
     if decision.buy and least is not None and solved < least:
         # Refused now, the first count would have been bought for nothing.
@@ -202,34 +198,35 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales, first: Noise) -> N
     return scales.budget.noise_of_scale(solved)
 
 
-def affordable(measure: Measure, region: Region, shares: int, wish: Wish, desk: Desk) -> float | None:
-    """Within how much of the truth an aggregate could be measured in a region, for its part of what is left there; the
-    question has so many quantities that share it. None where nothing is left, and for averages and quantiles, whose
-    error depends on the data."""
-    if isinstance(measure, Mean | Quantile):
-        return None
-    budget, parts = desk.ledger.budget, elementary(measure, desk)
-    noise = noise_affordable(desk.left(region), shares, budget, desk.policy.limits)
-    if noise is None:
-        return None
-    # What has no one sign may cost twice as much as a count.
-    if any(isinstance(part, Sum) for part in parts):
-        noise = noise.times(Fraction(2))
-    if isinstance(measure, Combination):
-        largest = max(largest_value(part, desk) for part in parts)
-        grains = [(times, desk.grain(part)) for times, part in measure.terms]
-        draws = [Draws(times * float(grain), noise.times(largest / grain)) for times, grain in grains]
-        solved = 1 + 2.0 ** (1 - SOLVING_STEPS)  # what is solved for it may be a little sharper than need be
-        return _rounded_up(halfwidth(draws, wish.confidence) * solved)
-    grain = desk.grain(measure)
-    steps = noise.times(largest_value(measure, desk) / grain).halfwidth(wish.confidence)
-    return _rounded_up(float(grain * max(steps, 1)))
+def _surely(decision: Decision, confidence: Fraction, desk: Desk, purchase: Purchase | None) -> list[float]:
+    """How many rows each group surely has. What is known of a region nearby says nothing of the one asked about."""
+    counted = settle(decision, desk, purchase).numbers.values()
+    own = [one for one in counted if isinstance(one, Estimate) and one.kind != "relaxed"]
+    return [one.value - one.halfwidth(confidence) for one in own]
 
 
-def _rounded_up(value: float) -> float:
-    """To three digits, so that what is shown suffices."""
-    step = 10.0 ** (math.floor(math.log10(value)) - 2) if value else 1.0
-    return round(math.ceil(value / step * (1 - 1e-12)) * step, 12)
+def _served(surely: list[float]) -> list[float]:
+    """The groups that a bound is meant for: not much smaller than the largest."""
+    largest = max(surely, default=0.0)
+    return [rows for rows in surely if rows >= largest / SMALL_GROUP] if largest > 0 else []
+
+
+def mean_spread(total: Sum, confidence: Fraction, desk: Desk) -> float:
+    """How far an average of one row may be off, where its sum and its count have noise of scale 1 in people."""
+    unit = desk.ledger.budget.noise_of_scale(Fraction(1))
+    return deviations(confidence) * math.sqrt(2 * unit.continuous_variance) * float(largest_value(total, desk))
+
+
+def rows_served(mean: Mean, averages: int, confidence: Fraction, desk: Desk) -> float | None:
+    """How many rows each group surely has that an average within a bound is solved for; None where that is not public,
+    and would have to be bought first."""
+    decision = _first_count(mean, averages, desk)
+    if decision.buy:
+        return None
+    try:
+        return min(_served(_surely(decision, confidence, desk, None)), default=None)
+    except (BudgetExceeded, QuotaExceeded):
+        return None  # nothing at all is public
 
 
 def value_range(of: str | Amount, domain: Domain) -> tuple[Fraction, Fraction]:

@@ -17,12 +17,14 @@ from discreet.answer.ask import (
     forecast_of,
     in_steps,
     settled_of,
+    unit_of,
 )
 from discreet.answer.chosen import at_once
 from discreet.answer.grid import codes_of_groups, count_of_groups
 from discreet.answer.halves import BlockAnswer, Evaluated, Label, PublicHalf, Result, ResultRows, lineage_of
 from discreet.answer.intervals import result_of
 from discreet.answer.levels import Levels, levels_of
+from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind
 from discreet.answer.rows import Rows
@@ -88,17 +90,19 @@ class _Asking:
         dry_run(statement, self.desk)
         solved = solved_for(statement, self.wish, self.desk)
         together = questions_of(statement)
-        desk = in_steps(_merged(together), solved, self.desk) if together else self.desk
-        self.purchase.limits = desk.policy.limits
         notes: list[str] = [*statement.notes]
-        settled = Settled()
-        if together:
+        if not together:
+            self.purchase.limits = self.desk.policy.limits
+            return self._public(statement, Settled(), self.desk, notes)
+        with refusals(Offers(_called(statement), solved, self.desk)):
+            desk = in_steps(_merged(together), solved, self.desk)
+            self.purchase.limits = desk.policy.limits
             scales = scales_for(_merged(together), solved, desk, self.purchase)
             levels = levels_of(scales.laws, solved, desk)
             settled = settled_of(together, solved, levels.laws, desk, self.purchase)
-            levels.fill(settled, desk)
-            notes += scales.notes
-            desk.known.refresh()
+        levels.fill(settled, desk)
+        notes += scales.notes
+        desk.known.refresh()
         return self._public(statement, settled, desk, notes)
 
     def _public(self, statement: Statement, settled: Settled, desk: Desk, said: list[str]) -> Result:
@@ -173,6 +177,15 @@ def _values(result: Evaluated) -> list[Label]:
 def questions_of(statement: Statement) -> list[Question]:
     """Those of its blocks that ask for numbers."""
     return [block.question for block in statement.blocks if block.question.aggregates]
+
+
+def _called(statement: Statement) -> list[Question]:
+    """The same, with the names that their aggregates have in the statement."""
+    found = []
+    for block in statement.blocks:
+        named = [AggregateColumn(block.calls.get(one.name, one.name), one.query) for one in block.question.aggregates]
+        found.append(replace(block.question, columns=tuple(named)))
+    return found
 
 
 def _merged(questions: Sequence[Question]) -> Question:
@@ -285,19 +298,20 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
     left = min(desk.left(region) for region in regions)
     if not together:
         return Explanation(statement.text, (), wish.confidence, budget, Fraction(0), True, left, None, tuple(notes))
-    stepwise = in_steps(_merged(together), solved, desk)
-    is_exact = stepwise is desk
-    scales = scales_for(_merged(together), solved, stepwise, purchase=None)
-    levels = levels_of(scales.laws, solved, stepwise)
-    decision = decided(together, solved, levels.laws, stepwise, Cost())
-    stepwise.policy.limits.require(decision.plan(), desk.domain, budget)
+    with refusals(Offers(_called(statement), solved, desk)):
+        stepwise = in_steps(_merged(together), solved, desk)
+        is_exact = stepwise is desk
+        scales = scales_for(_merged(together), solved, stepwise, purchase=None)
+        levels = levels_of(scales.laws, solved, stepwise)
+        decision = decided(together, solved, levels.laws, stepwise, Cost())
+        stepwise.policy.limits.require(decision.plan(), desk.domain, budget)
+        if decision.relax and is_exact:
+            settle(decision, stepwise, None)  # raises what asking would be refused with, where nothing can be said
     cost = budget.amount_of(decision.plan().cost(desk.domain, budget).peak)
     if not is_exact:
         assert stepwise.policy.max_per_query is not None
         cost = stepwise.policy.max_per_query
     notes += [*scales.notes, *([ASKED_OF] if wish.within is not None else [])]
-    if decision.relax and is_exact:
-        settle(decision, stepwise, None)  # raises what asking would be refused with, where nothing can be said
     if decision.relax:
         notes.append("too little is left there for some of the numbers: they are relaxed, or not answered")
     return Explanation(
@@ -323,7 +337,9 @@ def _forecasts(statement: Statement, levels: Levels, decision: Decision, wish: W
             if any(part in levels.sums for part in parts):
                 scale = max(float(levels.laws[levels.sums[part]].scale) for part in parts if part in levels.sums)
                 lines = count_of_groups(block.question.by, block.question.where, desk.domain)
-                found[named.name, column.query] = Forecast(named.name, {"derived": lines}, None, scale)
+                found[named.name, column.query] = Forecast(
+                    named.name, {"derived": lines}, None, scale, unit_of(parts[0])
+                )
             else:
                 found[named.name, column.query] = forecast_of(named, decision, wish, desk)
     return list(found.values())

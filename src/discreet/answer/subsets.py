@@ -15,6 +15,7 @@ from discreet.ledger.books import Books
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Binomial
+from discreet.notebook import FieldsView
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import SubsetCount
 from discreet.query.subset import Subset, subset_to_json
@@ -25,8 +26,8 @@ from discreet.sql.parse import parse_predicate
 Sizes = Callable[[Sequence[Subset]], NDArray[np.int64]]
 
 
-@dataclass(frozen=True)
-class SubsetAnswer:
+@dataclass(frozen=True, repr=False)
+class SubsetAnswer(FieldsView):
     """Noisy counts of the people who meet a predicate, one for each subset, and the public sizes of the subsets."""
 
     predicate: str

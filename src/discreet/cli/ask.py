@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table, waiting
+from discreet.cli.present import Json, VaultPath, command, pairs, print_json, say, table, waiting
 
 if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation, Forecast
@@ -78,7 +78,7 @@ def show_answer(answer: "Answer", shrunken: bool = False) -> None:
     headers, lines = answer.table(shrunken)
     table("", headers, lines, right=answer.columns, tight=[header for header in headers if header != ANSWERED_FOR])
     for note in answer.footnotes():
-        out.print(note, style="dim", markup=False, soft_wrap=True)
+        say(note)
 
 
 def _error_text(forecast: "Forecast") -> str:
@@ -94,7 +94,7 @@ def _show_explanation(explanation: "Explanation") -> None:
             forecast.column,
             ", ".join(f"{kind} × {count}" if count > 1 else kind for kind, count in forecast.kinds.items()),
             _error_text(forecast),
-            f"{forecast.scale:,.6g}",
+            f"{forecast.scale:,.6g} {forecast.unit}",
         )
         for forecast in explanation.forecasts
     ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table, waiting
+from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, say, table, waiting
 
 if TYPE_CHECKING:
     from discreet.microdata.buckets import Buckets
@@ -179,5 +179,5 @@ def _show_answer(answer: "EstimatedRows") -> None:
         "", headers, lines, right=[name for name in headers if name == margin or name in answer.columns], tight=headers
     )
     for note in answer.notes:
-        out.print(note, style="dim", markup=False, soft_wrap=True)
-    out.print(f"[dim]{answer.caveat}. {escape(answer.guarantee)}[/]", soft_wrap=True)
+        say(note)
+    say(f"{answer.caveat}. {answer.guarantee}")

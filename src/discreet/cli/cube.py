@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from discreet.cli.present import Json, VaultPath, command, out, print_json, waiting
+from discreet.cli.present import Json, VaultPath, command, out, print_json, say, waiting
 from discreet.errors import ArchiveError, DiscreetError, InvalidBudget, UnsupportedQuery
 
 if TYPE_CHECKING:
@@ -70,11 +70,12 @@ def plan(
     if vault is None:
         if estimate is not None:
             raise UnsupportedQuery("--estimate takes a cube of a vault: name the vault, not --sizes")
-        planned = _plan_for_sizes(str(sizes), neighbours, epsilon, rho, choice)
+        planned, affordable = _plan_for_sizes(str(sizes), neighbours, epsilon, rho, choice), None
     else:
         from discreet.vault.vault import Vault
 
-        planned = Vault.open(vault).cubes.plan(
+        cubes = Vault.open(vault).cubes
+        planned = cubes.plan(
             epsilon=epsilon,
             rho=rho,
             dimensions=_names(dimensions),
@@ -83,6 +84,7 @@ def plan(
             facts="vault" if facts else None,
             **choice,
         )
+        affordable = cubes.affordable(planned)
     if continuous:
         planned = replace(planned, noise=planned.noise.as_continuous())
     if plot is not None:
@@ -90,9 +92,11 @@ def plan(
 
         plot_plan(planned, plot)
     if as_json:
-        print_json(planned)
-    else:
-        show_plan(planned)
+        print_json({**planned.to_json(), **({} if affordable is None else affordable.to_json())})
+        return
+    show_plan(planned)
+    if affordable is not None and not affordable.fits:
+        say(f"The budget cannot pay for it: {affordable.words}", style="bold red")
 
 
 @app.command()
@@ -189,6 +193,9 @@ def show(
             raise UnsupportedQuery("a picture is of least squares; leave out --plot, or the estimate")
         _show_modelled(cube, names, confidence, as_json)
         return
+    if any(name not in cube.names for name in names):
+        _show_grouped(cube, names, confidence, as_json, plot)
+        return
     cuboid, (low, high) = cube[names], cube.interval(*names, confidence=confidence)
     if plot is not None:
         from discreet.cube.draw import plot_cuboid
@@ -217,9 +224,38 @@ def show(
         out.print()
     show_cuboid(cuboid, low, high, confidence)
     if cube.norm != "l2" and cube.counts == "real":
-        out.print(f"[dim]{cube.norm_bound(confidence)}.[/]", soft_wrap=True)
+        say(f"{cube.norm_bound(confidence)}.")
     if cube.counts != "real" or cube.norm != "l2":
-        out.print("[dim]Intervals are those of least squares; a cell may lie beyond its own.[/]", soft_wrap=True)
+        say("Intervals are those of least squares; a cell may lie beyond its own.")
+    say(cube.of_release)
+    say(str(cube.guarantee))
+
+
+def _show_grouped(cube: "Cube", names: tuple[str, ...], confidence: float, as_json: bool, plot: Path | None) -> None:
+    """A cuboid by groups of hierarchies, each sum with its interval."""
+    from discreet.cli.show_cube import show_cuboid
+
+    found = cube.grouped(*names, confidence=confidence)
+    if plot is not None:
+        raise UnsupportedQuery("a picture is of dimensions by themselves; leave out --plot, or name no groups")
+    if as_json:
+        print_json(
+            {
+                "dimensions": list(names),
+                "labels": {name: found.sums.coords[name].values for name in names},
+                str(found.sums.name): found.sums.values,
+                "low": found.low.values,
+                "high": found.high.values,
+                "variance": found.variance.values,
+                "confidence": confidence,
+                **cube.unusual(),
+                "guarantee": cube.guarantee,
+                "charge": cube.origin.charge,
+                "receipt": str(cube.origin.receipt),
+            }
+        )
+        return
+    show_cuboid(found.sums, found.low, found.high, confidence)
     out.print(f"[dim]{cube.of_release}[/]", soft_wrap=True)
     out.print(f"[dim]{escape(str(cube.guarantee))}[/]", soft_wrap=True)
 
@@ -252,8 +288,8 @@ def _show_modelled(cube: "Cube", names: tuple[str, ...], confidence: float, as_j
     words = "Modelled: biased, and sharper than least squares. The ranges are model ranges, from simulated releases."
     if not together:
         words += " These dimensions were never measured together: how they interact is what the measured ones imply."
-    out.print(f"[dim]{words}[/]", soft_wrap=True)
-    out.print(f"[dim]{escape(str(cube.guarantee))}[/]", soft_wrap=True)
+    say(words)
+    say(str(cube.guarantee))
 
 
 @app.command()
@@ -288,7 +324,7 @@ def average(
         return
     show_cuboid(cuboid, low, high, confidence)
     for what, cube in (("sums", averages.sums), ("counts", averages.counts)):
-        out.print(f"[dim]{what}: {escape(str(cube.guarantee))}[/]", soft_wrap=True)
+        say(f"{what}: {cube.guarantee}")
 
 
 @app.command()

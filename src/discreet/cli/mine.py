@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from discreet.cli.present import Json, command, out, pairs, print_json, table, waiting
+from discreet.cli.present import Json, command, out, pairs, print_json, say, table, waiting
 from discreet.errors import PartyError
 
 if TYPE_CHECKING:
@@ -28,7 +27,10 @@ Queries = Annotated[int | None, typer.Option(help="instead of --error: ask each 
 Confidence = Annotated[float, typer.Option(help="how surely the intervals hold")]
 Token = Annotated[
     list[str] | None,
-    typer.Option(envvar="DISCREET_TOKENS", help="a server's token; one for all parties, or one for each, in order"),
+    typer.Option(
+        envvar="DISCREET_TOKENS",
+        help="a server's token, or @FILE of them; one for all parties, or one for each, in order",
+    ),
 ]
 OnlyPlan = Annotated[bool, typer.Option("--plan", help="only say how many queries it would take; asks none")]
 
@@ -131,11 +133,21 @@ def learn(
         _show_learnt(found)
 
 
+def _read_tokens(given: str) -> list[str]:
+    """A token, or those in a file, a line each: what stands on a command line is in the list of processes."""
+    if not given.startswith("@"):
+        return [given]
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError):
+        raise PartyError(f"{given[1:]} cannot be read; it has a token on each line") from None
+
+
 def _parties(places: Sequence[str], tokens: list[str] | None) -> "list[Party]":
     """The parties at these places; one token does for all of them."""
     from discreet.mining.parties import party_of
 
-    given: list[str | None] = [*tokens] if tokens else [None]
+    given: list[str | None] = [one for token in tokens for one in _read_tokens(token)] if tokens else [None]
     if len(given) not in (1, len(places)):
         raise PartyError(f"give --token once, or {len(places)} times: one for each party, in their order")
     each = given * len(places) if len(given) == 1 else given
@@ -188,14 +200,14 @@ def _show_functions(found: "Functions") -> None:
 
 def _show_notes(notes: Sequence[str]) -> None:
     for note in notes:
-        out.print(note, markup=False, soft_wrap=True)
+        say(note, style="")
 
 
 def _show_spent(queries: list[int], left: list[int], guarantees: Sequence[str]) -> None:
     asked = " and ".join(f"{count:,}" for count in dict.fromkeys(queries))
     out.print(f"{asked} queries to each party; {' and '.join(f'{count:,}' for count in left)} are left.")
     for guarantee in dict.fromkeys(guarantees):
-        out.print(f"[dim]{escape(guarantee)}[/]", soft_wrap=True)
+        say(guarantee)
 
 
 def _show_needed(needed: "list[Needed]", parties: "list[Party]", as_json: bool) -> None:
@@ -216,4 +228,4 @@ def _show_learnt(found: "Learnt") -> None:
     table("", ("function", "probability", f"at {found.confidence:.0%}"), rows, right=("probability",))
     low, high = (found.people * bound for bound in (found.probability.low, found.probability.high))
     out.print(f"That is {low:,.0f} … {high:,.0f} of {found.people:,} people.")
-    out.print(f"[dim]{escape(found.guarantee)}[/]", soft_wrap=True)
+    say(found.guarantee)

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from discreet.errors import DiscreetError
 from discreet.plain import plain
@@ -119,6 +120,11 @@ def waiting(what: str, as_json: bool = False) -> Iterator[Progress]:
         late.cancel()
         late.join()  # it may have begun to draw
         shown.stop()
+
+
+def say(words: str, style: str = "dim", to: Console = out) -> None:
+    """Print a sentence, wrapped between words at the terminal's width, or at 80 signs where there is no terminal."""
+    to.print(Text(words, style), overflow="ignore", crop=False)
 
 
 def bar(share: float, width: int = 24) -> str:

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table, waiting
+from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, say, table, waiting
 
 app = typer.Typer(help="Synthetic rows: drawn from a model of a published cube.", no_args_is_help=True)
 
@@ -86,4 +85,4 @@ def check(
     if not checked.same_release:
         out.print("[dim]These rows were drawn from another release than this cube.[/]")
     words = "Least squares has its noise in it: rows that are nearer to it than to the model would be worse."
-    out.print(f"[dim]{escape(words)}[/]", soft_wrap=True)
+    say(words)

@@ -25,11 +25,17 @@ def serve(
         int, typer.Option(help="milliseconds: measured answers leave after whole slots of this length; 0 for at once")
     ] = 50,
     rate: Annotated[float, typer.Option(help="requests a second that one user may send; 0 for any number")] = 100,
+    deadline: Annotated[
+        float, typer.Option(help="seconds that a request may take until it is charged; 0 for any number")
+    ] = 30,
     behind_proxy: Annotated[
         str | None,
         typer.Option(
             help="the address of a proxy that speaks TLS to clients: 127.0.0.1; what it says of them is believed"
         ),
+    ] = None,
+    access_log: Annotated[
+        Path | None, typer.Option(help="a file to which each HTTP request is appended, as a line of JSON")
     ] = None,
     force_plain: Annotated[
         bool, typer.Option("--force-plain", help="beyond this machine without TLS, where something else encrypts")
@@ -45,7 +51,7 @@ def serve(
     except ModuleNotFoundError:
         raise VaultError("serving needs FastAPI and uvicorn: pip install 'discreet[server]'") from None
 
-    pace = Pace(rate, slot / 1000)
+    pace = Pace(rate, slot / 1000, deadline)
     if mysql_port is not None:
         require_mysql()  # before the vault is made ready, which takes its time
     opened = Vault.open(vault)
@@ -68,5 +74,6 @@ def serve(
         pace=pace,
         mysql_port=mysql_port,
         behind_proxy=behind_proxy,
+        access_log=None if access_log is None else access_log.absolute(),
         ready=lambda address: out.print(f"[bold]{escape(str(vault))}[/] answers at {address}", soft_wrap=True),
     )

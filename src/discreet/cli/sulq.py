@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.present import Json, VaultPath, command, out, print_json, table, waiting
+from discreet.cli.present import Json, VaultPath, command, out, print_json, say, table, waiting
 from discreet.cli.statistics import publish
 from discreet.errors import UnsupportedQuery
 
@@ -64,4 +64,4 @@ def show_subsets(answer: "SubsetAnswer") -> None:
         f"spent {spent:,} {'query' if spent == 1 else 'queries'}; {answer.queries_left:,} left, ever", style="dim"
     )
     for note in answer.notes:
-        out.print(note, style="dim", markup=False, soft_wrap=True)
+        say(note)

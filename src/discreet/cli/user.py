@@ -1,5 +1,6 @@
 """discreet user add | list | edit | rotate | revoke | log"""
 
+import json
 from typing import Annotated
 
 import typer
@@ -136,13 +137,20 @@ def log(
     vault: VaultPath,
     user: Annotated[str | None, typer.Option(help="only what this user asked")] = None,
     last: Annotated[int, typer.Option(min=1, help="so many lines, the last ones")] = 100,
+    lines_of_json: Annotated[
+        bool, typer.Option("--jsonl", help="all of it, a line of JSON for each: for a copy, or another log")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show who asked what through the server, and when. What was spent is in the journal, in the same names."""
     from discreet.home import require_whole
-    from discreet.server.log import last_asked
+    from discreet.server.log import every_asked, last_asked
 
     require_whole(vault)
+    if lines_of_json:
+        for line in every_asked(vault, user):
+            typer.echo(json.dumps(line, ensure_ascii=False))
+        return
     lines = last_asked(vault, last, user)
     if as_json:
         print_json({"asked": lines})

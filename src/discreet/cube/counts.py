@@ -55,11 +55,13 @@ def countable(
 
     def estimate(mask: int) -> Cells:
         known = (cuboids or {}).get(mask)
-        return Places.of(base.shape, mask).add_up(base) if known is None else np.ascontiguousarray(known).reshape(-1)
+        if known is None:
+            return CellPlaces.of(base.shape, mask).add_up(base)
+        return np.ascontiguousarray(known).reshape(-1)
 
     cells = (1 - INDEPENDENT) * _shared_out(base, total) + INDEPENDENT * _independent(base.shape, estimate, total)
     precise = _precise(base.shape, deviations, total)
-    aims = [_Aim(Places.of(base.shape, mask), _onto_simplex(estimate(mask), total)) for mask in precise]
+    aims = [_Aim(CellPlaces.of(base.shape, mask), _onto_simplex(estimate(mask), total)) for mask in precise]
     _rake(cells, [*_large(base.shape, estimate, deviations, precise), *aims], total)
     return np.diff(np.rint(np.cumsum(cells)), prepend=0.0).reshape(base.shape) if whole else cells
 
@@ -158,7 +160,7 @@ def _large(
             large = np.where(cells >= LARGE * deviation, cells, np.nan)
             found.append((float(np.nansum(large)), mask, large))
     most = sorted(found, key=lambda one: one[0])[-MOST_LARGE:]
-    return [_Aim(Places.of(shape, mask), large) for people, mask, large in most if people]
+    return [_Aim(CellPlaces.of(shape, mask), large) for people, mask, large in most if people]
 
 
 def _rake(cells: Cells, aims: Sequence["_Aim"], total: float) -> None:
@@ -170,7 +172,7 @@ def _rake(cells: Cells, aims: Sequence["_Aim"], total: float) -> None:
 
 
 @dataclass(frozen=True)
-class Places:
+class CellPlaces:
     """Where base cells fall in a cuboid of so many cells: the place of a cell is that of its row and of its column."""
 
     rows: Whole
@@ -178,7 +180,7 @@ class Places:
     size: int
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], mask: int) -> "Places":
+    def of(cls, shape: tuple[int, ...], mask: int) -> "CellPlaces":
         # About as many columns as rows.
         logs = np.cumsum(np.log(shape))
         middle = min(int(np.searchsorted(logs, logs[-1] / 2)) + 1, len(shape) - 1)
@@ -216,7 +218,7 @@ class Places:
 class _Aim:
     """What cells are to add up to in a cuboid; NaN where it may be anything."""
 
-    places: Places
+    places: CellPlaces
     cells: Cells
 
     def reach(self, cells: Cells) -> None:

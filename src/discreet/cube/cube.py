@@ -23,6 +23,7 @@ from discreet.query.lattice import Label
 if TYPE_CHECKING:
     import xarray as xr
 
+    from discreet.cube.grouped import GroupedCuboid, Run
     from discreet.cube.modelled import ModelledCube
     from discreet.cube.norms import NormBound
     from discreet.model.model import Model
@@ -118,6 +119,19 @@ class Cube:
         low, high = cuboid - width, cuboid + width
         return (low, high) if self.counts == "real" else (low.clip(min=0), high.clip(min=0))
 
+    def grouped(self, *names: str, confidence: float = 0.95) -> "GroupedCuboid":
+        """A cuboid by groups of its dimensions' hierarchies: `cube.grouped("occupation_group", "sex")`. Sums, variances
+        and intervals of their own."""
+        from discreet.cube.grouped import grouped
+
+        return grouped(self, names, confidence)
+
+    def runs(self, *names: str) -> "list[tuple[str, tuple[Run, ...]]]":
+        """What some names of dimensions or groups stand for: each a dimension, and its lines."""
+        from discreet.cube.grouped import runs_of
+
+        return runs_of(self, names)
+
     @cached_property
     def least_squares(self) -> "Cube":
         """The cube as least squares makes it, whatever shape this one has."""
@@ -172,6 +186,10 @@ class Cube:
         axes = {self._open_axis(name): value for name, value in values.items()}
         codes = {axis: self.dimensions[axis].code(value) for axis, value in axes.items()}
         return replace(self, sliced={**self.sliced, **codes})
+
+    def sel(self, **values: object) -> "Cube":
+        """The same as `slice`, by the name that xarray has for it."""
+        return self.slice(**values)
 
     def roll_up(self, *names: Label) -> "Cube":
         """The cube without these dimensions: their values are summed up."""

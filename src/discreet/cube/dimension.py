@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from discreet.domain.attribute import Attribute
+from discreet.domain.attribute import MISSING, Attribute, Category
+from discreet.domain.spelled import spelled
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
@@ -15,17 +16,22 @@ class Dimension:
     name: str
     labels: tuple[str, ...]
     source: str
+    groups: tuple[tuple[str | None, ...], ...] = ()
+    """The group of each code, level by level, from the widest groups to the narrowest; None where it is in none."""
 
     @classmethod
     def of(cls, attribute: Attribute) -> "Dimension":
-        return cls(attribute.name, attribute.labels, attribute.source)
+        levels = attribute.levels if isinstance(attribute, Category) else ()
+        beyond = (None,) * (attribute.size - attribute.cells)
+        return cls(attribute.name, attribute.labels, attribute.source, tuple((*level, *beyond) for level in levels))
 
     def code(self, label: object) -> int:
         """The code of a label; an unknown one raises with what there is."""
-        if str(label) in self.labels:
-            return self.labels.index(str(label))
+        text = MISSING if label is None else spelled(label)
+        if text in self.labels:
+            return self.labels.index(text)
         some = ", ".join(self.labels[:8]) + (", …" if len(self.labels) > 8 else "")
-        raise UnsupportedQuery(f"{self.name} has no value {str(label)!r}; there are {some}")
+        raise UnsupportedQuery(f"{self.name} has no value {text!r}; there are {some}")
 
 
 @dataclass(frozen=True)

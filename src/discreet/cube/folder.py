@@ -65,7 +65,7 @@ def cube_parts(path: Path) -> dict[str, Any]:
         plan = plan_of(about["plan"])
         return {
             "plan": plan,
-            "dimensions": tuple(Dimension(d["name"], tuple(d["codes"]), d["source"]) for d in about["dimensions"]),
+            "dimensions": tuple(map(_dimension, about["dimensions"])),
             "sources": read_cells(path / SOURCES, plan, tuple(sorted(plan.source_masks)), np.int64),
             "cuboids": read_cells(path / CUBOIDS, plan, tuple(sorted(plan.published)), np.float64),
             "consistent": about["consistent"],
@@ -81,6 +81,11 @@ def cube_parts(path: Path) -> dict[str, Any]:
         }
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         raise damaged from None
+
+
+def _dimension(said: Json) -> Dimension:
+    groups = tuple(map(tuple, said.get("groups", ())))
+    return Dimension(said["name"], tuple(said["codes"]), said["source"], groups)
 
 
 def _package(cube: "Cube", folder: Path) -> Json:
@@ -102,7 +107,10 @@ def _package(cube: "Cube", folder: Path) -> Json:
         "cube": {
             "format": FORMAT,
             "table": cube.origin.table,
-            "dimensions": [{"name": d.name, "codes": d.labels, "source": d.source} for d in cube.dimensions],
+            "dimensions": [
+                {"name": d.name, "codes": d.labels, "source": d.source, **({"groups": d.groups} if d.groups else {})}
+                for d in cube.dimensions
+            ],
             "plan": plan_record(plan),
             "consistent": cube.consistent,
             "norm": cube.norm,

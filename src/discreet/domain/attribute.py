@@ -25,6 +25,10 @@ Hierarchy = tuple["str | tuple[str, Hierarchy]", ...]
 """The leaves of a category's taxonomy from left to right; an inner node is (name, children)."""
 
 
+MISSING = "(missing)"
+"""The label of missing values."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Attribute(ABC):
     """What the three kinds share. `source` names the public document that the values come from."""
@@ -62,7 +66,7 @@ class Attribute(ABC):
     def label(self, code: int) -> str:
         """The name of a code as people read it."""
         if code == self.null_code:
-            return "(missing)"
+            return MISSING
         if code == self.other_code:
             return "(other)"
         if not 0 <= code < self.cells:

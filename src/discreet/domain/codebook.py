@@ -30,7 +30,7 @@ MOST_NAMED = 10
 
 
 @dataclass(frozen=True)
-class Entry:
+class CodebookLine:
     """One line of a codebook; `place` is where it stands, for people."""
 
     code: str
@@ -55,7 +55,7 @@ class Codebook:
 class _List:
     """What a file lists, before it is checked."""
 
-    entries: list[Entry]
+    entries: list[CodebookLine]
     source: str | None = None
     missing: tuple[str, ...] = ()
 
@@ -65,7 +65,7 @@ def read_codebook(name: str, text: str, columns: Mapping[str, str], variable: st
     of several: else the one that is called like the variable. Raises DomainError with file, line and column of what is
     wrong."""
     listed = _listed(name, text, columns, columns.get("list", variable))
-    by_code: dict[str, Entry] = {}
+    by_code: dict[str, CodebookLine] = {}
     for entry in listed.entries:
         before = by_code.setdefault(entry.code, entry)
         if before is not entry:
@@ -132,7 +132,7 @@ def _code_text(code: object) -> str:
     return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
 
 
-def _of_labels(name: str, text: str, variable: str) -> list[Entry]:
+def _of_labels(name: str, text: str, variable: str) -> list[CodebookLine]:
     try:
         declared = json.loads(text)
     except (ValueError, RecursionError):
@@ -143,7 +143,7 @@ def _of_labels(name: str, text: str, variable: str) -> list[Entry]:
     return list(_flattened(name, listed, "", ""))
 
 
-def _of_csv(name: str, text: str, columns: Mapping[str, str]) -> list[Entry]:
+def _of_csv(name: str, text: str, columns: Mapping[str, str]) -> list[CodebookLine]:
     reader = csv.reader(io.StringIO(text), delimiter=max(",;\t|", key=text.partition("\n")[0].count), strict=True)
     try:
         header = next(reader, [])
@@ -220,7 +220,7 @@ def _of_sdmx_json(name: str, data: Mapping[str, Any], wanted: str, is_said: bool
     return _List(list(_flattened(name, codes, "", "")), source)
 
 
-def _flattened(name: str, listed: list[Any], parent: str, above: str) -> Iterator[Entry]:
+def _flattened(name: str, listed: list[Any], parent: str, above: str) -> Iterator[CodebookLine]:
     for number, given in enumerate(listed, start=1):
         place = f"{above}entry {number}"
         if place.count("entry") > MOST_LEVELS:
@@ -243,18 +243,18 @@ def _flattened(name: str, listed: list[Any], parent: str, above: str) -> Iterato
         yield from _flattened(name, children, entry.code, f"{place}, ")
 
 
-def _entry(name: str, given: Mapping[str, str], place: str) -> Entry:
-    entry = Entry(given.get("code", ""), given.get("label", ""), given.get("parent", ""), place)
+def _entry(name: str, given: Mapping[str, str], place: str) -> CodebookLine:
+    entry = CodebookLine(given.get("code", ""), given.get("label", ""), given.get("parent", ""), place)
     if not entry.code:
         _fail(name, entry, "code", "is empty")
     return entry
 
 
-def _require_no_cycle(name: str, entries: Mapping[str, Entry]) -> None:
+def _require_no_cycle(name: str, entries: Mapping[str, CodebookLine]) -> None:
     whole: set[str] = set()
     for start in entries.values():
         path: dict[str, None] = {}
-        at: Entry | None = start
+        at: CodebookLine | None = start
         while at is not None and at.code not in whole:
             if at.code in path:
                 _fail(name, start, "parent", f"{_shown(at.code)!r} is its own parent, by way of others or not")
@@ -265,9 +265,9 @@ def _require_no_cycle(name: str, entries: Mapping[str, Entry]) -> None:
         whole.update(path)
 
 
-def _require_labels_apart(name: str, entries: Mapping[str, Entry]) -> None:
+def _require_labels_apart(name: str, entries: Mapping[str, CodebookLine]) -> None:
     """A label may be asked for in place of its code, so it has to be one thing only."""
-    meant: dict[str, Entry] = {}
+    meant: dict[str, CodebookLine] = {}
     for entry in entries.values():
         if entry.label and entry.label != entry.code:
             other = entries.get(entry.label) or meant.setdefault(entry.label, entry)
@@ -284,7 +284,7 @@ def _require_labels_apart(name: str, entries: Mapping[str, Entry]) -> None:
 Tree = dict[str, Any]
 
 
-def _tree(entries: Mapping[str, Entry]) -> Tree:
+def _tree(entries: Mapping[str, CodebookLine]) -> Tree:
     """Codes under their parents, in the order in which they come. A parent that is no code itself is a group too."""
     nodes: dict[str, Tree] = {code: {} for code in entries}
     roots: Tree = {}
@@ -306,7 +306,7 @@ def _leaves(tree: Tree, groups: set[str]) -> Iterator[str]:
             yield code
 
 
-def _hierarchy(tree: Tree, entries: Mapping[str, Entry]) -> Hierarchy:
+def _hierarchy(tree: Tree, entries: Mapping[str, CodebookLine]) -> Hierarchy:
     """Groups are called by their labels where they have some."""
     return tuple(
         (entries[code].label or code if code in entries else code, _hierarchy(children, entries)) if children else code
@@ -314,7 +314,7 @@ def _hierarchy(tree: Tree, entries: Mapping[str, Entry]) -> Hierarchy:
     )
 
 
-def _fail(name: str, entry: Entry, column: str, problem: str) -> NoReturn:
+def _fail(name: str, entry: CodebookLine, column: str, problem: str) -> NoReturn:
     raise DomainError(f"{name}: {entry.place}: {column}: {problem}")
 
 

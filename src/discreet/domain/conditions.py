@@ -9,6 +9,7 @@ from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.date import ISO, Date, day_of
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
+from discreet.domain.spelled import spelled, whole
 from discreet.errors import DomainError
 
 
@@ -50,19 +51,16 @@ def _null_code(attribute: Attribute) -> int:
 
 
 def _integer_span(attribute: Integer, wanted: object) -> list[tuple[int, int]]:
-    match wanted:
-        case int():
-            low = high = wanted
-        case (int(low), int(high)):
-            pass
-        case _:
-            raise DomainError(f"{attribute.name} takes a whole number, or (low, high), both included")
+    ends = [whole(one) for one in wanted] if isinstance(wanted, tuple) and len(wanted) == 2 else [whole(wanted)] * 2
+    low, high = ends
+    if low is None or high is None:
+        raise DomainError(f"{attribute.name} takes a whole number, or (low, high), both included")
     low, high = max(low, attribute.low), min(high, attribute.high)
     return [(low - attribute.low, high - attribute.low)] if low <= high else []
 
 
 def _category_code(attribute: Category, value: object) -> int:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = spelled(value)
     code = attribute.code(text)
     if code is None:
         raise DomainError(f"{attribute.name} has no value {text!r}; there are {', '.join(attribute.values)}")

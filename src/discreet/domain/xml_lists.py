@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from discreet.domain.xml_nodes import Node, parse_xml
+from discreet.domain.xml_nodes import Element, parse_xml
 from discreet.errors import DomainError
 
 DDI, SDMX = "codeBook", "Structure"
@@ -34,7 +34,7 @@ def lists_text(path: Path) -> str:
     return json.dumps({"kind": root.name, "lists": found}, ensure_ascii=False)
 
 
-def _of_ddi(root: Node) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of_ddi(root: Element) -> Iterator[tuple[str, dict[str, Any]]]:
     """The categories of each variable, by its name."""
     titles = [node.says("titl") for node in root.below("titlStmt")]
     title = next(filter(None, titles), "")
@@ -57,7 +57,7 @@ def _of_ddi(root: Node) -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, {"codes": codes, "missing": missing, "source": source}
 
 
-def _groups(variable: Node) -> dict[str, str]:
+def _groups(variable: Element) -> dict[str, str]:
     """The group of every category and group that lies in one, by their IDs."""
     found: dict[str, str] = {}
     for group in variable.all("catgryGrp"):
@@ -66,11 +66,11 @@ def _groups(variable: Node) -> dict[str, str]:
     return found
 
 
-def _group_name(group: Node) -> str:
+def _group_name(group: Element) -> str:
     return group.says("labl") or group.attributes.get("ID", "")
 
 
-def _groups_above(variable: Node, parents: dict[str, str], used: set[Any]) -> list[dict[str, Any]]:
+def _groups_above(variable: Element, parents: dict[str, str], used: set[Any]) -> list[dict[str, Any]]:
     """Groups with values in them, or with such groups, that lie in other groups themselves."""
     found: list[dict[str, Any]] = []
     waiting = {_group_name(group): group for group in variable.all("catgryGrp")}
@@ -83,7 +83,7 @@ def _groups_above(variable: Node, parents: dict[str, str], used: set[Any]) -> li
     return found
 
 
-def _of_sdmx(root: Node) -> Iterator[dict[str, Any]]:
+def _of_sdmx(root: Element) -> Iterator[dict[str, Any]]:
     """The code lists of a structure message, of SDMX 2.0 to 3.0."""
     for listed in root.below("Codelist") + root.below("CodeList"):
         about = listed.attributes
@@ -101,7 +101,7 @@ def _of_sdmx(root: Node) -> Iterator[dict[str, Any]]:
         yield {"id": about.get("id", ""), "codes": codes, "source": source}
 
 
-def _parent(code: Node) -> str:
+def _parent(code: Element) -> str:
     named = code.all("Parent")
     if not named:
         return code.attributes.get("parentCode", "")

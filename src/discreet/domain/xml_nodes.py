@@ -10,20 +10,20 @@ MOST_DEPTH = 200
 
 
 @dataclass
-class Node:
+class Element:
     """An element: what it is called, says and holds, and where it begins."""
 
     name: str
     line: int
     attributes: dict[str, str]
-    children: "list[Node]" = field(default_factory=list)
+    children: "list[Element]" = field(default_factory=list)
     text: str = ""
 
-    def all(self, name: str) -> "list[Node]":
+    def all(self, name: str) -> "list[Element]":
         """The children of a name."""
         return [child for child in self.children if child.name == name]
 
-    def below(self, name: str) -> "list[Node]":
+    def below(self, name: str) -> "list[Element]":
         """The elements of a name anywhere below, in order."""
         found, waiting = [], [self]
         while waiting:
@@ -40,17 +40,17 @@ class Node:
         return " ".join((english or there)[0].text.split()) if there else ""
 
 
-def parse_xml(name: str, content: bytes) -> Node:
+def parse_xml(name: str, content: bytes) -> Element:
     """The root of an XML text. Raises DomainError with the file and the line where it is not well formed."""
     parser = expat.ParserCreate()
-    root = Node("", 1, {})
+    root = Element("", 1, {})
     path = [root]
 
     def begin(element: str, attributes: dict[str, str]) -> None:
         if len(path) > MOST_DEPTH:
             fail("elements are nested too deeply")
         plain = {_local(key): value for key, value in attributes.items()}
-        node = Node(_local(element), parser.CurrentLineNumber, plain)
+        node = Element(_local(element), parser.CurrentLineNumber, plain)
         path[-1].children.append(node)
         path.append(node)
 

@@ -17,6 +17,7 @@ from discreet.ledger.budget import Induced
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.standing import FactNote
+from discreet.notebook import FieldsView
 from discreet.release.archive import Archive
 from discreet.release.release import Release
 
@@ -80,8 +81,8 @@ class FactPreview:
         }
 
 
-@dataclass(frozen=True)
-class FactLine:
+@dataclass(frozen=True, repr=False)
+class FactLine(FieldsView):
     """A fact with what it does by itself: whether its value can differ between the vault's own neighbours, S_Q, and
     `if_known`: what noise for the vault's whole budget would really promise to whoever knows it. (That is for any
     release. Definition 5's ρ is of one refinement of one set of responses, and may be less: `discreet.rho`.) `current`:
@@ -103,8 +104,8 @@ class FactLine:
         }
 
 
-@dataclass(frozen=True)
-class FactsReport:
+@dataclass(frozen=True, repr=False)
+class FactsReport(FieldsView):
     """Every fact of a vault, S_Q of all of them together, and what is spent and left with them."""
 
     facts: tuple[FactLine, ...]

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import InvalidFact, UnsupportedQuery
+from discreet.notebook import FieldsView
 from discreet.query.query import Combination, Count, require_in_domain
 
 MOST = 2**53
@@ -24,8 +25,8 @@ Term = tuple[int, Region]
 """A whole number, times the count of a region."""
 
 
-@dataclass(frozen=True)
-class CountFact:
+@dataclass(frozen=True, repr=False)
+class CountFact(FieldsView):
     """Σ coefficient × count of region = value. `text` is how it was put: SQL, for people.
 
     `number` is the journal's entry of it, and `table` the entry that accepted the table that it is about: both 0 for a
@@ -54,8 +55,8 @@ class CountFact:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class CuboidFact:
+@dataclass(frozen=True, eq=False, repr=False)
+class CuboidFact(FieldsView):
     """Every count of everybody by some attributes; `values` has an axis for each, over its codes, in the domain's
     order.
 

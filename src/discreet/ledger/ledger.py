@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from discreet.deadline import keep_working
 from discreet.domain.domain import Domain
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack, Refreshed
 from discreet.ledger.asker import Asker
@@ -80,6 +81,7 @@ class Ledger(Books):
         with self._followed.turn() as state:
             state.require_current(snapshot)
             state.require_fit(cost, asker)
+            keep_working()
             entry = self._followed.append("charge", None, body)
         if asker is not None:
             asker.charges.append(entry.seq)
@@ -111,6 +113,7 @@ class Ledger(Books):
             charge = self.charge_at(charge_id) if charge_id in state.pending else None
             if charge is None or charge.snapshot == state.snapshot:
                 return False
+            keep_working()
             receipt = self._followed.append("close", charge_id, text).receipt
         self._followed.give(receipt)
         return True
@@ -124,6 +127,7 @@ class Ledger(Books):
         with self._followed.turn() as state:
             if snapshot is not None:
                 state.require_current(snapshot)
+            keep_working()
             receipt = self._followed.append(kind, None, text).receipt
         if kind != ROLLBACK:  # the one entry that does not go on from the last receipt
             self._followed.give(receipt)
@@ -135,6 +139,7 @@ class Ledger(Books):
         with self._followed.turn() as state:
             if snapshot.number != (1 if state.snapshot is None else state.snapshot.number + 1):
                 raise Refreshed("another refresh came in between; the vault is over its table now: refresh again")
+            keep_working()
             receipt = self._followed.append("refresh", None, text).receipt
         self._followed.give(receipt)
         return receipt
@@ -152,6 +157,7 @@ class Ledger(Books):
             fact = FactNote(state.head.seq + 1, state.refreshed, content)
             if not stopping and state.map.spent_max > fact.lowered(state.own_budget, state.budget).limit:
                 raise JournalError("more was spent in between, and now the fact would stop the vault: look at it again")
+            keep_working()
             entry = self._followed.append("fact", None, text)
         self._followed.give(entry.receipt)
         return self.facts[-1]

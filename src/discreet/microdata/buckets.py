@@ -24,6 +24,7 @@ from discreet.ledger.guarantee import FPrivacy
 from discreet.microdata.corruption import ListedValues
 from discreet.microdata.folder import FORMAT, QIT, ST
 from discreet.microdata.settings import Setting
+from discreet.notebook import FieldsView
 from discreet.release.package import read_package
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Buckets:
+@dataclass(frozen=True, eq=False, repr=False)
+class Buckets(FieldsView):
     """A folder of buckets. Everything in it is public, and everything here is computed from it."""
 
     path: Path

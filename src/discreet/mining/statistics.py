@@ -20,6 +20,7 @@ from discreet.mining.attribute import BooleanAttribute
 from discreet.mining.estimate import deviations
 from discreet.mining.party import Counts, Party, noise_variance
 from discreet.mining.sampling import RATE
+from discreet.notebook import FieldsView
 from discreet.query.subset import Seeded
 
 FIRST_SEED = 1
@@ -149,8 +150,8 @@ def _what_would_fit(plan: StatisticsPlan, left: int) -> str:
     return f"this takes {takes}, and {left:,} are left; {', or '.join(advice) or 'nothing like it fits'}"
 
 
-@dataclass(frozen=True, eq=False)
-class Statistics:
+@dataclass(frozen=True, eq=False, repr=False)
+class Statistics(FieldsView):
     """Published counts, and what their readers need to know."""
 
     attributes: tuple[BooleanAttribute, ...]

@@ -96,7 +96,7 @@ def gaussian_halfwidth(sigma_squared: Fraction | int, confidence: Fraction | flo
     allowed = float(1 - Fraction(confidence))
     sigma = math.sqrt(sigma_squared)
     if sigma < LARGE_SIGMA:
-        weights = _weights(sigma_squared, math.ceil(39 * sigma) + 2)
+        weights = _weights(sigma_squared, math.ceil(39 * sigma))
         beyond = 2 * np.cumsum(weights[::-1])[::-1]  # from the far end, small to large
         return int(np.count_nonzero(beyond > allowed * (1 + beyond[0])))
     return bisect_left(range(math.ceil(39 * sigma)), True, key=lambda w: _tail(w, sigma) <= allowed)
@@ -128,7 +128,7 @@ def binomial_halfwidth(trials: int, confidence: Fraction) -> int:
         raise InvalidNoise(f"a confidence must be at least 0 and below 1, not {confidence}")
     allowed, centre = float(1 - Fraction(confidence)), (trials + 1) / 2
     # b(k)/b(0), as in binomial.md; beyond 39 standard deviations nothing is left in floats.
-    reach = min(trials // 2, math.ceil(39 * math.sqrt(trials) / 2) + 2)
+    reach = min(trials // 2, math.ceil(39 * math.sqrt(trials) / 2))
     if reach > LONGEST_TABLE:  # the discrete Gaussian law of binomial.md has the same tails to a share of 1/trials
         return gaussian_halfwidth(Fraction(trials + 1, 4), confidence)
     weights = np.exp(-2 * np.cumsum(np.arctanh((np.arange(1, reach + 1) - 0.5) / centre)))

@@ -80,7 +80,9 @@ def _unit() -> Floats:
 
 
 def _normal(deviation: float, step: float | None = None) -> Floats:
-    """The quantiles of a normal law, in steps."""
+    """The quantiles of a normal law, in steps; all 0 of one without spread, as sums of hardly any noise have."""
+    if deviation == 0:
+        return np.zeros(QUANTILES)
     step = step or deviation / FINEST
     levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
     points = step * np.arange(-math.ceil(REACH * deviation / step) - 1, math.ceil(REACH * deviation / step) + 2)

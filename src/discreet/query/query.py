@@ -151,9 +151,9 @@ def grain_of(attribute: Attribute) -> Fraction:
 
 def grains_of(edge: Fraction | None, attribute: Bins) -> int:
     """An edge in grains, rounded as an engine rounds rows: divided as doubles, then to the nearest."""
-    if edge is None:
-        raise UnsupportedQuery(f"{attribute.name} has an open bin, so a sum has no bound")
-    grains = Fraction(float(edge) / float(grain_of(attribute)))
+    grain = grain_of(attribute)
+    assert edge is not None, "what has an open bin has no grain"
+    grains = Fraction(float(edge) / float(grain))
     whole = floor(abs(grains) + Fraction(1, 2))
     return whole if grains >= 0 else -whole
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.deadline import keep_working
 from discreet.domain.domain import Domain
 from discreet.errors import (
     ArchiveError,
@@ -149,6 +150,7 @@ class Gate:
         return self._released(charge, plan, units, record)
 
     def _answer(self, charge: Charge, plan: Plan, table: "Table") -> Release:
+        keep_working()  # whatever is charged is answered, however long that takes
         with self._in_slot(charge):
             units = self._draw(plan, table, charge)
             try:

@@ -15,14 +15,15 @@ from discreet.exact import parse_exact
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Exponential, Law, Noise
+from discreet.notebook import FieldsView
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile, Query, SubsetCount, Sum, grain_of_sum, group_attribute, group_name
 
 Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
 
 
-@dataclass(frozen=True)
-class Noisy:
+@dataclass(frozen=True, repr=False)
+class Noisy(FieldsView):
     """One measurement's answer: whole grains with discrete noise in every cell (codes, for a Quantile)."""
 
     measurement: Measurement
@@ -93,8 +94,8 @@ class ReleasedCell(NamedTuple):
     high: float | None
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(FieldsView):
     """What the gate returned for a plan. Anything computed from it alone is free.
 
     The guarantee is what holds by now; `facts` are the journal's numbers of the facts that were public when it was

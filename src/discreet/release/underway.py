@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.deadline import wait_for_others
 from discreet.errors import VaultError
 from discreet.ledger.journal import canonical
 
@@ -68,6 +69,7 @@ class Underway:
 
     def _poll(self, file: int, place: int) -> None:
         while not _set(file, fcntl.F_WRLCK, place, 1):
+            wait_for_others()
             if self.ending.wait(POLL_SECONDS):
                 raise VaultError("the server is ending; ask again when it is back: nothing is charged twice")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
@@ -11,12 +12,15 @@ from discreet.http_json import API
 from discreet.release.slots import Slots
 from discreet.server import schema
 from discreet.server.console.mount import add_console
-from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
+from discreet.server.desk import DEFAULT_DEADLINE, DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
 from discreet.server.door import HEALTH, Door, JsonReply, answer_refusals
 from discreet.server.headers import Headers
 from discreet.server.jobs import wait_for_jobs
+from discreet.server.metrics import Metrics
 from discreet.server.pace import Bucket
-from discreet.server.routes import account, ask, buckets, cubes, users
+from discreet.server.routes import account, ask, buckets, cubes, numbers, users
+from discreet.server.seen import Seen
+from discreet.server.shares import Shares
 from discreet.server.shelf import Shelf
 from discreet.vault.vault import Vault
 
@@ -30,6 +34,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     409: {"model": schema.Refusal, "description": "It does not fit the budget, or the quota."},
     413: {"model": schema.Refusal, "description": "The body is too large."},
     429: {"model": schema.Refusal, "description": "Too many requests; Retry-After says when."},
+    504: {"model": schema.Refusal, "description": "It took longer than the deadline, and nothing was spent."},
     503: {"model": schema.Refusal, "description": "The vault cannot answer now: its disk, its journal or its table."},
 }
 
@@ -40,14 +45,20 @@ def create_app(
     slot: float | Slots = DEFAULT_SLOT,
     rate: float = DEFAULT_RATE,
     bucket: Bucket | None = None,
+    deadline: float | None = DEFAULT_DEADLINE,
+    shares: Shares | None = None,
+    access_log: Path | None = None,
 ) -> FastAPI:
     """The application of one vault. Any number of threads and processes may serve the same one.
 
     Measured answers are recorded, and leave, after whole slots of `slot` seconds, 0 for at once; a user may send `rate`
-    requests a second, 0 for any; or as many as a bucket has that the MySQL port takes from as well.
+    requests a second, 0 for any; or as many as a bucket has that the MySQL port takes from as well, as from the shares.
+    What takes longer than `deadline` seconds, and was not charged yet, is given up; None: nothing is. Requests are
+    lines of `access_log`, if there is one.
     """
     slots = slot if isinstance(slot, Slots) else Slots(slot)
-    desk, shelf = FrontDesk(vault, bucket or Bucket(rate), slots), Shelf(vault.path, vault.ledger)
+    desk = FrontDesk(vault, bucket or Bucket(rate), slots, deadline, shares or Shares())
+    shelf, metrics = Shelf(vault.path, vault.ledger), Metrics()
     app = FastAPI(
         title="Discreet",
         version="1",
@@ -73,9 +84,11 @@ def create_app(
         users.routes(desk),
         cubes.routes(desk, shelf),
         buckets.routes(desk, shelf),
+        numbers.routes(desk, metrics),
     ):
         app.include_router(routes, prefix=API, responses=REFUSALS)
     add_console(app, desk, shelf)
+    app.add_middleware(Seen, home=vault.path, metrics=metrics, access_log=access_log)
     app.add_middleware(Headers)
     app.openapi = lambda: _with_tokens(app)  # type: ignore[method-assign]
     return app

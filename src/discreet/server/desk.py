@@ -1,11 +1,13 @@
 """The front desk: the one way in which a user's question reaches the vault, over HTTP and over MySQL alike.
 
-Token, rate limit, role, audit log, quota and time slots, in this order: what the rate or the role forbids is refused
-before it is logged as asked; what is logged is answered in the user's name; what is measured is recorded, and leaves,
-when its time slot is over.
+Token, rate limit, fair share, role, audit log, quota and time slots, in this order: what the rate or the role forbids
+is refused before it is logged as asked; what is logged is answered in the user's name, within its deadline unless it
+was charged; what is measured is recorded, and leaves, when its time slot is over.
 """
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -14,17 +16,21 @@ import anyio
 import anyio.to_thread
 
 from discreet.answer.reply import Explanation
+from discreet.deadline import Work, doing
 from discreet.ledger.asker import Asker
 from discreet.ledger.receipt import Receipt
 from discreet.release.slots import Slots
 from discreet.server.auth import User, authenticate, require_asking
 from discreet.server.log import log_asked
 from discreet.server.pace import Bucket
+from discreet.server.shares import Shares
 from discreet.vault.vault import Vault
 
 T = TypeVar("T")
 DEFAULT_SLOT = 0.05
 DEFAULT_RATE = 100.0
+DEFAULT_DEADLINE = 30.0
+"""Seconds."""
 MOST_AT_ONCE = 256
 """So many questions are read for, or wait for their slot, at once in one process; the others wait before they are
 charged. They have threads of their own, so that nothing else waits behind them."""
@@ -37,6 +43,9 @@ class FrontDesk:
     vault: Vault
     bucket: Bucket
     slots: Slots = field(default_factory=lambda: Slots(DEFAULT_SLOT))
+    deadline: float | None = DEFAULT_DEADLINE
+    """Seconds from a request's arrival, after which it is given up unless it was charged."""
+    shares: Shares = field(default_factory=Shares)
     _threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_AT_ONCE))
 
     def admit(self, token: str) -> User:
@@ -47,6 +56,24 @@ class FrontDesk:
         """The same for somebody who is known already."""
         self.bucket.take(user.name)
         return user
+
+    @asynccontextmanager
+    async def at_work(self, user: User, left: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
+        """What a user's request does, in their share and until the deadline, or until `left` returns: the client has
+        gone. It is given up before it is charged, or done to the end: see `Work`."""
+        work = Work(self.deadline)
+        watching = asyncio.create_task(_watch(left, work))
+        try:
+            turn = await self.shares.turn(user.name, self.deadline)
+            work.on_rest = turn.give_back
+            before = doing.set(work)
+            try:
+                yield
+            finally:
+                doing.reset(before)
+                turn.end()
+        finally:
+            watching.cancel()
 
     async def answer(self, user: User, verb: str, what: Mapping[str, Any], work: Callable[[Vault], T]) -> T:
         """Do work with the vault in a user's name, in a thread. It is done to the end, also where nobody waits for it.
@@ -87,3 +114,8 @@ class FrontDesk:
     def asker(self, user: User) -> Asker:
         """A user as the ledger knows them."""
         return Asker(user.name, user.quota)
+
+
+async def _watch(left: Callable[[], Awaitable[object]], work: Work) -> None:
+    await left()
+    work.leave()

@@ -9,12 +9,14 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import (
     AccessDenied,
     BudgetExceeded,
+    DeadlinePassed,
     DiscreetError,
     DomainError,
     EngineError,
@@ -33,8 +35,11 @@ from discreet.http_json import API
 from discreet.plain import plain
 from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
+from discreet.server.seen import REFUSED
 
 HEALTH = f"{API}/health"
+DEADLINE = b"x-deadline-seconds"
+"""The header by which every reply says how long a request may take."""
 SIGNED_IN = "discreet.signed_in"
 """Where a request's scope has the user of a session, who needs no token; no client can write there."""
 BODY_BYTES = 8 << 20
@@ -52,6 +57,7 @@ STATUS: dict[type[DiscreetError], int] = {
     BudgetExceeded: 409,
     QuotaExceeded: 409,
     TooManyRequests: 429,
+    DeadlinePassed: 504,
 }
 """Everything else is no fault of who asks: 503."""
 
@@ -95,22 +101,54 @@ class Door:
             signed_in = scope.get(SIGNED_IN)
             scope["user"] = self.desk.admit(_token(scope)) if signed_in is None else self.desk.let_in(signed_in)
         except AccessDenied as error:
+            scope[REFUSED] = type(error).__name__
             await _error(401, error)(scope, receive, send)
             return
         except DiscreetError as error:
+            scope[REFUSED] = type(error).__name__
             await _refusal(error)(scope, receive, send)
             return
-        body = await _whole(receive)
+        try:
+            body = await _whole(receive)
+        except ClientDisconnect:
+            return  # what is not whole is not done, and nobody is there to be told
         if body is None:
             too_large = UnsupportedQuery(f"a request has at most {BODY_BYTES >> 20} MB; ask about less at once")
             await _error(413, too_large)(scope, receive, send)
             return
         messages: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
+        left = asyncio.Event()
+
+        async def leaving() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            left.set()
 
         async def replay() -> Message:
-            return next(messages, None) or await receive()
+            message = next(messages, None)
+            if message is None:
+                await left.wait()
+            return message or {"type": "http.disconnect"}
 
-        await self.app(scope, replay, send)
+        try:
+            async with self.desk.at_work(scope["user"], leaving):
+                await self.app(scope, replay, self._stated(send))
+        except (TooManyRequests, DeadlinePassed) as error:  # its turn never came
+            scope[REFUSED] = type(error).__name__
+            await _refusal(error)(scope, receive, self._stated(send))
+
+    def _stated(self, send: Send) -> Send:
+        """The same with the deadline in the head of the reply."""
+        if self.desk.deadline is None:
+            return send
+        stated = (DEADLINE, f"{self.desk.deadline:g}".encode())
+
+        async def said(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), stated]
+            await send(message)
+
+        return said
 
 
 def user_of(request: Request) -> User:
@@ -129,12 +167,13 @@ def without_place(text: str, home: str) -> str:
 def answer_refusals(app: FastAPI, home: str) -> None:
     """Give every failure of an application the one shape, without the vault's place on the server's disk."""
 
-    async def refused(_: Request, error: Exception) -> Response:
+    async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, DiscreetError)
+        request.scope[REFUSED] = type(error).__name__
         return _refusal(type(error)(without_place(str(error), home)))
 
     app.add_exception_handler(DiscreetError, refused)
-    app.add_exception_handler(HTTPException, _elsewhere)
+    app.add_exception_handler(HTTPException, elsewhere)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(Exception, _failed)
 
@@ -150,10 +189,12 @@ def _token(scope: Scope) -> str:
 
 
 async def _whole(receive: Receive) -> bytes | None:
-    """The body, None as soon as it is too large."""
+    """The body, None as soon as it is too large. Raises ClientDisconnect where its client has gone before its end."""
     body = bytearray()
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         body += message.get("body", b"")
         if len(body) > BODY_BYTES:
             return None
@@ -171,7 +212,8 @@ def _refusal(error: DiscreetError) -> Response:
     return _error(status, error, later)
 
 
-async def _elsewhere(request: Request, error: Exception) -> Response:
+async def elsewhere(request: Request, error: Exception) -> Response:
+    """What is said of an address where nothing is."""
     assert isinstance(error, HTTPException)
     unknown = NotFound(f"nothing answers {request.method} here; see GET {API}/openapi.json")
     return _error(error.status_code, unknown, dict(error.headers or {}))

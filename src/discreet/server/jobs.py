@@ -24,6 +24,7 @@ from discreet.errors import ArchiveError, DiscreetError, NotFound, UnsupportedQu
 from discreet.private import private_file, private_folder
 from discreet.progress import Progress
 from discreet.server.auth import User
+from discreet.server.names import name_for
 from discreet.server.shelf import require_name
 
 JOBS = "jobs"
@@ -62,9 +63,12 @@ class Job:
 
     def seen_by(self, user: User) -> "Job":
         """What a user may know of it. Why buckets were refused speaks of the table's counts: for custodians only."""
+        named = replace(self, user=name_for(user, self.user) or "")
         if self.what == "cube" or self.error is None or user.role == "custodian":
-            return self
-        return replace(self, error={"kind": "EngineError", "message": "nothing was published; a custodian can see why"})
+            return named
+        return replace(
+            named, error={"kind": "EngineError", "message": "nothing was published; a custodian can see why"}
+        )
 
 
 def start_job(

@@ -1,20 +1,25 @@
-"""The audit log: who asked what, and when; a line of JSON each, appended and never changed.
+"""The audit log: who asked what, from where, when, and what became of it; lines of JSON, appended and never changed.
 
 It is files beside the journal, not entries of it: most of what is asked is free, and a synced commit for each would
 make the free answers slow. What spends is in the journal as well, durably, in the asker's name. A line is written
-before its question is answered: where it cannot be, nothing is answered. Lines outlive the process at once, and a loss
-of power after a second: so often the file is synced.
+before its question is answered: where it cannot be, nothing is answered. What became of it is a line of its own, of the
+same `id`; whoever reads the log gets them as one. Who was turned away is in it as well. Lines outlive the process at
+once, and a loss of power after a second: so often the file is synced.
 
 A file that is full is set aside under the time when it was; the oldest of those goes when there are too many.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +29,67 @@ from discreet.private import private_file
 LOG = "asked.jsonl"
 ASIDE = "asked-*.jsonl"
 MOST_BYTES = 4000
-"""A longer line is cut: what it says of the question, not who asked and when."""
+"""A longer line is cut: what it says of the question, not who asked and when; it has the question's SHA-256 then."""
 FILE_BYTES = 64 << 20
 """A file of this size is full: some 300,000 questions."""
 KEPT = 15
 """So many full files are kept, besides the one that is written: a gigabyte."""
 SYNC_SECONDS = 1.0
 _synced: dict[Path, float] = {}
+_numbers = count(1)
+
+
+def _new_id() -> str:
+    """A name that no other request has, of this process or another."""
+    return f"{time.time_ns():x}-{os.getpid():x}-{next(_numbers):x}"
+
+
+@dataclass
+class Origin:
+    """Where a request comes from, and the name that its lines in the log have in common."""
+
+    address: str
+    id: str = field(default_factory=_new_id)
+    is_logged: bool = False
+    """Whether anything was asked of the vault by it."""
+
+
+origin: "ContextVar[Origin | None]" = ContextVar("origin", default=None)
+"""Of what is being done in this context."""
 
 
 def log_asked(home: Path, user: str, verb: str, what: Mapping[str, Any]) -> None:
     """Append a line. Whole lines of any number of processes follow each other: each is one write to its end."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
     said = {key: value for key, value in what.items() if value not in (None, False)}
-    line = json.dumps({"at": at, "user": user, "verb": verb, **said}, ensure_ascii=False, default=str)
+    come, head = origin.get(), {"at": at, "user": user, "verb": verb}
+    if come is not None:
+        come.is_logged = True
+        head |= {"id": come.id, "address": come.address}
+    line = json.dumps({**head, **said}, ensure_ascii=False, default=str)
     if len(line) > MOST_BYTES:
-        line = json.dumps({"at": at, "user": user, "verb": verb, "cut": line[:MOST_BYTES]}, ensure_ascii=False)
+        whole = hashlib.sha256(str(said.get("sql", line)).encode()).hexdigest()
+        line = json.dumps({**head, "sha256": whole, "cut": line[:MOST_BYTES]}, ensure_ascii=False)
+    _write(home, line)
+
+
+def log_outcome(home: Path, come: Origin, outcome: str) -> None:
+    """What became of a request that was logged. A disk that is full by now takes nothing back."""
+    if come.is_logged:
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        with suppress(VaultError):
+            _write(home, json.dumps({"of": come.id, "over": at, "outcome": outcome}))
+
+
+def log_denied(home: Path, come: Origin, user: str | None, outcome: str, what: Mapping[str, Any]) -> None:
+    """Somebody who was turned away: by their role, or before anybody knew who they are."""
+    head = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "user": user, "verb": "denied", "id": come.id}
+    line = json.dumps({**head, "address": come.address, **what, "outcome": outcome}, ensure_ascii=False, default=str)
+    with suppress(VaultError):
+        _write(home, line[:MOST_BYTES])
+
+
+def _write(home: Path, line: str) -> None:
     try:
         if _append(home, f"{line}\n".encode()) > FILE_BYTES:
             _set_aside(home)
@@ -79,16 +129,26 @@ def _set_aside(home: Path) -> None:
 
 
 def last_asked(home: Path, most: int, user: str | None = None) -> list[dict[str, Any]]:
-    """The last lines in order, of one user where named. A line that was cut off by a full disk is left out."""
-    found: list[dict[str, Any]] = []
+    """The last lines in order, of one user where named, each with what became of it. A line that was cut off by a full
+    disk is left out."""
+    return list(islice(_joined(home, user), most))[::-1]
+
+
+def every_asked(home: Path, user: str | None = None) -> Iterator[dict[str, Any]]:
+    """All lines in order, for a copy of the log."""
+    return iter(list(_joined(home, user))[::-1])
+
+
+def _joined(home: Path, user: str | None) -> Iterator[dict[str, Any]]:
+    """The lines of a user, or of all, from the last one back: an outcome is met before its question."""
+    outcomes: dict[str, dict[str, Any]] = {}
     for line in _backwards(home):
         with suppress(ValueError):
             asked = json.loads(line, parse_constant=str)  # a line of NaN is no JSON to anybody else
-            if user is None or asked.get("user") == user:
-                found.append(asked)
-                if len(found) == most:
-                    break
-    return found[::-1]
+            if "of" in asked:
+                outcomes[asked.pop("of")] = asked
+            elif user is None or asked.get("user") == user:
+                yield {**asked, **outcomes.pop(asked.get("id", ""), {})}
 
 
 def _backwards(home: Path) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -18,26 +19,35 @@ from discreet.ledger.budget import Budget
 from discreet.noise.bits import Bits
 from discreet.release.slots import Slots
 from discreet.server.app import create_app
-from discreet.server.desk import DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
+from discreet.server.desk import DEFAULT_DEADLINE, DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
+from discreet.server.listening import PatientProtocol
 from discreet.server.pace import Bucket
 from discreet.vault.vault import Vault
 
 MOST_WORKERS = 64
+BACKLOG = 2048
+"""Clients that the system lets wait to be taken."""
+SWITCH_SECONDS = 0.0005
+"""A thread that computes gives way to others so often. Python's own 5 ms is waited for at every look into the journal:
+a question behind somebody's long plan would take seconds."""
 LAST_SECONDS = 1
 """What is being answered when the service is to end has so long; what it charged is recorded or can be completed."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast one user may ask, and after whole slots of which length measured answers leave: requests a second, and
-    seconds."""
+    """How fast one user may ask, after whole slots of which length measured answers leave, and how long a request may
+    take until it is charged: requests a second, and seconds; no deadline is 0."""
 
     rate: float = DEFAULT_RATE
     slot: float = DEFAULT_SLOT
+    deadline: float = DEFAULT_DEADLINE
 
     def __post_init__(self) -> None:
-        if not 0 <= self.rate < 1e9 or not 0 <= self.slot <= 60:
-            raise VaultError("a rate is 0 or more requests a second, and a slot 0 to 60 seconds")
+        if not 0 <= self.rate < 1e9 or not 0 <= self.slot <= 60 or not 0 <= self.deadline <= 86_400:
+            raise VaultError(
+                "a rate is 0 or more requests a second, a slot 0 to 60 seconds, a deadline 0 (none) to 86,400 seconds"
+            )
 
 
 def serve(
@@ -52,28 +62,30 @@ def serve(
     pace: Pace | None = None,
     mysql_port: int | None = None,
     behind_proxy: str | None = None,
+    access_log: Path | None = None,
     ready: Callable[[str], object] = print,
 ) -> None:
     """Serve until interrupted. `ready` is told the address, once it takes requests. Port 0 is any that is free.
 
     With several workers each is a process with the vault opened for itself; they share the socket and the journal.
     MySQL is spoken on `mysql_port`, by this process alone. `behind_proxy` is the address of a proxy that speaks TLS to
-    clients: what it says of them (X-Forwarded-Proto, X-Forwarded-For) is believed, and nobody else's word.
+    clients: what it says of them (X-Forwarded-Proto, X-Forwarded-For) is believed, and nobody else's word. Each request
+    is a line of JSON at the end of `access_log`.
     """
     if not 1 <= workers <= MOST_WORKERS:
         raise VaultError(f"there are 1 to {MOST_WORKERS} workers")
     _require_safe(host, certfile, keyfile, force_plain)
     listening, kept = _listen(host, port), pace or Pace()
     scheme, bucket = "http" if certfile is None else "https", Bucket(kept.rate)
-    slots = Slots(kept.slot)
-    app = _app(vault, slots, bucket) if workers == 1 else partial(_open_app, vault.path, kept)
+    desk = FrontDesk(vault, bucket, Slots(kept.slot), kept.deadline or None)
+    app = _app(desk, access_log) if workers == 1 else partial(_open_app, vault.path, kept, access_log)
     config = configured(app, workers, certfile, keyfile, behind_proxy)
     name = f"[{host}]" if ":" in host else host
     with ExitStack() as open_ports:
-        open_ports.callback(slots.ending.set)
+        open_ports.callback(desk.slots.ending.set)
         spoken = None
         if mysql_port is not None:
-            spoken, over_mysql = _over_mysql(FrontDesk(vault, bucket, slots), host, mysql_port, certfile, keyfile)
+            spoken, over_mysql = _over_mysql(desk, host, mysql_port, certfile, keyfile)
             open_ports.enter_context(over_mysql)
         ready(f"{scheme}://{name}:{listening.getsockname()[1]}")
         if spoken is not None:
@@ -112,6 +124,9 @@ def configured(
         app,
         factory=workers > 1,
         workers=workers,
+        loop="discreet.server.listening:Loop",
+        http=PatientProtocol,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -153,16 +168,24 @@ def _over_mysql(
     return listening.getsockname()[1], serving_mysql(desk, listening, tls)
 
 
-def _open_app(home: Path, pace: Pace) -> FastAPI:
+def _open_app(home: Path, pace: Pace, access_log: Path | None) -> FastAPI:
     vault = Vault.open(home)
     vault.gate.warm()
-    return _app(vault, Slots(pace.slot), Bucket(pace.rate))
+    return _app(FrontDesk(vault, Bucket(pace.rate), Slots(pace.slot), pace.deadline or None), access_log)
 
 
-def _app(vault: Vault, slots: Slots, bucket: Bucket) -> FastAPI:
-    app = create_app(vault, slot=slots, bucket=bucket)
+def _app(desk: FrontDesk, access_log: Path | None) -> FastAPI:
+    app = create_app(
+        desk.vault,
+        slot=desk.slots,
+        bucket=desk.bucket,
+        deadline=desk.deadline,
+        shares=desk.shares,
+        access_log=access_log,
+    )
+    sys.setswitchinterval(SWITCH_SECONDS)
     app.state.shelf.warm()
-    _load_sampler(vault.ledger.budget)
+    _load_sampler(desk.vault.ledger.budget)
     return app
 
 
@@ -193,7 +216,7 @@ def _listen(host: str, port: int, option: str = "--port") -> socket.socket:
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen()
+        listening.listen(BACKLOG)
     except (OSError, OverflowError):
         raise VaultError(
             f"{host} port {port} cannot be listened on; is it taken? Choose another with {option}"

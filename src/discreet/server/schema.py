@@ -161,6 +161,9 @@ class Row(BaseModel):
     answered: str | None = Field(None, description="the region that the number is about, where it is not the one asked")
     relaxation_error: float | None = None
     affordable: float | None = Field(None, description="within how much of the truth it could be measured instead")
+    affordable_scale: float | None = Field(
+        None, description="with noise of which scale it could be measured instead, where the error depends on the data"
+    )
     may_be_zero: bool = Field(description="whether it cannot be told from 0")
     too_noisy: bool = Field(description="whether its interval is as wide as the number")
     shrunken: float | None = Field(None, description="a count in a long GROUP BY, estimated from all lines: biased")
@@ -188,6 +191,7 @@ class Aggregate(BaseModel):
     kinds: dict[str, int]
     halfwidth: float | None
     scale: float
+    unit: str = Field(description="what scale and halfwidth are counted in: rows, people, values, or what is summed")
     relative: float | None = Field(None, description="the halfwidth as a part of the number, where that can be guessed")
 
 
@@ -317,6 +321,8 @@ class Plan(BaseModel):
     sources: list[list[str]]
     shares: list[float]
     max_variance: float
+    affordable: bool = Field(description="whether the budget, and the asker's quota, can pay for it now")
+    at_most: str = Field(description="what a cube may spend at most now, exactly")
     cuboids: list[dict[str, Any]]
 
 
@@ -361,6 +367,19 @@ class Cuboid(BaseModel):
     count: Any
     variance: float
     halfwidth: float
+    confidence: float
+    guarantee: str
+    receipt: str
+
+
+class GroupedCuboid(BaseModel):
+    dimensions: list[str]
+    labels: dict[str, list[str]]
+    slice: dict[str, str]
+    count: Any
+    low: Any
+    high: Any
+    variance: Any
     confidence: float
     guarantee: str
     receipt: str

@@ -22,10 +22,11 @@ from mysql_mimic.types import Capabilities
 from discreet.errors import VaultError
 from discreet.server.desk import FrontDesk
 from discreet.server.mysql.connection import GuardedConnection, Tokens
+from discreet.server.mysql.seats import Seats
 from discreet.server.mysql.session import MySession
 from discreet.server.mysql.stream import Stream
+from discreet.server.places import Places, places_by_descriptors
 
-MOST_CONNECTIONS = 256
 START_SECONDS, STOP_SECONDS = 30, 1
 BREATH = 0.1
 """Seconds to wait before accepting again, where the system is out of sockets."""
@@ -45,6 +46,22 @@ CAPABILITIES = (
 """No attributes of connections or queries: mysql-mimic reads as many of them as a packet claims to hold."""
 
 
+class Caller:
+    """A client of the port. One who has not shown a token yet gives way to others; a session does not."""
+
+    def __init__(self, address: str, session: MySession) -> None:
+        self.address, self.session = address, session
+        self.since = asyncio.get_running_loop().time()
+        self.task: asyncio.Task[None] | None = None
+
+    def waits(self) -> tuple[bool, float] | None:
+        return None if self.session.seated_as is not None else (False, self.since)
+
+    def drop(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+
 class Port:
     """Clients of one listening socket, each with a session of its own."""
 
@@ -52,20 +69,26 @@ class Port:
         self.desk, self.tls = desk, tls
         self.clients: set[asyncio.Task[None]] = set()
         self.numbers, self.control = count(1), LocalControl()
+        self.places: Places[Caller] = Places(places_by_descriptors()[1])
+        self.seats = Seats()
 
-    async def welcome(self, client: socket.socket) -> None:
+    async def welcome(self, client: socket.socket, address: str) -> None:
         """Serve one client to the end. What goes wrong with it stays with it."""
-        session, stream = MySession(self.desk), Stream(client)
+        session = MySession(self.desk, address=address, seats=self.seats)
+        caller, stream = Caller(address, session), Stream(client, session.idle_seconds)
+        caller.task, session.left = asyncio.current_task(), stream.left
         connection = GuardedConnection(stream, session, self.control, Tokens(session), CAPABILITIES, self.tls)
         connection.connection_id = next(self.numbers) % 2**32
         try:
-            if len(self.clients) > MOST_CONNECTIONS:
+            if not self.places.enter(caller):
                 await stream.write(connection.error(msg="too many connections", code=ErrorCode.CON_COUNT_ERROR))
             else:
                 await connection.serve()
         except (asyncio.CancelledError, OSError):
             return
         finally:
+            session.stand_up()
+            self.places.leave(caller)
             stream.close()
 
     async def run(self, listening: socket.socket, ready: "Future[Callable[[], object]]") -> None:
@@ -84,13 +107,14 @@ class Port:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                client, _ = await loop.sock_accept(listening)
+                client, address = await loop.sock_accept(listening)
             except OSError:
+                self.places.make_room(self.places)
                 await asyncio.sleep(BREATH)  # out of file descriptors, say: those who leave free some
                 continue
             client.setblocking(False)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            task = loop.create_task(self.welcome(client))
+            task = loop.create_task(self.welcome(client, str(address[0])))
             self.clients.add(task)
             task.add_done_callback(self.clients.discard)
 

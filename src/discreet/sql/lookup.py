@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from discreet.errors import UnsupportedQuery
+from discreet.notebook import FieldsView
 from discreet.sql.tokens import shown
 
 Value = int | float | bool | str | None
@@ -22,8 +23,8 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 NAME = re.compile(r"[^\W\d]\w*")
 
 
-@dataclass(frozen=True, eq=False)
-class Lookup:
+@dataclass(frozen=True, eq=False, repr=False)
+class Lookup(FieldsView):
     """A public table. Each key is on one line."""
 
     name: str

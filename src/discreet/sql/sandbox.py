@@ -3,20 +3,26 @@
 A connection of its own without files, network, extensions or settings, with bounded memory and time. What it runs was
 checked node by node against the allow-lists below: pure scalar functions, aggregates and windows, over tables that it
 is handed. What can fail on some values is NULL there: a division by 0, a cast, the root of a negative number.
+
+What was checked is what is run. The text that the engine gets has no other words of the analyst's in it than names and
+values, all of them quoted, and numbers; and the engine is given one SELECT, so that it keeps nothing for the next.
 """
 
+import datetime as dt
 import math
+import re
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from discreet.deadline import seconds_left, still_wanted
 from discreet.errors import UnsupportedQuery
-from discreet.sql.syntax import place_of, refused
+from discreet.sql.syntax import NUMBER, place_of, refused
+from discreet.sql.text_growth import check_texts
 from discreet.sql.tokens import shown
 
 if TYPE_CHECKING:
@@ -28,13 +34,15 @@ SECONDS = 10.0
 SHORT = 1_000_000
 """Joined in every way that there is, so many lines take far less: nobody needs to watch."""
 MEMORY = "256MB"
+MOST_ROWS = 10_000_000
+"""Lines of a result, which the engine's memory does not count: a number may be drawn for 100 times as many as are
+shown."""
+CALENDAR = (dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59))
+BATCH = 1 << 17
+"""Lines that are fetched at a time."""
 MOST_NODES = 20_000
 DEEPEST = 100
 """Nodes of a tree above one another."""
-LONGEST_TEXT = 1 << 16
-"""Characters of a text that a statement makes, as far as can be told before."""
-ORDINARY_TEXT = 64.0
-"""Characters of a text that a column has."""
 SETTINGS = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -172,11 +180,21 @@ TYPES = frozenset(
         "INTERVAL",
     }
 )
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*")
+"""What is written into the query's text as it is: units of time, kinds of joins and frames."""
 SUPPORTED = "scalar functions, aggregates and windows whose value depends on their arguments alone"
 SYSTEM = ("duckdb_", "pragma_", "sqlite_", "pg_", "information_schema")
 
 FRAGILE = (exp.DateFromParts, exp.DateTrunc, exp.TimestampTrunc, exp.StrToTime, exp.StrToDate, exp.Anonymous)
 """Functions that fail on some values."""
+CALCULATIONS = (exp.Add, exp.Sub, exp.Mul, exp.Neg)
+FRAGILE_ON_COLUMNS = (
+    *(*CALCULATIONS, exp.Abs, exp.Pow, exp.DateAdd, exp.DateSub),
+    *(exp.Left, exp.Right, exp.Substring, exp.SplitPart, exp.RegexpLike, exp.RegexpFullMatch, exp.SimilarTo),
+    *(exp.RegexpExtract, exp.RegexpReplace),
+)
+"""What fails where whole numbers or dates become too large, or a text is no pattern. Of constants it is refused before
+anything is spent, and some have to stay constants: LIMIT 2 + 3."""
 
 
 def run(tree: exp.Expression, tables: Mapping[str, "pa.Table"], seconds: float = SECONDS) -> "pa.Table":
@@ -187,32 +205,31 @@ def run(tree: exp.Expression, tables: Mapping[str, "pa.Table"], seconds: float =
 
 @dataclass(frozen=True)
 class Prepared:
-    """A query that was checked, as text; and the tables that it reads, each as often as it does."""
+    """A query that was checked, as text."""
 
     text: str
-    reads: tuple[str, ...]
 
 
 def prepare(tree: exp.Expression, tables: Collection[str]) -> Prepared:
     """Check a query over such tables."""
     check(tree, tables)
-    reads = tuple(table.name.lower() for table in tree.find_all(exp.Table) if table.name.lower() in tables)
-    return Prepared(total(tree).sql("duckdb", comments=False), reads)
+    return Prepared(total(tree).sql("duckdb", comments=False, identify=True))
 
 
 def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: float = SECONDS) -> "pa.Table":
     """The result of a query that was prepared for tables of these names."""
     import duckdb
 
+    still_wanted()
     connection = _database().cursor()
-    stop = threading.Timer(seconds, connection.interrupt)
-    if prod(max(tables[name].num_rows, 1) for name in query.reads) > SHORT:
-        stop.start()
+    stop = threading.Timer(seconds_left(seconds), connection.interrupt)
+    stop.start()
     try:
         for name, table in tables.items():
             connection.register(name, table)
-        return connection.sql(query.text).to_arrow_table()
+        return _fetched(connection.sql(_one_select(connection.extract_statements(query.text))))
     except duckdb.InterruptException:
+        still_wanted()
         raise UnsupportedQuery(f"the statement takes longer than {seconds:g} seconds; ask for less at once") from None
     except (duckdb.OutOfMemoryException, MemoryError):
         raise UnsupportedQuery(f"the statement takes more than {MEMORY} of memory; ask for less at once") from None
@@ -221,6 +238,39 @@ def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: flo
     finally:
         stop.cancel()
         connection.close()
+
+
+def _one_select(statements: "list[duckdb.Statement]") -> "duckdb.Statement":
+    [statement] = statements
+    assert statement.type.name == "SELECT", "nothing else is ever prepared"
+    return statement
+
+
+def _fetched(result: "duckdb.DuckDBPyRelation") -> "pa.Table":
+    import pyarrow as pa
+
+    reader, batches, rows = result.to_arrow_reader(BATCH), [], 0
+    for batch in reader:
+        rows += batch.num_rows
+        if rows > MOST_ROWS:
+            raise UnsupportedQuery(f"the statement makes more than {MOST_ROWS:,} lines; ask for less at once")
+        batches.append(batch)
+    return _in_calendar(pa.Table.from_batches(batches, reader.schema))
+
+
+def _in_calendar(table: "pa.Table") -> "pa.Table":
+    """A result with NULL for days and moments that are in no year from 1 to 9999."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, field in enumerate(table.schema):
+        is_moment = pa.types.is_timestamp(field.type) and field.type.unit != "ns"  # those reach from 1677 to 2262
+        if pa.types.is_date(field.type) or is_moment:
+            first, last = (pa.scalar(end, pa.timestamp("us")).cast(field.type) for end in CALENDAR)
+            column = table.column(place)
+            known = pc.and_(pc.greater_equal(column, first), pc.less_equal(column, last))
+            table = table.set_column(place, field, pc.if_else(known, column, pa.scalar(None, field.type)))
+    return table
 
 
 @lru_cache(1)
@@ -251,10 +301,11 @@ def check(tree: exp.Expression, tables: Collection[str] = ()) -> None:
             raise UnsupportedQuery("the statement is too long or nested too deeply; ask in parts")
         _check_node(node, named)
         waiting += [(child, depth + 1) for child in node.iter_expressions()]
-    _check_texts(tree)
+    check_texts(tree)
 
 
 def _check_node(node: exp.Expression, named: Collection[str]) -> None:
+    _check_words(node)
     match node:
         case exp.With() if node.recursive:
             raise UnsupportedQuery(
@@ -276,32 +327,15 @@ def _check_node(node: exp.Expression, named: Collection[str]) -> None:
         raise refused(node, SUPPORTED)
 
 
-def _check_texts(tree: exp.Expression) -> None:
-    """Refuse texts that may grow beyond measure: the engine makes those of many lines at once, whatever its limit."""
-    inner = [query for query in tree.find_all(exp.Query) if query is not tree]
-    longest = float(prod([_longest_text(query) / ORDINARY_TEXT for query in inner])) * _longest_text(tree)
-    if longest > LONGEST_TEXT:
-        raise UnsupportedQuery(
-            f"texts of this statement may grow to {longest:,.0f} characters, and at most {LONGEST_TEXT:,} are made; put"
-            " shorter ones together, or in their place"
-        )
-
-
-def _longest_text(node: exp.Expression) -> float:
-    """How long the texts of an expression may be, or those of a query without the queries in it."""
-    if isinstance(node, exp.Literal):
-        return float(len(node.this)) if node.is_string else 1.0
-    parts = [_longest_text(part) for part in node.iter_expressions() if not isinstance(part, exp.Query)]
-    match node:
-        case exp.DPipe() | exp.Concat() | exp.ConcatWs():
-            return max(sum(parts), 1.0)
-        case exp.Replace() | exp.RegexpReplace():
-            text, new = node.this, node.args.get("replacement") or exp.Literal.string("")
-            # What a pattern found may come again in what is put in its place: \1, or a column that says so.
-            is_plain = isinstance(node, exp.Replace) or (isinstance(new, exp.Literal) and "\\" not in new.this)
-            longest = _longest_text(text) + 1
-            return longest * max(_longest_text(new), 1.0) * (1.0 if is_plain else longest)
-    return max([*parts, 1.0 if isinstance(node, exp.Identifier | exp.DataType) else ORDINARY_TEXT])
+def _check_words(node: exp.Expression) -> None:
+    """Refuse what would stand in the query's text as it was written: all but words, and names and values, which are
+    quoted. The parser takes a quoted name for a unit of time: INTERVAL 1 "day"."""
+    if isinstance(node, exp.Identifier) or (isinstance(node, exp.Literal) and node.is_string):
+        return
+    is_right = NUMBER if isinstance(node, exp.Literal) else WORD
+    for text in (value for part in node.args.values() for value in (part if isinstance(part, list) else [part])):
+        if isinstance(text, str) and not is_right.fullmatch(text):
+            raise UnsupportedQuery(f"{shown(text)} is not understood here{place_of(node)}; supported: {SUPPORTED}")
 
 
 def _check_table(node: exp.Table, named: Collection[str]) -> None:
@@ -317,7 +351,13 @@ def _check_table(node: exp.Table, named: Collection[str]) -> None:
 
 def total(tree: exp.Expression) -> exp.Expression:
     """The same query with NULL where a value would make it fail."""
-    return tree.copy().transform(_total, copy=False)
+    root = tree.copy()
+    for node in reversed(list(root.bfs())):  # what is inside comes first
+        made = _total(node)
+        if made is not node:
+            root = made if node is root else root
+            node.replace(made)
+    return root
 
 
 def _total(node: exp.Expression) -> exp.Expression:
@@ -335,7 +375,7 @@ def _total(node: exp.Expression) -> exp.Expression:
             pass
         case exp.Cast():
             return exp.TryCast(**node.args)
-        case _ if isinstance(node, FRAGILE) and not isinstance(node.parent, _Try) and not _is_of_groups(node):
+        case _ if _is_fragile(node) and not _is_of_groups(node) and not _is_tried_around(node):
             return _Try(this=node.copy())
     return node
 
@@ -346,9 +386,21 @@ class _Try(exp.Func):  # type: ignore[misc]
     _sql_names = ("TRY",)
 
 
+def _is_fragile(node: exp.Expression) -> bool:
+    return isinstance(node, FRAGILE) or (isinstance(node, FRAGILE_ON_COLUMNS) and node.find(exp.Column) is not None)
+
+
 def _is_of_groups(node: exp.Expression) -> bool:
     """Whether aggregates, windows or sub-queries stand in it, which TRY does not take."""
     return isinstance(node.parent, exp.Window | exp.Filter) or node.find(exp.AggFunc, exp.Window, exp.Query) is not None
+
+
+def _is_tried_around(node: exp.Expression) -> bool:
+    """Whether it is a part of a longer calculation that is tried as a whole: NULL in it is NULL of it."""
+    around = node.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    return isinstance(node, CALCULATIONS) and isinstance(around, CALCULATIONS) and not _is_of_groups(around)
 
 
 def _not_zero(divisor: exp.Expression) -> exp.Expression:

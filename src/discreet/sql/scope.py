@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from discreet.domain.attribute import Attribute, Category, Hierarchy
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery
+from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.sql.syntax import only, refused
 from discreet.sql.tokens import SHOWN_CHARACTERS, shown
 
@@ -66,7 +66,7 @@ class Scope:
             raise refused(table.this if isinstance(table, exp.Table) else table, f"FROM {domain.name}")
         only(table, ("this", "alias"), f"FROM {domain.name}")
         if table.name.lower() != domain.name.lower():
-            raise UnsupportedQuery(f"there is no table {shown(table.name)}; ask FROM {domain.name}")
+            raise UnknownTable(f"there is no table {shown(table.name)}; ask FROM {domain.name}")
         alias = table.args.get("alias")
         if alias is not None:
             only(alias, ("this",), f"FROM {domain.name} AS a_name")

@@ -23,7 +23,7 @@ from discreet.sql.passes.expand_aggregates import expand_aggregates
 from discreet.sql.passes.inline_rows import inline_rows
 from discreet.sql.passes.lift_aggregates import LINE, TABLE, PrivateSelect, lift_aggregates
 from discreet.sql.passes.name_outputs import name_outputs, output_names
-from discreet.sql.passes.prune_ctes import prune_ctes
+from discreet.sql.passes.prune_ctes import prune_ctes, tables_in
 from discreet.sql.passes.tree import text_of
 from discreet.sql.question import GroupColumn, Question
 from discreet.sql.sandbox import check
@@ -97,6 +97,9 @@ def _split(written: exp.Query, context: _Context, known: Known) -> Statement | S
     tree = inline_rows(written, domain, lookups)
     tree = expand_aggregates(tree, domain)
     public, private = lift_aggregates(tree, domain)
+    public = name_outputs(prune_ctes(public))
+    read = tables_in(public)
+    private = [one for one in private if one.name in read]
     if not private:
         raise UnsupportedQuery(f"the statement asks nothing of the table; ask FROM {domain.name}")
     waiting = {text: query for one in private for text, query in unanswered(one.select, known).items()}
@@ -104,9 +107,10 @@ def _split(written: exp.Query, context: _Context, known: Known) -> Statement | S
         first = {text: _split(query, context, {}) for text, query in waiting.items()}
         return Stepwise(context.text, first, lambda values: _split(written, context, {**known, **values}))
     blocks = [_block(one, fill_answers(one.select, known), context) for one in private]
-    public = name_outputs(prune_ctes(public))
     check(public, [*(block.name for block in blocks), *lookups])
-    return _statement(public, blocks, context)
+    notes = dict.fromkeys(note for block in blocks for note in block.question.notes)
+    used = tuple(lookup for name, lookup in lookups.items() if name in read)
+    return Statement(context.text, tuple(blocks), public, output_names(public), tuple(notes), used)
 
 
 def _block(private: PrivateSelect, select: exp.Select, context: _Context) -> Block:
@@ -118,12 +122,3 @@ def _block(private: PrivateSelect, select: exp.Select, context: _Context) -> Blo
         question = replace(question, columns=columns, notes=tuple(notes))
     calls = {one.alias: text_of(one.this) for one in select.expressions if isinstance(one, exp.Alias)}
     return Block(private.name, question, calls)
-
-
-def _statement(public: exp.Query, blocks: list[Block], context: _Context) -> Statement:
-    """The two halves, with what the public one reads."""
-    read = {table.name.lower() for table in public.find_all(exp.Table)}
-    notes = dict.fromkeys(note for block in blocks for note in block.question.notes)
-    lookups = tuple(lookup for name, lookup in context.lookups.items() if name in read)
-    needed = tuple(block for block in blocks if block.name in read)
-    return Statement(context.text, needed, public, output_names(public), tuple(notes), lookups)

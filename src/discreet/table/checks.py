@@ -7,13 +7,13 @@ from decimal import Decimal, InvalidOperation
 import sqlglot
 from sqlglot import exp
 
-from discreet.table.declared import Bound, Limits
+from discreet.table.declared import Allowed, RangeEnd
 
 LOWER = {exp.GT: False, exp.GTE: True}
 UPPER = {exp.LT: False, exp.LTE: True}
 TURNED = {exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ}
 
-ByColumn = dict[str, Limits]
+ByColumn = dict[str, Allowed]
 """Limits by the column's name in lower case."""
 
 
@@ -39,7 +39,7 @@ def together(conditions: Iterator[ByColumn]) -> ByColumn:
     found: ByColumn = {}
     for condition in conditions:
         for name, limits in condition.items():
-            found[name] = found.get(name, Limits()).within(limits)
+            found[name] = found.get(name, Allowed()).within(limits)
     return found
 
 
@@ -78,7 +78,7 @@ def _either(condition: exp.Or) -> ByColumn:
     lists = [limits.values for one in found for limits in one.values() if limits.values is not None]
     if len(names) != 1 or len(lists) != len(found):
         return {}
-    return {names.pop(): Limits(tuple(dict.fromkeys(value for values in lists for value in values)))}
+    return {names.pop(): Allowed(tuple(dict.fromkeys(value for values in lists for value in values)))}
 
 
 def _is_missing(condition: exp.Expression) -> bool:
@@ -88,7 +88,7 @@ def _is_missing(condition: exp.Expression) -> bool:
 def _listed(of: exp.Expression, members: list[exp.Expression]) -> ByColumn:
     name, values = _column(of), [_constant(member) for member in members]
     said = [value for value in values if value is not None]
-    return {name: Limits(tuple(dict.fromkeys(said)))} if name and said and len(said) == len(values) else {}
+    return {name: Allowed(tuple(dict.fromkeys(said)))} if name and said and len(said) == len(values) else {}
 
 
 def _compared(operator: type[exp.Expression], of: exp.Expression, to: exp.Expression) -> ByColumn:
@@ -96,13 +96,13 @@ def _compared(operator: type[exp.Expression], of: exp.Expression, to: exp.Expres
     if name is None or text is None:
         return {}
     if operator is exp.EQ:
-        return {name: Limits((text,))}
+        return {name: Allowed((text,))}
     value = _ordered(text)
     if value is None:
         return {}
     if operator in LOWER:
-        return {name: Limits(low=Bound(value, LOWER[operator]))}
-    return {name: Limits(high=Bound(value, UPPER[operator]))}
+        return {name: Allowed(low=RangeEnd(value, LOWER[operator]))}
+    return {name: Allowed(high=RangeEnd(value, UPPER[operator]))}
 
 
 def _bare(expression: exp.Expression) -> exp.Expression:

@@ -8,7 +8,7 @@ from discreet.domain.attribute import Kind
 
 
 @dataclass(frozen=True)
-class Bound:
+class RangeEnd:
     """An end of a declared range, and whether it belongs to it."""
 
     value: Decimal | date
@@ -16,22 +16,22 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Limits:
+class Allowed:
     """Which values a column may have: those of a list, or those between two ends. None where nothing is said."""
 
     values: tuple[str, ...] | None = None
-    low: Bound | None = None
-    high: Bound | None = None
+    low: RangeEnd | None = None
+    high: RangeEnd | None = None
 
-    def within(self, other: "Limits") -> "Limits":
+    def within(self, other: "Allowed") -> "Allowed":
         """What both allow."""
         values = self.values if other.values is None else other.values
         if self.values is not None and other.values is not None:
             values = tuple(value for value in self.values if value in other.values)
-        return Limits(values, _inner(self.low, other.low, 1), _inner(self.high, other.high, -1))
+        return Allowed(values, _inner(self.low, other.low, 1), _inner(self.high, other.high, -1))
 
 
-def _inner(one: Bound | None, other: Bound | None, sign: int) -> Bound | None:
+def _inner(one: RangeEnd | None, other: RangeEnd | None, sign: int) -> RangeEnd | None:
     if one is None or other is None or type(one.value) is not type(other.value):
         return one or other
     if one.value == other.value:
@@ -50,7 +50,7 @@ class Declared:
     """The type as its own source calls it."""
     title: str = ""
     """What the column is called for people: a comment, or a variable's label."""
-    limits: Limits = Limits()
+    limits: Allowed = Allowed()
     null: bool = False
     """Whether it is declared that values may be missing."""
     booleans: str = ""

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.errors import TableError
-from discreet.table.declared import Declared, Limits
+from discreet.table.declared import Allowed, Declared
 from discreet.table.literal import quoted, quoted_name
 from discreet.table.paths import files_of, kind_of_all, stamp_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
@@ -100,7 +100,7 @@ def _declared(file: str, relation: str) -> dict[str, Declared]:
         name: Declared(
             words="ENUM" if name in lists else kind,
             title=comment or "",
-            limits=limits.get(name.lower(), Limits()).within(Limits(lists.get(name))),
+            limits=limits.get(name.lower(), Allowed()).within(Allowed(lists.get(name))),
             null=bool(nullable),
             by=f"CREATE TABLE {table} in {Path(file).name}",
             key=[name] in keys,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from discreet.table.checks import limits_in, together
-from discreet.table.declared import Declared, Limits
+from discreet.table.declared import Allowed, Declared
 from discreet.table.literal import quoted
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ def declared_in(session: "psycopg.Connection", relation: str) -> Mapping[str, De
         str(name): Declared(
             words=str(words),
             title=str(comment),
-            limits=together(iter([{"": limits.get(str(name).lower(), Limits())}, *_of_type(of_types, oid)]))[""].within(
-                Limits(tuple(labels) if isinstance(labels, list) else None)
-            ),
+            limits=_allowed(limits.get(str(name).lower(), Allowed()), of_types, oid, labels),
             null=not filled,
             by=f"the definition of {relation} in Postgres",
             key=bool(is_key),
@@ -55,8 +53,12 @@ def declared_in(session: "psycopg.Connection", relation: str) -> Mapping[str, De
     }
 
 
-def _of_type(of_types: list[tuple[object, dict[str, Limits]]], oid: object) -> list[dict[str, Limits]]:
-    return [{"": limits["value"]} for kind, limits in of_types if kind == oid and "value" in limits]
+def _allowed(own: Allowed, of_types: list[tuple[object, dict[str, Allowed]]], oid: object, labels: object) -> Allowed:
+    """What the column's CHECKs, those of its type, and the labels of an enumeration allow together."""
+    for kind, limits in of_types:
+        if kind == oid:
+            own = own.within(limits.get("value", Allowed()))
+    return own.within(Allowed(tuple(labels) if isinstance(labels, list) else None))
 
 
 def _condition(definition: str) -> str:

@@ -16,12 +16,12 @@ from discreet.domain.read import NAME
 from discreet.domain.write import attribute_lines, key_text, quoted, value_text
 from discreet.errors import DomainError
 from discreet.table.coding import stored_type, type_in_words
-from discreet.table.declared import Bound, Declared, Limits
+from discreet.table.declared import Allowed, Declared, RangeEnd
 from discreet.table.open import open_source
 from discreet.table.source import Source
 
 LONGEST_TITLE = 200
-TRUTHS = Limits(("false", "true"))
+TRUTHS = Allowed(("false", "true"))
 BY_TYPE = "true or false, by its type"
 
 
@@ -92,7 +92,7 @@ def _blank(column: str, kind: pa.DataType, said: Declared, source: str) -> list[
     ]
 
 
-def _coded(kind: pa.DataType, said: Declared) -> tuple[Kind, Limits]:
+def _coded(kind: pa.DataType, said: Declared) -> tuple[Kind, Allowed]:
     """The kind that suits a column, and its limits. A list is a category, unless it is whole numbers in a row."""
     proposal = said.kind or _kind_of(kind)
     limits = said.limits
@@ -101,7 +101,7 @@ def _coded(kind: pa.DataType, said: Declared) -> tuple[Kind, Limits]:
     if proposal == "integer" and limits.values and all(re.fullmatch("-?[0-9]{1,15}", text) for text in limits.values):
         numbers = sorted(map(int, limits.values))
         if numbers == list(range(numbers[0], numbers[-1] + 1)):
-            return "integer", Limits(low=Bound(Decimal(numbers[0])), high=Bound(Decimal(numbers[-1])))
+            return "integer", Allowed(low=RangeEnd(Decimal(numbers[0])), high=RangeEnd(Decimal(numbers[-1])))
     return "category", limits
 
 
@@ -115,7 +115,7 @@ def _kind_of(kind: pa.DataType) -> Kind:
     return "category"
 
 
-def _values(kind: Kind, limits: Limits, said: Declared) -> tuple[bool, list[str]]:
+def _values(kind: Kind, limits: Allowed, said: Declared) -> tuple[bool, list[str]]:
     """The lines that say which values there are, and whether nothing is left to say."""
     match kind:
         case "category" if said.book:
@@ -141,7 +141,7 @@ def _line(key: str, value: object) -> str:
     return f"# {key} =" if value is None else f"{key} = {value_text(value)}"
 
 
-def _whole(bound: Bound | None, inward: int) -> int | None:
+def _whole(bound: RangeEnd | None, inward: int) -> int | None:
     """The first whole number from an end of a range on."""
     if bound is None or isinstance(bound.value, date):
         return None
@@ -149,13 +149,13 @@ def _whole(bound: Bound | None, inward: int) -> int | None:
     return whole + inward if whole == bound.value and not bound.included else whole
 
 
-def _day(bound: Bound | None, inward: int) -> date | None:
+def _day(bound: RangeEnd | None, inward: int) -> date | None:
     if bound is None or not isinstance(bound.value, date):
         return None
     return bound.value if bound.included else bound.value + timedelta(inward)
 
 
-def _period(limits: Limits) -> tuple[bool, list[str]]:
+def _period(limits: Allowed) -> tuple[bool, list[str]]:
     low, high = _day(limits.low, 1), _day(limits.high, -1)
     suits = [
         period
@@ -173,7 +173,7 @@ def _ends(day: date | None, period: Period) -> bool:
     return day is None or day == date.max or begins(day + timedelta(1), period)
 
 
-def _edges(limits: Limits) -> tuple[bool, list[str]]:
+def _edges(limits: Allowed) -> tuple[bool, list[str]]:
     low, high = limits.low, limits.high
     grain = "# grain = 1  # the unit to round to, for SUM and AVG"
     if low is None or high is None or isinstance(low.value, date) or isinstance(high.value, date):

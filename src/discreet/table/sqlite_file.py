@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from discreet.domain.attribute import Kind
 from discreet.errors import TableError
-from discreet.table.declared import Declared, Limits
+from discreet.table.declared import Allowed, Declared
 from discreet.table.literal import quoted_name
 from discreet.table.paths import files_of, kind_of_all, stamp_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
@@ -80,7 +80,7 @@ def _declared(file: str, table: str) -> dict[str, Declared]:
         name: Declared(
             kind=_kind(words),
             words=words,
-            limits=limits.get(name.lower(), Limits(("false", "true")) if "BOOL" in words.upper() else Limits()),
+            limits=limits.get(name.lower(), Allowed(("false", "true")) if "BOOL" in words.upper() else Allowed()),
             booleans="1/0" if "BOOL" in words.upper() else "",
             null=not row[3] and not row[5],
             by=f"CREATE TABLE {table} in {Path(file).name}",

@@ -25,7 +25,7 @@ Codes = NDArray[Any]
 """Shape (attributes, rows), of a type as narrow as the largest code allows."""
 
 
-class Work(NamedTuple):
+class Stems(NamedTuple):
     """Stem s has the axes stems[stem_starts[s]:…], and the marginals members[member_starts[s]:…]: each with its last
     axis, and where its counts begin."""
 
@@ -61,14 +61,14 @@ def count_marginals(
     return [counts[first:last].reshape(shape) for first, last, shape in zip(ends[:-1], ends[1:], shapes, strict=True)]
 
 
-def _work(sizes: Sequence[int], marginals: Sequence[tuple[int, ...]], starts: Array) -> Work:
+def _work(sizes: Sequence[int], marginals: Sequence[tuple[int, ...]], starts: Array) -> Stems:
     together: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
     for axes, start in zip(marginals, starts.tolist(), strict=False):
         if axes:
             together[axes[:-1]].append((axes[-1], start))
     largest_first = sorted(together.items(), key=lambda stem: -len(stem[1]))
     dealt = [stem for part in range(DEALT) for stem in largest_first[part::DEALT]]
-    return Work(
+    return Stems(
         np.array(sizes, np.int64),
         np.cumsum([0, *(len(stem) for stem, _ in dealt)]),
         np.array([axis for stem, _ in dealt for axis in stem], np.int64),
@@ -78,7 +78,7 @@ def _work(sizes: Sequence[int], marginals: Sequence[tuple[int, ...]], starts: Ar
     )
 
 
-def _count_block(block: Codes, work: Work, counts: Array) -> None:
+def _count_block(block: Codes, work: Stems, counts: Array) -> None:
     on_all_cores(
         lambda start, stop: _count(block, work, start, stop, counts),
         len(work.stem_starts) - 1,
@@ -87,7 +87,7 @@ def _count_block(block: Codes, work: Work, counts: Array) -> None:
 
 
 @kernel
-def _count(codes: Codes, work: Work, first: int, last: int, counts: Array) -> None:
+def _count(codes: Codes, work: Stems, first: int, last: int, counts: Array) -> None:
     """Count a block of rows for the stems first … last-1."""
     rows = codes.shape[1]
     keys = np.empty(rows, np.int64)

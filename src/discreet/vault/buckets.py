@@ -11,13 +11,14 @@ from discreet.microdata.buckets import Buckets
 from discreet.microdata.limits import Limits
 from discreet.microdata.publish import BucketsRequest, Nulls, Sizes, publish_buckets
 from discreet.noise.bits import Bits
+from discreet.notebook import FieldsView
 from discreet.progress import Progress, silent
 from discreet.release.own_table import OwnTable
 from discreet.release.rows import RowGate
 
 
-@dataclass(frozen=True)
-class VaultBuckets:
+@dataclass(frozen=True, repr=False)
+class VaultBuckets(FieldsView):
     """A vault's buckets: they are published through the second reader, `release/rows.py`."""
 
     domain: Domain

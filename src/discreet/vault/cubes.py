@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from discreet.cube.affordable import Affordable, affordable, require_affordable
 from discreet.cube.cube import Cube
 from discreet.cube.journal import note_plan, noted_plan, require_plan_for
 from discreet.cube.known_cuboids import known_cuboids, known_tables
@@ -23,6 +24,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.exact import Number
 from discreet.ledger.budget import require_amounts
 from discreet.ledger.ledger import Ledger
+from discreet.notebook import FieldsView
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Cuboids, Label, Lattice
 from discreet.query.plan import Plan
@@ -33,8 +35,8 @@ from discreet.vault.facts import VaultFacts
 from discreet.vault.public import PublicCubes
 
 
-@dataclass(frozen=True)
-class VaultCubes:
+@dataclass(frozen=True, repr=False)
+class VaultCubes(FieldsView):
     """A vault's cubes: planned and published, in agreement with its facts where that is asked for."""
 
     path: Path
@@ -92,6 +94,13 @@ class VaultCubes:
         )
         return replace(plan, known=tuple(known.items()))
 
+    def affordable(self, plan: CubePlan) -> Affordable:
+        """Whether a plan can be published now, and what one may spend at most. What was bought before is free."""
+        found = affordable(plan, self.ledger, self.gate.asker)
+        if found.fits or plan.noise.continuous:
+            return found
+        return replace(found, fits=bought_before(measurements_of(plan, self.domain), self.ledger) is not None)
+
     def publish(
         self,
         plan: CubePlan | int,
@@ -136,6 +145,7 @@ class VaultCubes:
             release = release_of(charge, self.gate)
             cube = cube_of(planned, self.domain, release, consistent=consistent, known=known, progress=progress)
             return finished(cube)
+        require_affordable(planned, self.ledger, self.gate.asker)
         note_plan(planned, self.domain, self.ledger)
         measure = self._measure_alone
         cube = publish_cube(planned, self.domain, measure, consistent=consistent, known=known, progress=progress)

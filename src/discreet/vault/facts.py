@@ -12,6 +12,7 @@ from discreet.facts.read import fact_given
 from discreet.ledger.budget import require_amounts
 from discreet.ledger.charge import Charge, Record
 from discreet.ledger.ledger import Ledger
+from discreet.notebook import FieldsView
 from discreet.release.archive import Archive
 from discreet.release.release import Release
 from discreet.vault.public import PublicFacts
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-@dataclass(frozen=True)
-class VaultFacts:
+@dataclass(frozen=True, repr=False)
+class VaultFacts(FieldsView):
     """A vault's facts: they are journalled, lower the limit and refine answers."""
 
     domain: Domain

@@ -9,6 +9,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import VaultError
 from discreet.ledger.books import Books
 from discreet.ledger.ledger import Ledger
+from discreet.notebook import FieldsView
 from discreet.private import private_folder, write_private
 from discreet.sql.lookup import Lookup, read_lookup
 
@@ -16,8 +17,8 @@ LOOKUPS = "lookups"
 """The kind of a journal's note that names all of them, and the folder that has their files."""
 
 
-@dataclass(frozen=True)
-class VaultLookups:
+@dataclass(frozen=True, repr=False)
+class VaultLookups(FieldsView):
     """A vault's look-up tables: they are journalled with their digests, and are public."""
 
     home: Path

@@ -9,6 +9,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import InvalidBudget, UnsupportedQuery
 from discreet.exact import Number
 from discreet.ledger.ledger import Ledger
+from discreet.notebook import FieldsView
 from discreet.progress import Progress, silent
 from discreet.synthetic.rows import SyntheticRows, require_rows, synthesise
 from discreet.vault.cubes import VaultCubes
@@ -16,8 +17,8 @@ from discreet.vault.cubes import VaultCubes
 NOTE = "rows"
 
 
-@dataclass(frozen=True)
-class VaultRows:
+@dataclass(frozen=True, repr=False)
+class VaultRows(FieldsView):
     """A vault's synthetic rows."""
 
     domain: Domain

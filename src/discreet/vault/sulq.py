@@ -12,6 +12,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.mining.party import Party
 from discreet.mining.publish import boolean_attributes, note_plan, noted_plan, parse_attributes, statistics_of
 from discreet.mining.statistics import Statistics, StatisticsPlan, plan_statistics
+from discreet.notebook import FieldsView
 from discreet.query.subset import subset_of
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
@@ -19,8 +20,8 @@ from discreet.release.purchase import Purchase
 from discreet.vault.charged import charge_at, release_of
 
 
-@dataclass(frozen=True)
-class VaultSulq:
+@dataclass(frozen=True, repr=False)
+class VaultSulq(FieldsView):
     """A vault with a budget of T queries: each count over a subset is one of them."""
 
     path: Path

@@ -49,6 +49,7 @@ from discreet.home import (
     read_key,
     read_settings,
     relocate_table,
+    require_new_place,
     require_whole,
 )
 from discreet.ledger.asker import Asker
@@ -150,8 +151,7 @@ class Vault(NotebookView):
         from discreet.table.unit import unit_of, unit_on_roster
 
         home = Path(path)
-        if home.exists():
-            raise VaultError(f"{home} is already there; open it, or choose another place")
+        require_new_place(home)
         text = domain_text(domain)
         described = parse_domain(text)
         people = None

@@ -194,3 +194,35 @@ def test_large_pages_are_compressed_for_who_can_read_that(signed_in):
         raw = b"".join(reply.iter_raw())
     assert b"</html>" in gzip.decompress(raw)
     assert signed_in.get("/ask", headers={"accept-encoding": "identity"}).text.endswith("</html>")
+
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+class TestWhatIsNotThere:
+    @pytest.mark.parametrize("path", ["/nowhere", "/releases/999", "/releases/x", "/cube/none", "/users/edit"])
+    def test_is_a_page_for_browsers(self, client, token, path):
+        client.post("/login", data={"token": token}, headers=HERE)
+        reply = client.get(path, headers=BROWSER)
+        assert reply.status_code in (404, 405)
+        assert reply.headers["content-type"].startswith("text/html")
+        assert "That is not possible" in reply.text
+        assert "<nav" in reply.text
+
+    @pytest.mark.parametrize("path", ["/nowhere", "/releases/999", "/cube/none", "/api/v1/nowhere"])
+    def test_is_json_for_programs(self, client, token, path):
+        for accept in (
+            {"accept": "application/json"},
+            *([{}] if "releases" not in path and "cube" not in path else []),
+        ):
+            reply = client.get(path, headers={"authorization": f"Bearer {token}", **accept})
+            assert reply.status_code == 404
+            assert set(reply.json()["error"]) == {"kind", "message"}
+
+    def test_the_api_is_json_for_browsers_too(self, client, token):
+        client.post("/login", data={"token": token}, headers=HERE)
+        reply = client.get("/api/v1/releases/999", headers=BROWSER)
+        assert (reply.status_code, set(reply.json())) == (404, {"error"})
+
+    def test_strangers_are_told_nothing_of_what_is_there(self, client):
+        assert client.get("/nowhere", headers=BROWSER).status_code == 303

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.cores import on_all_cores
 from discreet.cube.kronecker import Masks
 from discreet.cube.planners.landscape import Landscape, Terrain, evaluate
+from discreet.deadline import still_wanted
 from discreet.native import kernel
 
 Points = NDArray[np.float64]
@@ -39,6 +40,7 @@ def descend(
 
     def descend_some(first: int, last: int) -> None:
         for row in range(first, last):
+            still_wanted()
             values[row] = _descend(terrain, r, lower[row], steps, tolerance)
 
     on_all_cores(descend_some, len(points), points.shape[1] * max(steps, 1) * EFFORT)
@@ -53,6 +55,7 @@ def descend_along(
     direction, kept = np.empty_like(point), 0
     value, gradient = evaluate(point)
     for _ in range(steps):
+        still_wanted()
         _point_downhill(gradient, moves, turns, inverses, kept, direction)
         slope, length, trials = _dot(gradient, direction), 1.0, 1
         lower = point + direction

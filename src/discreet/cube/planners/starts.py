@@ -12,6 +12,7 @@ from discreet.cube.planners.coverage import count_pairs, cover_of
 from discreet.cube.planners.descent import Points
 from discreet.cube.planners.landscape import logits_of
 from discreet.cube.planners.task import Shares, Task
+from discreet.deadline import still_wanted
 from discreet.query.lattice import Lattice
 
 MAX_PAIRS = 2**20
@@ -39,6 +40,7 @@ def _covers(task: Task, most: int) -> Iterator[Shares]:
     yield give_all_to_base(task)
     for thrift in thrifts:
         for finest_first in (False, True):
+            still_wanted()
             cover = thrifty_cover(coverage, len(coarse.published), task.noise.power, thrift, finest_first)
             yield {_union(blocks, source): share for source, share in cover.items()}
 
@@ -48,6 +50,7 @@ def _in_blocks(task: Task) -> tuple[Task, list[int]]:
     blocks = sorted(((size, 1 << axis) for axis, size in enumerate(task.lattice.sizes)), key=lambda block: block[1])
     coarse = task
     while count_pairs(coarse) > MAX_PAIRS:
+        still_wanted()
         first, second = sorted(blocks)[:2]
         joined = (first[0] * second[0], first[1] | second[1])
         blocks = sorted([*(b for b in blocks if b not in (first, second)), joined], key=lambda block: block[1])

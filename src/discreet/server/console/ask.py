@@ -125,7 +125,7 @@ def _line(row: Row, found: Answer) -> BarLine:
         row.high,
         row.kind,
         about=about,
-        affordable=row.affordable,
+        offer=row.offer,
         may_be_zero=row.may_be_zero,
         too_noisy=row.is_too_noisy,
         shrunken=row.shrunken,

@@ -13,10 +13,11 @@ from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import Cost
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count
-from discreet.server.auth import list_users
+from discreet.server.auth import User, list_users
 from discreet.server.console.heat import Heat, heat_map
 from discreet.server.console.page import number
 from discreet.server.console.visit import Visit
+from discreet.server.names import budget_for, of_each
 from discreet.sql.parse import parse
 from discreet.sql.where_text import identifier, where_text
 from discreet.vault.vault import Vault
@@ -30,14 +31,14 @@ MOST_CELLS = 20_000
 
 def show(visit: Visit) -> Response:
     """The page, or its part with the map and the questions."""
-    report, budget = visit.vault.budget(), visit.vault.ledger.budget
+    report, budget = budget_for(visit.user, visit.vault.budget()), visit.vault.ledger.budget
     shown: dict[str, Any] = {
         "report": report,
         "symbol": budget.symbol,
         "budget": budget,
         "total": budget.total,
         "share": float(report.spent / budget.total) if budget.total else 1.0,
-        "users": _users(visit.vault, report.by_user),
+        "users": _users(visit.vault, report.by_user, visit.user),
         "history": spending(visit.vault.ledger) if visit.answers_sql else None,
         "regional": visit.answers_sql,
     }
@@ -110,9 +111,9 @@ def _kind(vault: Vault, region: Region, within: int) -> Kind:
     return Kind(within, budget.amount_of(units), vault.ledger.left(region) // units)
 
 
-def _users(vault: Vault, spent: dict[str, Fraction]) -> list[dict[str, Any]]:
-    """Everybody who has spent, or may: with their quota, and which part of it is gone."""
-    known = {user.name: user for user in list_users(vault.path)}
+def _users(vault: Vault, spent: dict[str, Fraction], caller: User) -> list[dict[str, Any]]:
+    """Everybody who has spent, or may, and whom the caller sees: with their quota, and which part of it is gone."""
+    known = of_each(caller, {user.name: user for user in list_users(vault.path)})
     total = vault.ledger.budget.total
     lines = []
     for name in sorted({*spent, *known}):

@@ -10,6 +10,7 @@ from discreet.query.query import Quantile
 from discreet.release.release import Release, label_names
 from discreet.server.console.table import BarLine, BarTable, table_of
 from discreet.server.console.visit import Visit
+from discreet.server.names import entry_for
 
 ENTRIES = 50
 """Entries on one page."""
@@ -24,7 +25,7 @@ def show_entries(visit: Visit) -> Response:
     head = visit.vault.ledger.head
     last = visit.number("before", head.seq, head.seq)
     first = max(last - ENTRIES, 0)
-    entries = list(islice(visit.vault.entries(first), last - first))
+    entries = [entry_for(visit.user, entry) for entry in islice(visit.vault.entries(first), last - first)]
     return visit.page("ledger.html", entries=entries[::-1], head=head, first=first, last=last, per_page=ENTRIES)
 
 
@@ -38,7 +39,7 @@ def show_releases(visit: Visit) -> Response:
         first = max(first - ENTRIES, 0)
         entries = islice(visit.vault.entries(first), min(last, first + ENTRIES) - first)
         charges = [entry for entry in entries if entry["kind"] == "charge"]
-        found += [_line(visit, entry) for entry in reversed(charges)]
+        found += [_line(visit, entry_for(visit.user, entry)) for entry in reversed(charges)]
     return visit.page("releases.html", releases=found, first=first, last=last, head=head)
 
 

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
 from discreet.errors import DiscreetError
 from discreet.http_json import API
@@ -27,7 +28,8 @@ from discreet.server.console.drafts import Drafts
 from discreet.server.console.session import Session
 from discreet.server.console.visit import Fields, Visit
 from discreet.server.desk import FrontDesk
-from discreet.server.door import STATUS
+from discreet.server.door import STATUS, elsewhere
+from discreet.server.seen import REFUSED
 from discreet.server.shelf import Shelf
 from discreet.sql.where_text import identifier
 from discreet.vault.vault import Vault
@@ -35,6 +37,7 @@ from discreet.vault.vault import Vault
 View = Callable[[Visit], Response]
 Deed = Callable[[Visit], Awaitable[Response]]
 MOST_FIELDS = 2000
+NO_PAGE = "there is no such page here; the menu has those that there are"
 
 READ: tuple[tuple[str, View], ...] = (
     ("/", ask.show),
@@ -72,6 +75,15 @@ def add_console(app: FastAPI, desk: FrontDesk, shelf: Shelf) -> None:
         app.add_api_route(path, _route(_in_thread(view), desk, shelf, drafts), methods=["GET"], include_in_schema=False)
     for path, deed in WRITE:
         app.add_api_route(path, _route(deed, desk, shelf, drafts), methods=["POST"], include_in_schema=False)
+
+    async def no_page(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if request.url.path.startswith(API) or not _wants_page(request):
+            return await elsewhere(request, error)
+        visit = Visit(request, desk, shelf, drafts, {})
+        return await run_in_threadpool(visit.page, "error.html", error.status_code, error=NO_PAGE)
+
+    app.add_exception_handler(HTTPException, no_page)
     app.add_middleware(Session, home=desk.vault.path, api=API)
     threading.Thread(target=_warm, args=(desk.vault, shelf), name="console", daemon=True).start()
 
@@ -99,10 +111,22 @@ def _route(deed: Deed, desk: FrontDesk, shelf: Shelf, drafts: Drafts) -> Callabl
         try:
             return await deed(visit)
         except DiscreetError as error:
+            request.scope[REFUSED] = type(error).__name__
+            if _wants_json(request) and not visit.is_part:
+                raise  # as the API says it
             status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 503)
             return await run_in_threadpool(visit.page, "error.html", status, error=visit.public(error))
 
     return shown
+
+
+def _wants_page(request: Request) -> bool:
+    """Whether it says that it is a browser; programs mostly take anything."""
+    return "text/html" in request.headers.get("accept", "")
+
+
+def _wants_json(request: Request) -> bool:
+    return "json" in request.headers.get("accept", "") and not _wants_page(request)
 
 
 def _fields(text: str) -> Fields:

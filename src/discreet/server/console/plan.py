@@ -8,7 +8,6 @@ from fastapi.responses import Response
 
 from discreet.errors import DiscreetError, DomainError
 from discreet.exact import number_text
-from discreet.ledger.spend import Cost
 from discreet.query.lattice import MAX_DIMENSIONS
 from discreet.server.console.lattice_drawing import CONFIDENCE, MOST_DRAWN, MOST_LISTED, draw_lattice
 from discreet.server.console.visit import Visit
@@ -81,7 +80,7 @@ def _drawn(visit: Visit, chosen: tuple[str, ...], planner: str, up_to: str, amou
         "plan": plan,
         "cells": sum(node.cells for node in drawing.nodes),
         "worst": max(node.halfwidth for node in drawing.nodes),
-        "fits": visit.vault.ledger.refusal(Cost(everywhere=plan.noise.limit)) is None,
+        "affordable": visit.vault.cubes.affordable(plan),
     }
 
 

@@ -21,8 +21,8 @@ class BarLine:
     """Where each label leads, where it does."""
     about: str = ""
     """The region that the number is for, where it is not the one asked about."""
-    affordable: float | None = None
-    """Within how much of the truth what was asked could be had instead."""
+    offer: str | None = None
+    """How sharply what was asked could be had instead."""
     may_be_zero: bool = False
     too_noisy: bool = False
     shrunken: float | None = None
@@ -67,7 +67,7 @@ class BarTable:
 
     @property
     def offered(self) -> bool:
-        return any(line.affordable is not None for line, _ in self.lines)
+        return any(line.offer is not None for line, _ in self.lines)
 
     @property
     def shrunken(self) -> bool:

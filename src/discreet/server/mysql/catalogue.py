@@ -8,7 +8,7 @@ from mysql_mimic.constants import INFO_SCHEMA
 
 from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
-from discreet.errors import DomainError, UnsupportedQuery
+from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.server.mysql.columns import ClientRows, comment, text_column, type_name
 from discreet.server.mysql.probe import Tables, evaluate, is_like
 from discreet.server.mysql.text import Token, TokenList, read_statement, standard
@@ -154,7 +154,7 @@ class Catalogue:
 
     def require_table(self, name: str) -> None:
         if name != self.domain.name.lower():
-            raise DomainError(f"there is no table {shown(name)}; there is {self.domain.name}")
+            raise UnknownTable(f"there is no table {shown(name)}; there is {self.domain.name}")
 
     def _columns(self, named: list[str], full: bool) -> tuple[Sequence[str], Sequence[Line]]:
         if not named:

@@ -1,6 +1,6 @@
 """A domain's attributes as columns of MySQL: their types, and what an answer's labels become."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mysql_mimic import ColumnType, ResultColumn, ResultSet
@@ -17,6 +17,10 @@ class ClientRows:
     columns: tuple[ResultColumn, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
     notes: tuple[str, ...] = ()
+
+    def at_most(self, rows: int) -> "ClientRows":
+        """The same cut to so many rows."""
+        return self if len(self.rows) <= rows else replace(self, rows=self.rows[:rows])
 
     def to_result(self) -> ResultSet:
         return ResultSet(list(self.rows), list(self.columns))

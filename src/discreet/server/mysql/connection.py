@@ -18,10 +18,11 @@ from mysql_mimic.connection import Connection
 from mysql_mimic.errors import ErrorCode, MysqlError
 from mysql_mimic.prepared import PreparedStatement
 from mysql_mimic.stream import ConnectionClosed
-from mysql_mimic.types import uint_len
+from mysql_mimic.types import ServerStatus, uint_len
 
 from discreet.errors import DiscreetError
 from discreet.server.auth import User, list_users
+from discreet.server.log import Origin, log_denied
 from discreet.server.mysql.catalogue import DATABASE, Catalogue
 from discreet.server.mysql.columns import sample_column
 from discreet.server.mysql.session import MySession, as_mysql
@@ -38,6 +39,7 @@ MOST_PARAMETERS = 256
 HANDSHAKE_SECONDS = 10
 EXECUTE_HEAD = 9
 """Bytes of an execution before its parameters: the statement, flags, a count that is always 1."""
+OVER_MYSQL = {"method": "MySQL", "path": "sign in"}
 NOBODY = "00" * 20
 """A hash that no password is known for: whoever may not enter is told so at the same point as a wrong password."""
 
@@ -84,6 +86,16 @@ class GuardedConnection(Connection):  # type: ignore[misc]
             return  # nobody listens any more
 
     @property
+    def status_flags(self) -> ServerStatus:
+        """Whether the session commits by itself, as far as its client has said so: here there is nothing to commit."""
+        commits = self.session.variables.get_variable("autocommit")
+        return ServerStatus.SERVER_STATUS_AUTOCOMMIT if commits else ServerStatus(0)
+
+    @status_flags.setter
+    def status_flags(self, _: ServerStatus) -> None:
+        """mysql-mimic begins with none."""
+
+    @property
     def server_charset(self) -> CharacterSet:
         """Results are UTF-8, whatever a client says: every label and every message can be written in it."""
         return CharacterSet.utf8mb4
@@ -92,11 +104,20 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         """An exception's own words are not for clients, nor whether a user exists."""
         if code == ErrorCode.ACCESS_DENIED_ERROR:
             msg = NO_ENTRY
+            log_denied(self.session.desk.vault.path, Origin(self.session.address), None, "AccessDenied", OVER_MYSQL)
         return bytes(super().error(msg=NOT_UNDERSTOOD if isinstance(msg, Exception) else msg, code=code))
+
+    def ok(self, **kwargs: Any) -> bytes:
+        """The first one lets a client in, unless they have too many sessions."""
+        if self.stream.in_handshake:
+            self.session.sit_down()
+        return bytes(super().ok(**kwargs))
 
     def ok_or_eof(self, **kwargs: Any) -> bytes:
         """The number of notes goes with every result: see SHOW WARNINGS."""
-        return bytes(super().ok_or_eof(**{"warnings": min(len(self.session.notes), 2**16 - 1), **kwargs}))
+        # The number of rows is no number of affected rows, which some drivers take it for.
+        said = {"warnings": min(len(self.session.notes), 2**16 - 1), **kwargs, "affected_rows": 0}
+        return bytes(super().ok_or_eof(**said))
 
     async def authenticate(self, **kwargs: Any) -> None:
         """Let somebody in, or end the connection."""

@@ -1,7 +1,7 @@
 """SELECTs that do not touch the table: what tools ask on connecting, and the catalogue in information_schema.
 
 SQLite evaluates them, in a database in memory that is made for one statement and holds nothing but the catalogue. It
-may only select; its steps and the size of its values are bounded.
+may only select; its steps, its time and the size of its values are bounded, and so is LIKE, which is our own.
 """
 
 import re
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from itertools import pairwise
+from time import monotonic
 from typing import Any, TypeAlias
 
 from mysql_mimic import ResultColumn
@@ -22,8 +23,12 @@ from discreet.sql.tokens import shown
 Tables: TypeAlias = Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
 """Of each table by its qualified name: the names of its columns, and its rows."""
 
-MOST_STEPS = 2_000_000
-MOST_LENGTH = 1 << 20
+MOST_STEPS, STEPS_AT_ONCE = 2_000_000, 100
+MOST_SECONDS = 2.0
+"""Looked at between so many steps: one step may search the longest value for another."""
+MOST_LENGTH = 1 << 16
+MOST_LIKE_STEPS = 5_000_000
+"""Of all LIKEs of a statement: characters of a text times characters of a pattern."""
 MOST_ROWS = 10_000
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 SLOW = ("glob", "regexp", "match", "load_extension")
@@ -96,8 +101,19 @@ def _database(tables: Tables, about: Mapping[str, Any]) -> sqlite3.Connection:
         database.create_function(name, count, function, deterministic=True)
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_LENGTH)
     database.set_authorizer(_allowed)
-    database.set_progress_handler(lambda: 1, MOST_STEPS)
+    database.set_progress_handler(_Patience().is_over, STEPS_AT_ONCE)
     return database
+
+
+class _Patience:
+    """Ends with a number of steps, or with the time."""
+
+    def __init__(self) -> None:
+        self.left, self.until = MOST_STEPS, monotonic() + MOST_SECONDS
+
+    def is_over(self) -> bool:
+        self.left -= STEPS_AT_ONCE
+        return self.left < 0 or monotonic() > self.until
 
 
 def _allowed(action: int, _: str | None, function: str | None, *__: object) -> int:
@@ -137,13 +153,24 @@ def _functions(about: Mapping[str, Any]) -> list[tuple[str, int, Callable[..., A
         ("left", 2, lambda text, length: None if text is None else str(text)[: max(int(length), 0)]),
         ("char_length", 1, lambda text: None if text is None else len(str(text))),
         ("isnull", 1, lambda value: int(value is None)),
-        ("like", 2, _like),
-        ("like", 3, _like),
+        ("like", 2, like := _BoundedLike()),
+        ("like", 3, like),
     ]
 
 
-def _like(pattern: Any, text: Any, _escape: str = "\\") -> int | None:
-    return None if pattern is None or text is None else int(is_like(str(text), str(pattern)))
+class _BoundedLike:
+    """LIKE, for as many steps as a statement may take. It fails then."""
+
+    def __init__(self) -> None:
+        self.left = MOST_LIKE_STEPS
+
+    def __call__(self, pattern: Any, text: Any, _escape: str = "\\") -> int | None:
+        if pattern is None or text is None:
+            return None
+        self.left -= len(str(text)) * len(str(pattern))
+        if self.left < 0:
+            raise OverflowError
+        return int(is_like(str(text), str(pattern)))
 
 
 def is_like(text: str, pattern: str) -> bool:

@@ -3,7 +3,9 @@
 Only the last can spend. It goes over the same front desk as HTTP: role, rate, quota, audit log and time slots.
 """
 
-from collections.abc import Sequence
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -20,16 +22,20 @@ from discreet.domain.domain import Domain
 from discreet.errors import (
     AccessDenied,
     BudgetExceeded,
+    DeadlinePassed,
     DiscreetError,
     DomainError,
     InvalidNoise,
     QuotaExceeded,
     TooManyRequests,
+    UnknownTable,
     UnsupportedQuery,
 )
-from discreet.query.query import group_attribute
+from discreet.plain import plain
+from discreet.query.query import Count, group_attribute
 from discreet.server.auth import User, list_users
 from discreet.server.desk import FrontDesk
+from discreet.server.log import Origin, log_outcome, origin
 from discreet.server.mysql.catalogue import DATABASE, SCHEMAS, Catalogue
 from discreet.server.mysql.columns import (
     Cell,
@@ -42,6 +48,7 @@ from discreet.server.mysql.columns import (
 )
 from discreet.server.mysql.probe import evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
+from discreet.server.mysql.seats import Seats
 from discreet.server.mysql.text import Token, TokenList, read_statement, standard_text
 from discreet.server.mysql.variables import VERSION, fresh_variables, set_variables, value_of, wish_of
 from discreet.sql.parse import parse
@@ -50,12 +57,14 @@ from discreet.sql.tokens import shown
 
 CODES: dict[type[DiscreetError], int] = {
     AccessDenied: 1142,  # ER_TABLEACCESS_DENIED_ERROR
+    UnknownTable: 1146,  # ER_NO_SUCH_TABLE
     UnsupportedQuery: 1235,  # ER_NOT_SUPPORTED_YET
     DomainError: 1054,  # ER_BAD_FIELD_ERROR
     InvalidNoise: 1231,  # ER_WRONG_VALUE_FOR_VAR
     BudgetExceeded: 1226,  # ER_USER_LIMIT_REACHED
     QuotaExceeded: 1226,
     TooManyRequests: 1226,
+    DeadlinePassed: 3024,  # ER_QUERY_TIMEOUT
 }
 """MySQL's numbers for what is refused; everything else is no fault of who asks: 1105."""
 FAILED = "the server failed; what was charged stands, see `discreet ledger show`"
@@ -70,6 +79,10 @@ def as_mysql(error: DiscreetError) -> MysqlError:
     return MysqlError(f"{type(error).__name__}: {error}", code)
 
 
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
 @dataclass
 class MySession(BaseSession):  # type: ignore[misc]
     """What a connection remembers between statements."""
@@ -82,10 +95,31 @@ class MySession(BaseSession):  # type: ignore[misc]
     connection_id: int = 0
     token: str = ""
     """The hash of the token that opened the session: another one of the same name does not keep it open."""
+    address: str = ""
+    left: Callable[[], Awaitable[object]] = field(default=_never)
+    """Returns when the client has gone."""
+    seats: Seats = field(default_factory=Seats)
+    seated_as: str | None = None
+    """Whose session it is counted as."""
 
     @property
     def domain(self) -> Domain:
         return self.desk.vault.domain
+
+    def sit_down(self) -> None:
+        """Count the session as its user's. Raises MysqlError where they have too many."""
+        assert self.username is not None
+        self.seats.take(self.username)
+        self.seated_as = self.username
+
+    def stand_up(self) -> None:
+        if self.seated_as is not None:
+            self.seats.leave(self.seated_as)
+            self.seated_as = None
+
+    def idle_seconds(self) -> float:
+        """For how long the client may be silent between two statements."""
+        return float(self.variables.get_variable("wait_timeout"))
 
     async def reset(self) -> None:
         self.variables, self.database, self.notes = fresh_variables(), DATABASE, ()
@@ -97,18 +131,31 @@ class MySession(BaseSession):  # type: ignore[misc]
 
     async def handle_query(self, sql: str, attrs: dict[str, str]) -> ResultSet:  # noqa: ARG002
         """Answer a statement. Whoever was revoked in the meantime is told so, and nothing else."""
+        come = Origin(self.address)
+        before, outcome = origin.set(come), "answered"
+        try:
+            return await self._handled(sql)
+        except MysqlError as error:
+            outcome = str(error.msg).partition(":")[0] if ":" in str(error.msg) else str(error.code)
+            raise
+        finally:
+            origin.reset(before)
+            log_outcome(self.desk.vault.path, come, outcome)
+
+    async def _handled(self, sql: str) -> ResultSet:
         try:
             user = self.user()
             self.desk.bucket.take(user.name)
             ansi_quotes = "ANSI" in self.variables.get_variable("sql_mode").upper()
-            found = await self._answer(await anyio.to_thread.run_sync(read_statement, sql, ansi_quotes), user)
+            async with self.desk.at_work(user, self.left):
+                found = await self._answer(await anyio.to_thread.run_sync(read_statement, sql, ansi_quotes), user)
         except MysqlError:
             raise
         except DiscreetError as error:
             raise as_mysql(error) from None
         except Exception:
             raise MysqlError(FAILED) from None
-        return found.to_result()
+        return found.at_most(int(self.variables.get_variable("sql_select_limit"))).to_result()
 
     def user(self) -> User:
         """The user as of now."""
@@ -133,7 +180,7 @@ class MySession(BaseSession):  # type: ignore[misc]
     async def _other(self, statement: TokenList, tokens: list[Token], user: User) -> ClientRows:
         match tokens[0].value:
             case "set":
-                set_variables(statement, self.variables)
+                await anyio.to_thread.run_sync(partial(set_variables, statement, self.variables, self._value_of))
                 return ClientRows()
             case "use" if len(tokens) == 2:
                 await self.use(tokens[1].value)
@@ -143,7 +190,10 @@ class MySession(BaseSession):  # type: ignore[misc]
             ):
                 return Catalogue(self.domain).describe(tokens[1:])
             case "describe" | "desc" | "explain" if len(tokens) > 1 and tokens[1].is_word("select", "with"):
-                return await self._explained(_after_first(statement), user)
+                return explained(await self._explained(_after_first(statement, 1), user))
+            case "describe" | "desc" | "explain" if _is_format(tokens):
+                found = await self._explained(_after_first(statement, 4), user)
+                return explained_as_json(found) if tokens[3].value == "json" else explained(found)
             case word if word in NOTHING_TO_DO:
                 return ClientRows()
             case "select" if not self._is_of_table(tokens):
@@ -177,15 +227,31 @@ class MySession(BaseSession):  # type: ignore[misc]
         answer = await self.desk.answer(user, "ask", {"sql": text, **wish}, lambda vault: vault.ask(text, **wish))
         return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals))
 
-    async def _explained(self, text: str, user: User) -> ClientRows:
-        wish = wish_of(self.variables)
-        return explained(await anyio.to_thread.run_sync(partial(self.desk.explain, user, text, wish)))
+    async def _explained(self, text: str, user: User) -> Explanation:
+        return await anyio.to_thread.run_sync(partial(self.desk.explain, user, text, wish_of(self.variables)))
+
+    def _value_of(self, written: Sequence[Token]) -> Cell:
+        """The value of an expression over variables, as a SET has them."""
+        space = Token("space", " ", " ")
+        spaced = [piece for token in written for piece in (token, space)]
+        found = self._evaluated(TokenList((Token("word", "SELECT", "select"), space, *spaced)))
+        return found.rows[0][0]
 
 
-def _after_first(statement: TokenList) -> str:
-    """The SELECT of an EXPLAIN SELECT."""
-    place = next(i for i, token in enumerate(statement.written) if token.kind != "space")
-    return standard_text(TokenList(statement.written[place + 1 :]), DATABASE).strip()
+def _is_format(tokens: Sequence[Token]) -> bool:
+    """Whether a statement begins with EXPLAIN FORMAT = … SELECT."""
+    return (
+        len(tokens) > 4
+        and tokens[1].is_word("format")
+        and tokens[2].is_sign("=")
+        and tokens[4].is_word("select", "with")
+    )
+
+
+def _after_first(statement: TokenList, skipped: int) -> str:
+    """The SELECT of an EXPLAIN SELECT, after so many words of its own."""
+    places = [place for place, token in enumerate(statement.written) if token.kind != "space"]
+    return standard_text(TokenList(statement.written[places[skipped] :]), DATABASE).strip()
 
 
 @lru_cache(REMEMBERED)
@@ -199,12 +265,14 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
     if answer.order:
         return _statement_rows(answer, intervals)
     question = _question(answer.text, domain)
+    whole = _whole_counts(answer, question)
     columns = []
     for column in question.columns:
         if isinstance(column, GroupColumn):
             columns.append(label_column(column.name, group_attribute(column.attribute, domain)))
         else:
-            ends = ("", "_low", "_high", "_shrunken") if intervals else ("",)
+            columns.append((whole_column if column.name in whole else number_column)(column.name))
+            ends = ("_low", "_high", "_shrunken") if intervals else ()
             columns += [number_column(f"{column.name}{end}") for end in ends]
             columns += [whole_column(f"{column.name}_may_be_zero")] * intervals
     if intervals:
@@ -220,12 +288,23 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
                 )
             else:
                 row = found[column.name]
-                cells.append(row.value)
+                cells.append(int(row.value) if column.name in whole and row.value is not None else row.value)
                 cells += (row.low, row.high, row.shrunken, int(row.may_be_zero)) if intervals else ()
         if intervals:
             cells += answer.origins(list(found.values()))
         rows.append(tuple(cells))
     return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()))
+
+
+def _whole_counts(answer: Answer, question: Question) -> set[str]:
+    """The counts of an answer that are whole in every line: whole numbers to clients, too."""
+    counts = {c.name for c in question.columns if not isinstance(c, GroupColumn) and isinstance(c.query, Count)}
+    return counts - {
+        row.column
+        for _, numbers in answer.lines
+        for row in numbers
+        if row.value is not None and not float(row.value).is_integer()
+    }
 
 
 def _statement_rows(answer: Answer, intervals: bool) -> ClientRows:
@@ -274,3 +353,9 @@ def explained(found: Explanation) -> ClientRows:
         for f in found.forecasts
     )
     return ClientRows(columns, rows, found.notes)
+
+
+def explained_as_json(found: Explanation) -> ClientRows:
+    """The same as EXPLAIN FORMAT=JSON has it: all that is foreseen, in one cell."""
+    text = json.dumps(found, ensure_ascii=False, default=plain)
+    return ClientRows((text_column("EXPLAIN"),), ((text,),), found.notes)

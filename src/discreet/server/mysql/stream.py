@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +19,12 @@ MOST_SCRAMBLE = 250
 """Longer ones have lengths of several bytes; a token's has 20."""
 ENDS = 4
 LINGER_SECONDS = 1
+LOOK_SECONDS = 0.5
+"""How often it is looked whether the client of a statement is still there."""
+PACKET_SECONDS = 30.0
+"""A packet whose head has come has so long to come as a whole."""
+SENDING_SECONDS, STEP = 30.0, 1 << 16
+"""A client reads at least so many bytes of a reply in so many seconds."""
 
 
 class Plain:
@@ -42,18 +49,29 @@ class Plain:
         self._pending += data
 
     async def drain(self) -> None:
-        data, self._pending = self._pending, bytearray()
-        await asyncio.get_running_loop().sock_sendall(self.client, data)
+        data, self._pending = memoryview(self._pending), bytearray()
+        for start in range(0, len(data), STEP):
+            async with asyncio.timeout(SENDING_SECONDS):
+                await asyncio.get_running_loop().sock_sendall(self.client, data[start : start + STEP])
 
     def close(self) -> None:
         self.client.close()
 
 
+class Encrypted(asyncio.StreamWriter):
+    """asyncio's writer, which does not wait for ever for a client to read."""
+
+    async def drain(self) -> None:
+        steps = 1 + self.transport.get_write_buffer_size() // STEP
+        async with asyncio.timeout(SENDING_SECONDS * steps):
+            await super().drain()
+
+
 class Stream:
     """What a connection of mysql-mimic reads from and writes to."""
 
-    def __init__(self, client: socket.socket) -> None:
-        self.client = client
+    def __init__(self, client: socket.socket, idle_seconds: Callable[[], float]) -> None:
+        self.client, self.idle_seconds = client, idle_seconds
         self.reader: Any = Plain(client)
         self.writer: Any = self.reader
         self.is_encrypted = False
@@ -66,14 +84,17 @@ class Stream:
     async def read(self) -> bytes:
         """The next packet. One that is too large is refused before it is read."""
         try:
-            head = await self.reader.readexactly(4)
+            # The whole handshake has a time of its own.
+            async with asyncio.timeout(None if self.in_handshake else self.idle_seconds()):
+                head = await self.reader.readexactly(4)
             length, number = int.from_bytes(head[:3], "little"), head[3]
             if number != next(self.seq):
                 raise MysqlError("the packets are out of order", ErrorCode.MALFORMED_PACKET)
             if length > MOST_BYTES:
                 raise MysqlError(f"a packet has at most {MOST_BYTES:,} bytes", TOO_LARGE)
-            data = bytes(await self.reader.readexactly(length))
-        except (asyncio.IncompleteReadError, OSError):
+            async with asyncio.timeout(PACKET_SECONDS):
+                data = bytes(await self.reader.readexactly(length))
+        except (asyncio.IncompleteReadError, OSError):  # a TimeoutError is one
             raise ConnectionClosed from None
         return _complete(data) if self.in_handshake and length > HANDSHAKE_HEAD else data
 
@@ -86,9 +107,24 @@ class Stream:
             transport, _ = await loop.connect_accepted_socket(lambda: protocol, self.client, ssl=context)
         except OSError:
             raise ConnectionClosed from None
-        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        writer = Encrypted(transport, protocol, reader, loop)
         self.reader, self.writer, self.is_encrypted = reader, writer, True
         self._inner.reader, self._inner.writer = reader, writer
+
+    async def left(self) -> None:
+        """Wait until the client has gone, while nothing is read from it."""
+        while not self._is_at_end():
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _is_at_end(self) -> bool:
+        if self.is_encrypted:
+            return bool(self.reader.at_eof())
+        try:
+            return not self.client.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     async def linger(self) -> None:
         """Take what the client still sends, for a moment: a socket closed before would take the last word back."""

@@ -23,6 +23,8 @@ TOKEN = re.compile(
 """Comments are space; what stands in `/*!50001 … */` is not a comment in MySQL."""
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 """What a letter after a backslash means; a sign means itself, but for the two that LIKE knows."""
+HINTS = ("sql_no_cache", "sql_cache", "sql_calc_found_rows", "sql_small_result", "sql_big_result", "sql_buffer_result",
+         "high_priority", "straight_join")  # fmt: skip
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -87,7 +89,7 @@ def _tokens(text: str, ansi_quotes: bool) -> Iterator[Token]:
 def standard_text(statement: TokenList, database: str) -> str:
     """The statement as the standard writes it: "name", 'text', no comments, no database before a table's name, and
     LIMIT n OFFSET m for MySQL's LIMIT m, n."""
-    return "".join(standard(token) for token in _offset_last(_without(statement.written, database)))
+    return "".join(standard(token) for token in _offset_last(_without(_unhinted(statement.written), database)))
 
 
 def standard(token: Token) -> str:
@@ -104,6 +106,19 @@ def standard(token: Token) -> str:
 
 def quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
+
+
+def _unhinted(tokens: Sequence[Token]) -> list[Token]:
+    """Without the words after SELECT that say how MySQL is to go about it."""
+    kept: list[Token] = []
+    after_select = False
+    for token in tokens:
+        if after_select and token.is_word(*HINTS):
+            continue
+        if token.kind != "space":
+            after_select = token.is_word("select")
+        kept.append(token)
+    return kept
 
 
 def _without(tokens: Sequence[Token], database: str) -> list[Token]:

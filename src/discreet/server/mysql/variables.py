@@ -1,7 +1,7 @@
 """The variables of a session: those that clients look at when they connect, and Discreet's own, which say how sharp
 answers shall be and whether their intervals come along."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mysql_mimic.charset import CharacterSet
@@ -15,6 +15,9 @@ from discreet.sql.tokens import shown
 VERSION = "8.0.29-discreet"
 MOST_BYTES = 1 << 20
 """Of a packet from a client: the longest statement is far shorter."""
+NO_LIMIT = 2**64 - 1
+IDLE_SECONDS = 600
+"""A session that says nothing for so long is closed; pools of clients open another when they need one."""
 SPOKEN = ("character_set_client", "character_set_connection", "character_set_results")
 SETTINGS = ("discreet_confidence", "discreet_intervals", "discreet_relax", "discreet_scale", "discreet_within")
 
@@ -37,6 +40,13 @@ def _amount(name: str) -> Any:
     return check
 
 
+def _idle(value: object) -> int:
+    """A client may ask for less patience than the server has, not for more."""
+    if not str(value).isdigit():
+        raise InvalidNoise("wait_timeout is a whole number of seconds")
+    return min(max(int(str(value)), 1), IDLE_SECONDS)
+
+
 def _charset(value: object) -> str:
     name = "utf8mb4" if str(value).lower() in ("utf8", "binary") else str(value).lower()
     if name not in CharacterSet.__members__:
@@ -47,6 +57,7 @@ def _charset(value: object) -> str:
 VARIABLES: dict[str, VariableSchema] = {
     **SYSTEM_VARIABLES,
     **dict.fromkeys(SPOKEN, (_charset, "utf8mb4", True)),
+    "autocommit": (_switch("autocommit is 1"), 1, True),
     "character_set_system": (str, "utf8mb4", False),
     "default_storage_engine": (str, "Discreet", False),
     "default_tmp_storage_engine": (str, "Discreet", False),
@@ -55,15 +66,21 @@ VARIABLES: dict[str, VariableSchema] = {
     "have_ssl": (str, "YES", False),
     "hostname": (str, "discreet", False),
     "license": (str, "Apache-2.0", False),
+    "interactive_timeout": (_idle, IDLE_SECONDS, True),
     "lower_case_table_names": (int, 1, False),
     "max_allowed_packet": (int, MOST_BYTES, True),
-    "net_read_timeout": (int, 60, True),
+    "net_read_timeout": (int, 30, True),
+    "net_write_timeout": (int, 30, True),
     "protocol_version": (int, 10, False),
     "query_cache_size": (int, 0, False),
     "query_cache_type": (str, "OFF", False),
     "read_only": (int, 1, False),
     "sql_mode": (str, "", True),
     "sql_notes": (int, 1, True),
+    **dict.fromkeys(("session_track_gtids", "session_track_transaction_info"), (str, "OFF", True)),
+    **dict.fromkeys(("session_track_schema", "session_track_state_change"), (str, "OFF", True)),
+    "session_track_system_variables": (str, "", True),
+    "sql_select_limit": (int, NO_LIMIT, True),
     "sql_quote_show_create": (int, 1, True),
     "sql_safe_updates": (int, 0, True),
     "tx_isolation": (str, "READ-COMMITTED", True),
@@ -73,6 +90,7 @@ VARIABLES: dict[str, VariableSchema] = {
     "version_comment": (str, "Discreet: a private statistical database", False),
     "version_compile_machine": (str, "", False),
     "version_compile_os": (str, "", False),
+    "wait_timeout": (_idle, IDLE_SECONDS, True),
     "discreet_confidence": (_amount("discreet_confidence"), None, True),
     "discreet_intervals": (
         _switch(
@@ -116,8 +134,11 @@ def _known(name: str) -> str:
     return f"Discreet's own are {own}" if name.startswith("discreet") else f"see SHOW VARIABLES ({own}, …)"
 
 
-def set_variables(statement: TokenList, variables: SessionVariables) -> None:
-    """Do a SET: variables of the session, NAMES, CHARACTER SET; TRANSACTION says nothing here, where all is read."""
+def set_variables(
+    statement: TokenList, variables: SessionVariables, evaluate: Callable[[Sequence[Token]], Any]
+) -> None:
+    """Do a SET: variables of the session, NAMES, CHARACTER SET; TRANSACTION says nothing here, where all is read.
+    `evaluate` tells the value of an expression, such as CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')."""
     tokens = statement.tokens[1:]
     if any(token.is_word("transaction") for token in tokens[:2]):
         return
@@ -128,32 +149,39 @@ def set_variables(statement: TokenList, variables: SessionVariables) -> None:
         for name in SPOKEN:
             variables.set(name, None if named[0].is_word("default") else named[0].value)
         return
-    for name, value in [_assignment(part, variables) for part in _parts(tokens)]:
+    for name, value in [_assignment(part, variables, evaluate) for part in _parts(tokens)]:
         variables.set(name, value)
 
 
 def _parts(tokens: Sequence[Token]) -> list[list[Token]]:
     parts: list[list[Token]] = [[]]
+    depth = 0
     for token in tokens:
-        if token.is_sign(","):
+        depth += token.is_sign("(") - token.is_sign(")")
+        if token.is_sign(",") and not depth:
             parts.append([])
         else:
             parts[-1].append(token)
     return parts
 
 
-def _assignment(tokens: list[Token], variables: SessionVariables) -> tuple[str, Any]:
+def _assignment(
+    tokens: list[Token], variables: SessionVariables, evaluate: Callable[[Sequence[Token]], Any]
+) -> tuple[str, Any]:
     if tokens and tokens[0].is_word("session", "local", "global"):
         if tokens[0].is_word("global"):
             raise UnsupportedQuery("SET GLOBAL is not supported: a session sets its own variables")
         tokens = tokens[1:]
     match tokens:
-        case [left, equals, *signs, right] if equals.text in ("=", ":=") and [s.text for s in signs] in ([], ["-"]):
+        case [left, equals, *written] if equals.text in ("=", ":=") and written:
             name = left.value if left.kind in ("word", "name") else left.text
-            written = name if name.startswith("@") else f"@@{name}"
-            value_of(variables, written)
-            name = written.rpartition(".")[2].removeprefix("@@").replace("`", "").lower()
-            return name, _value(right, variables, "".join(sign.text for sign in signs))
+            variable = name if name.startswith("@") else f"@@{name}"
+            value_of(variables, variable)
+            name = variable.rpartition(".")[2].removeprefix("@@").replace("`", "").lower()
+            *signs, right = written
+            if [sign.text for sign in signs] in ([], ["-"]):
+                return name, _value(right, variables, "".join(sign.text for sign in signs))
+            return name, evaluate(written)
     raise UnsupportedQuery("SET takes a variable and a value, as in SET discreet_intervals = 1")
 
 

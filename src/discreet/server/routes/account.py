@@ -18,6 +18,7 @@ from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
 from discreet.server.door import JsonReply, user_of
 from discreet.server.log import last_asked
+from discreet.server.names import budget_for, entry_for, name_for
 from discreet.server.routes.users import require_overseeing
 from discreet.vault.vault import Vault
 
@@ -46,9 +47,9 @@ def routes(desk: FrontDesk) -> APIRouter:
         return JsonReply({**user.to_json(), "spent": spent})
 
     @router.get("/budget", response_model=schema.Budget)
-    def budget() -> JsonReply:
-        """What is spent and what is left, and what each user's questions spent."""
-        return JsonReply(vault.budget())
+    def budget(user: Caller) -> JsonReply:
+        """What is spent and what is left, and what each user's questions spent; to an analyst their own."""
+        return JsonReply(budget_for(user, vault.budget()))
 
     @router.get("/budget/map", response_model=schema.BudgetMap)
     def budget_map(
@@ -67,9 +68,9 @@ def routes(desk: FrontDesk) -> APIRouter:
         )
 
     @router.get("/ledger", response_model=schema.Ledger)
-    def ledger(after: After = 0, limit: Limit = 100) -> JsonReply:
-        """The journal, entry by entry; `next` is where the next page begins."""
-        found = list(islice(vault.entries(after), limit))
+    def ledger(user: Caller, after: After = 0, limit: Limit = 100) -> JsonReply:
+        """The journal, entry by entry; `next` is where the next page begins. An analyst sees no other's name."""
+        found = [entry_for(user, entry) for entry in islice(vault.entries(after), limit)]
         more = found[-1]["seq"] if len(found) == limit else None
         return JsonReply({"entries": found, "receipt": str(vault.ledger.head), "next": more})
 
@@ -86,11 +87,12 @@ def routes(desk: FrontDesk) -> APIRouter:
 
 def _releases(router: APIRouter, vault: Vault) -> None:
     @router.get("/releases", response_model=schema.Releases)
-    def releases(after: After = 0, limit: Limit = 100) -> JsonReply:
+    def releases(user: Caller, after: After = 0, limit: Limit = 100) -> JsonReply:
         """Everything that was released, in order, without its numbers; `next` is where the next page begins."""
         found = list(islice(vault.ledger.answered(after), limit))
         more = found[-1][1].receipt.seq if len(found) == limit else None
-        return JsonReply({"releases": [_line(charge, record, vault) for charge, record in found], "next": more})
+        lines = [_line(charge, record, vault, user) for charge, record in found]
+        return JsonReply({"releases": lines, "next": more})
 
     @router.get("/releases/{charge}", response_model=schema.Release)
     def release(charge: Annotated[int, Path(ge=1, le=LARGEST)]) -> JsonReply:
@@ -105,7 +107,7 @@ def _releases(router: APIRouter, vault: Vault) -> None:
         return JsonReply(vault.release(charge))
 
 
-def _line(charge: Charge, record: Record, vault: Vault) -> dict[str, object]:
+def _line(charge: Charge, record: Record, vault: Vault, user: User) -> dict[str, object]:
     plan = Plan.from_json(charge.plan)
     texts, more = vault.plan_text(Plan(plan.measurements[:MOST_TEXTS])), len(plan.measurements) - MOST_TEXTS
     return {
@@ -113,7 +115,7 @@ def _line(charge: Charge, record: Record, vault: Vault) -> dict[str, object]:
         "what": [*texts, f"and {more:,} more"] if more > 0 else texts,
         "numbers": _numbers(plan, vault),
         "amount": vault.ledger.budget.amount_of(charge.cost.peak),
-        "by": charge.by,
+        "by": name_for(user, charge.by),
         "receipt": str(record.receipt),
     }
 

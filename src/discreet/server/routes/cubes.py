@@ -3,14 +3,16 @@
 import io
 import json
 from collections.abc import Callable
+from math import prod
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import FileResponse, Response
 
-from discreet.errors import ArchiveError, InvalidBudget, UnsupportedQuery
+from discreet.errors import ArchiveError, BudgetExceeded, InvalidBudget, UnsupportedQuery
 from discreet.ledger.receipt import Receipt
+from discreet.plain import cells_of_text
 from discreet.private import private_folder
 from discreet.progress import Progress
 from discreet.release.package import PACKAGE
@@ -41,10 +43,11 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
     router = APIRouter(tags=["cubes"])
 
     @router.post("/cubes/plan", response_model=schema.Plan)
-    def plan(wish: schema.CubeWish) -> JsonReply:
-        """Which cuboids would be measured, and how exact each would be. Spends nothing."""
+    def plan(wish: schema.CubeWish, user: Caller) -> JsonReply:
+        """Which cuboids would be measured, how exact each would be, and whether the budget can pay. Spends nothing."""
         planned = _planned(desk.vault, wish)
-        return JsonReply({**planned.to_json(), "cuboids": _lattice(planned)})
+        affordable = desk.asked_by(desk.asker(user)).cubes.affordable(planned)
+        return JsonReply({**planned.to_json(), **affordable.to_json(), "cuboids": _lattice(planned)})
 
     @router.post("/cubes/{name}", status_code=202, response_model=schema.Job)
     def publish(name: Name, order: schema.CubeOrder, user: Caller) -> JsonReply:
@@ -55,7 +58,9 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
         if (order.epsilon is None and order.rho is None) == (order.charge is None):
             raise InvalidBudget("say what the cube may spend, epsilon or rho; or the charge to go on from")
         if order.charge is None:
-            _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
+            planned = _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
+            if not (affordable := desk.asked_by(desk.asker(user)).cubes.affordable(planned)).fits:
+                raise BudgetExceeded(f"the budget cannot pay for this cube: {affordable.words}")
         log_asked(desk.vault.path, user.name, "cube publish", {"name": name, **order.model_dump(exclude_defaults=True)})
         asker = desk.asker(user)
         work = _publishing(desk.asked_by(asker), order, shelf.cubes_folder / name)
@@ -99,14 +104,7 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
     ) -> JsonReply:
         """A cuboid, or a slice of one, with its interval: `count` is nested lists in the order of `by`."""
         cube, names, chosen = _view(shelf.cube(name), by, sliced)
-        cells = 1
-        for one in names:
-            cells *= len(_labels(cube, one))
-        if cells > MOST_CELLS:
-            raise UnsupportedQuery(
-                f"this cuboid has {cells:,} cells, and at most {MOST_CELLS:,} are shown; slice it, roll a "
-                "dimension up, or download it"
-            )
+        _require_few(prod(len(_labels(cube, one)) for one in names))
         return JsonReply(
             {
                 "dimensions": names,
@@ -115,6 +113,33 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
                 "count": cube[tuple(names)].values,
                 "variance": cube.variance(*names),
                 "halfwidth": cube.halfwidth(*names, confidence=confidence),
+                "confidence": confidence,
+                "guarantee": str(cube.guarantee),
+                "receipt": str(cube.origin.receipt),
+            }
+        )
+
+    @router.get("/cubes/{name}/groups", response_model=schema.GroupedCuboid)
+    def groups(
+        name: Name,
+        by: By = None,
+        sliced: Sliced = None,
+        confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+    ) -> JsonReply:
+        """A cuboid rolled up by hierarchies, `by=occupation_group` say, each sum with an interval of its own."""
+        cube, names, chosen = _view(shelf.cube(name), by, sliced)
+        runs = cube.runs(*names)
+        _require_few(prod(len(lines) for _, lines in runs), prod(len(_labels(cube, one)) for one, _ in runs))
+        found = cube.grouped(*names, confidence=confidence)
+        return JsonReply(
+            {
+                "dimensions": names,
+                "labels": {one: found.sums.coords[one].values for one in names},
+                "slice": chosen,
+                "count": found.sums.values,
+                "low": found.low.values,
+                "high": found.high.values,
+                "variance": found.variance.values,
                 "confidence": confidence,
                 "guarantee": str(cube.guarantee),
                 "receipt": str(cube.origin.receipt),
@@ -166,6 +191,15 @@ def _view(cube: "Cube", by: list[str] | None, sliced: list[str] | None) -> "tupl
     return cube.slice(**chosen), names, chosen
 
 
+def _require_few(shown: int, read: int = 0) -> None:
+    """Nobody looks at very many cells, and what is added up is held at once."""
+    if max(shown, read) > MOST_CELLS:
+        raise UnsupportedQuery(
+            f"this cuboid has {max(shown, read):,} cells, and at most {MOST_CELLS:,} are shown; slice it, roll a "
+            "dimension up, or download it"
+        )
+
+
 def _labels(cube: "Cube", name: str) -> tuple[str, ...]:
     for dimension in cube.dimensions:
         if dimension.name == name:
@@ -182,7 +216,7 @@ def _table(cube: "Cube", names: list[str], confidence: float, form: str) -> byte
     counts, width = cube[tuple(names)].values, cube.halfwidth(*names, confidence=confidence)
     codes = np.indices(counts.shape).reshape(counts.ndim, counts.size)
     columns: dict[str, Any] = {
-        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(_labels(cube, name)))
+        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(_labels(cube, name), pa.string()))
         for name, code in zip(names, codes, strict=True)
     }
     flat = counts.reshape(-1)
@@ -193,14 +227,20 @@ def _table(cube: "Cube", names: list[str], confidence: float, form: str) -> byte
     if form == "parquet":
         pq.write_table(table, out)
     else:
-        pa.csv.write_csv(pa.table({name: _decoded(table[name]) for name in table.column_names}), out)
+        titles = cells_of_text(table.column_names)
+        pa.csv.write_csv(pa.table([_decoded(column) for column in table.columns], titles), out)
     return out.getvalue()
 
 
 def _decoded(column: Any) -> Any:
     import pyarrow as pa
 
-    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+    if not pa.types.is_dictionary(column.type):
+        return column
+    whole = column.combine_chunks()
+    return pa.DictionaryArray.from_arrays(whole.indices, pa.array(cells_of_text(whole.dictionary.to_pylist()))).cast(
+        pa.string()
+    )
 
 
 def _planned(vault: Vault, wish: schema.CubeWish) -> "CubePlan":

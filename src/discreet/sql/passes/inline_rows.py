@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery
+from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.sql.lookup import Lookup
 from discreet.sql.passes.join_by_values import join_by_values
 from discreet.sql.passes.join_lookups import join_lookups
@@ -88,8 +88,9 @@ class _Inliner:
             )
         kept = []
         for cte in clause.expressions:
-            self.ctes.append(cte.copy())
+            written = cte.copy()
             relation = renamed(self.query(cte.this, inner), cte.args.get("alias"))
+            self.ctes.append(written)  # its own sub-queries cannot read it
             if cte.alias.lower().startswith(OWN):
                 raise UnsupportedQuery(f"names that begin with {OWN} cannot be given{place_of(cte)}; choose another")
             inner[cte.alias.lower()] = relation
@@ -156,7 +157,7 @@ class _Inliner:
                 if name == self.domain.name.lower():
                     only(table, ("this", "alias", "joins"), f"FROM {self.domain.name}")
                     return Rows()
-                raise UnsupportedQuery(
+                raise UnknownTable(
                     f"there is no table {shown(table.sql())}{place_of(table.this)}; ask FROM {self.domain.name}"
                 )
         raise refused(table.this if isinstance(table, exp.Table) else table, f"FROM {self.domain.name}")

@@ -25,7 +25,7 @@ from discreet.sql.syntax import OWN, only, place_of
 PEOPLE = f"{OWN}people"
 """The column of how many people a line stands for."""
 ASKED = "SELECT n, COUNT(*) FROM (SELECT {person}, COUNT(*) AS n FROM {table} GROUP BY {person}) GROUP BY n"
-INNER = "a SELECT by person takes columns of GROUP BY, COUNT(*), WHERE and HAVING"
+INNER = "by person, columns of GROUP BY, COUNT(*), WHERE and HAVING, in a SELECT that counts those people"
 OUTER = "of rows per person, COUNT, SUM and AVG are answered"
 
 

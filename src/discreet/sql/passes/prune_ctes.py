@@ -4,8 +4,9 @@ from sqlglot import exp
 
 
 def prune_ctes(public: exp.Query) -> exp.Query:
+    """The same query without them, nor those that only they read."""
     while True:
-        read = {table.name.lower() for table in public.find_all(exp.Table)}
+        read = tables_in(public)
         unread = [cte for cte in public.find_all(exp.CTE) if cte.alias.lower() not in read]
         if not unread:
             return public
@@ -13,3 +14,8 @@ def prune_ctes(public: exp.Query) -> exp.Query:
         unread[0].pop()
         if not clause.expressions:
             clause.parent.set("with_", None)
+
+
+def tables_in(query: exp.Query) -> set[str]:
+    """The names of all tables that a query reads anywhere, in lower case."""
+    return {table.name.lower() for table in query.find_all(exp.Table)}
