@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from discreet.answer import parts
+from discreet.answer.joint import MOST_WRITTEN
 from discreet.cli import app
 from discreet.domain.region import Region
 from discreet.noise.law import Laplace
@@ -54,6 +55,22 @@ def test_estimates_of_differences_are_the_differences_of_estimates(listed, one, 
         assert both.value == pytest.approx(first.value - second.value, abs=1e-6)
         deviation = np.sqrt(first.variance) + np.sqrt(second.variance)
         assert both.variance <= deviation**2 * (1 + 1e-6)
+
+
+def test_up_to_so_many_draws_are_told_one_by_one():
+    region = Region((box((1, 2), (0, 2), (0, 3)),))
+
+    def average(many):
+        [found] = released(*[(region, 1.0)] * many).joint.estimates([((1, region.boxes[0]),)])
+        assert found.variance == pytest.approx(1 / many)
+        assert found.sources == {(number, 0) for number in range(many)}
+        return found
+
+    told, untold = average(MOST_WRITTEN), average(MOST_WRITTEN + 1)
+    assert sorted(source for _, source, _ in told.draws) == [(number, 0) for number in range(MOST_WRITTEN)]
+    assert [weight for weight, _, _ in told.draws] == pytest.approx([1 / MOST_WRITTEN] * MOST_WRITTEN)
+    assert untold.draws is None
+    assert 1 / (MOST_WRITTEN + 1) ** 2 <= untold.largest <= untold.variance
 
 
 def least_variance(rows, variances, target):

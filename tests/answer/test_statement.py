@@ -170,6 +170,25 @@ def test_a_linear_number_has_the_exact_interval_of_a_plain_one(vault):
     assert double.interval() == tuple(end / 2 + 7 for end in plain.interval())
 
 
+def test_a_multiple_of_a_mean_has_its_interval_and_a_sum_with_a_mean_one_by_draws(vault):
+    sql = "SELECT AVG(income) AS a, 3 - 2 * AVG(income) AS b, AVG(income) + COUNT(*) AS c FROM people"
+    mean, turned, added = vault.ask(sql, scale=20).rows
+    assert mean.low < mean.value < mean.high
+    assert [turned.low, turned.value, turned.high] == pytest.approx(
+        [3 - 2 * mean.high, 3 - 2 * mean.value, 3 - 2 * mean.low]
+    )
+    assert added.low < added.value < added.high
+    assert mean.high - mean.low < added.high - added.low
+
+
+def test_a_mean_moves_with_the_count_that_it_is_divided_by(vault):
+    sql = "SELECT AVG(income) * COUNT(income) AS product, SUM(income) AS total FROM people"
+    product, total = vault.ask(sql, scale=200).rows
+    assert product.value == pytest.approx(total.value)
+    # The count is no more in it, nor is its noise: of 999 draws the ends are told within a few percent.
+    assert product.high - product.low == pytest.approx(total.high - total.low, rel=0.1)
+
+
 def test_a_sub_query_is_answered_first_within_the_bound_that_explain_names(vault):
     sql = "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM people)"
     told = vault.explain(sql, scale=20)
