@@ -35,8 +35,17 @@ machine is getting them."""
 MOST_GUESSED = 100
 """At most so many groups are looked at to guess how large their numbers are."""
 AS_NEAR = "answered as near as that and what was released allow"
-UNANSWERED = "no budget is left for some numbers (–), and nothing that was released comes near them"
-NOT_RELAXED = "no budget is left for some numbers (–); with relax they are answered for a region nearby"
+
+
+def unanswered(desk: Desk) -> str:
+    """What to say of numbers that cannot be bought, and that nothing released is near to."""
+    most = desk.policy.max_per_query
+    limit = "" if most is None else f", or than the {desk.ledger.budget.in_words(most)} that a question may spend"
+    other = "nothing that was released comes near them"
+    return (
+        f"some numbers (–) would cost more than is left there{limit}; "
+        f"{other if desk.policy.relax else 'with relax they are answered for a region nearby'}"
+    )
 
 
 def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answer:
@@ -97,7 +106,7 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
     notes = [*question.notes, *scales.notes]
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if any(row.value is None and row.kind == "relaxed" for row in samples(rows)):
-        notes.append(UNANSWERED if desk.policy.relax else NOT_RELAXED)
+        notes.append(unanswered(desk))
     if settled.by_quota and desk.asker is not None:
         quota = desk.asker.quota_words(desk.ledger.budget)
         notes.append(f"{quota}, and too little of it is left there: {AS_NEAR}")

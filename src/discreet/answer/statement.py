@@ -9,14 +9,13 @@ import numpy as np
 
 from discreet.answer.answer import Decision, Desk, Settled, settle
 from discreet.answer.ask import (
-    NOT_RELAXED,
-    UNANSWERED,
     are_fresh,
     decided,
     facts_in,
     forecast_of,
     in_steps,
     settled_of,
+    unanswered,
     unit_of,
 )
 from discreet.answer.chosen import at_once
@@ -116,7 +115,7 @@ class _Asking:
         self.is_fresh = self.is_fresh and are_fresh(every, settled)
         said += facts_in(every)
         if any(row.value is None and row.kind == "relaxed" for row in every):
-            said.append(UNANSWERED if desk.policy.relax else NOT_RELAXED)
+            said.append(unanswered(desk))
         if any(row.is_near for row in every):
             said.append("some of the numbers that it is made of are relaxed: for a region nearby")
         half = PublicHalf(statement, answers, self.wish.confidence, desk, list(dict.fromkeys(said)))

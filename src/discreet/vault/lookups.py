@@ -29,6 +29,8 @@ class VaultLookups(FieldsView):
         """Add a public table from a CSV file with a header: each key in it once. It cannot be changed afterwards."""
         content = _content(Path(path))
         lookup = read_lookup(content, name, key)
+        if lookup.name.startswith("discreet_"):
+            raise VaultError("names that begin with discreet_ are Discreet's own; choose another")
         if lookup.name == self.domain.name.lower():
             raise VaultError(f"{name} is the name of the vault's table; choose another")
         digest = hashlib.sha256(content).hexdigest()
