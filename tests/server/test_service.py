@@ -332,9 +332,12 @@ def test_a_publish_that_makes_no_sense_is_refused_at_once(shown, name, body, sta
 
 def test_a_publish_that_fails_says_so_and_goes_on_from_its_charge(people, users, monkeypatch):
     boss = users("boss", "custodian")
-    assert boss.post("cubes/large", json={"epsilon": 11}).status_code == 202
-    failed = finished(boss, "large")
-    assert (failed["state"], failed["error"]["kind"], failed["charge"]) == ("failed", "BudgetExceeded", None)
+    refused = boss.post("cubes/large", json={"epsilon": 11})  # at once: no job is begun for it
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (409, "BudgetExceeded")
+    most = refused.json()["error"]["message"].rpartition("at most ")[2]
+    planned = boss.post("cubes/plan", json={"epsilon": 11}).json()
+    assert (planned["affordable"], planned["at_most"]) == (False, most)
+    assert boss.post("cubes/plan", json={"epsilon": most}).json()["affordable"]
     with monkeypatch.context() as broken:
         broken.setattr(Gate, "_answer", lambda *_: 1 / 0)
         boss.post("cubes/two", json={"epsilon": 1, "cuboids": 1})
