@@ -26,6 +26,12 @@ EQUIVALENT = {
 + if (wish.within is None and (not decision.free)):""",
     ): "a shortcut: nothing is wider than no wish, and where nothing is free nothing is to be measured instead",
     (
+        "answer/rows.py",
+        """\
+- free = [cell for cell in parts if cell in decision.free]
++ free = [cell for cell in parts]""",
+    ): "what is not free is to be measured anyway",
+    (
         "cube/known_variances.py",
         """\
 - left -= (-1) ** (size + 1) * variances(common) / spread**2

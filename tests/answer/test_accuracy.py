@@ -1,5 +1,6 @@
 """The accuracy asked for: met, bought, or refused with the accuracy that can be had; and what a number is about."""
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,8 +13,10 @@ from discreet.errors import BudgetExceeded
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS
 from discreet.noise.law import Gaussian, Laplace
+from discreet.noise.spread import Draws, halfwidth
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile
+from tests.answer.conftest import DOMAIN
 from tests.answer.test_spending import exhausted
 
 OLD = "SELECT COUNT(*) FROM people WHERE age BETWEEN 2 AND 5"
@@ -200,6 +203,19 @@ def test_what_could_be_had_of_a_difference_is_had(make_vault, left):
     vault = nearly_spent(make_vault(epsilon=10), left)
     sql = "SELECT COUNT(*) FILTER (WHERE age = 1) - COUNT(*) FILTER (WHERE age = 2) FROM people"
     offer = vault.ask(sql, scale=1).only.affordable
+    assert vault.ask(sql, within=offer).kind == "measured"
+
+
+@pytest.mark.parametrize("grain", ["0.25", "1", "5"])
+def test_what_could_be_had_of_a_difference_of_sums_is_had_and_no_more_was_left(make_vault, tmp_path, grain):
+    (tmp_path / "people.toml").write_text(DOMAIN.replace("grain = 1", f"grain = {grain}"))
+    vault = nearly_spent(make_vault(epsilon=10), Fraction(1, 50))
+    sql = "SELECT SUM(income) FILTER (WHERE age = 1) - SUM(income) FILTER (WHERE age = 2) FROM people"
+    with pytest.raises(BudgetExceeded) as refused:
+        vault.ask(sql, scale=1)
+    offer = int(re.search(r"within ([\d,]+)$", str(refused.value))[1].replace(",", ""))
+    # Two sums share 1/50, a row adds up to 50, and a sum may be charged as much as two counts: noise of 2·50/(1/100).
+    assert offer == pytest.approx(halfwidth([Draws(1.0, Laplace(Fraction(10_000)), 2)], Fraction(19, 20)), rel=0.02)
     assert vault.ask(sql, within=offer).kind == "measured"
 
 

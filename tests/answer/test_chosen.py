@@ -89,6 +89,8 @@ def test_columns_with_noise_of_their_own_are_not_chosen_by_it(vault):
     answer = vault.ask(GROUPS.replace("COUNT(*) AS n", f"COUNT(*) AS n, {women}") + " ORDER BY n LIMIT 2", scale=20)
     widths = {row.column: width(row) for row in answer.rows}
     assert widths["n"] > widths["women"] == Laplace(Fraction(20)).halfwidth(SURE)
+    [said] = [note for note in answer.notes if "chosen by noise" in note]
+    assert "the intervals of n hold for all" in said
 
 
 def test_chosen_lines_are_as_sharp_as_was_asked_for(vault):
