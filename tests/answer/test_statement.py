@@ -5,7 +5,7 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.errors import BudgetExceeded, DiscreetError, UnsupportedQuery
 
 EXACTLY = {"scale": "0.00001"}
 STATEMENTS = [
@@ -196,6 +196,17 @@ def test_a_sub_query_is_answered_first_within_the_bound_that_explain_names(vault
     answer = vault.ask(sql, scale=20)
     assert 0 < answer.cost <= told.cost
     assert any("answered first" in note for note in answer.notes)
+
+
+def test_what_costs_as_much_as_a_noisy_value_says_is_refused_before_that_value_is_bought(vault):
+    sql = "SELECT SUM(age * (SELECT COUNT(*) FROM people)) AS x FROM people"
+    before = vault.ledger.head
+    for ask in (vault.explain, vault.ask):
+        with pytest.raises(UnsupportedQuery, match="ask the sub-query by itself, and write its number here"):
+            ask(sql, within=2000)
+    assert vault.ledger.head == before
+    told = vault.explain(sql, scale=50)
+    assert vault.ask(sql, scale=50).cost <= told.cost
 
 
 def test_an_answer_of_any_shape_is_written_in_every_form(vault):

@@ -243,7 +243,13 @@ def _foreseen_steps(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> 
         known[text] = _stand_in(first, desk)
     rest = statement.then(known)
     last = _foreseen_steps(rest, wish, desk)
-    most = sum((step.cost for step in steps), Fraction(0)) + max(last.cost, _anywhere(rest, wish, desk))
+    anywhere = _anywhere(rest, wish, desk)
+    if _anywhere(statement.then(_doubled(known)), wish, desk) != anywhere:
+        raise UnsupportedQuery(
+            "what this costs depends on the noisy value of its sub-query, and is not known before; ask the sub-query "
+            "by itself, and write its number here"
+        )
+    most = sum((step.cost for step in steps), Fraction(0)) + max(last.cost, anywhere)
     budget = desk.ledger.budget
     limit = desk.policy.max_per_query
     if limit is not None:
@@ -265,6 +271,15 @@ def _stand_in(first: Statement | Stepwise, desk: Desk) -> list[Label]:
     while isinstance(first, Stepwise):
         first = first.then({text: _stand_in(inner, desk) for text, inner in first.first.items()})
     return _values(dry_run(first, desk))[:MOST_STAND_INS]
+
+
+def _doubled(known: dict[str, list[Label]]) -> dict[str, list[Label]]:
+    """Other values of the same kinds: what depends on them is another with these."""
+    return {text: [_twice(one) for one in own] for text, own in known.items()}
+
+
+def _twice(value: Label) -> Label:
+    return 2 * value if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 MOST_STAND_INS = 1000
