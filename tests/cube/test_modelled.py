@@ -120,6 +120,12 @@ def test_the_model_is_nearer_the_truth_than_least_squares(cube):
     assert off < np.abs(cube["age", "region"].values - truth).mean()
 
 
+def test_a_cube_says_that_it_has_a_model_and_one_without_says_nothing(cube, vault):
+    assert cube.describe()["estimates"] == "least-squares, modelled"
+    plain = vault.cubes.publish(vault.cubes.plan(epsilon=1, planner="base"))
+    assert "estimates" not in plain.describe()
+
+
 def test_slices_are_those_of_the_cube(cube):
     of_women = cube.slice(sex="F").modelled
     np.testing.assert_allclose(of_women["age"].values, cube.modelled["sex", "age"].sel(sex="F").values)

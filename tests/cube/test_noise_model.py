@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from discreet.cube.noise_model import NoiseModel
 from discreet.errors import InvalidBudget
 from discreet.ledger.budget import ConcentratedBudget, PureBudget
-from discreet.ledger.spend import units_up
+from discreet.ledger.spend import UNITS, units_up
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,7 @@ def test_rounded_shares_never_cost_the_ledger_more_than_the_budget(epsilon, neig
 def test_an_impossible_budget_is_refused(budget, neighbours, max_rows) -> None:
     with pytest.raises(InvalidBudget):
         NoiseModel(PureBudget(Fraction(budget), neighbours, max_rows))
+
+
+def test_a_budget_of_one_unit_is_enough() -> None:
+    assert NoiseModel(PureBudget(Fraction(1, UNITS), "add-remove")).limit == 1

@@ -9,8 +9,9 @@ import pytest
 from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.notation import Notation
+from discreet.table import fit as fit_module
 from discreet.table.coding import coders
-from discreet.table.fit import fit_source
+from discreet.table.fit import _ColumnCounter, fit_source
 from discreet.table.open import open_source
 from tests.populations import population
 from tests.trust.test_neighbour_types import a_case, a_table
@@ -66,6 +67,17 @@ def test_what_is_clamped_is_counted_one_by_one(attribute, kind):
     [column] = fit_of(pa.table({"x": pa.array(numbers).cast(kind)}), attribute).columns
     assert (column.outside, column.missing, column.unreadable) == (len(beyond), numbers.count(None), 0)
     assert (column.lost, column.nobody) == (0, 0)
+
+
+def test_the_first_values_without_a_code_are_remembered_and_counted_to_the_end(monkeypatch):
+    monkeypatch.setattr(fit_module, "REMEMBERED", 3)
+    counter = _ColumnCounter(TOWN, pa.string())
+    for batch in (["a", "a", "Bern"], ["b", "a", "c"], ["d", "a", "b"], ["d", "e", "c"]):
+        column = pa.array(batch)
+        codes = coders(lambda _: pa.string(), Domain("t", (TOWN,)))["x"](column).codes
+        counter.add(column, codes)
+    assert counter.outside == 11
+    assert {odd.text: rows for odd, rows in counter.odd.items()} == {"a": 4, "b": 2, "c": 2}
 
 
 REASONS = [
