@@ -16,8 +16,8 @@ EQUIVALENT = {
     (
         "noise/simulate.py",
         """\
-- chosen = _words(-(-rows * columns // 4), key).view(np.uint16)[: rows * columns]
-+ chosen = _words(-((-rows * columns * 4)), key).view(np.uint16)[: rows * columns]""",
+- words = _words(-(-rows * columns // 4), key).view(np.uint16)[: rows * columns]
++ words = _words(-((-rows * columns * 4)), key).view(np.uint16)[: rows * columns]""",
     ): "words beyond those that are needed are left",
     (
         "answer/ask.py",

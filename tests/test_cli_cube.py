@@ -348,5 +348,5 @@ def test_a_cuboid_is_shown_by_the_groups_of_its_hierarchy():
     np.testing.assert_allclose(count.sum(axis=0), np.array(cells["count"]).sum(axis=0))
     assert (low < count).all()
     assert (count < high).all()
-    assert "there are occupation, sex, occupation_group" in run("show", "cube", "region_group", code=1)
+    assert "there are occupation, sex, occupation_group" in run("show", "cube", "wealth", code=1)
     assert "leave out --plot" in run("show", "cube", "occupation_group", "--plot", "x.png", code=1)

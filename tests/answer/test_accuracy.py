@@ -214,8 +214,8 @@ def test_what_could_be_had_of_a_difference_of_sums_is_had_and_no_more_was_left(m
     with pytest.raises(BudgetExceeded) as refused:
         vault.ask(sql, scale=1)
     offer = int(re.search(r"within ([\d,]+)$", str(refused.value))[1].replace(",", ""))
-    # Two sums share 1/50, a row adds up to 50, and a sum may be charged as much as two counts: noise of 2·50/(1/100).
-    assert offer == pytest.approx(halfwidth([Draws(1.0, Laplace(Fraction(10_000)), 2)], Fraction(19, 20)), rel=0.02)
+    # Two sums share 1/50, and a row adds up to 50: noise of 50/(1/100) for each.
+    assert offer == pytest.approx(halfwidth([Draws(1.0, Laplace(Fraction(5_000)), 2)], Fraction(19, 20)), rel=0.02)
     assert vault.ask(sql, within=offer).kind == "measured"
 
 

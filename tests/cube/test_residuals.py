@@ -259,7 +259,7 @@ class TestPublished:
         ("shape", "why"),
         [
             ({"consistent": False}, "measures residuals, and a cube of them is a consistent one"),
-            ({"counts": "whole"}, "whole counts of this cube are read off a model: .* choose at most 15 dimensions"),
+            ({"counts": "whole"}, "whole counts of this cube are read off a model: .* plan it with --for model"),
             ({"norm": "l1"}, "norm l1 are not made of residuals"),
         ],
     )

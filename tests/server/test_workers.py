@@ -15,7 +15,6 @@ from discreet.errors import (
     AccessDenied,
     BudgetExceeded,
     DomainError,
-    EngineError,
     NotFound,
     QuotaExceeded,
     ServerError,
@@ -155,7 +154,7 @@ def test_a_cube_is_published_browsed_and_saved_through_a_client(service, tmp_pat
     assert plan["planner"] == "optimal"
     with pytest.raises(AccessDenied, match="only a custodian"):
         kim.cubes.publish("c", epsilon="0.1")
-    with pytest.raises(EngineError, match="BudgetExceeded"):
+    with pytest.raises(BudgetExceeded, match="nothing is left at some points"):
         joe.cubes.publish("c", epsilon=Fraction(1, 10), dimensions=["income"])  # the men have nothing left
     assert kim.cubes.published() == []
     made = Vault.init(tmp_path / "other", table=vault.location, domain=_domain(vault, tmp_path), epsilon=1,

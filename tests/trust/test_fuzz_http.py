@@ -129,7 +129,9 @@ async def reply(app: Any, sent: Sent) -> tuple[int, bytes]:
     outgoing: list[Any] = []
 
     async def receive() -> Any:
-        return next(incoming, {"type": "http.disconnect"})
+        if (message := next(incoming, None)) is None:
+            await asyncio.Event().wait()  # the client stays until it has its reply
+        return message
 
     async def send(message: Any) -> None:
         outgoing.append(message)

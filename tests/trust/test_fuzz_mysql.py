@@ -137,7 +137,7 @@ def served(
 
     async def serve(said: Conversation) -> bytes:
         session, tape = MySession(desk), Tape(said.sent)
-        stream = Taped(tape)
+        stream = Taped(tape, lambda: 60.0)
         connection = GuardedConnection(stream, session, control, Tokens(session), CAPABILITIES, None)
         connection.connection_id = next(numbers) % 2**32
 

@@ -7,6 +7,7 @@ all lines together are the cuboid without the dimension.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -112,7 +113,9 @@ def _required(dimensions: Mapping[str, Dimension], name: str) -> tuple[str, tupl
     found = groups_named(dimensions, name)
     if found is None:
         has = [f"{own}{SUFFIX}" for own, dimension in dimensions.items() if dimension.groups]
-        raise UnsupportedQuery(f"the cube has no {name!r}; there are {', '.join((*dimensions, *has)) or 'none'}")
+        near = get_close_matches(name, [*dimensions, *has], 1)
+        said = f"did you mean {near[0]}?" if near else f"there are {', '.join((*dimensions, *has)) or 'none'}"
+        raise UnsupportedQuery(f"the cube has no {name!r}; {said}")
     return found
 
 

@@ -19,11 +19,12 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import VaultError
+from discreet.noise.bits import Bits
 from discreet.private import private_file
 
 LOG = "asked.jsonl"
@@ -36,12 +37,11 @@ KEPT = 15
 """So many full files are kept, besides the one that is written: a gigabyte."""
 SYNC_SECONDS = 1.0
 _synced: dict[Path, float] = {}
-_numbers = count(1)
 
 
 def _new_id() -> str:
     """A name that no other request has, of this process or another."""
-    return f"{time.time_ns():x}-{os.getpid():x}-{next(_numbers):x}"
+    return Bits().words(2).tobytes().hex()
 
 
 @dataclass
