@@ -24,10 +24,8 @@ from discreet.sql.where_text import where_text
 
 ANSWERED_FOR = "answered for"
 NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
-OFFER = (
-    "what was asked could be had as sharply as the last column says: ask with that or more as within (--within), or "
-    "as scale (--scale) where it says scale"
-)
+OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
+OR_SCALE = ", and where it says scale with scale (--scale)"
 MOST_SHOWN = 40
 """Lines of an answer that a notebook shows."""
 Label = str | None
@@ -327,7 +325,7 @@ class Answer:
         spent = f"spent {self.budget.in_words(self.cost)}" if self.cost else "spent nothing"
         notes = [NEAR] if any(row.is_near for row in self.rows) else []
         if any(row.offer for row in self.rows):
-            notes.append(OFFER)
+            notes.append(OFFER + OR_SCALE * any(row.affordable_scale is not None for row in self.rows))
         return [*self.notes, *notes, spent]
 
     def _repr_html_(self) -> str:
