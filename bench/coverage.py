@@ -17,7 +17,8 @@ from discreet.answer.best import best
 from discreet.answer.chosen import at_once
 from discreet.answer.compound import Compound
 from discreet.answer.derive import derive
-from discreet.answer.estimate import Estimate, ratio, released
+from discreet.answer.estimate import Estimate, released
+from discreet.answer.fieller import ratio
 from discreet.answer.index import Answers
 from discreet.answer.past import Block, PastAnswer
 from discreet.answer.quantiles import Histogram, codes_within

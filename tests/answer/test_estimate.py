@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.answer.estimate import Estimate, combined, ratio, released
+from discreet.answer.estimate import Estimate, combined, released
+from discreet.answer.fieller import ratio
 from discreet.answer.index import Answers
 from discreet.answer.past import Block, PastAnswer
 from discreet.domain.region import Box, Region

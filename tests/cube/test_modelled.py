@@ -17,7 +17,7 @@ from discreet.cube.modelled import bounds, measurements, require_model
 from discreet.cube.plan import CubePlan
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.model import mixture_fit, size
-from discreet.model.mixture import Mixture
+from discreet.model.mixture import ProductMixture
 from discreet.vault.vault import Vault
 
 DOMAIN = """
@@ -202,7 +202,7 @@ def test_of_a_joint_that_is_too_large_to_be_gone_through_the_model_is_a_mixture(
     monkeypatch.setattr(mixture_fit, "GROUPS", 20)
     monkeypatch.chdir(tmp_path)
     cube = vault.cubes.publish(vault.cubes.plan(epsilon=1, planner="model"), estimate="modelled")
-    assert isinstance(cube.model, Mixture)
+    assert isinstance(cube.model, ProductMixture)
     assert cube.modelled["sex", "age", "region", "work"].shape == (2, 6, 3, 3)
     people = made_up().to_pandas()
     truth = people.groupby(["age", "region"]).size().unstack(fill_value=0)[["north", "east", "south"]].to_numpy()

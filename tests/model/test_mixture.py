@@ -7,7 +7,7 @@ import pytest
 
 from discreet.model import mixture_fit
 from discreet.model.measured import Measured
-from discreet.model.mixture import Mixture
+from discreet.model.mixture import ProductMixture
 from discreet.model.mixture_fit import fit_mixture, mixture_bytes, refit_mixture
 from discreet.model.rows import draw_rows
 from discreet.model.signs import signs_of
@@ -17,13 +17,13 @@ from discreet.query.lattice import Lattice
 LATTICE = Lattice((2, 3, 4))
 
 
-def a_mixture(lattice=LATTICE, groups=5, total=900.0, seed=1) -> Mixture:
+def a_mixture(lattice=LATTICE, groups=5, total=900.0, seed=1) -> ProductMixture:
     rng = np.random.default_rng(seed)
     tables = np.concatenate([rng.dirichlet(np.full(size, 0.4), groups) for size in lattice.sizes], axis=1)
-    return Mixture(lattice, total, rng.dirichlet(np.ones(groups)), tables, (), ())
+    return ProductMixture(lattice, total, rng.dirichlet(np.ones(groups)), tables, (), ())
 
 
-def joint_of(mixture: Mixture) -> np.ndarray:
+def joint_of(mixture: ProductMixture) -> np.ndarray:
     """Cell by cell."""
     made = np.zeros(mixture.lattice.sizes)
     for cell in np.ndindex(*mixture.lattice.sizes):
@@ -52,7 +52,7 @@ def test_slopes_are_what_small_moves_make(masks):
     loss = mixture_fit._Loss.of(LATTICE, measured, mixture.total)
 
     def value(shares: np.ndarray, tables: np.ndarray) -> float:
-        here = Mixture(LATTICE, mixture.total, shares, tables, (), ())
+        here = ProductMixture(LATTICE, mixture.total, shares, tables, (), ())
         return sum(float(((here.cuboid(one.mask) - one.values) ** 2).sum()) / (2 * one.variance) for one in measured)
 
     by_share, by_table = loss.slopes(mixture.shares, mixture.tables)
@@ -69,14 +69,14 @@ def test_slopes_are_what_small_moves_make(masks):
 WIDE = Lattice((5,) * 9)
 
 
-def pairs_of(mixture: Mixture, variance: float, seed: int) -> list[Measured]:
+def pairs_of(mixture: ProductMixture, variance: float, seed: int) -> list[Measured]:
     rng = np.random.default_rng(seed)
     masks = [1 << a | 1 << b for a, b in combinations(range(mixture.lattice.dimensions), 2)]
     noise = {mask: rng.normal(0, variance**0.5, mixture.lattice.shape(mask)) for mask in masks}
     return [Measured(mask, mixture.cuboid(mask) + noise[mask], variance) for mask in masks]
 
 
-def variation(found: Mixture, truth: Mixture, order: int) -> float:
+def variation(found: ProductMixture, truth: ProductMixture, order: int) -> float:
     masks = [sum(1 << axis for axis in axes) for axes in combinations(range(found.lattice.dimensions), order)]
     shares = [np.abs(found.cuboid(m) / found.total - truth.cuboid(m) / truth.total).sum() / 2 for m in masks]
     return float(np.mean(shares))
@@ -142,7 +142,7 @@ def test_rows_have_the_mixtures_marginals(fitted):
 
 def test_no_row_has_a_value_that_its_group_does_not():
     tables = np.array([[1.0, 0, 1, 0, 0, 0.5, 0.5, 0, 0], [0, 1.0, 0, 0.5, 0.5, 0, 0, 0.25, 0.75]])
-    mixture = Mixture(LATTICE, 80.0, np.array([0.25, 0.75]), tables, (), ())
+    mixture = ProductMixture(LATTICE, 80.0, np.array([0.25, 0.75]), tables, (), ())
     codes = draw_rows(mixture, 80, SeededBits(1))
     assert (codes[:, 0] == 0).sum() == 20
     assert set(map(tuple, codes[codes[:, 0] == 0, 1:])) <= {(0, 0), (0, 1)}

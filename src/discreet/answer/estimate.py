@@ -143,15 +143,6 @@ def _independent(one: Estimate, other: Estimate) -> bool:
     return one.is_one_draw and other.is_one_draw and not one.answered.intersect(other.answered)
 
 
-def ratio(total: Estimate, count: Estimate, confidence: Fraction, low: float, high: float) -> "Ratio":
-    """Sum over count, with Fieller's interval. Values lie between `low` and `high`, so the mean does."""
-    from discreet.answer.fieller import bounds
-
-    value = min(max(total.value / count.value, low), high) if count.value > 0 else None
-    ends = bounds(total, count, confidence, low, high)
-    return Ratio(value, *ends, kind=worst({total.kind, count.kind}), count=count, total=total)
-
-
 @dataclass(frozen=True)
 class Ratio:
     """A mean with its interval; None where the noisy count is not above 0."""

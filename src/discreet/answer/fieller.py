@@ -5,10 +5,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.answer.estimate import Estimate, spread_of
+from discreet.answer.estimate import Estimate, Ratio, spread_of, worst
 from discreet.noise import fieller
 from discreet.noise.fieller import Floats
 from discreet.noise.spread import Spread, halfwidth
+
+
+def ratio(total: Estimate, count: Estimate, confidence: Fraction, low: float, high: float) -> Ratio:
+    """Sum over count, with Fieller's interval. Values lie between `low` and `high`, so the mean does."""
+    value = min(max(total.value / count.value, low), high) if count.value > 0 else None
+    ends = bounds(total, count, confidence, low, high)
+    return Ratio(value, *ends, kind=worst({total.kind, count.kind}), count=count, total=total)
 
 
 def bounds(total: Estimate, count: Estimate, confidence: Fraction, low: float, high: float) -> tuple[float, float]:

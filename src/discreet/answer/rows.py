@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from discreet.answer.answer import Decision, Desk, Picked, Settled, public
 from discreet.answer.chosen import at_once, chosen_columns, sources_of
-from discreet.answer.estimate import Estimate, combined, in_grains, nothing, ratio, worst
+from discreet.answer.estimate import Estimate, combined, in_grains, nothing, worst
+from discreet.answer.fieller import ratio
 from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
 from discreet.answer.grid_rows import (
     GridColumn,

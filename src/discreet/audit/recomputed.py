@@ -103,10 +103,13 @@ def _require_same_model(cube: "Cube", made: "Cube") -> None:
 
 def _apart(mine: "Model", theirs: "Model") -> float:
     """How far two models are from each other at most, in people; infinitely where they are of different kinds."""
-    from discreet.model.mixture import Mixture
+    from discreet.model.mixture import ProductMixture
 
-    if isinstance(mine, Mixture) or isinstance(theirs, Mixture):
-        if not (isinstance(mine, Mixture) and isinstance(theirs, Mixture)) or mine.tables.shape != theirs.tables.shape:
+    if isinstance(mine, ProductMixture) or isinstance(theirs, ProductMixture):
+        if (
+            not (isinstance(mine, ProductMixture) and isinstance(theirs, ProductMixture))
+            or mine.tables.shape != theirs.tables.shape
+        ):
             return inf
         # Not what groups expect: one that is nobody's could say anything.
         off = (np.abs(mine.shares - theirs.shares), np.abs(mine.tables - theirs.tables))

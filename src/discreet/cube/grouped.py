@@ -114,8 +114,8 @@ def _required(dimensions: Mapping[str, Dimension], name: str) -> tuple[str, tupl
     if found is None:
         has = [f"{own}{SUFFIX}" for own, dimension in dimensions.items() if dimension.groups]
         near = get_close_matches(name, [*dimensions, *has], 1)
-        said = f"did you mean {near[0]}?" if near else f"there are {', '.join((*dimensions, *has)) or 'none'}"
-        raise UnsupportedQuery(f"the cube has no {name!r}; {said}")
+        said = f"did you mean {near[0]}? " if near else ""
+        raise UnsupportedQuery(f"the cube has no {name!r}; {said}there are {', '.join((*dimensions, *has)) or 'none'}")
     return found
 
 

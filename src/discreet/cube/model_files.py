@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.model.log_linear import LogLinear
-from discreet.model.mixture import Mixture
+from discreet.model.mixture import ProductMixture
 from discreet.model.model import Model
 from discreet.query.lattice import Lattice
 from discreet.release.package import parquet_resource
@@ -36,7 +36,7 @@ Json = dict[str, Any]
 
 def model_record(model: Model, lattice: Lattice) -> Json:
     """The model as a cube's folder describes it."""
-    if isinstance(model, Mixture):
+    if isinstance(model, ProductMixture):
         own: Json = {"groups": model.shares.size, "steps": list(model.steps)}
     else:
         own = {"cuboids": [list(lattice.names_of(mask)) for mask in sorted(model.potentials)]}
@@ -45,12 +45,12 @@ def model_record(model: Model, lattice: Lattice) -> Json:
 
 def write_model(cube: "Cube", model: Model, folder: Path) -> None:
     """Write the parameters, and the published cuboids as the model has them."""
-    table = _groups(model) if isinstance(model, Mixture) else _potentials(model, cube.plan.lattice)
+    table = _groups(model) if isinstance(model, ProductMixture) else _potentials(model, cube.plan.lattice)
     pq.write_table(table, folder / MODEL, compression="zstd")
     pq.write_table(_cuboids(cube, model.cuboids(cube.plan.published)), folder / MODELLED, compression="zstd")
 
 
-def _groups(model: Mixture) -> pa.Table:
+def _groups(model: ProductMixture) -> pa.Table:
     flat = pa.array(model.tables.reshape(-1))
     return pa.table(
         {"share": model.shares, "distributions": pa.FixedSizeListArray.from_arrays(flat, model.tables.shape[1])}
@@ -108,21 +108,21 @@ def read_model(folder: Path, lattice: Lattice, about: Json) -> Model:
     return LogLinear(lattice, float(about["total"]), potentials, tuple(map(float, about["strengths"])))
 
 
-def _read_groups(folder: Path, lattice: Lattice, about: Json) -> Mixture:
+def _read_groups(folder: Path, lattice: Lattice, about: Json) -> ProductMixture:
     table = pq.read_table(folder / MODEL, columns=["share", "distributions"])
     shares = table["share"].to_numpy()
     tables = table["distributions"].combine_chunks().flatten().to_numpy().reshape(shares.size, -1)
     if tables.shape[1] != sum(lattice.sizes):
         raise ValueError("the file does not hold these distributions")
     strengths, steps = tuple(map(float, about["strengths"])), tuple(map(int, about["steps"]))
-    return Mixture(lattice, float(about["total"]), shares, tables, strengths, steps)
+    return ProductMixture(lattice, float(about["total"]), shares, tables, strengths, steps)
 
 
 def model_resources(cube: "Cube", folder: Path) -> list[Json]:
     """What the two files are, for the folder's description."""
     cuboid, modelled = value_column(cube)
     dimensions = [{"name": d.name, "type": "string", "description": d.source} for d in cube.dimensions]
-    mixture = isinstance(cube.model, Mixture)
+    mixture = isinstance(cube.model, ProductMixture)
     parameters = [("share", "number"), ("distributions", "array")] if mixture else PARAMETERS
     fields = {
         MODEL: [{"name": name, "type": kind} for name, kind in parameters],

@@ -20,7 +20,7 @@ from discreet.cube.plan import CubePlan
 from discreet.errors import UnsupportedQuery
 from discreet.model.fit import fit, needed_bytes
 from discreet.model.measured import Measured
-from discreet.model.mixture import Mixture
+from discreet.model.mixture import ProductMixture
 from discreet.model.mixture_fit import fit_mixture, mixture_bytes
 from discreet.model.model import Model
 from discreet.model.replicates import replicates
@@ -134,7 +134,7 @@ class ModelledCube:
             drawn = laws[one.mask].sample(one.values.size, bits)
             return drawn.astype(np.float64).reshape(one.values.shape)
 
-        times = MIXTURES if isinstance(self.model, Mixture) else REPLICATES
+        times = MIXTURES if isinstance(self.model, ProductMixture) else REPLICATES
         return replicates(self.model, measured, noise, times)
 
     def _read(self, names: tuple[Label, ...], cuboid: Callable[[int], Cells]) -> Cells:
@@ -174,7 +174,7 @@ class ModelledCube:
 
 
 def _parameters(model: Model) -> dict[str, int]:
-    if isinstance(model, Mixture):
+    if isinstance(model, ProductMixture):
         return {"groups": model.shares.size}
     return {"potentials": sum(table.size for table in model.potentials.values())}
 

@@ -17,7 +17,7 @@ Cells = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class ProductMixture:
     """Groups with their `shares`, and in `tables` a row for each: its distributions of all attributes, end to end.
 
     `steps` has what the fit took of each λ in `strengths`: with both, and the same numbers, it can be made again.

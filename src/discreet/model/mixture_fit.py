@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.model.measured import Measured, of_order, total_of
-from discreet.model.mixture import Cells, Mixture, marginal, starts_of, weighted
+from discreet.model.mixture import Cells, ProductMixture, marginal, starts_of, weighted
 from discreet.model.signs import signs, signs_of
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Lattice
@@ -50,7 +50,7 @@ MOST_STEPS = 400
 """Of each λ."""
 
 
-def fit_mixture(lattice: Lattice, measured: Sequence[Measured], progress: Progress = silent) -> Mixture:
+def fit_mixture(lattice: Lattice, measured: Sequence[Measured], progress: Progress = silent) -> ProductMixture:
     """The mixture of everything that was measured: released numbers only. Deterministic up to rounding.
 
     Requires counts with noise: neither facts nor residuals.
@@ -83,7 +83,7 @@ def fit_mixture(lattice: Lattice, measured: Sequence[Measured], progress: Progre
     return best
 
 
-def refit_mixture(mixture: Mixture, measured: Sequence[Measured]) -> Mixture:
+def refit_mixture(mixture: ProductMixture, measured: Sequence[Measured]) -> ProductMixture:
     """The mixture of other numbers from the same measurements, by as many steps with the same λ."""
     path = _Path.start(mixture.lattice, measured, total_of(mixture.lattice, measured))
     for strength, steps in zip(mixture.strengths, mixture.steps, strict=True):
@@ -126,9 +126,9 @@ class _Path:
         loss = _Loss.of(lattice, measured, total)
         return cls(lattice, loss, everybody, total, logs, share_logs, means, squares)
 
-    def mixture(self) -> Mixture:
+    def mixture(self) -> ProductMixture:
         shares, tables = self._distributions()
-        return Mixture(self.lattice, self.total, shares, tables, tuple(self.strengths), tuple(self.steps))
+        return ProductMixture(self.lattice, self.total, shares, tables, tuple(self.strengths), tuple(self.steps))
 
     def _distributions(self) -> tuple[Cells, Cells]:
         starts = np.array(starts_of(self.lattice))
@@ -211,7 +211,9 @@ class _Loss:
         return tables[:, self.starts[axis] : self.starts[axis] + self.sizes[axis]]
 
 
-def _criterion(here: Mixture, beside: Mixture, measured: Sequence[Measured], probe: Sequence[Measured]) -> float:
+def _criterion(
+    here: ProductMixture, beside: ProductMixture, measured: Sequence[Measured], probe: Sequence[Measured]
+) -> float:
     """Mallows' criterion: squared residuals in units of the noise, and twice the degrees of freedom."""
     residual = freedom = 0.0
     for one, sign in zip(measured, probe, strict=True):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from discreet.model.fit import refit
 from discreet.model.measured import Measured
-from discreet.model.mixture import Mixture
+from discreet.model.mixture import ProductMixture
 from discreet.model.mixture_fit import refit_mixture
 from discreet.model.model import Model
 
@@ -25,5 +25,5 @@ def replicates(
         simulated = [
             one if not one.variance else replace(one, values=one.of(cuboids[one.mask]) + noise(one)) for one in measured
         ]
-        made.append(refit_mixture(model, simulated) if isinstance(model, Mixture) else refit(model, simulated))
+        made.append(refit_mixture(model, simulated) if isinstance(model, ProductMixture) else refit(model, simulated))
     return made

@@ -19,7 +19,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.model.mixture import Mixture
+from discreet.model.mixture import ProductMixture
 from discreet.model.model import Model
 from discreet.native import kernel
 from discreet.noise.bits import Bits
@@ -61,7 +61,9 @@ class _Drawn:
 
 def draw_rows(model: Model, rows: int, bits: Bits) -> Codes:
     """So many rows of codes, a column for each dimension, in random order. Deterministic by the bits."""
-    drawn = _from_groups(model, rows, bits) if isinstance(model, Mixture) else _from_joint(model.joint, rows, bits)
+    drawn = (
+        _from_groups(model, rows, bits) if isinstance(model, ProductMixture) else _from_joint(model.joint, rows, bits)
+    )
     _improve(drawn, np.array(model.lattice.sizes), _aims(model, rows))
     return drawn.codes
 
@@ -80,7 +82,7 @@ def _from_joint(joint: Cells, rows: int, bits: Bits) -> _Drawn:
     )
 
 
-def _from_groups(mixture: Mixture, rows: int, bits: Bits) -> _Drawn:
+def _from_groups(mixture: ProductMixture, rows: int, bits: Bits) -> _Drawn:
     groups = _systematic(mixture.shares, rows, float(uniform(1, bits)[0]))[:, 0]
     sizes, dimensions = np.bincount(groups, minlength=len(mixture.shares)), mixture.lattice.dimensions
     codes = np.empty((rows, dimensions), np.int32)
@@ -139,7 +141,7 @@ class _Aims:
 
 def _aims(model: Model, rows: int) -> _Aims:
     lattice = model.lattice
-    masks = _aimed_masks(lattice, [] if isinstance(model, Mixture) else sorted(model.potentials), rows)
+    masks = _aimed_masks(lattice, [] if isinstance(model, ProductMixture) else sorted(model.potentials), rows)
     cuboids = model.cuboids(masks)
     sizes = [lattice.cells(mask) for mask in masks]
     strides = np.zeros((len(masks), lattice.dimensions), np.int64)

@@ -45,7 +45,7 @@ def _new_id() -> str:
 
 
 @dataclass
-class Origin:
+class RequestOrigin:
     """Where a request comes from, and the name that its lines in the log have in common."""
 
     address: str
@@ -54,7 +54,7 @@ class Origin:
     """Whether anything was asked of the vault by it."""
 
 
-origin: "ContextVar[Origin | None]" = ContextVar("origin", default=None)
+origin: "ContextVar[RequestOrigin | None]" = ContextVar("origin", default=None)
 """Of what is being done in this context."""
 
 
@@ -73,7 +73,7 @@ def log_asked(home: Path, user: str, verb: str, what: Mapping[str, Any]) -> None
     _write(home, line)
 
 
-def log_outcome(home: Path, come: Origin, outcome: str) -> None:
+def log_outcome(home: Path, come: RequestOrigin, outcome: str) -> None:
     """What became of a request that was logged. A disk that is full by now takes nothing back."""
     if come.is_logged:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -81,7 +81,7 @@ def log_outcome(home: Path, come: Origin, outcome: str) -> None:
             _write(home, json.dumps({"of": come.id, "over": at, "outcome": outcome}))
 
 
-def log_denied(home: Path, come: Origin, user: str | None, outcome: str, what: Mapping[str, Any]) -> None:
+def log_denied(home: Path, come: RequestOrigin, user: str | None, outcome: str, what: Mapping[str, Any]) -> None:
     """Somebody who was turned away: by their role, or before anybody knew who they are."""
     head = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "user": user, "verb": "denied", "id": come.id}
     line = json.dumps({**head, "address": come.address, **what, "outcome": outcome}, ensure_ascii=False, default=str)

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from discreet.errors import TooManyRequests
 from discreet.http_json import API
 from discreet.private import private_file
-from discreet.server.log import Origin, log_denied, log_outcome, origin
+from discreet.server.log import RequestOrigin, log_denied, log_outcome, origin
 from discreet.server.metrics import Metrics
 from discreet.server.pace import Bucket
 
@@ -48,7 +48,7 @@ class Seen:
             await self.app(scope, receive, send)
             return
         client = scope.get("client")
-        come, began = Origin(client[0] if client else ""), time.monotonic()
+        come, began = RequestOrigin(client[0] if client else ""), time.monotonic()
         status, size = LEFT, 0
 
         async def counted(message: Message) -> None:
@@ -65,7 +65,7 @@ class Seen:
             origin.reset(before)
             self._tell(scope, come, status, size, time.monotonic() - began)
 
-    def _tell(self, scope: Scope, come: Origin, status: int, size: int, seconds: float) -> None:
+    def _tell(self, scope: Scope, come: RequestOrigin, status: int, size: int, seconds: float) -> None:
         user, refused = getattr(scope.get("user"), "name", None), scope.get(REFUSED)
         method, path = scope["method"], scope["path"]
         self.metrics.count(method, _route(scope), status, seconds, refused)

@@ -18,7 +18,7 @@ from discreet.cube.memory import available_bytes, gigabytes
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
 from discreet.errors import ArchiveError, DiscreetError, UnsupportedQuery
-from discreet.model.mixture import Mixture
+from discreet.model.mixture import ProductMixture
 from discreet.model.rows import draw_rows
 from discreet.noise.bits import SeededBits
 from discreet.private import FILE, PUBLIC_FILE, is_in_vault
@@ -163,7 +163,7 @@ def synthesise(
     assert cube.model is not None
     model, names = cube.model, [dimension.name for dimension in cube.dimensions]
     count = max(round(model.total), 1) if rows is None else rows
-    require_rows(0 if isinstance(model, Mixture) else model.joint.size, len(domain.attributes), count)
+    require_rows(0 if isinstance(model, ProductMixture) else model.joint.size, len(domain.attributes), count)
     progress("drawing rows", 0.0)
     bits = SeededBits(seed)
     codes = draw_rows(model, count, bits)

@@ -13,7 +13,7 @@ NO_SUCH = "this was not chosen from what the page offers; reload it"
 
 
 @dataclass(frozen=True)
-class Offer:
+class PickField:
     """What a page lets one choose of an attribute: a range of its cells, or any of its codes."""
 
     attribute: Attribute
@@ -42,8 +42,8 @@ class Offer:
         return list(enumerate(self.attribute.labels))
 
 
-def offers(domain: Domain) -> list[Offer]:
-    return [Offer(attribute) for attribute in domain.attributes]
+def offers(domain: Domain) -> list[PickField]:
+    return [PickField(attribute) for attribute in domain.attributes]
 
 
 def summable(domain: Domain) -> list[str]:
@@ -72,7 +72,7 @@ def _aggregate(domain: Domain, kind: str, of: str) -> str:
 def _condition(attribute: Attribute, first: Callable[[str], str], all_of: Callable[[str], Sequence[str]]) -> str:
     """The condition on one attribute; "" where everything is chosen, or nothing."""
     name = attribute.name
-    if Offer(attribute).is_range:
+    if PickField(attribute).is_range:
         low, high = first(f"from.{name}"), first(f"to.{name}")
         if not low and not high:
             return ""

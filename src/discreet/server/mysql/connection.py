@@ -22,7 +22,7 @@ from mysql_mimic.types import ServerStatus, uint_len
 
 from discreet.errors import DiscreetError
 from discreet.server.auth import User, list_users
-from discreet.server.log import Origin, log_denied
+from discreet.server.log import RequestOrigin, log_denied
 from discreet.server.mysql.catalogue import DATABASE, Catalogue
 from discreet.server.mysql.columns import sample_column
 from discreet.server.mysql.session import MySession, as_mysql
@@ -104,7 +104,9 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         """An exception's own words are not for clients, nor whether a user exists."""
         if code == ErrorCode.ACCESS_DENIED_ERROR:
             msg = NO_ENTRY
-            log_denied(self.session.desk.vault.path, Origin(self.session.address), None, "AccessDenied", OVER_MYSQL)
+            log_denied(
+                self.session.desk.vault.path, RequestOrigin(self.session.address), None, "AccessDenied", OVER_MYSQL
+            )
         return bytes(super().error(msg=NOT_UNDERSTOOD if isinstance(msg, Exception) else msg, code=code))
 
     def ok(self, **kwargs: Any) -> bytes:

@@ -35,7 +35,7 @@ from discreet.plain import plain
 from discreet.query.query import Count, group_attribute
 from discreet.server.auth import User, list_users
 from discreet.server.desk import FrontDesk
-from discreet.server.log import Origin, log_outcome, origin
+from discreet.server.log import RequestOrigin, log_outcome, origin
 from discreet.server.mysql.catalogue import DATABASE, SCHEMAS, Catalogue
 from discreet.server.mysql.columns import (
     Cell,
@@ -131,7 +131,7 @@ class MySession(BaseSession):  # type: ignore[misc]
 
     async def handle_query(self, sql: str, attrs: dict[str, str]) -> ResultSet:  # noqa: ARG002
         """Answer a statement. Whoever was revoked in the meantime is told so, and nothing else."""
-        come = Origin(self.address)
+        come = RequestOrigin(self.address)
         before, outcome = origin.set(come), "answered"
         try:
             return await self._handled(sql)
