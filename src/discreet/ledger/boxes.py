@@ -1,6 +1,6 @@
 """Boxes as arrays of their corners, for the native loops of the spend maps."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,14 @@ def corners(shape: Ints, pieces: Sequence[tuple[Box, int]]) -> tuple[Ints, Ints]
     if not ((lows >= 0) & (lows <= highs) & (highs < shape)).all():
         raise ValueError("a box reaches out of the domain")
     return lows, highs
+
+
+def require_inside(shape: Sequence[int], boxes: Iterable[Box]) -> None:
+    """The same door for boxes that are not counted yet. Raises ValueError."""
+    for box in boxes:
+        for low, high, size in zip(box.low, box.high, shape, strict=True):
+            if not 0 <= low <= high < size:
+                raise ValueError("a box reaches out of the domain")
 
 
 def volumes(lows: Ints, highs: Ints) -> Ints:

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.ledger.boxes import Ints, corners
+from discreet.ledger.boxes import Ints, require_inside
 from discreet.ledger.spend import MAX_UNITS, Cost, Refusal, SpendMap
 
 MOST_WAITING = 256
@@ -22,7 +20,7 @@ class Deferred:
 
     def __init__(self, counted: SpendMap, domain: Domain) -> None:
         self._counted = counted
-        self._shape = np.array(domain.shape, dtype=np.int64)
+        self._shape = domain.shape
         self._waiting: list[Cost] = []
         self._waiting_units = 0
 
@@ -60,7 +58,7 @@ class Deferred:
     def refusal(self, cost: Cost) -> Refusal | None:
         if self._spent_at_most + _units(cost) > self.limit:
             return self.exact().refusal(cost)
-        corners(self._shape, cost.regional)
+        require_inside(self._shape, (box for box, _ in cost.regional))
         return None
 
     def add(self, cost: Cost) -> None:
@@ -70,7 +68,7 @@ class Deferred:
 
     def replay(self, costs: Iterable[Cost]) -> None:
         listed = list(costs)
-        corners(self._shape, [piece for cost in listed for piece in cost.regional])
+        require_inside(self._shape, (box for cost in listed for box, _ in cost.regional))
         self._waiting += listed
         self._waiting_units += sum(map(_units, listed))
         if self._spent_at_most > MAX_UNITS:
