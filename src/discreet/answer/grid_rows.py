@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.answer.estimate import Estimate, Kind, Ratio, worst
 from discreet.answer.fieller import bounds_of_many
 from discreet.answer.grid import Floats, Grid, GridNumbers
+from discreet.answer.lazy_rows import LazyRows
 from discreet.answer.reply import ROUNDING, Label, Row
 from discreet.domain.region import Region
 from discreet.query.marginals import Source
@@ -113,7 +114,7 @@ def average_column(
 
 
 @dataclass(frozen=True, eq=False)
-class GridRows(Sequence[Row]):
+class GridRows(LazyRows):
     """Rows of some groups of a grid, in their order; for each a row of each column."""
 
     grid: Grid
@@ -126,34 +127,12 @@ class GridRows(Sequence[Row]):
     def __len__(self) -> int:
         return len(self.places) * len(self.columns)
 
-    @overload
-    def __getitem__(self, number: int) -> Row: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[Row]: ...
-
-    def __getitem__(self, number: int | slice) -> Row | Sequence[Row]:
-        if isinstance(number, slice):
-            return tuple(self[one] for one in range(*number.indices(len(self))))
-        at = number + len(self) if number < 0 else number
-        if not 0 <= at < len(self):
-            raise IndexError(number)
-        line, column = divmod(at, len(self.columns))
+    def at(self, place: int) -> Row:
+        line, column = divmod(place, len(self.columns))
         return self.line(line)[1][column]
 
-    @cached_property
-    def _all(self) -> tuple[Row, ...]:
-        """Whoever looks at all rows once does so again."""
-        return tuple(row for line in range(len(self.places)) for row in self.line(line)[1])
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self._all)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._all == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(self._all)
+    def every(self) -> Iterator[Row]:
+        return (row for line in range(len(self.places)) for row in self.line(line)[1])
 
     def line(self, number: int) -> Line:
         """The codes of a line, and its rows."""

@@ -12,11 +12,11 @@ their lower and at their upper ends, and how far it moves with a little noise wh
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from sqlglot import exp
 from discreet.answer.answer import Desk
 from discreet.answer.grid_rows import GridColumn, GridLines
 from discreet.answer.grid_rows import Line as Grouped
+from discreet.answer.lazy_rows import LazyRows
 from discreet.answer.reply import Row
 from discreet.domain.attribute import Attribute, Category, Integer
 from discreet.domain.domain import Domain
@@ -150,7 +151,7 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class ResultRows(Sequence[Row]):
+class ResultRows(LazyRows):
     """The rows of a result, made when they are looked at. A line without numbers has one row, which only has labels."""
 
     result: Result
@@ -159,35 +160,13 @@ class ResultRows(Sequence[Row]):
     def __len__(self) -> int:
         return self.result.evaluated.count * max(len(self.result.evaluated.numbers), 1)
 
-    @overload
-    def __getitem__(self, number: int) -> Row: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> tuple[Row, ...]: ...
-
-    def __getitem__(self, number: int | slice) -> Row | tuple[Row, ...]:
-        if isinstance(number, slice):
-            return tuple(self[one] for one in range(*number.indices(len(self))))
+    def at(self, place: int) -> Row:
         found = self.result.evaluated
-        line, column = divmod(range(len(self))[number], max(len(found.numbers), 1))
+        line, column = divmod(place, max(len(found.numbers), 1))
         if found.numbers:
             return self.result.row(found.numbers[column], line)
         labels = tuple(label_text(found.listed(name)[line]) for name in found.labels)
         return Row(labels, "", None, None, None, "derived", self.where, self.where, line=line)
-
-    @cached_property
-    def _all(self) -> tuple[Row, ...]:
-        """Whoever looks at all rows once does so again."""
-        return self[:]
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self._all)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._all == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(self._all)
 
 
 def value_of(attribute: Attribute, code: int) -> Label:
