@@ -1,18 +1,16 @@
 """Run benchmark modules and print their figures: `python -m bench [MODULE …]`; all of them when none is named.
 
-The figures are kept in bench/out/figures.json, and the page docs/figures.md is made of what is there.
+Each module has a section in docs/figures.md, with the day and the machine; running it writes that section anew.
 """
 
-import json
 import os
 import platform
+import re
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -21,7 +19,6 @@ from rich.table import Table
 from bench.figure import Figure, figures_of
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "out" / "figures.json"
 PAGE = HERE.parent / "docs" / "figures.md"
 NOT_BENCHMARKS = {"__init__", "__main__", "figure", "postgres"}
 
@@ -52,50 +49,40 @@ def report(measured: dict[str, list[Figure]]) -> Table:
     table = Table("module", "figure", "measured", "bar", "", "note", title="Figures")
     for name, figures in measured.items():
         for figure in figures:
-            sign = "≥" if figure.better == "higher" else "≤"
             verdict = "[green]pass" if figure.passed else "[bold red]FAIL"
-            measured_value, bar = f"{figure.value:.4g} {figure.unit}", f"{sign} {figure.bar:.4g} {figure.unit}"
-            table.add_row(name, figure.name, measured_value, bar, verdict, figure.note)
+            table.add_row(name, figure.name, *shown(figure), verdict, figure.note)
     return table
 
 
 def save(name: str, figures: list[Figure]) -> None:
-    """Write a module's figures as JSON; those of the others stay as they were."""
-    kept = json.loads(RESULTS.read_text())["figures"] if RESULTS.exists() else {}
-    kept[name] = [asdict(figure) | {"passed": figure.passed} for figure in figures]
-    document = {"date": datetime.now(UTC).date().isoformat(), "machine": machine(), "figures": kept}
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    PAGE.write_text(page(document))
+    """Write a module's figures into its section of the page; those of the others stay as they are."""
+    head, *sections = re.split(r"(?m)^(?=## )", PAGE.read_text())
+    kept = {section.partition("\n")[0]: section for section in sections}
+    new = section(name, figures)
+    kept[new.partition("\n")[0]] = new
+    PAGE.write_text(head + "\n".join(text.rstrip("\n") + "\n" for text in kept.values()))
 
 
-def page(document: dict[str, Any]) -> str:
-    """The figures as a page of the docs."""
+def section(name: str, figures: list[Figure]) -> str:
+    """The figures of a module as a section of the page."""
     lines = [
-        "# Figures",
+        f"## {name.replace('_', ' ')}",
         "",
-        "Measured by `make bench`, which makes this page. Each figure is a ratio in one run, or says what it is.",
-        f"Machine: {document['machine']}. Date: {document['date']}.",
+        f"{datetime.now(UTC).date().isoformat()}, {machine()}.",
+        "",
+        "| figure | measured | bar | | note |",
+        "|---|---|---|---|---|",
     ]
-    for name, figures in document["figures"].items():
-        lines += [
-            "",
-            f"## {name.replace('_', ' ')}",
-            "",
-            "| figure | measured | bar | | note |",
-            "|---|---|---|---|---|",
-        ]
-        for figure in figures:
-            sign = "≥" if figure["better"] == "higher" else "≤"
-            cells = [
-                figure["name"],
-                f"{figure['value']:.4g} {figure['unit']}",
-                f"{sign} {figure['bar']:.4g} {figure['unit']}",
-                "" if figure["passed"] else "**missed**",
-                figure["note"],
-            ]
-            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    for figure in figures:
+        cells = [figure.name, *shown(figure), "" if figure.passed else "**missed**", figure.note]
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def shown(figure: Figure) -> tuple[str, str]:
+    """What was measured, and the bar."""
+    sign = "≥" if figure.better == "higher" else "≤"
+    return f"{figure.value:.4g} {figure.unit}", f"{sign} {figure.bar:.4g} {figure.unit}"
 
 
 def machine() -> str:
