@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
@@ -194,25 +194,25 @@ class Gate:
     def _draw(self, plan: Plan, table: "Table", charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
         try:
-            own = replace(self, bits=self.bits.for_release(charge.receipt.hash))
-            return own._noisy(plan.measurements, table.evaluate(_reads(plan)))
+            exact = table.evaluate(_reads(plan))
+            return self._noisy(plan.measurements, exact, self.bits.for_release(charge.receipt.hash))
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 
-    def _noisy(self, measurements: Sequence[Measurement], exact: Sequence[Array]) -> list[Array]:
+    def _noisy(self, measurements: Sequence[Measurement], exact: Sequence[Array], bits: Bits) -> list[Array]:
         """The answers with noise. Those of one law draw it together: a wide cube has thousands of small tables."""
         answers: dict[int, Array] = {}
         of_law: dict[Noise, list[int]] = defaultdict(list)
         for place, measurement in enumerate(measurements):
             if isinstance(measurement.query, Quantile):
                 scale = Fraction(measurement.law.scale)
-                answers[place] = draw_quantiles(measurement.query, scale, exact[place], self.domain, self.bits)
+                answers[place] = draw_quantiles(measurement.query, scale, exact[place], self.domain, bits)
             else:
                 of_law[noise_in_grains(measurement, self.domain)].append(place)
         for noise, places in of_law.items():
             answers_of = [_answer_to(measurements[place].query, exact[place]) for place in places]
             sizes = [answer.size for answer in answers_of]
-            draws = np.split(noise.sample(sum(sizes), self.bits), np.cumsum(sizes)[:-1])
+            draws = np.split(noise.sample(sum(sizes), bits), np.cumsum(sizes)[:-1])
             for place, answer, drawn in zip(places, answers_of, draws, strict=True):
                 shaped = drawn.reshape(answer.shape)
                 answers[place] = np.add(answer, shaped, out=shaped)
