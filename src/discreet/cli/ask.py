@@ -91,7 +91,9 @@ def _error_text(forecast: "Forecast") -> str:
 def _more_text(explanation: "Explanation") -> str:
     if explanation.more is None:
         return "any number: it is free"
-    return f"{f'{explanation.more:,}' if explanation.more else 'none'} at this accuracy" if explanation.is_exact else f"{explanation.more:,} or more"
+    if not explanation.is_exact:  # the most that one can cost is known, and whether it is as sharp as asked is not
+        return f"{explanation.more:,} or more"
+    return f"{explanation.more:,} at this accuracy" if explanation.more else "none at this accuracy"
 
 
 def _show_explanation(explanation: "Explanation") -> None:
