@@ -367,19 +367,27 @@ def _again(query: Query, same: PastAnswer | None, region: Region, law: Noise, de
 def _affordable(
     needed: Cells[Region], laws: dict[Query, Law], groups: dict[Query, int], desk: Desk
 ) -> tuple[Cells[Region], Cells[Region]]:
-    """All of them where they fit together; else group by group, since groups do not share a point."""
+    """All of them where they fit together; else group by group: those of one GROUP BY do not share a point, those of
+    another one have to fit beside what was chosen before."""
     whole = Decision(Cells(), needed, Cells(), laws, groups=groups).plan()
     if not needed or desk.fits(whole):
         return needed, Cells()
     buy: Cells[Region] = Cells()
     relaxed: Cells[Region] = Cells()
-    for codes in dict.fromkeys(codes for _, codes in needed):
-        cells = Cells(
-            {query: {codes: regions[codes]} for query, regions in needed.by_query.items() if codes in regions}
-        )
-        chosen = buy if desk.fits(Decision(Cells(), cells, Cells(), laws).plan()) else relaxed
-        for cell, region in cells.items():
-            chosen[cell] = region
+    before = Cost()
+    for by in dict.fromkeys(query.by for query in needed.by_query):
+        own = {query: regions for query, regions in needed.by_query.items() if query.by == by}
+        bought: list[Cost] = []
+        for codes in dict.fromkeys(codes for regions in own.values() for codes in regions):
+            still_wanted()
+            cells = Cells({query: {codes: regions[codes]} for query, regions in own.items() if codes in regions})
+            cost = Decision(Cells(), cells, Cells(), laws).plan().cost(desk.domain, desk.ledger.budget)
+            fits = desk.ledger.fits(before + cost, desk.asker)
+            if fits:
+                bought.append(cost)
+            for cell, region in cells.items():
+                (buy if fits else relaxed)[cell] = region
+        before = sum(bought, before)
     return buy, relaxed
 
 
