@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from discreet.noise.law import Exponential, Law, Noise
 from discreet.notebook import FieldsView
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile, Query, SubsetCount, Sum, grain_of_sum, group_attribute, group_name
+
+if TYPE_CHECKING:
+    from discreet.replies import ReleaseJson
 
 Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
 
@@ -129,7 +132,7 @@ class Release(FieldsView):
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
         return self.only.interval(confidence)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> "ReleaseJson":
         return {
             "answers": [
                 {
