@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from discreet.answer.groups import Groups
-from discreet.answer.joint import Joint
+from discreet.answer.joint import JointSystem
 from discreet.answer.links import Links
 from discreet.answer.nearest import NearestBoxes
 from discreet.answer.parts import exact_marginals, joint_of, marginals_in
@@ -87,8 +87,8 @@ class Answers:
         self._nearest: dict[tuple[float, ...], NearestBoxes] = {}
         self._marginals = Marginals(shape)
         self._facts: tuple[Fact, ...] = ()
-        self._joint: Joint | None = None
-        self._simpler: tuple[Joint, list[Joint]] | None = None
+        self._joint: JointSystem | None = None
+        self._simpler: tuple[JointSystem, list[JointSystem]] | None = None
 
     def know(self, facts: "tuple[Fact, ...]", domain: Domain) -> None:
         """Take these for all facts that there are."""
@@ -99,7 +99,7 @@ class Answers:
                 self._marginals = Marginals(self.shape).joined(*noisy, *exact_marginals(facts, domain))
 
     @property
-    def joint(self) -> Joint:
+    def joint(self) -> JointSystem:
         """Everything that is public about this quantity, ready for estimates. Made again when there is more."""
         joint = self._joint
         if joint is None:
@@ -110,7 +110,7 @@ class Answers:
         return joint
 
     @property
-    def simpler(self) -> list[Joint]:
+    def simpler(self) -> list[JointSystem]:
         """Each cube with nothing but facts, where there is more: its numbers were published with their widths."""
         joint = self.joint
         if self._simpler is None or self._simpler[0] is not joint:
@@ -119,7 +119,7 @@ class Answers:
             for charge in sorted(self.cubes):
                 own = tuple(table for table in tables if table.source[0] == charge and table.variance)
                 if own and (joint.parts or len(own) + len(exact) < len(tables)):
-                    found.append(Joint(Marginals(self.shape, (*own, *exact)), ()))
+                    found.append(JointSystem(Marginals(self.shape, (*own, *exact)), ()))
             self._simpler = joint, found
         return self._simpler[1]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from discreet.answer.joint import Joint, Part, Terms, few_corners
+from discreet.answer.joint import JointSystem, Part, Terms, few_corners
 from discreet.answer.past import Block, PastAnswer
 from discreet.answer.residuals import ResidualRelease
 from discreet.domain.domain import Domain
@@ -60,7 +60,7 @@ def exact_marginals(facts: "Sequence[Fact]", domain: Domain) -> Iterator[Margina
 
 def joint_of(
     marginals: Marginals, regions: Iterable[Counted], blocks: Sequence[Block], facts: "Sequence[Fact]"
-) -> Joint:
+) -> JointSystem:
     """Everything in one; of very much, facts first and then the sharpest of the first answers."""
     stated = _stated(facts, marginals) if facts else []
     parts = [part for fact in stated for part in _of_fact(fact, marginals)]
@@ -77,7 +77,7 @@ def joint_of(
             parts += _of_block(block)
         else:
             left_out.add(block.source)
-    return Joint(marginals, tuple(parts), is_whole and not left_out, frozenset(left_out))
+    return JointSystem(marginals, tuple(parts), is_whole and not left_out, frozenset(left_out))
 
 
 def _stated(facts: "Sequence[Fact]", marginals: Marginals) -> "list[CountFact]":

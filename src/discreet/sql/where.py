@@ -15,7 +15,7 @@ from discreet.domain.date import Date
 from discreet.errors import UnsupportedQuery
 from discreet.sql.codes import Codes, merged
 from discreet.sql.compare import Bound, Verdict, is_among, is_missing, is_within, number, ordered
-from discreet.sql.condition import AllOf, AnyOf, Atom, Cells, Condition
+from discreet.sql.condition import AllOf, AnyOf, Atom, CellSet, Condition
 from discreet.sql.expression import Evaluated, evaluate
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import literal, only, place_of, refused
@@ -209,7 +209,7 @@ def cells_where(found: Evaluated, held: NDArray[np.bool_]) -> Condition:
         return AllOf(()) if held.all() else AnyOf(())
     if len(found.axes) == 1:
         return Atom(found.axes[0], codes_where(held[found.classes[0]]), found.notes)
-    return Cells(found.axes, found.classes, held, found.notes)
+    return CellSet(found.axes, found.classes, held, found.notes)
 
 
 def codes_where(held: NDArray[np.bool_]) -> Codes:
