@@ -35,7 +35,7 @@ from discreet.query.query import Group
 from discreet.sql.lineage import Lineage, lineage
 from discreet.sql.question import AggregateColumn, GroupColumn
 from discreet.sql.sandbox import Prepared, prepare, run_prepared
-from discreet.sql.split import LINE, TABLE, PrivateBlock, Statement
+from discreet.sql.split import LINE, TABLE, Block, Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ DRAW, DRAWS = "discreet_draw", "discreet_draws"
 class BlockAnswer:
     """The noisy answer of a block: a line for each group, a row for each of its numbers."""
 
-    block: PrivateBlock
+    block: Block
     codes: NDArray[np.int64]
     """Of each line, a column for each of its groups."""
     values: tuple[Floats, ...]
@@ -64,7 +64,7 @@ class BlockAnswer:
     """The same with all that is known of each number; none for made-up ones."""
 
     @classmethod
-    def of(cls, block: PrivateBlock, lines: Sequence[Grouped], start: int) -> "BlockAnswer":
+    def of(cls, block: Block, lines: Sequence[Grouped], start: int) -> "BlockAnswer":
         if isinstance(lines, GridLines):
             return cls(block, lines.rows.grid.codes, tuple(one.values for one in lines.rows.columns), start, lines)
         by, numbers = block.question.by, block.question.aggregates
@@ -97,7 +97,7 @@ class BlockAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class EvaluatedHalf:
+class Evaluated:
     """What a public query made. `columns` has the names of all columns in their order, True for noisy numbers."""
 
     columns: Mapping[str, bool]
@@ -140,7 +140,7 @@ class EvaluatedHalf:
 class Result:
     """What a public half makes: a row for each of its numbers, line by line."""
 
-    evaluated: EvaluatedHalf
+    evaluated: Evaluated
     row: Callable[[str, int], Row]
     """Of a number, by its name and its line."""
     notes: tuple[str, ...]
@@ -198,7 +198,7 @@ class PublicHalf:
     desk: Desk
     notes: list[str] = field(default_factory=list)
 
-    def evaluated(self) -> EvaluatedHalf:
+    def evaluated(self) -> Evaluated:
         """What the query makes of the noisy numbers, without intervals."""
         found = run_prepared(_prepared(self.statement, self.is_direct), self._tables())
         if found.num_rows > MOST_LINES:
@@ -206,7 +206,7 @@ class PublicHalf:
         names = [name for name in found.column_names if name != LINE]
         noisy = dict(zip(names, self._noisy(names), strict=True))
         columns = {name: noisy[name] and _is_number(found.schema.field(name).type) for name in names}
-        return EvaluatedHalf(columns, found)
+        return Evaluated(columns, found)
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -314,7 +314,7 @@ def lineage_of(statement: Statement, lines: Sequence[int]) -> Lineage:
     return lineage(statement.public, {**blocks, **codes})
 
 
-def _block_columns(block: PrivateBlock) -> dict[str, bool]:
+def _block_columns(block: Block) -> dict[str, bool]:
     columns: dict[str, bool] = {LINE: False}
     for column in block.question.columns:
         noisy = isinstance(column, AggregateColumn)

@@ -11,7 +11,7 @@ from discreet.answer.joint import JointSystem
 from discreet.answer.links import Links
 from discreet.answer.nearest import NearestBoxes
 from discreet.answer.parts import exact_marginals, joint_of, marginals_in
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.answer.residuals import ResidualRelease
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
@@ -123,13 +123,13 @@ class Answers:
             self._simpler = joint, found
         return self._simpler[1]
 
-    def add(self, released: PastAnswer | Block | ResidualRelease) -> None:
+    def add(self, released: PastAnswer | CountBlock | ResidualRelease) -> None:
         """Requires an answer that was released: from here on it may be shown to anybody."""
         with self._writing:
             self._join(released)
             if isinstance(released, ResidualRelease):
                 self.residuals.append(released)
-            elif isinstance(released, Block):
+            elif isinstance(released, CountBlock):
                 self.groups.add(released)
             elif (known := self._answered.get(released.where)) is not None:
                 self._weigh(known, released)
@@ -137,7 +137,7 @@ class Answers:
             else:
                 self._index(released)
 
-    def _join(self, released: PastAnswer | Block | ResidualRelease) -> None:
+    def _join(self, released: PastAnswer | CountBlock | ResidualRelease) -> None:
         """Into the marginals, where it is of everything."""
         self._joint = None
         found = list(marginals_in(released, self.shape))

@@ -16,7 +16,7 @@ from sqlglot import exp
 from discreet.answer.chosen import at_once
 from discreet.answer.estimate import Estimate, Kind, Ratio, combined, worst
 from discreet.answer.grid_rows import GridColumn
-from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, EvaluatedHalf, PublicHalf, Result, label_text
+from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, Evaluated, PublicHalf, Result, label_text
 from discreet.answer.joint_noise import JointNoise
 from discreet.answer.matching import same_lines
 from discreet.answer.reply import Row
@@ -68,7 +68,7 @@ class Ends:
 class Intervals:
     """Rows for the numbers of a result."""
 
-    def __init__(self, half: PublicHalf, found: EvaluatedHalf) -> None:
+    def __init__(self, half: PublicHalf, found: Evaluated) -> None:
         self.half, self.found = half, found
         self._known: dict[str, Ends] = {}
 

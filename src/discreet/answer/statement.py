@@ -20,7 +20,7 @@ from discreet.answer.ask import (
 )
 from discreet.answer.chosen import at_once
 from discreet.answer.grid import codes_of_groups, count_of_groups
-from discreet.answer.halves import BlockAnswer, EvaluatedHalf, Label, PublicHalf, Result, ResultRows, lineage_of
+from discreet.answer.halves import BlockAnswer, Evaluated, Label, PublicHalf, Result, ResultRows, lineage_of
 from discreet.answer.intervals import result_of
 from discreet.answer.levels import Levels, levels_of
 from discreet.answer.offers import Offers, refusals
@@ -149,7 +149,7 @@ def reply(
     )
 
 
-def _label_kind(found: EvaluatedHalf, name: str) -> LabelKind:
+def _label_kind(found: Evaluated, name: str) -> LabelKind:
     import pyarrow.types as types
 
     kind = found.table.schema.field(name).type
@@ -165,7 +165,7 @@ def _label_kind(found: EvaluatedHalf, name: str) -> LabelKind:
     return "text"
 
 
-def _values(result: EvaluatedHalf) -> list[Label]:
+def _values(result: Evaluated) -> list[Label]:
     """The values of a sub-query's first column."""
     found = result.listed(next(iter(result.columns)))
     if result.count == 1 and found[0] is None:
@@ -203,17 +203,17 @@ def solved_for(statement: Statement, wish: Wish, desk: Desk) -> Wish:
     return replace(wish, confidence=at_once(wish.confidence, max(sum(lines), 1)))
 
 
-def dry_run(statement: Statement, desk: Desk) -> EvaluatedHalf:
+def dry_run(statement: Statement, desk: Desk) -> Evaluated:
     """The public half over made-up numbers: what cannot be evaluated is refused before anything is spent."""
     if statement not in _RUN:
         _RUN[statement] = _dry_run(statement, desk)
     return _RUN[statement]
 
 
-_RUN: WeakKeyDictionary[Statement, EvaluatedHalf] = WeakKeyDictionary()
+_RUN: WeakKeyDictionary[Statement, Evaluated] = WeakKeyDictionary()
 
 
-def _dry_run(statement: Statement, desk: Desk) -> EvaluatedHalf:
+def _dry_run(statement: Statement, desk: Desk) -> Evaluated:
     answers, start = [], 0
     for block in statement.blocks:
         codes = codes_of_groups(block.question.by, block.question.where, desk.domain)

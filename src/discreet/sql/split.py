@@ -29,13 +29,13 @@ from discreet.sql.question import GroupColumn, Question
 from discreet.sql.sandbox import check
 from discreet.sql.syntax import read_query
 
-__all__ = ["LINE", "TABLE", "PrivateBlock", "Statement", "Stepwise", "read", "split"]
+__all__ = ["LINE", "TABLE", "Block", "Statement", "Stepwise", "read", "split"]
 
 DECLARED = "the values are those that the domain declares: which of them occur is not looked up"
 
 
 @dataclass(frozen=True)
-class PrivateBlock:
+class Block:
     """One private SELECT of a statement, and the name of the table that its noisy answer becomes."""
 
     name: str
@@ -49,7 +49,7 @@ class Statement:
     """A statement in its two halves. `names` are its output columns."""
 
     text: str
-    blocks: tuple[PrivateBlock, ...]
+    blocks: tuple[Block, ...]
     public: exp.Query
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ def _split(written: exp.Query, context: _Context, known: Known) -> Statement | S
     return Statement(context.text, tuple(blocks), public, output_names(public), tuple(notes), used)
 
 
-def _block(private: PrivateSelect, select: exp.Select, context: _Context) -> PrivateBlock:
+def _block(private: PrivateSelect, select: exp.Select, context: _Context) -> Block:
     """A private SELECT as a question."""
     question = parse_select(select, context.text, context.domain)
     if private.is_declared:
@@ -121,4 +121,4 @@ def _block(private: PrivateSelect, select: exp.Select, context: _Context) -> Pri
         notes = [DECLARED, *question.notes] if question.by else question.notes
         question = replace(question, columns=columns, notes=tuple(notes))
     calls = {one.alias: text_of(one.this) for one in select.expressions if isinstance(one, exp.Alias)}
-    return PrivateBlock(private.name, question, calls)
+    return Block(private.name, question, calls)
