@@ -10,7 +10,7 @@ from discreet.answer.answer import Settled, decide
 from discreet.answer.grid import Cells, Grid, GridNumbers, grid_of
 from discreet.answer.grid_rows import GridRows
 from discreet.answer.past import groups_of
-from discreet.answer.rows import RowMaker
+from discreet.answer.rows import Rows
 from discreet.noise.law import Laplace
 from discreet.query.query import Count
 
@@ -32,7 +32,7 @@ def listed(cells):
 @pytest.fixture
 def both_ways(monkeypatch):
     """Whenever rows are made in arrays, they are made group by group as well; and which were in arrays."""
-    made, at_once = [], RowMaker.of
+    made, at_once = [], Rows.of
 
     def of(self, question):
         notes = list(self.notes)
@@ -46,7 +46,7 @@ def both_ways(monkeypatch):
         made.append(isinstance(found, GridRows))
         return found
 
-    monkeypatch.setattr(RowMaker, "of", of)
+    monkeypatch.setattr(Rows, "of", of)
     return made
 
 

@@ -16,7 +16,7 @@ from discreet.answer.grid_rows import GridRows, samples
 from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
-from discreet.answer.rows import RowMaker
+from discreet.answer.rows import Rows
 from discreet.answer.scales import STEPS_SHARE, Scales, elementary, needs_first_count, scales_for
 from discreet.errors import BudgetExceeded, DiscreetError, Refreshed
 from discreet.exact import number_text
@@ -104,7 +104,7 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
     scales = scales_for(question, solved, desk, purchase)
     settled = settled_of((question,), solved, scales.laws, desk, purchase)
     notes = [*question.notes, *scales.notes]
-    rows = RowMaker(settled, wish.confidence, desk, notes).of(question)
+    rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if any(row.value is None and row.kind == "relaxed" for row in samples(rows)):
         notes.append(unanswered(desk))
     if settled.by_quota and desk.asker is not None:
@@ -220,7 +220,7 @@ def decided(questions: Sequence[Question], wish: Wish, laws: dict[Query, Law], d
     decision = decide(laws, desk, bought)
     if wish.within is None or not decision.free:
         return decision
-    rows = RowMaker(Settled(Cells(decision.free.by_query)), wish.confidence, desk, [])
+    rows = Rows(Settled(Cells(decision.free.by_query)), wish.confidence, desk, [])
     afresh = frozenset[Cell]().union(*(rows.too_wide(one, wish.within, decision) for one in questions))
     return decide(laws, desk, bought, afresh) if afresh else decision
 

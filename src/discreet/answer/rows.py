@@ -52,7 +52,7 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class RowMaker:
+class Rows:
     """Makes rows out of settled numbers; `notes` gathers what a reader must know beside them."""
 
     settled: Settled

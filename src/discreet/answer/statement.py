@@ -26,7 +26,7 @@ from discreet.answer.levels import Levels, levels_of
 from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind
-from discreet.answer.rows import RowMaker
+from discreet.answer.rows import Rows
 from discreet.answer.scales import elementary, scales_for
 from discreet.errors import DiscreetError, Refreshed, UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
@@ -106,7 +106,7 @@ class _Asking:
 
     def _public(self, statement: Statement, settled: Settled, desk: Desk, said: list[str]) -> Result:
         """The public half over settled numbers."""
-        rows = RowMaker(settled, self.wish.confidence, desk, said)
+        rows = Rows(settled, self.wish.confidence, desk, said)
         answers, start = [], 0
         for block in statement.blocks:
             answers.append(BlockAnswer.of(block, rows.lines(block.question), start))
