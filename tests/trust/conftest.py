@@ -1,6 +1,5 @@
 """The servers that are killed and crashed here are those of the engines' tests; and noise that hides the table."""
 
-
 import numpy as np
 import pytest
 

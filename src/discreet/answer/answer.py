@@ -36,7 +36,7 @@ from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.noise.spread import Draws
 from discreet.query.marginals import Source
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Distinct, People, Quantile, Query, Sum, grain_of_sum
+from discreet.query.query import Count, Distinct, People, Quantile, Query, Sum
 from discreet.release.purchase import Purchase
 from discreet.release.release import Noisy
 
@@ -91,7 +91,7 @@ class Desk:
         return self.fits(plan)
 
     def grain(self, query: Query) -> Fraction:
-        return grain_of_sum(query.of, self.domain) if isinstance(query, Sum) else Fraction(1)
+        return query.grain(self.domain)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from discreet.answer.compound import Compound
 from discreet.answer.estimate import Estimate, Kind, Ratio
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from matplotlib.figure import Figure
+
+    from discreet.answer.past import PastAnswer
+    from discreet.replies import AnswerJson, CompoundJson, ExplanationJson, PartJson, RowJson
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,7 +182,7 @@ class Answer:
         """The released answers that a relaxed answer adds and subtracts."""
         return self.only.compound
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> "AnswerJson":
         single = len(self.rows) == 1 and bool(self.columns)
         return {
             "sql": self.text,
@@ -198,8 +201,8 @@ class Answer:
             "rows": [self._row_json(row) for row in self.rows],
         }
 
-    def _row_json(self, row: Row) -> dict[str, Any]:
-        found: dict[str, Any] = {
+    def _row_json(self, row: Row) -> "RowJson":
+        found: RowJson = {
             "labels": dict(zip(self.by, row.labels, strict=True)),
             "column": row.column,
             "value": row.value,
@@ -380,7 +383,7 @@ class Explanation(NotebookView):
             ("left", self.budget.in_words(self.left)),
         ]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> "ExplanationJson":
         return {
             "sql": self.text,
             "cost": number_text(self.cost),
@@ -442,10 +445,11 @@ def _line(labels: tuple[Label, ...], rows: list[Row], bounded: set[str], shrunke
     return [*cells, "/".join(dict.fromkeys(row.kind for row in rows))]
 
 
-def _compound_json(compound: Compound | None, domain: Domain) -> dict[str, Any] | None:
+def _compound_json(compound: Compound | None, domain: Domain) -> "CompoundJson | None":
     if compound is None:
         return None
-    return {
-        side: [{"where": where_text(answer.where, domain), "value": answer.value} for answer in answers]
-        for side, answers in (("plus", compound.plus), ("minus", compound.minus))
-    }
+
+    def parts(answers: "Sequence[PastAnswer]") -> "list[PartJson]":
+        return [{"where": where_text(answer.where, domain), "value": answer.value} for answer in answers]
+
+    return {"plus": parts(compound.plus), "minus": parts(compound.minus)}
