@@ -19,25 +19,24 @@ from tests.patience import wait_until
 
 
 @pytest.fixture
-def cube(vault_of_people):
-    """A cube of occupations, in groups of two levels, by sex."""
+def published(vault_of_people):
+    """A vault with a cube of occupations, in groups of two levels, by sex."""
     folder = vault_of_people.path / "cubes" / "work"
     folder.parent.mkdir()
-    vault_of_people.cubes.publish(vault_of_people.cubes.plan(epsilon="0.5", dimensions=["occupation", "sex"])).save(
-        folder
-    )
-    return Cube.load(folder)
+    plan = vault_of_people.cubes.plan(epsilon="0.5", dimensions=["occupation", "sex"])
+    vault_of_people.cubes.publish(plan).save(folder)
+    return vault_of_people
 
 
 @pytest.fixture
-def app(vault_of_people, cube):
-    return create_app(vault_of_people, slot=0, rate=0)
+def cube(published):
+    return Cube.load(published.path / "cubes" / "work")
 
 
 @pytest.fixture
-def page(vault_of_people, app):
-    client = TestClient(app)
-    token = add_user(vault_of_people.path, "ana", "analyst")
+def page(published):
+    client = TestClient(create_app(published, slot=0, rate=0))
+    token = add_user(published.path, "ana", "analyst")
     client.post("/login", data={"token": token}, headers={"origin": "http://testserver"})
     client.headers["authorization"] = f"Bearer {token}"
     return client
@@ -98,14 +97,14 @@ def test_a_download_by_groups_has_the_numbers_of_the_page(page, cube):
         assert table[column] == pytest.approx(expected.values.reshape(-1).tolist())
 
 
-def test_a_client_elsewhere_has_the_sums_of_the_cube(vault_of_people, app, cube):
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+def test_a_client_elsewhere_has_the_sums_of_the_cube(published, cube):
+    server = uvicorn.Server(uvicorn.Config(create_app(published, slot=0, rate=0), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
         wait_until(lambda: server.started)
         port = server.servers[0].sockets[0].getsockname()[1]
-        token = add_user(vault_of_people.path, "kim", "analyst")
+        token = add_user(published.path, "kim", "analyst")
         remote = Client(f"http://127.0.0.1:{port}", token).cubes.open("work")
         found, own = (
             remote.grouped("occupation_group", "sex", confidence=0.9),

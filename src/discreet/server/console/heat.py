@@ -63,7 +63,8 @@ def heat_map(
 ) -> Heat:
     """A map of `values` by row and column, each axis with its name and its labels.
 
-    `words` says what a cell is, by its row and column, `ends` what the ends of the scale are: `limits`, or the least and the largest value.
+    `words` says what a cell is, by its row and column, `ends` what the ends of the scale are: `limits`, or the least
+    and the largest value.
     """
     low, high = limits or (float(values.min()), float(values.max()))
     unit = (SHADES - 1e-9) / (high - low) if high > low else 0.0
