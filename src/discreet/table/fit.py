@@ -171,6 +171,8 @@ class _ColumnCounter:
     def fit(self, location: str) -> ColumnFit:
         attribute = self.attribute
         nobody = np.flatnonzero(self._unseen)
+        written = attribute.values if isinstance(attribute, Category) else ()
+        has_utf8 = any(not text.isascii() for text, unseen in zip(written, self._unseen, strict=False) if not unseen)
         frequent = [(odd, rows) for odd, rows in self.odd.most_common(SHOWN)]
         return ColumnFit(
             attribute.name,
@@ -183,7 +185,7 @@ class _ColumnCounter:
             nobody.size,
             tuple(attribute.label(code) for code in nobody[:SHOWN].tolist()),
             tuple(OddValue(odd.text, rows, nearest(attribute, odd)) for odd, rows in frequent),
-            tuple(advice_on(attribute, self.odd, location, self.missing)),
+            tuple(advice_on(attribute, self.odd, location, self.missing, has_utf8)),
         )
 
 
