@@ -46,10 +46,11 @@ from discreet.server.mysql.columns import (
     text_column,
     whole_column,
 )
+from discreet.server.mysql.ends import AskedEnd, with_ends, without_ends
 from discreet.server.mysql.probe import evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
 from discreet.server.mysql.seats import Seats
-from discreet.server.mysql.text import Token, TokenList, read_statement, standard_text
+from discreet.server.mysql.text import Token, TokenList, read_statement, renamed, standard_text
 from discreet.server.mysql.variables import VERSION, fresh_variables, set_variables, value_of, wish_of
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn, Question
@@ -190,15 +191,21 @@ class MySession(BaseSession):  # type: ignore[misc]
             ):
                 return Catalogue(self.domain).describe(tokens[1:])
             case "describe" | "desc" | "explain" if len(tokens) > 1 and tokens[1].is_word("select", "with"):
-                return explained(await self._explained(_after_first(statement, 1), user))
+                return explained(await self._explained(_after_first(self._of_table(statement), 1), user))
             case "describe" | "desc" | "explain" if _is_format(tokens):
-                found = await self._explained(_after_first(statement, 4), user)
+                found = await self._explained(_after_first(self._of_table(statement), 4), user)
                 return explained_as_json(found) if tokens[3].value == "json" else explained(found)
             case word if word in NOTHING_TO_DO:
                 return ClientRows()
             case "select" if not self._is_of_table(tokens):
                 return await anyio.to_thread.run_sync(partial(self._evaluated, statement))
-        return await self._asked(standard_text(statement, DATABASE), user)
+        of_table = self._of_table(statement)
+        intervals = of_table != statement or bool(self.variables.get_variable("discreet_intervals"))
+        return await self._asked(standard_text(of_table, DATABASE), user, intervals)
+
+    def _of_table(self, statement: TokenList) -> TokenList:
+        """A statement over the view with intervals as one over the table itself."""
+        return renamed(statement, Catalogue(self.domain).view, self.domain.name)
 
     def _is_of_table(self, tokens: Sequence[Token]) -> bool:
         """Whether a SELECT reads anything but the catalogue. One that names no table reads nothing."""
@@ -219,16 +226,18 @@ class MySession(BaseSession):  # type: ignore[misc]
         }
         return evaluate(statement, partial(value_of, self.variables), about, Catalogue(self.domain).tables())
 
-    async def _asked(self, text: str, user: User) -> ClientRows:
+    async def _asked(self, text: str, user: User, intervals: bool) -> ClientRows:
         sampled = await anyio.to_thread.run_sync(partial(look, text, self.domain))
         if sampled is not None:
             return sampled
-        wish, intervals = wish_of(self.variables), bool(self.variables.get_variable("discreet_intervals"))
-        answer = await self.desk.answer(user, "ask", {"sql": text, **wish}, lambda vault: vault.ask(text, **wish))
-        return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals))
+        wish = wish_of(self.variables)
+        asked, ends = await anyio.to_thread.run_sync(without_ends, text, self.domain) if intervals else (text, ())
+        answer = await self.desk.answer(user, "ask", {"sql": asked, **wish}, lambda vault: vault.ask(asked, **wish))
+        return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals, ends))
 
     async def _explained(self, text: str, user: User) -> Explanation:
-        return await anyio.to_thread.run_sync(partial(self.desk.explain, user, text, wish_of(self.variables)))
+        asked, _ = await anyio.to_thread.run_sync(without_ends, text, self.domain)
+        return await anyio.to_thread.run_sync(partial(self.desk.explain, user, asked, wish_of(self.variables)))
 
     def _value_of(self, written: Sequence[Token]) -> Cell:
         """The value of an expression over variables, as a SET has them."""
@@ -259,9 +268,11 @@ def _question(text: str, domain: Domain) -> Question:
     return parse(text, domain)
 
 
-def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
+def answered(answer: Answer, domain: Domain, intervals: bool, ends: tuple[AskedEnd, ...] = ()) -> ClientRows:
     """An answer as rows: the columns in the order they were asked for, on request each noisy one with its interval, and
-    each line with where its numbers come from."""
+    each line with where its numbers come from. Where `ends` were asked for by name, there are those and no more."""
+    if ends:
+        return with_ends(answered(answer, domain, False), answered(answer, domain, True), ends)
     if answer.order:
         return _statement_rows(answer, intervals)
     question = _question(answer.text, domain)
