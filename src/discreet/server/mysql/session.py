@@ -283,8 +283,8 @@ def answered(answer: Answer, domain: Domain, intervals: bool, ends: tuple[AskedE
             columns.append(label_column(column.name, group_attribute(column.attribute, domain)))
         else:
             columns.append((whole_column if column.name in whole else number_column)(column.name))
-            ends = ("_low", "_high", "_shrunken") if intervals else ()
-            columns += [number_column(f"{column.name}{end}") for end in ends]
+            extra = ("_low", "_high", "_shrunken") if intervals else ()
+            columns += [number_column(f"{column.name}{end}") for end in extra]
             columns += [whole_column(f"{column.name}_may_be_zero")] * intervals
     if intervals:
         columns += [text_column("discreet_kind"), text_column("discreet_answered_for")]
