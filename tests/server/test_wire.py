@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from unittest.mock import ANY
@@ -129,6 +130,58 @@ def test_a_chart_asks_for_the_ends_of_an_interval_by_name_and_gets_no_other_colu
     assert rows(ada, f"EXPLAIN {asked}")[1][0] == "aggregate"
     with pytest.raises(pymysql.Error, match="m_low is neither in GROUP BY"):
         rows(ada, "SELECT sex, m_low, COUNT(*) AS n FROM people_with_intervals GROUP BY sex")
+
+
+@pytest.fixture
+def spent(folder):
+    """A connection whose quota is gone, where nothing that was released comes near an average."""
+    with served_over_mysql(folder, quota="0.1") as server, server.connect() as connection:
+        rows(connection, "SELECT COUNT(*) FROM people")
+        yield server, connection
+
+
+AVERAGES = [
+    "SELECT AVG(income) AS a FROM people WHERE age < 13",
+    "SELECT 2 * a AS b FROM (SELECT AVG(income) AS a FROM people WHERE age < 13) AS t",
+]
+
+
+@pytest.mark.parametrize("sql", AVERAGES)
+def test_a_number_for_which_too_little_is_left_is_an_error_and_no_empty_cell(spent, sql):
+    server, connection = spent
+    entries = server.entries
+    with pytest.raises(pymysql.Error, match="would cost more than is left there") as refusal:
+        rows(connection, sql)
+    assert refusal.value.args[0] == 1226
+    assert "SET discreet_null_unanswered = 1" in refusal.value.args[1]
+    assert server.entries == entries
+
+
+@pytest.mark.parametrize("sql", AVERAGES)
+def test_it_is_null_with_a_warning_where_the_session_or_the_policy_says_so(spent, sql):
+    server, connection = spent
+    rows(connection, "SET discreet_null_unanswered = 1")
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        assert cursor.fetchall() == ((None,),)
+        assert cursor.warning_count
+    told = rows(connection, "SHOW WARNINGS")[0]
+    assert {level for level, _, _ in told} == {"Warning"}
+    assert "would cost more than is left there" in told[0][2]
+    rows(connection, "SET discreet_null_unanswered = DEFAULT")
+    object.__setattr__(server.vault, "policy", replace(server.vault.policy, null_unanswered=True))
+    assert rows(connection, sql)[0] == [(None,)]
+    rows(connection, "SET discreet_null_unanswered = 0")
+    with pytest.raises(pymysql.Error, match="would cost more"):
+        rows(connection, sql)
+
+
+def test_a_number_for_a_region_nearby_comes_with_warnings_that_tools_show(spent):
+    _, connection = spent
+    rows(connection, "SELECT COUNT(*) FROM people WHERE age < 10")
+    told = rows(connection, "SHOW WARNINGS")[0]
+    assert {level for level, _, _ in told} == {"Warning"}
+    assert any("for the region beside them" in note for _, _, note in told)
 
 
 FREE = [

@@ -126,7 +126,7 @@ class Catalogue:
             "generation_expression": "",
         }
 
-    def show(self, statement: TokenList, variables: Sequence[tuple[str, Any]], notes: Sequence[str]) -> ClientRows:
+    def show(self, statement: TokenList, variables: Sequence[tuple[str, Any]], notes: Sequence[Line]) -> ClientRows:
         """Do a SHOW; its LIKE is of the first column, its WHERE of any."""
         tokens = [token for token in statement.tokens[1:] if not token.is_word(*BESIDE)]
         full = any(token.is_word("full") for token in statement.tokens[:3])
@@ -143,7 +143,7 @@ class Catalogue:
         return _picked(titles, lines, [] if what == "grants" else rest)
 
     def _listing(
-        self, what: str, named: list[str], full: bool, variables: Sequence[tuple[str, Any]], notes: Sequence[str]
+        self, what: str, named: list[str], full: bool, variables: Sequence[tuple[str, Any]], notes: Sequence[Line]
     ) -> tuple[Sequence[str], Sequence[Line]]:
         match what:
             case "databases":
@@ -159,7 +159,7 @@ class Catalogue:
             case "variables":
                 return ("Variable_name", "Value"), [(name, _text(value)) for name, value in variables]
             case "warnings":
-                return EMPTY["errors"], [("Note", "1105", note) for note in notes]
+                return EMPTY["errors"], [(level, "1105", note) for level, note in notes]
             case "engines":
                 engine = ("Discreet", "DEFAULT", "differential privacy", "NO", "NO", "NO")
                 return ("Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"), [engine]

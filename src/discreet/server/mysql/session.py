@@ -17,6 +17,7 @@ from mysql_mimic import ResultSet
 from mysql_mimic.errors import MysqlError
 from mysql_mimic.session import BaseSession
 
+from discreet.answer.grid_rows import samples
 from discreet.answer.reply import Answer, Explanation, LabelKind
 from discreet.domain.domain import Domain
 from discreet.errors import (
@@ -92,7 +93,8 @@ class MySession(BaseSession):  # type: ignore[misc]
     variables: Any = field(default_factory=fresh_variables)
     username: str | None = None
     database: str | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    """What SHOW WARNINGS tells: the level of each note, and its words."""
     connection_id: int = 0
     token: str = ""
     """The hash of the token that opened the session: another one of the same name does not keep it open."""
@@ -175,7 +177,7 @@ class MySession(BaseSession):  # type: ignore[misc]
             found = await anyio.to_thread.run_sync(show)
         else:
             found = await self._other(statement, tokens, user)
-        self.notes = before if statement.begins("show", "warnings") else found.notes
+        self.notes = before if statement.begins("show", "warnings") else _levelled(found)
         return found
 
     async def _other(self, statement: TokenList, tokens: list[Token], user: User) -> ClientRows:
@@ -233,7 +235,16 @@ class MySession(BaseSession):  # type: ignore[misc]
         wish = wish_of(self.variables)
         asked, ends = await anyio.to_thread.run_sync(without_ends, text, self.domain) if intervals else (text, ())
         answer = await self.desk.answer(user, "ask", {"sql": asked, **wish}, lambda vault: vault.ask(asked, **wish))
+        self._require_answered(answer)
         return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals, ends))
+
+    def _require_answered(self, answer: Answer) -> None:
+        """Raise BudgetExceeded where a number is none because too little is left, unless such numbers may be NULL."""
+        said = self.variables.get_variable("discreet_null_unanswered")
+        if (self.desk.vault.policy.null_unanswered if said is None else said) or not _is_unanswered(answer):
+            return
+        why = "; ".join(answer.footnotes())
+        raise BudgetExceeded(f"{why}. SET discreet_null_unanswered = 1 shows such numbers as NULL, and the rest")
 
     async def _explained(self, text: str, user: User) -> Explanation:
         asked, _ = await anyio.to_thread.run_sync(without_ends, text, self.domain)
@@ -245,6 +256,20 @@ class MySession(BaseSession):  # type: ignore[misc]
         spaced = [piece for token in written for piece in (token, space)]
         found = self._evaluated(TokenList((Token("word", "SELECT", "select"), space, *spaced)))
         return found.rows[0][0]
+
+
+def _is_unanswered(answer: Answer) -> bool:
+    """Whether a number could not be answered: too little is left, and nothing that was released comes near."""
+    return any(row.is_unanswered for row in samples(answer.rows))
+
+
+def _is_short(answer: Answer) -> bool:
+    """Whether a number is not what was asked for, because too little was left for that."""
+    return any(row.is_unanswered or row.is_near for row in samples(answer.rows))
+
+
+def _levelled(found: ClientRows) -> tuple[tuple[str, str], ...]:
+    return tuple(("Warning" if found.is_short else "Note", note) for note in found.notes)
 
 
 def _is_format(tokens: Sequence[Token]) -> bool:
@@ -304,7 +329,7 @@ def answered(answer: Answer, domain: Domain, intervals: bool, ends: tuple[AskedE
         if intervals:
             cells += answer.origins(list(found.values()))
         rows.append(tuple(cells))
-    return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()))
+    return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()), _is_short(answer))
 
 
 def _whole_counts(answer: Answer, question: Question) -> set[str]:
@@ -346,7 +371,7 @@ def _statement_rows(answer: Answer, intervals: bool) -> ClientRows:
         if intervals:
             cells += answer.origins(numbers)
         rows.append(tuple(cells))
-    return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()))
+    return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()), _is_short(answer))
 
 
 def _typed(label: str | None, kind: LabelKind) -> Cell:
