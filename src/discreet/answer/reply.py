@@ -78,6 +78,11 @@ class Row(FieldsView):
         return self.source is not None and (self.high - self.low) / 2 >= abs(self.value)
 
     @property
+    def is_unanswered(self) -> bool:
+        """Whether too little was left to measure it, and nothing that was released comes near."""
+        return self.value is None and self.kind == "relaxed"
+
+    @property
     def is_near(self) -> bool:
         """Whether it is about another region than the one asked about."""
         return self.value is not None and self.answered != self.asked

@@ -142,7 +142,7 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
         form: Annotated[Literal["csv", "parquet"], Query(alias="format")] = "csv",
         confidence: Confidence = 0.95,
     ) -> Response:
-        """A cuboid, or a slice of one, as a table: its labels, count, low and high."""
+        """A cuboid, by groups too, or a slice of one, as a table: its labels, count, low and high."""
         cube, names, _ = _view(shelf.cube(name), by, sliced)
         media = "text/csv; charset=utf-8" if form == "csv" else PARQUET
         file = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
@@ -210,16 +210,16 @@ def _table(cube: "Cube", names: list[str], confidence: float, form: str) -> byte
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    counts, width = cube[tuple(names)].values, cube.halfwidth(*names, confidence=confidence)
+    found = cube.grouped(*names, confidence=confidence)
+    counts = found.sums.values
     codes = np.indices(counts.shape).reshape(counts.ndim, counts.size)
     columns: dict[str, Any] = {
-        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(_labels(cube, name), pa.string()))
+        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(found.sums[name].values, pa.string()))
         for name, code in zip(names, codes, strict=True)
     }
-    flat = counts.reshape(-1)
     taken = [*columns]
-    for column, numbers in (("count", flat), ("low", flat - width), ("high", flat + width)):
-        columns[f"{column}_" if column in taken else column] = pa.array(numbers, pa.float64())
+    for column, numbers in (("count", found.sums), ("low", found.low), ("high", found.high)):
+        columns[f"{column}_" if column in taken else column] = pa.array(numbers.values.reshape(-1), pa.float64())
     table, out = pa.table(columns), io.BytesIO()
     if form == "parquet":
         pq.write_table(table, out)
