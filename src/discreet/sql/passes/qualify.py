@@ -18,6 +18,7 @@ from discreet.sql.passes.tree import (
     is_star,
     map_children,
     name_of,
+    output_of,
     place_among,
     with_parts,
 )
@@ -139,10 +140,7 @@ class _Qualifier:
         select = self.select
         group = select.args.get("group")
         groups = None if group is None else self._groups(group)
-        outputs = [
-            exp.alias_(self.names.column(output.unalias()), name_of(output), quoted=True)
-            for output in select.expressions
-        ]
+        outputs = [output_of(self.names.column(output.unalias()), name_of(output)) for output in select.expressions]
         tree = exp.Select(expressions=outputs, from_=exp.From(this=exp.to_table(ROWS)))
         tree.set("with_", kept)
         if where:
