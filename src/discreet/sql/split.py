@@ -34,6 +34,8 @@ from discreet.sql.syntax import read_query
 
 __all__ = ["LINE", "TABLE", "Block", "Known", "Statement", "Stepwise", "Values", "noise_of", "read", "split"]
 
+MOST_STEPS = 4
+"""Sub-queries that are answered first inside one another: planning a statement takes longer with each."""
 DECLARED = "the values are those that the domain declares: which of them occur is not looked up"
 
 
@@ -96,8 +98,13 @@ class _Context:
     lookups: Mapping[str, Lookup]
 
 
-def _split(written: exp.Query, context: _Context, known: Known) -> Statement | Stepwise:
-    """All passes, in order."""
+def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) -> Statement | Stepwise:
+    """All passes, in order; of a sub-query that is answered first, so many steps before the last."""
+    if depth > MOST_STEPS:
+        raise UnsupportedQuery(
+            f"sub-queries whose values others need are more than {MOST_STEPS} deep; ask the innermost by itself, and "
+            "write its number"
+        )
     domain, lookups = context.domain, context.lookups
     tree = inline_rows(written, domain, lookups)
     tree = expand_aggregates(tree, domain)
@@ -109,9 +116,11 @@ def _split(written: exp.Query, context: _Context, known: Known) -> Statement | S
         raise UnsupportedQuery(f"the statement asks nothing of the table; ask FROM {domain.name}")
     waiting = {text: query for one in private for text, query in unanswered(one.select, known).items()}
     if waiting:
-        first = {text: _split(query, context, {}) for text, query in waiting.items()}
+        first = {text: _split(query, context, {}, depth + 1) for text, query in waiting.items()}
         singles = {text: query for one in private for text, query in single_values(one.select).items()}
-        return Stepwise(context.text, first, singles, lambda values: _split(written, context, {**known, **values}))
+        return Stepwise(
+            context.text, first, singles, lambda values: _split(written, context, {**known, **values}, depth)
+        )
     blocks = [_block(one, fill_answers(one.select, known, domain), context) for one in private]
     check(public, [*(block.name for block in blocks), *lookups])
     used = tuple(lookup for name, lookup in lookups.items() if name in read)
