@@ -21,6 +21,7 @@ QUESTIONS = [
     "SELECT age, sex, COUNT(*) AS n FROM people GROUP BY age, sex ORDER BY n DESC, age LIMIT 7 OFFSET 2",
     "SELECT age, sex, income, COUNT(*) AS n FROM people GROUP BY age, sex, income ORDER BY sex DESC, n, age DESC",
     "SELECT age, COUNT(*) FILTER (WHERE sex = 'F') AS women FROM people GROUP BY age",
+    "SELECT age, COUNT(*) FILTER (WHERE sex = 'F') AS women, COUNT(*) AS n FROM people GROUP BY age ORDER BY n",
 ]
 
 
