@@ -149,7 +149,7 @@ class _Reading:
         for output in select.expressions:
             if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
                 chosen = (
-                    [self.sources[output.table.lower()]]
+                    [self.sources.get(output.table.lower(), Lineage({}))]
                     if isinstance(output, exp.Column) and output.table
                     else self.sources.values()
                 )
