@@ -18,16 +18,18 @@ from discreet.sql.passes.tree import (
     is_star,
     map_children,
     name_of,
+    output_of,
     place_among,
     with_parts,
 )
-from discreet.sql.sandbox import MOST_NODES
 from discreet.sql.syntax import only, place_of
 from discreet.sql.tokens import shown
 
 ROWS_ONLY = (
     "a SELECT over rows takes columns, expressions and WHERE; aggregate it, by GROUP BY or in the SELECT around it"
 )
+MOST_WRITTEN = 4_000
+"""Nodes of what the columns of a SELECT stand for, together: each WITH may double those of the one before."""
 GROUPINGS = ("rollup", "cube", "grouping_sets")
 PARTS = ("expressions", "from_", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct", "with_")
 
@@ -82,8 +84,11 @@ class Names:
         if isinstance(found, exp.Column | exp.Literal):
             return
         self.written.append(sum(1 for _ in found.walk()))
-        if sum(self.written) > MOST_NODES:
-            raise UnsupportedQuery("the statement is too long or nested too deeply; ask in parts")
+        if sum(self.written) > MOST_WRITTEN:
+            raise UnsupportedQuery(
+                f"the columns of a SELECT stand for more than {MOST_WRITTEN:,} names, values and signs, when what "
+                "WITHs and sub-queries call so is written out; name each column fewer times, or ask in parts"
+            )
 
     def has(self, name: str) -> bool:
         """Whether the rows have a column of this name."""
@@ -139,10 +144,7 @@ class _Qualifier:
         select = self.select
         group = select.args.get("group")
         groups = None if group is None else self._groups(group)
-        outputs = [
-            exp.alias_(self.names.column(output.unalias()), name_of(output), quoted=True)
-            for output in select.expressions
-        ]
+        outputs = [output_of(self.names.column(output.unalias()), name_of(output)) for output in select.expressions]
         tree = exp.Select(expressions=outputs, from_=exp.From(this=exp.to_table(ROWS)))
         tree.set("with_", kept)
         if where:
