@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidLimits
 from discreet.microdata.limits import Limits
+from discreet.microdata.multisize import multi_size_setting
 from discreet.microdata.pairs import (
     FULL_PRUNING,
     LOSS_PRUNING,
@@ -18,7 +19,6 @@ from discreet.microdata.pairs import (
     most_buckets,
     search_pairs,
 )
-from discreet.microdata.multisize import multi_size_setting
 from discreet.microdata.settings import Setting, one_size_setting, two_size_setting
 from experiments.buckets.tables import generated
 
@@ -260,7 +260,9 @@ def test_the_size_that_is_said_to_do_is_the_smallest_that_does(instance, max_siz
 
 
 # buckets, Lemma 1: limits that are the frequencies can always be kept, by large enough buckets
-@pytest.mark.parametrize(("counts", "size"), [((50_001, 49_999), 100_000), ((3000, 1500, 4500), 6), ((1400, 1407), 401)])
+@pytest.mark.parametrize(
+    ("counts", "size"), [((50_001, 49_999), 100_000), ((3000, 1500, 4500), 6), ((1400, 1407), 401)]
+)
 @pytest.mark.parametrize("choose", [one_size_setting, two_size_setting, multi_size_setting])
 def test_limits_that_are_the_frequencies_are_kept_by_buckets_of_the_least_size(counts, size, choose):
     limits = [Fraction(count, sum(counts)) for count in counts]

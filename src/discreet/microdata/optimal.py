@@ -1,9 +1,9 @@
 """The least loss of all settings, with any number of sizes, by integer programming.
 
-Nothing that the solver says is believed. Its numbers of buckets are taken, and the records are divided by an exact flow:
-if that fills all buckets, the setting is valid without a doubt. It is compared with what `multi_size_setting` finds, so
-that it is never worse, and a solver that says there is nothing, or only worse, is asked again without its presolve. That
-no setting is better rests on the solver's bound alone, which the setting carries: `Setting.least`.
+Nothing that the solver says is believed. Its numbers of buckets are taken, and the records are divided by an exact
+flow: if that fills all buckets, the setting is valid without a doubt. It is compared with what `multi_size_setting`
+finds, so that it is never worse, and a solver that says there is nothing, or only worse, is asked again without its
+presolve. That no setting is better rests on the solver's bound alone, which the setting carries: `Setting.least`.
 
 The program without whole numbers is nearly whole. So its buckets are rounded down, one of each size is taken back, and
 what they do not hold is a small table, for which the integer program is quick: that comes within a few per mille of the

@@ -5,8 +5,9 @@ where t(S, i) ≤ ⌊f'ᵢ·S⌋·b(S), the values fill the buckets, Σᵢ t(S, 
 Σ_S t(S, i) = oᵢ [buckets, Definition 4; Lemma 2]. Only b need be integers: for fixed integers b, the t are a flow with
 integer capacities, and where there is a flow there is one in integers.
 
-What comes back is believed by nobody: `optimal.py` divides the records exactly. Every variable has its bounds, and cells
-that can hold nothing are left out: without either, HiGHS's presolve (SciPy 1.17) called feasible programs infeasible.
+What comes back is believed by nobody: `optimal.py` divides the records exactly. Every variable has its bounds, and
+cells that can hold nothing are left out: without either, HiGHS's presolve (SciPy 1.17) called feasible programs
+infeasible.
 """
 
 from dataclasses import dataclass

@@ -161,7 +161,10 @@ def unmet(demand: Demand, smallest: int, largest: int) -> InvalidLimits:
     later = np.vstack([suits[largest + 1 :, offenders], np.ones((1, len(offenders)), bool)])
     needs = largest + 1 + later.argmax(axis=0)
     worst = np.argsort(-needs, kind="stable")[:3]
-    reasons = [f"{demand.words(offenders[line])} needs buckets of {_at_least(needs[line], max(last, largest))}" for line in worst]
+    reasons = [
+        f"{demand.words(offenders[line])} needs buckets of {_at_least(needs[line], max(last, largest))}"
+        for line in worst
+    ]
     if len(offenders) > len(worst):
         reasons.append(f"{len(offenders) - len(worst)} more values need more than {largest}")
     why = "; ".join(reasons) or "each of them can be kept, but not all together"
