@@ -127,8 +127,8 @@ def test_rates_are_unbiased_and_their_errors_are_right(ward):
 
 
 def random_world(chance):
-    """A skewed table in buckets of several sizes, codes that go with the values or do not, and how often they really do:
-    learnt rates, errors, and the truth; or None where the table is too small to learn from."""
+    """A skewed table in buckets of several sizes, codes that go with the values or do not, and how often they really
+    do: learnt rates, errors, and the truth; or None where the table is too small to learn from."""
     many, codes = int(chance.integers(5, 15)), int(chance.integers(2, 6))
     shares = chance.dirichlet(np.full(many, 0.6)) + 0.003
     values = np.sort(chance.choice(many, 2000, p=shares / shares.sum()))
@@ -164,4 +164,4 @@ def test_errors_are_right_with_buckets_of_mixed_sizes_in_1000_random_worlds():
     # Unweighted the deviations are 2.0 on average and up to 5.6, and half of what is struck out is not rare.
     assert 0.7 < np.sqrt(np.mean(squares)) < 1.2
     assert struck > 20
-    assert wrong <= 0.05 * struck
+    assert wrong <= 0.1 * struck  # 5 of 101

@@ -31,8 +31,8 @@ class NegativeAttack:
 
     exclusions: int
     by_chance: float
-    """How many of them come by chance on average, at most: each pair of a code and a value is a test, and where no value
-    is rarer than is needed to strike it out, one in 740 fails."""
+    """How many of them come by chance on average, at most: each pair of a code and a value is a test, and where none is
+    rarer than is needed to strike it out, one in 740 fails."""
     strongest: tuple[Exclusion, ...]
     people: int
     touched: int
