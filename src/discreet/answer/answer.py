@@ -21,7 +21,7 @@ from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
 from discreet.answer.independent import are_independent
 from discreet.answer.known import Known
 from discreet.answer.others import Others
-from discreet.answer.past import Block, PastAnswer, groups_to_plan
+from discreet.answer.past import CountBlock, PastAnswer, groups_to_plan
 from discreet.answer.policy import Policy
 from discreet.answer.quantiles import code_at, histogram_of
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
@@ -504,7 +504,7 @@ def _improve(settled: Settled, desk: Desk) -> None:
                 settled.numbers[query, codes] = public(query, number.answered, best, desk, kind)
 
 
-def _blocks(query: Count | Sum, desk: Desk) -> list[Block]:
+def _blocks(query: Count | Sum, desk: Desk) -> list[CountBlock]:
     """The tables of groups that are public of a quantity."""
     return desk.known.of(query).groups.blocks
 

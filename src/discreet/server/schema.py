@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, with_config
 from typing_extensions import is_typeddict
 
 from discreet import replies
+from discreet.microdata.demand import LARGEST_TABLE
 from discreet.query.subset import MOST_SUBSETS
 
 SQL_CHARACTERS = 100_000
@@ -107,9 +108,9 @@ class BucketsOrder(Request):
     limits: Text = Field(description="of a value of frequency f: 0.1, or min(1, 8*f + 0.02)")
     own: dict[str, Number] | None = Field(None, description='values with limits of their own: {"HIV": "0.02"}')
     columns: list[Text] | None = Field(None, max_length=MOST_NAMES, description="the people's; all others by default")
-    max_size: int = Field(50, ge=1, le=10_000)
-    min_size: int | None = Field(None, ge=1, le=10_000)
-    sizes: Literal["multi", "two", "one"] | None = None
+    max_size: int = Field(50, ge=1, le=LARGEST_TABLE)
+    min_size: int | None = Field(None, ge=1, le=LARGEST_TABLE)
+    sizes: Literal["optimal", "multi", "two", "one"] | None = None
     fakes: int = Field(0, ge=0, le=1000)
     similar: bool = False
     nulls: Literal["refuse", "value"] = "refuse"
