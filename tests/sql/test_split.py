@@ -79,6 +79,8 @@ def test_rows_that_a_sub_query_selects_are_those_of_one_where(people):
         ("CUBE (sex, married)", [("sex", "married"), ("sex",), ("married",), ()]),
         ("GROUPING SETS ((sex), (married), ())", [("sex",), ("married",), ()]),
         ("sex, ROLLUP (married)", [("sex", "married"), ("sex",)]),
+        ("sex, married WITH ROLLUP", [("sex", "married"), ("sex",), ()]),
+        ("sex, married WITH CUBE", [("sex", "married"), ("sex",), ("married",), ()]),
     ],
 )
 def test_several_sets_of_groups_are_a_block_each(people, groups, sets):

@@ -152,7 +152,7 @@ def test_no_statement_costs_more_than_was_said_or_reads_rows_uncharged(
         with watch.over(vaults[0]):
             asked(vaults[0], sql, WISHES[turn % len(WISHES)], turn % ASKED == 0)
 
-    ended = fuzz(shapes(draw, name, amount(120, 125_000)), feed, (*SECRETS, str(tmp_path)))
+    ended = fuzz(shapes(draw, name, amount(40, 125_000)), feed, (*SECRETS, str(tmp_path)))
     counted(statements=ended.total(), refused=ended["refused"], crashes=0, hangs=0)
     assert ended["taken"] > ended.total() // 20
 
@@ -172,7 +172,7 @@ def test_what_was_found_once_is_found_no_more(name, tmp_path, monkeypatch):
 @pytest.mark.usefixtures("coupled")
 @pytest.mark.parametrize("name", TABLES)
 def test_statements_of_every_shape_tell_neighbouring_tables_the_same(name, tmp_path, amount, counted):
-    statements, rounds = amount(30, 100), amount(1, 100)
+    statements, rounds = amount(15, 100), amount(1, 100)
     for seed in range(rounds):
         texts = list(shapes(Random(1000 + seed), name, statements))
         actions = [lambda vault, sql=sql: vault.ask(sql, scale=5) for sql in texts]

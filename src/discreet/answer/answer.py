@@ -21,7 +21,7 @@ from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
 from discreet.answer.independent import are_independent
 from discreet.answer.known import Known
 from discreet.answer.others import Others
-from discreet.answer.past import Block, PastAnswer, groups_to_plan
+from discreet.answer.past import CountBlock, PastAnswer, groups_to_plan
 from discreet.answer.policy import Policy
 from discreet.answer.quantiles import code_at, histogram_of
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
@@ -37,7 +37,7 @@ from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.noise.spread import Draws
 from discreet.query.marginals import Source
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Distinct, People, Quantile, Query, Sum, grain_of_sum
+from discreet.query.query import Count, Distinct, People, Quantile, Query, Sum
 from discreet.release.purchase import Purchase
 from discreet.release.release import Noisy
 
@@ -92,7 +92,7 @@ class Desk:
         return self.fits(plan)
 
     def grain(self, query: Query) -> Fraction:
-        return grain_of_sum(query.of, self.domain) if isinstance(query, Sum) else Fraction(1)
+        return query.grain(self.domain)
 
 
 @dataclass(frozen=True)
@@ -369,19 +369,27 @@ def _again(query: Query, same: PastAnswer | None, region: Region, law: Noise, de
 def _affordable(
     needed: Cells[Region], laws: dict[Query, Law], groups: dict[Query, int], desk: Desk
 ) -> tuple[Cells[Region], Cells[Region]]:
-    """All of them where they fit together; else group by group, since groups do not share a point."""
+    """All of them where they fit together; else group by group: those of one GROUP BY do not share a point, those of
+    another one have to fit beside what was chosen before."""
     whole = Decision(Cells(), needed, Cells(), laws, groups=groups).plan()
     if not needed or desk.fits(whole):
         return needed, Cells()
     buy: Cells[Region] = Cells()
     relaxed: Cells[Region] = Cells()
-    for codes in dict.fromkeys(codes for _, codes in needed):
-        cells = Cells(
-            {query: {codes: regions[codes]} for query, regions in needed.by_query.items() if codes in regions}
-        )
-        chosen = buy if desk.fits(Decision(Cells(), cells, Cells(), laws).plan()) else relaxed
-        for cell, region in cells.items():
-            chosen[cell] = region
+    before = Cost()
+    for by in dict.fromkeys(query.by for query in needed.by_query):
+        own = {query: regions for query, regions in needed.by_query.items() if query.by == by}
+        bought: list[Cost] = []
+        for codes in dict.fromkeys(codes for regions in own.values() for codes in regions):
+            still_wanted()
+            cells = Cells({query: {codes: regions[codes]} for query, regions in own.items() if codes in regions})
+            cost = Decision(Cells(), cells, Cells(), laws).plan().cost(desk.domain, desk.ledger.budget)
+            fits = desk.ledger.fits(before + cost, desk.asker)
+            if fits:
+                bought.append(cost)
+            for cell, region in cells.items():
+                (buy if fits else relaxed)[cell] = region
+        before = sum(bought, before)
     return buy, relaxed
 
 
@@ -496,7 +504,7 @@ def _improve(settled: Settled, desk: Desk) -> None:
                 settled.numbers[query, codes] = public(query, number.answered, best, desk, kind)
 
 
-def _blocks(query: Count | Sum, desk: Desk) -> list[Block]:
+def _blocks(query: Count | Sum, desk: Desk) -> list[CountBlock]:
     """The tables of groups that are public of a quantity."""
     return desk.known.of(query).groups.blocks
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from discreet.answer.compound import Compound
 from discreet.answer.estimate import Estimate, Kind, Ratio
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from matplotlib.figure import Figure
+
+    from discreet.answer.past import PastAnswer
+    from discreet.replies import AnswerJson, CompoundJson, ExplanationJson, PartJson, RowJson
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,6 +79,11 @@ class Row(FieldsView):
         if self.value is None or self.low is None or self.high is None or self.low == self.high:
             return False
         return self.source is not None and (self.high - self.low) / 2 >= abs(self.value)
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether too little was left to measure it, and nothing that was released comes near."""
+        return self.value is None and self.kind == "relaxed"
 
     @property
     def is_near(self) -> bool:
@@ -182,7 +190,7 @@ class Answer:
         """The released answers that a relaxed answer adds and subtracts."""
         return self.only.compound
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> "AnswerJson":
         single = len(self.rows) == 1 and bool(self.columns)
         return {
             "sql": self.text,
@@ -201,8 +209,8 @@ class Answer:
             "rows": [self._row_json(row) for row in self.rows],
         }
 
-    def _row_json(self, row: Row) -> dict[str, Any]:
-        found: dict[str, Any] = {
+    def _row_json(self, row: Row) -> "RowJson":
+        found: RowJson = {
             "labels": dict(zip(self.by, row.labels, strict=True)),
             "column": row.column,
             "value": row.value,
@@ -389,7 +397,7 @@ class Explanation(NotebookView):
             ("left", self.budget.in_words(self.left)),
         ]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> "ExplanationJson":
         return {
             "sql": self.text,
             "cost": number_text(self.cost),
@@ -452,10 +460,11 @@ def _line(labels: tuple[Label, ...], rows: list[Row], bounded: set[str], shrunke
     return [*cells, "/".join(dict.fromkeys(row.kind for row in rows))]
 
 
-def _compound_json(compound: Compound | None, domain: Domain) -> dict[str, Any] | None:
+def _compound_json(compound: Compound | None, domain: Domain) -> "CompoundJson | None":
     if compound is None:
         return None
-    return {
-        side: [{"where": where_text(answer.where, domain), "value": answer.value} for answer in answers]
-        for side, answers in (("plus", compound.plus), ("minus", compound.minus))
-    }
+
+    def parts(answers: "Sequence[PastAnswer]") -> "list[PartJson]":
+        return [{"where": where_text(answer.where, domain), "value": answer.value} for answer in answers]
+
+    return {"plus": parts(compound.plus), "minus": parts(compound.minus)}

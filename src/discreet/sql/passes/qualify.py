@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
-from discreet.sql.passes.relation import Rows
+from discreet.sql.passes.relation import TableRows
 from discreet.sql.passes.tree import (
     ROWS,
     has_aggregate,
@@ -34,7 +34,7 @@ GROUPINGS = ("rollup", "cube", "grouping_sets")
 PARTS = ("expressions", "from_", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct", "with_")
 
 
-def qualify(select: exp.Select, names: "Names", kept: exp.With | None) -> Rows | exp.Select:
+def qualify(select: exp.Select, names: "Names", kept: exp.With | None) -> TableRows | exp.Select:
     """Other rows, where it only selects some; else the same SELECT over ROWS, with what is `kept` of its WITH."""
     only(select, PARTS, "SELECT … FROM … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT …")
     clause = select.args.get("where")
@@ -45,7 +45,7 @@ def qualify(select: exp.Select, names: "Names", kept: exp.With | None) -> Rows |
     return _selected(select, names, where)
 
 
-def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, ...]) -> Rows:
+def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, ...]) -> TableRows:
     columns: dict[str, exp.Expression] = {}
     is_open = False
     for output in select.expressions:
@@ -58,14 +58,14 @@ def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, .
         if node.find(exp.Window) is not None:
             raise UnsupportedQuery(f"a window over rows is not supported{place_of(node)}; {ROWS_ONLY}")
         columns[name_of(output).lower()] = names.column(node)
-    return Rows(columns, where, is_open)
+    return TableRows(columns, where, is_open)
 
 
 @dataclass(frozen=True)
 class Names:
     """What column names mean in a SELECT over rows that are called `qualifier`."""
 
-    rows: Rows
+    rows: TableRows
     qualifier: str
     domain: Domain
     written: list[int] = field(default_factory=list, compare=False, repr=False)
