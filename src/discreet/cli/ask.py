@@ -73,11 +73,12 @@ def ask(
 
 def show_answer(answer: "Answer", shrunken: bool = False) -> None:
     """Print an answer as a table, with what a reader must know under it."""
-    from discreet.answer.reply import ANSWERED_FOR
+    from discreet.answer.reply import ANSWERED_FOR, MOST_PRINTED, more_lines
 
-    headers, lines = answer.table(shrunken)
+    shown, hidden = answer.first(MOST_PRINTED)
+    headers, lines = shown.table(shrunken)
     table("", headers, lines, right=answer.columns, tight=[header for header in headers if header != ANSWERED_FOR])
-    for note in answer.footnotes():
+    for note in (*more_lines(hidden, "--out FILE writes all of them, --json prints them"), *shown.footnotes()):
         say(note)
 
 
@@ -86,6 +87,14 @@ def _error_text(forecast: "Forecast") -> str:
         return "–"
     relative = "" if forecast.relative is None else f" (about {forecast.relative:.0%} of it)"
     return f"± {forecast.halfwidth:,.6g}{relative}"
+
+
+def _more_text(explanation: "Explanation") -> str:
+    if explanation.more is None:
+        return "any number: it is free"
+    if not explanation.is_exact:  # the most that one can cost is known, and whether it is as sharp as asked is not
+        return f"{explanation.more:,} or more"
+    return f"{explanation.more:,} at this accuracy" if explanation.more else "none at this accuracy"
 
 
 def _show_explanation(explanation: "Explanation") -> None:
@@ -102,7 +111,6 @@ def _show_explanation(explanation: "Explanation") -> None:
     ]
     error = f"error at {float(explanation.confidence):.0%}"
     table("", ("column", "answered by", error, "scale"), rows, right=(error, "scale"))
-    more = "any number: it is free" if explanation.more is None else f"{explanation.more:,} at this accuracy"
     pairs(
         "",
         [
@@ -111,7 +119,7 @@ def _show_explanation(explanation: "Explanation") -> None:
                 f"{'' if explanation.is_exact else 'at most '}{explanation.budget.in_words(explanation.cost)}",
             ),
             ("left", f"{explanation.budget.in_words(explanation.left)}, in its region"),
-            ("such questions", more),
+            ("such questions", _more_text(explanation)),
             *(("note", note) for note in explanation.notes),
         ],
     )
