@@ -1,8 +1,9 @@
-"""The MySQL port under other people's drivers, each as Debian ships it: JDBC, ODBC and R.
+"""The MySQL port under other people's drivers, each as Debian ships it: JDBC, ODBC, R and Node.
 
 Where one is missing its tests are skipped, with a line that says how to get it; where CI is set they fail.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from tests.server.mysql_clients import served_over_mysql
 
 JDBC = Path("/usr/share/java/mariadb-java-client.jar")
+NODE_MYSQL = Path("/usr/share/nodejs/mysql")
 ODBC = [*Path("/usr/lib").glob("*/odbc/libmaodbc.so")]
 COUNTS = "SELECT sex, COUNT(*) AS n, n_low, n_high FROM people_with_intervals GROUP BY sex"
 
@@ -113,6 +115,33 @@ def test_odbc_asks_by_isql(server, tmp_path):
     assert [float(line[1]) for line in lines] == [row.value for row in answer.rows]
     help_ = subprocess.run(command, input="help\n", capture_output=True, text=True, timeout=60, env=environment)
     assert "people_with_intervals" in help_.stdout
+
+
+NODE = """
+const pool = require('mysql').createPool({host: '127.0.0.1', port: +process.env.PORT, user: 'ada',
+                                          password: process.env.TOKEN, database: 'discreet'});
+const rows = sql => new Promise((done, fail) =>
+  pool.query(...sql, (error, found) => error ? fail(error) : done(found)));
+(async () => {
+  const tables = await rows(['SHOW TABLES']);
+  const counts = await rows(['SELECT sex, COUNT(*) AS n FROM people WHERE age >= ? GROUP BY sex', [40]]);
+  const code = await rows(['SELECT COUNT(*) FROM nobody']).catch(error => error.code);
+  console.log(JSON.stringify({tables: tables.map(Object.values).flat(), counts, code}));
+  pool.end();
+})();
+"""
+
+
+def test_node_asks_by_a_pool_of_its_mysql_driver(server):
+    require(NODE_MYSQL.exists() and shutil.which("node"), "node-mysql")
+    environment = {**os.environ, "TOKEN": server.token, "PORT": str(server.port), "NODE_PATH": str(NODE_MYSQL.parent)}
+    found = subprocess.run(["node", "-e", NODE], capture_output=True, text=True, timeout=60, env=environment)
+    assert found.returncode == 0, found.stderr
+    told = json.loads(found.stdout)
+    assert told["tables"] == ["people", "people_with_intervals"]
+    assert told["code"] == "ER_NO_SUCH_TABLE"
+    answer = server.vault.ask("SELECT sex, COUNT(*) AS n FROM people WHERE age >= 40 GROUP BY sex")
+    assert [line["n"] for line in told["counts"]] == [row.value for row in answer.rows]
 
 
 R = """
