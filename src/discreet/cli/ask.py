@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.present import Json, VaultPath, command, pairs, print_json, say, table, waiting
+from discreet.errors import UnsupportedQuery
 
 if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation, Forecast
+
+
+class Estimate(StrEnum):
+    unbiased = "unbiased"
+    modelled = "modelled"
 
 
 class Relax(StrEnum):
@@ -28,6 +34,9 @@ def ask(
         Relax | None,
         typer.Option(help="whether a region without budget is answered by one nearby; as the policy says by default"),
     ] = None,
+    estimate: Annotated[
+        Estimate, typer.Option(help="modelled: from a published model, free, sharper and biased; where one covers it")
+    ] = Estimate.unbiased,
     explain: Annotated[bool, typer.Option("--explain", help="show cost and expected error; spend nothing")] = False,
     shrunken: Annotated[
         bool, typer.Option("--shrunken", help="beside the counts of a long GROUP BY, show the shrunken ones")
@@ -45,6 +54,8 @@ def ask(
         read(sql, declared_domain(vault))
     from discreet.vault.vault import Vault
 
+    if explain and estimate is Estimate.modelled:
+        raise UnsupportedQuery("a modelled answer is free: ask without --explain")
     if explain:
         told = Vault.open(vault).explain(
             sql, scale=scale, within=within, confidence=confidence, relax=None if relax is None else relax is Relax.on
@@ -62,6 +73,7 @@ def ask(
             within=within,
             confidence=confidence,
             relax=None if relax is None else relax is Relax.on,
+            estimate=estimate.value,
         )
     if save is not None:
         answer.save_csv(save, shrunken)

@@ -18,6 +18,7 @@ from discreet.sql.split import Statement, Stepwise, read
 from discreet.vault.lookups import read_lookups
 
 if TYPE_CHECKING:
+    from discreet.cube.modelled import ModelledCube
     from discreet.facts.facts import Fact
 
 QUESTIONS = 256
@@ -46,6 +47,11 @@ class Memory:
     @cached_property
     def known(self) -> Known:
         return Known(self.domain, self.ledger, self.recall, self.facts)
+
+    @cached_property
+    def models(self) -> "dict[int, ModelledCube]":
+        """Published models that were read, by the numbers of their charges."""
+        return {}
 
     @cached_property
     def others(self) -> Others:
