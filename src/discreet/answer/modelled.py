@@ -21,18 +21,18 @@ from discreet.answer.halves import BlockAnswer, Evaluated, PublicHalf, Result, l
 from discreet.answer.matching import same_lines
 from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish
-from discreet.answer.reply import Answer, Row
+from discreet.answer.reply import Answer, Explanation, Row
 from discreet.answer.rows import asked_region
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.statement import dry_run, reply
-from discreet.cube.modelled import ModelledCube, bounds
+from discreet.cube.modelled import PublishedModel, bounds
 from discreet.deadline import still_wanted
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.guarantee import Guarantee
 from discreet.model.model import Model
+from discreet.model.size import MOST_CELLS
 from discreet.query.cells import Amount, Labelling
 from discreet.query.query import Combination, Count, Group, Mean, Query, Sum, grain_of, group_attribute
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
@@ -42,24 +42,9 @@ from discreet.sql.split import LINE, Statement, Stepwise
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MOST_CELLS = 10_000_000
-"""Cells of the cuboid that a question is read from: each takes a number in memory."""
 READ_FROM = "modelled: biased, and sharper than least squares; the ranges are model ranges, from simulated releases"
 IN_BINS = "in sums and averages, a number in a bin counts as the bin's middle"
 COUNTED = "a model has counts, sums and averages; ask for these, or without the estimate modelled"
-
-
-@dataclass(frozen=True)
-class PublishedModel:
-    """A model that a vault published, with what it promises by now; `spent` is what its release cost, in units."""
-
-    cube: ModelledCube
-    guarantee: Guarantee
-    spent: int
-
-    @property
-    def charge(self) -> int:
-        return self.cube.cube.origin.charge
 
 
 def ask_modelled(
@@ -73,6 +58,37 @@ def ask_modelled(
 
     `ranged` gives the model that was chosen its simulated releases, which take long to make.
     """
+    covered = _covered(asked, models, desk)
+    model = ranged(covered.model)
+    reading, notes = _Reading(model, desk), list(covered.notes)
+    if isinstance(covered.asked, Question):
+        return _answer(covered.asked, reading, wish, notes)
+    result = _Half(covered.asked, reading, wish, notes).result()
+    return reply(covered.asked, result, wish, desk, Fraction(0), model.guarantee)
+
+
+def explain_modelled(
+    asked: Question | Statement | Stepwise, wish: Wish, models: Sequence[PublishedModel], desk: Desk
+) -> Explanation:
+    """From which model a question would be answered; refused as `ask_modelled` refuses it. It is free."""
+    covered = _covered(asked, models, desk)
+    left = min(desk.left(question.where) for question in covered.questions)
+    return Explanation(
+        covered.asked.text, (), wish.confidence, desk.ledger.budget, Fraction(0), True, left, None, covered.notes
+    )
+
+
+@dataclass(frozen=True)
+class _Covered:
+    """A question with the model that answers it best, and what is to be said of that."""
+
+    asked: Question | Statement
+    questions: tuple[Question, ...]
+    model: PublishedModel
+    notes: tuple[str, ...]
+
+
+def _covered(asked: Question | Statement | Stepwise, models: Sequence[PublishedModel], desk: Desk) -> _Covered:
     if isinstance(asked, Stepwise):
         raise UnsupportedQuery(
             "a model does not answer a question with a sub-query in its WHERE; ask the sub-query by itself, and write "
@@ -80,15 +96,11 @@ def ask_modelled(
         )
     if isinstance(asked, Statement):
         dry_run(asked, desk)
-    questions = [asked] if isinstance(asked, Question) else [block.question for block in asked.blocks]
+    questions = (asked,) if isinstance(asked, Question) else tuple(block.question for block in asked.blocks)
     names = _attributes(questions, desk)
-    model = ranged(_best(names, models, desk.domain))
-    reading = _Reading(model, desk)
-    notes = [*asked.notes, READ_FROM, *_notes(names, model, questions, desk)]
-    if isinstance(asked, Question):
-        return _answer(asked, reading, wish, notes)
-    result = _Half(asked, reading, wish, notes).result()
-    return reply(asked, result, wish, desk, Fraction(0), model.guarantee)
+    model = _best(names, models, desk.domain)
+    notes = dict.fromkeys([*asked.notes, READ_FROM, *_notes(names, model, questions, desk)])
+    return _Covered(asked, questions, model, tuple(notes))
 
 
 def _attributes(questions: Iterable[Question], desk: Desk) -> tuple[str, ...]:

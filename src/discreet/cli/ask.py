@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.present import Json, VaultPath, command, pairs, print_json, say, table, waiting
-from discreet.errors import UnsupportedQuery
 
 if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation, Forecast
@@ -54,11 +53,14 @@ def ask(
         read(sql, declared_domain(vault))
     from discreet.vault.vault import Vault
 
-    if explain and estimate is Estimate.modelled:
-        raise UnsupportedQuery("a modelled answer is free: ask without --explain")
     if explain:
         told = Vault.open(vault).explain(
-            sql, scale=scale, within=within, confidence=confidence, relax=None if relax is None else relax is Relax.on
+            sql,
+            scale=scale,
+            within=within,
+            confidence=confidence,
+            relax=None if relax is None else relax is Relax.on,
+            estimate=estimate.value,
         )
         if as_json:
             print_json(told)
@@ -113,7 +115,8 @@ def _show_explanation(explanation: "Explanation") -> None:
         for forecast in explanation.forecasts
     ]
     error = f"error at {float(explanation.confidence):.0%}"
-    table("", ("column", "answered by", error, "scale"), rows, right=(error, "scale"))
+    if rows:
+        table("", ("column", "answered by", error, "scale"), rows, right=(error, "scale"))
     more = "any number: it is free" if explanation.more is None else f"{explanation.more:,} at this accuracy"
     pairs(
         "",

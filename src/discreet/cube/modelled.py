@@ -18,13 +18,14 @@ from discreet.cube.memory import available_bytes, gigabytes
 from discreet.cube.model_files import BIASED, ESTIMATE
 from discreet.cube.plan import CubePlan
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.guarantee import Guarantee
 from discreet.model.fit import fit, needed_bytes
 from discreet.model.measured import Measured
 from discreet.model.mixture import ProductMixture
 from discreet.model.mixture_fit import fit_mixture, mixture_bytes
 from discreet.model.model import Model
 from discreet.model.replicates import replicates
-from discreet.model.size import is_mixture, most_dimensions
+from discreet.model.size import MOST_CELLS, is_mixture, most_dimensions
 from discreet.noise.bits import SeededBits
 from discreet.noise.spread import require_confidence
 from discreet.progress import Progress, silent
@@ -145,6 +146,11 @@ class ModelledCube:
     def _read(self, names: tuple[Label, ...], cuboid: Callable[[int], Cells]) -> Cells:
         mask = self.cube.asked_mask(names)
         axes = self.cube.plan.lattice.axes(mask)
+        if self.cube.plan.lattice.cells(mask) > MOST_CELLS:
+            raise UnsupportedQuery(
+                f"this cuboid, with the dimensions that it is sliced by, has {self.cube.plan.lattice.cells(mask):,} "
+                f"cells, and at most {MOST_CELLS:,} are read from a model; name fewer dimensions"
+            )
         cells: Cells = np.asarray(cuboid(mask)[tuple(self.cube.sliced.get(axis, slice(None)) for axis in axes)])
         return cells
 
@@ -176,6 +182,19 @@ class ModelledCube:
             **_parameters(self.model),
             "note": BIASED,
         }
+
+
+@dataclass(frozen=True)
+class PublishedModel:
+    """A model that a vault published, with what it promises by now; `spent` is what its release cost, in units."""
+
+    cube: ModelledCube
+    guarantee: Guarantee
+    spent: int
+
+    @property
+    def charge(self) -> int:
+        return self.cube.cube.origin.charge
 
 
 def _parameters(model: Model) -> dict[str, int]:

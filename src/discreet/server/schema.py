@@ -38,8 +38,12 @@ class Question(Request):
         None, description="whether a region without budget is answered by one nearby; the policy's word where not given"
     )
 
+    estimate: Literal["unbiased", "modelled"] = Field(
+        "unbiased", description="modelled: from a published model, free, sharper and biased; where one covers it"
+    )
+
     def wish(self) -> dict[str, Any]:
-        return {"scale": self.scale, "within": self.within, "confidence": self.confidence, "relax": self.relax}
+        return self.model_dump(exclude={"sql"})
 
 
 class SubsetsAsked(Request):
@@ -86,7 +90,19 @@ class CubeWish(Request):
 class CubeOrder(CubeWish):
     consistent: bool = True
     charge: int | None = Field(None, ge=1, le=2**53, description="instead: the charge of a publish to go on from")
+    estimate: Literal["least-squares", "modelled"] = Field(
+        "least-squares", description="modelled: a model of the same measurements is fitted, and kept beside them"
+    )
     again: bool = Field(False, description="measure anew what was published before, and pay again")
+
+
+class RowsOrder(Request):
+    """Synthetic rows to draw: from which published cube, how many, by which seed."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"cube": "census", "rows": 20000}]})
+    cube: Text = Field(description="the name of a published cube that has a model")
+    rows: int | None = Field(None, ge=1, le=2**53, description="as many as the model expects where not given")
+    seed: int = Field(0, ge=0, le=2**53, description="other seeds draw other rows of the same model")
 
 
 class BucketsOrder(Request):
@@ -175,7 +191,7 @@ class Answer(BaseModel):
     value: float | None
     interval: list[float | None] | None
     confidence: float
-    kind: str = Field(examples=["measured", "repeated", "derived", "relaxed", "mixed"])
+    kind: str = Field(examples=["measured", "repeated", "derived", "relaxed", "modelled", "mixed"])
     asked: str | None
     answered: str | None
     relaxation_error: float
@@ -372,6 +388,20 @@ class Cuboid(BaseModel):
     receipt: str
 
 
+class ModelledCuboid(BaseModel):
+    dimensions: list[str]
+    labels: dict[str, list[str]]
+    slice: dict[str, str]
+    modelled: Any
+    low: Any
+    high: Any
+    confidence: float
+    measured_together: bool
+    note: str
+    guarantee: str
+    receipt: str
+
+
 class GroupedCuboid(BaseModel):
     dimensions: list[str]
     labels: dict[str, list[str]]
@@ -383,6 +413,10 @@ class GroupedCuboid(BaseModel):
     confidence: float
     guarantee: str
     receipt: str
+
+
+class RowsLines(BaseModel):
+    rows: list[dict[str, Any]]
 
 
 class BucketsLines(BaseModel):

@@ -4,25 +4,28 @@ The journal has a note for each, so that it is a model of this vault wherever it
 `models/` of the vault is a copy: where it is gone, it is made again from what was released.
 """
 
+import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from discreet.answer.modelled import PublishedModel
 from discreet.cube.cube import Cube
 from discreet.cube.journal import noted_plan
 from discreet.cube.known_cuboids import known_tables
-from discreet.cube.modelled import ModelledCube
+from discreet.cube.modelled import ModelledCube, PublishedModel
 from discreet.cube.publish import cube_of
 from discreet.cube.replicate_files import read_replicates, write_replicates
-from discreet.errors import ArchiveError
+from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge
 from discreet.ledger.ledger import Ledger
+from discreet.model.model import Model
 from discreet.private import private_folder
 from discreet.vault.public import Public
 
 NOTE, MODELS = "model", "models"
+_MAKING = threading.Lock()
+"""Replicates take long to make: whoever needs the same waits for them."""
 
 
 def note_model(cube: Cube, ledger: Ledger, home: Path) -> None:
@@ -47,18 +50,35 @@ def published_models(vault: Public) -> list[PublishedModel]:
 
 def with_ranges(model: PublishedModel, vault: Public) -> PublishedModel:
     """The same with the replicates that its ranges are made of: read where they are kept, else made and kept."""
-    if model.cube.simulated:
-        return model
-    path = vault.path / MODELS / f"{model.charge}-ranges"
-    if path.exists():
-        simulated = read_replicates(model.cube, path)
-    else:
-        simulated = model.cube.replicates
-        with suppress(ArchiveError):
-            write_replicates(model.cube, path)
-    ranged = replace(model.cube, simulated=simulated)
-    vault._memory.models[model.charge] = ranged
-    return replace(model, cube=ranged)
+    return replace(model, cube=replace(model.cube, simulated=_replicates(model.cube, vault)))
+
+
+def modelled_cube(cube: Cube, vault: Public) -> ModelledCube:
+    """A published cube, or a slice of one, read through its model, its ranges made of what is kept. Raises
+    UnsupportedQuery where it was published without a model."""
+    if cube.model is None:
+        raise UnsupportedQuery(
+            f"this cube was published without a model; `discreet cube publish … --charge {cube.origin.charge} "
+            "--estimate modelled` publishes it with one, for nothing"
+        )
+    modelled = ModelledCube(cube, cube.model)
+    return replace(modelled, simulated=_replicates(modelled, vault))
+
+
+def _replicates(cube: ModelledCube, vault: Public) -> tuple[Model, ...]:
+    """The replicates of a cube's model. Those of this vault's own cubes are kept beside the model."""
+    origin, known = cube.cube.origin, vault._memory.replicates
+    key = str(origin.receipt)
+    with _MAKING:
+        if key not in known:
+            own = vault.ledger.promise_of(origin.charge, origin.receipt) is not None
+            path = vault.path / MODELS / f"{origin.charge}-ranges"
+            known[key] = read_replicates(cube, path) if own and path.exists() else cube.replicates
+            if own and not path.exists():
+                with suppress(ArchiveError):
+                    _make_folder(vault.path)
+                    write_replicates(cube, path)
+        return known[key]
 
 
 def _noted(ledger: Books) -> list[int]:
@@ -98,11 +118,14 @@ def _made_again(vault: Public, charge: Charge) -> Cube:
 
 
 def _keep(cube: Cube, home: Path) -> None:
-    folder = home / MODELS
-    try:
-        private_folder(folder)
-    except OSError:
-        raise ArchiveError(f"{folder} cannot be made") from None
-    path = folder / str(cube.origin.charge)
+    _make_folder(home)
+    path = home / MODELS / str(cube.origin.charge)
     if not path.exists():
         cube.save(path)
+
+
+def _make_folder(home: Path) -> None:
+    try:
+        private_folder(home / MODELS)
+    except OSError:
+        raise ArchiveError(f"{home / MODELS} cannot be made; is there space on the vault's disk?") from None

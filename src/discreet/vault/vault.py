@@ -325,7 +325,8 @@ class Vault(NotebookView):
         sharper, biased, and free whatever is left; refused where no model covers it.
         """
         if estimate != "unbiased":
-            return self._ask_model(sql, estimate, confidence, scale=scale, within=within, relax=relax)
+            self._require_model(estimate, scale=scale, within=within, relax=relax)
+            return self._ask_model(sql, confidence)
         wish = Wish.of(self.policy, scale, within, confidence)
         asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
         purchase = Purchase(self.gate, self.policy.limits)
@@ -335,16 +336,19 @@ class Vault(NotebookView):
 
         return ask_statement(asked, wish, desk, purchase)
 
-    def _ask_model(self: PublicDesk, sql: str, estimate: str, confidence: Number | None, **sharper: object) -> Answer:
-        """Answer a SELECT from a published model. Spends nothing."""
-        from discreet.answer.modelled import ask_modelled
-        from discreet.vault.models import published_models, with_ranges
-
+    @staticmethod
+    def _require_model(estimate: str, **sharper: object) -> None:
         if estimate != "modelled":
             raise UnsupportedQuery(f"an estimate is unbiased or modelled, not {estimate!r:.40}")
         given = [name for name, value in sharper.items() if value is not None]
         if given:
             raise UnsupportedQuery(f"a modelled answer draws no noise: leave out {' and '.join(given)}")
+
+    def _ask_model(self: PublicDesk, sql: str, confidence: Number | None) -> Answer:
+        """Answer a SELECT from a published model. Spends nothing."""
+        from discreet.answer.modelled import ask_modelled
+        from discreet.vault.models import published_models, with_ranges
+
         wish, models = Wish.of(self.policy, None, None, confidence), published_models(self)
         return ask_modelled(
             self._memory.question(sql), wish, models, self._desk, lambda model: with_ranges(model, self)
@@ -358,8 +362,16 @@ class Vault(NotebookView):
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
+        if estimate != "unbiased":
+            from discreet.answer.modelled import explain_modelled
+            from discreet.vault.models import published_models
+
+            Vault._require_model(estimate, scale=scale, within=within, relax=relax)
+            plain = Wish.of(self.policy, None, None, confidence)
+            return explain_modelled(self._memory.question(sql), plain, published_models(self), self._desk)
         wish = Wish.of(self.policy, scale, within, confidence)
         asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
         if isinstance(asked, Question):

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import FileResponse, Response
 
-from discreet.errors import ArchiveError, BudgetExceeded, InvalidBudget, UnsupportedQuery
+from discreet.errors import ArchiveError, BudgetExceeded, InvalidBudget, NotFound, UnsupportedQuery
 from discreet.ledger.receipt import Receipt
 from discreet.plain import cells_of_text
 from discreet.private import private_folder
@@ -26,7 +26,11 @@ from discreet.server.shelf import Shelf, require_name
 from discreet.vault.vault import Vault
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from discreet.cube.cube import Cube
+    from discreet.cube.modelled import ModelledCube
     from discreet.cube.plan import CubePlan
 
 MOST_CELLS = 50_000
@@ -37,6 +41,9 @@ Name = Annotated[str, Path(max_length=64)]
 By = Annotated[list[str] | None, Query(description="the cuboid's dimensions; none: the total", max_length=64)]
 Sliced = Annotated[list[str] | None, Query(alias="slice", description="only these people: region=Arden", max_length=64)]
 PARQUET = "application/vnd.apache.parquet"
+Estimate = Literal["least-squares", "modelled"]
+CubeFile = Literal["datapackage.json", "sources.parquet", "cuboids.parquet", "model.parquet", "modelled.parquet"]
+MODEL_FILES = ("model.parquet", "modelled.parquet")
 
 
 def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
@@ -59,6 +66,7 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
             raise InvalidBudget("say what the cube may spend, epsilon or rho; or the charge to go on from")
         if order.charge is None:
             planned = _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
+            _require_model(planned, order.estimate)
             if not (affordable := desk.asked_by(desk.asker(user)).cubes.affordable(planned)).fits:
                 raise BudgetExceeded(f"the budget cannot pay for this cube: {affordable.words}")
         log_asked(desk.vault.path, user.name, "cube publish", {"name": name, **order.model_dump(exclude_defaults=True)})
@@ -90,26 +98,30 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
             {"name": name, **found.describe(), "labels": labels, "lattice": _lattice(found.plan, found.consistent)}
         )
 
-    _browsing(router, shelf)
+    _browsing(router, desk, shelf)
     return router
 
 
-def _browsing(router: APIRouter, shelf: Shelf) -> None:
-    @router.get("/cubes/{name}/cuboid", response_model=schema.Cuboid)
+def _browsing(router: APIRouter, desk: FrontDesk, shelf: Shelf) -> None:
+    @router.get("/cubes/{name}/cuboid", response_model=schema.Cuboid | schema.ModelledCuboid)
     def cuboid(
         name: Name,
         by: By = None,
         sliced: Sliced = None,
         confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+        estimate: Estimate = "least-squares",
     ) -> JsonReply:
-        """A cuboid, or a slice of one, with its interval: `count` is nested lists in the order of `by`."""
+        """A cuboid, or a slice of one, with its interval: `count` is nested lists in the order of `by`. With
+        `estimate=modelled` it is read from the cube's model, has `modelled`, `low` and `high` instead, and may be one
+        that was not published."""
         cube, names, chosen = _view(shelf.cube(name), by, sliced)
         _require_few(prod(len(_labels(cube, one)) for one in names))
+        seen = {"dimensions": names, "labels": {one: _labels(cube, one) for one in names}, "slice": chosen}
+        if estimate == "modelled":
+            return JsonReply({**seen, **_modelled(_read_by_model(cube, desk.vault), names, confidence)})
         return JsonReply(
             {
-                "dimensions": names,
-                "labels": {one: _labels(cube, one) for one in names},
-                "slice": chosen,
+                **seen,
                 "count": cube[tuple(names)].values,
                 "variance": cube.variance(*names),
                 "halfwidth": cube.halfwidth(*names, confidence=confidence),
@@ -157,21 +169,31 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
         sliced: Sliced = None,
         form: Annotated[Literal["csv", "parquet"], Query(alias="format")] = "csv",
         confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+        estimate: Estimate = "least-squares",
     ) -> Response:
-        """A cuboid, or a slice of one, as a table: its labels, count, low and high."""
+        """A cuboid, or a slice of one, as a table: its labels, count (or modelled), low and high."""
         cube, names, _ = _view(shelf.cube(name), by, sliced)
+        if estimate == "modelled":
+            found = _read_by_model(cube, desk.vault)
+            low, high = found.range(*names, confidence=confidence)
+            numbers = {"modelled": found[tuple(names)].values, "low": low.values, "high": high.values}
+        else:
+            counts, width = cube[tuple(names)].values, cube.halfwidth(*names, confidence=confidence)
+            numbers = {"count": counts, "low": counts - width, "high": counts + width}
         media = "text/csv; charset=utf-8" if form == "csv" else PARQUET
         file = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
-        return Response(_table(cube, names, confidence, form), media_type=media, headers=file)
+        return Response(_table(cube, names, numbers, form), media_type=media, headers=file)
 
     @router.get(
         "/cubes/{name}/files/{file}",
         response_class=FileResponse,
         responses={200: {"content": {"application/json": {}, PARQUET: {}}}},
     )
-    def files(name: Name, file: Literal["datapackage.json", "sources.parquet", "cuboids.parquet"]) -> FileResponse:
-        """A cube's own file, whole; together the three are the folder that `discreet cube show` reads."""
-        shelf.cube(name)
+    def files(name: Name, file: CubeFile) -> FileResponse:
+        """A cube's own file, whole; together they are the folder that `discreet cube show` reads. The last two are
+        there where it has a model."""
+        if shelf.cube(name).model is None and file in MODEL_FILES:
+            raise NotFound(f"the cube {name!r} was published without a model")
         media = "application/json" if file == PACKAGE else PARQUET
         return FileResponse(shelf.cubes_folder / name / file, media_type=media, filename=file)
 
@@ -207,22 +229,49 @@ def _labels(cube: "Cube", name: str) -> tuple[str, ...]:
     raise UnsupportedQuery(f"the cube has no dimension {name!r}; there are {', '.join(cube.names) or 'none'}")
 
 
-def _table(cube: "Cube", names: list[str], confidence: float, form: str) -> bytes:
+def _require_model(planned: "CubePlan", estimate: Estimate) -> None:
+    from discreet.cube.modelled import require_model
+
+    if estimate == "modelled":
+        require_model(planned)
+
+
+def _read_by_model(cube: "Cube", vault: Vault) -> "ModelledCube":
+    """A cube, or a slice of one, as its model has it."""
+    from discreet.vault.models import modelled_cube
+
+    return modelled_cube(cube, vault)
+
+
+def _modelled(cube: "ModelledCube", names: list[str], confidence: float) -> dict[str, Any]:
+    low, high = cube.range(*names, confidence=confidence)
+    return {
+        "modelled": cube[tuple(names)].values,
+        "low": low.values,
+        "high": high.values,
+        "confidence": confidence,
+        "measured_together": cube.is_measured(*names),
+        "note": cube.describe()["note"],
+        "guarantee": str(cube.cube.guarantee),
+        "receipt": str(cube.cube.origin.receipt),
+    }
+
+
+def _table(cube: "Cube", names: list[str], numbers: "Mapping[str, NDArray[np.float64]]", form: str) -> bytes:
     import numpy as np
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    counts, width = cube[tuple(names)].values, cube.halfwidth(*names, confidence=confidence)
-    codes = np.indices(counts.shape).reshape(counts.ndim, counts.size)
+    shape = next(iter(numbers.values())).shape
+    codes = np.indices(shape).reshape(len(shape), prod(shape))
     columns: dict[str, Any] = {
         name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(_labels(cube, name), pa.string()))
         for name, code in zip(names, codes, strict=True)
     }
-    flat = counts.reshape(-1)
     taken = [*columns]
-    for column, numbers in (("count", flat), ("low", flat - width), ("high", flat + width)):
-        columns[f"{column}_" if column in taken else column] = pa.array(numbers, pa.float64())
+    for column, own in numbers.items():
+        columns[f"{column}_" if column in taken else column] = pa.array(own.reshape(-1), pa.float64())
     table, out = pa.table(columns), io.BytesIO()
     if form == "parquet":
         pq.write_table(table, out)
@@ -276,7 +325,13 @@ def _publishing(vault: Vault, order: schema.CubeOrder, folder: File) -> Callable
             private_folder(folder.parent)
         except OSError:
             raise ArchiveError("the cube's folder cannot be made; is there space on the vault's disk?") from None
-        vault.cubes.publish(what, consistent=order.consistent, again=order.again, progress=tell).save(folder, tell)
+        cube = vault.cubes.publish(
+            what, consistent=order.consistent, estimate=order.estimate, again=order.again, progress=tell
+        )
+        cube.save(folder, tell)
+        if cube.model is not None:
+            tell("simulating releases for model ranges", 0.0)
+            _read_by_model(cube, vault)
 
     return work
 
