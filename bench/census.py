@@ -37,8 +37,8 @@ def figures() -> Iterator[Figure]:
             found.append([pairs, variation(cube, table, triples), clipped(cube, table)])
     pairs, three, least = np.mean(found, axis=0)
     note = (
-        f"219,751 rows, 45 pairs measured, {SEEDS} releases, {np.mean(cpu):.0f} CPU s each; least squares, clipped at 0, "
-        f"{least:.4f}; the {len(triples)} triples of at most {MOST_CELLS:,} cells {three:.4f}; MST and AIM were not "
+        f"219,751 rows, 45 pairs measured, {SEEDS} releases, {np.mean(cpu):.0f} CPU s each; least squares, "
+        f"clipped at 0, {least:.4f}; the {len(triples)} triples of at most {MOST_CELLS:,} cells {three:.4f}; MST and AIM were not "
         "measured on it"
     )
     yield Figure(
