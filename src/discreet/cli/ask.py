@@ -102,6 +102,14 @@ def _error_text(forecast: "Forecast") -> str:
     return f"± {forecast.halfwidth:,.6g}{relative}"
 
 
+def _more_text(explanation: "Explanation") -> str:
+    if explanation.more is None:
+        return "any number: it is free"
+    if not explanation.is_exact:  # the most that one can cost is known, and whether it is as sharp as asked is not
+        return f"{explanation.more:,} or more"
+    return f"{explanation.more:,} at this accuracy" if explanation.more else "none at this accuracy"
+
+
 def _show_explanation(explanation: "Explanation") -> None:
     from discreet.answer.reply import number
 
@@ -117,7 +125,6 @@ def _show_explanation(explanation: "Explanation") -> None:
     error = f"error at {float(explanation.confidence):.0%}"
     if rows:
         table("", ("column", "answered by", error, "scale"), rows, right=(error, "scale"))
-    more = "any number: it is free" if explanation.more is None else f"{explanation.more:,} at this accuracy"
     pairs(
         "",
         [
@@ -126,7 +133,7 @@ def _show_explanation(explanation: "Explanation") -> None:
                 f"{'' if explanation.is_exact else 'at most '}{explanation.budget.in_words(explanation.cost)}",
             ),
             ("left", f"{explanation.budget.in_words(explanation.left)}, in its region"),
-            ("such questions", more),
+            ("such questions", _more_text(explanation)),
             *(("note", note) for note in explanation.notes),
         ],
     )
