@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from discreet.audit.report import audit_vault
 from discreet.cli import app
+from discreet.cube.cube import Cube
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.vault.models import MODELS
 from discreet.vault.vault import Vault
@@ -222,6 +224,20 @@ def test_a_copy_that_was_touched_is_refused(tmp_path, vault):
 
 def test_the_audit_knows_the_note_of_a_model(vault):
     assert audit_vault(vault.path).holds
+
+
+def test_the_audit_finds_a_copy_of_a_model_that_says_something_else(tmp_path, vault):
+    copy = tmp_path / "vault"
+    shutil.copytree(vault.path, copy)
+    [path] = (path for path in (copy / MODELS).iterdir() if path.name.isdigit())
+    cube = Cube.load(path)
+    potentials = {
+        mask: table + np.arange(table.size).reshape(table.shape) for mask, table in cube.model.potentials.items()
+    }
+    shutil.rmtree(path)
+    replace(cube, model=replace(cube.model, potentials=potentials)).save(path)
+    report = audit_vault(copy)
+    assert [check.name for check in report.checks if check.outcome == "failed"] == ["published"]
 
 
 def test_a_model_of_an_earlier_table_answers_nothing(tmp_path):

@@ -31,7 +31,7 @@ _MAKING = threading.Lock()
 def note_model(cube: Cube, ledger: Ledger, home: Path) -> None:
     """Journal that a cube's model was published, once, and keep a copy of it in the vault where there is room."""
     charge = cube.origin.charge
-    if charge not in _noted(ledger):
+    if charge not in _noted(ledger, charge):
         ledger.note(NOTE, {"charge": charge})
     with suppress(ArchiveError):
         _keep(cube, home)
@@ -41,7 +41,7 @@ def published_models(vault: Public) -> list[PublishedModel]:
     """The models of the table as it is now, in the order in which they were published."""
     now, since, _ = vault.ledger.reach
     found = []
-    for number in _noted(vault.ledger):
+    for number in _noted(vault.ledger, since):
         charge = vault.ledger.charge_at(number) if number > since else None
         if charge is not None and charge.snapshot == now and vault.ledger.recorded(number) is not None:
             found.append(_published(vault, charge))
@@ -81,9 +81,10 @@ def _replicates(cube: ModelledCube, vault: Public) -> tuple[Model, ...]:
         return known[key]
 
 
-def _noted(ledger: Books) -> list[int]:
-    """The charges whose models were published."""
-    return list(dict.fromkeys(entry.parsed()["content"]["charge"] for entry in ledger.entries() if entry.kind == NOTE))
+def _noted(ledger: Books, after: int) -> list[int]:
+    """The charges whose models were published after an entry."""
+    notes = (entry.parsed()["content"] for entry in ledger.entries(after) if entry.kind == NOTE)
+    return list(dict.fromkeys(int(content["charge"]) for content in notes))
 
 
 def _published(vault: Public, charge: Charge) -> PublishedModel:
