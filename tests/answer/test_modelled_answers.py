@@ -14,6 +14,8 @@ from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.cube.cube import Cube
 from discreet.errors import ArchiveError, UnsupportedQuery
+from discreet.model import mixture_fit, size
+from discreet.model.mixture import ProductMixture
 from discreet.vault.models import MODELS
 from discreet.vault.vault import Vault
 
@@ -66,18 +68,21 @@ def made_up() -> pa.Table:
     )
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("modelled")
+def vault_in(folder) -> Vault:
     pq.write_table(made_up(), folder / "people.parquet")
     (folder / "people.toml").write_text(DOMAIN)
-    vault = Vault.init(
+    return Vault.init(
         folder / "vault",
         table=folder / "people.parquet",
         domain=folder / "people.toml",
         epsilon=20,
         neighbours="add-remove",
     )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    vault = vault_in(tmp_path_factory.mktemp("modelled"))
     plan = vault.cubes.plan(epsilon=4, planner="model", dimensions=MODELLED)
     return vault, vault.cubes.publish(plan, estimate="modelled")
 
@@ -190,6 +195,22 @@ def test_what_no_model_answers_is_refused_with_what_would(vault, sql, words):
     assert vault.ledger.head == head
 
 
+def test_a_mixture_answers_as_well(tmp_path, monkeypatch):
+    monkeypatch.setattr(size, "MOST_CELLS", 50)
+    monkeypatch.setattr(mixture_fit, "GROUPS", 20)
+    vault = vault_in(tmp_path)
+    plan = vault.cubes.plan(epsilon=4, planner="model", dimensions=["sex", "age", "region", "work"])
+    cube = vault.cubes.publish(plan, estimate="modelled")
+    assert isinstance(cube.model, ProductMixture)
+    sql = "SELECT work, COUNT(*) FROM people WHERE region = 'north' AND age < 20 GROUP BY work"
+    answer = vault.ask(sql, estimate="modelled")
+    cells = cube.modelled["work", "region", "age"].values
+    assert [row.value for row in answer.rows] == pytest.approx(cells[:, 0, :2].sum(axis=1).tolist(), rel=1e-6)
+    assert all(row.low < row.value < row.high for row in answer.rows)
+    again = Vault.open(vault.path).ask(sql, estimate="modelled")
+    assert [row.high for row in again.rows] == pytest.approx([row.high for row in answer.rows], rel=1e-9)
+
+
 @pytest.mark.parametrize("sharper", [{"scale": 3}, {"within": 10}, {"relax": False}])
 def test_a_modelled_answer_takes_nothing_that_is_about_noise(vault, sharper):
     with pytest.raises(UnsupportedQuery, match="draws no noise"):
@@ -241,15 +262,7 @@ def test_the_audit_finds_a_copy_of_a_model_that_says_something_else(tmp_path, va
 
 
 def test_a_model_of_an_earlier_table_answers_nothing(tmp_path):
-    pq.write_table(made_up(), tmp_path / "people.parquet")
-    (tmp_path / "people.toml").write_text(DOMAIN)
-    vault = Vault.init(
-        tmp_path / "vault",
-        table=tmp_path / "people.parquet",
-        domain=tmp_path / "people.toml",
-        epsilon=20,
-        neighbours="add-remove",
-    )
+    vault = vault_in(tmp_path)
     vault.cubes.publish(vault.cubes.plan(epsilon=1, planner="model", dimensions=["sex", "region"]), estimate="modelled")
     assert vault.ask("SELECT COUNT(*) FROM people", estimate="modelled").kind == "modelled"
     vault.refresh()
