@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path
 from starlette.responses import FileResponse
 
+from discreet import replies
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.private import private_folder
 from discreet.progress import Progress
@@ -25,12 +26,12 @@ PARQUET = "application/vnd.apache.parquet"
 def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
     router = APIRouter(tags=["rows"])
 
-    @router.get("/rows", response_model=schema.RowsLines)
+    @router.get("/rows", response_model=replies.RowsJson)
     def rows() -> JsonReply:
         """The published files of synthetic rows. No row is a person."""
         return JsonReply({"rows": [{"name": name, **shelf.about_rows(name)} for name in shelf.rows_names()]})
 
-    @router.post("/rows/{name}", status_code=202, response_model=schema.Job)
+    @router.post("/rows/{name}", status_code=202, response_model=replies.JobJson)
     def publish(name: Name, order: schema.RowsOrder, user: Caller) -> JsonReply:
         """Draw rows from the model of a published cube, in the background: GET /jobs/NAME tells how far it is. It costs
         nothing. For custodians."""
