@@ -32,6 +32,8 @@ from discreet.ledger.ledger import Ledger
 from discreet.release.archive import Archive
 from discreet.release.package import PACKAGE, file_hash, package_digest
 
+RANGES = "-ranges"
+"""The end of the names of folders with simulated releases: they are nobody's numbers, and are not made again."""
 KINDS = ("cube", "buckets", "statistics")
 NOT_THERE = "give the folder itself, the one that has a datapackage.json; if this is it, take it back"
 
@@ -97,11 +99,14 @@ def _places(home: Path, given: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
     """Where to look; and whether what is there must be this vault's."""
     named = [path.resolve() for path in given]
     yield from ((path, True) for path in given)
-    for parent, certain in ((home / "cubes", True), (home / "buckets", True), (home.absolute().parent, False)):
+    own = [(home / name, True) for name in ("cubes", "models", "buckets")]
+    for parent, certain in (*own, (home.absolute().parent, False)):
         # What may not be read here is not an error: beside a vault there may be anybody's folders.
         with suppress(OSError):
             for path in sorted(parent.iterdir()):
-                if os.path.isfile(path / PACKAGE) and path.resolve() not in named and path.name[0] != ".":
+                if path.resolve() in named or path.name[0] == "." or path.name.endswith(RANGES):
+                    continue
+                if os.path.isfile(path / PACKAGE):
                     yield path, certain
 
 

@@ -17,6 +17,7 @@ from discreet.empirical.releases import (
     asked,
     asked_in_turn,
     counted_in_subsets,
+    drawn_rows,
     knowing,
     measured,
     measured_again,
@@ -79,7 +80,7 @@ class Case:
 
 
 def catalogue() -> list[Case]:
-    return [*_laws(), *_counts(), *_values(), *_concentrated(), *_cubes(), *_known(), *_subsets()]
+    return [*_laws(), *_counts(), *_values(), *_concentrated(), *_cubes(), *_rows(), *_known(), *_subsets()]
 
 
 def _laws() -> list[Case]:
@@ -155,6 +156,15 @@ def _cubes() -> list[Case]:
         vault_case("cube, whole counts", FILLED_CELL, published(("sex",), counts="whole", epsilon=1)),
         vault_case("cube of sums", FILLED_CELL, published(("sex",), measure="sum(income)", epsilon=1)),
         vault_case("cube, ρ", FILLED_CELL, published(("sex",), rho=1), budget=RHO),
+    ]
+
+
+def _rows() -> list[Case]:
+    """Synthetic rows: each run measures, fits and draws by itself, for a model is of all copies at once."""
+    both = ("sex", "income")
+    return [
+        vault_case("synthetic rows", tables, drawn_rows(both, epsilon=1), 40, most_copies=1)
+        for tables in (FILLED_CELL, MOVED_CELL)
     ]
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from discreet.errors import (
     JournalError,
     PartyError,
     Refreshed,
+    UnsupportedQuery,
     VaultError,
 )
 from discreet.exact import Number
@@ -311,6 +312,7 @@ class Vault(NotebookView):
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Answer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
 
@@ -319,7 +321,13 @@ class Vault(NotebookView):
         counts, sums and averages that it is made of. `relax` says whether a region without budget is answered by one
         nearby, or not at all; the policy's word where nothing is said. Every number is the best that is public by then:
         all released answers and facts are in it.
+
+        With `estimate="modelled"` it is read from a published model (`cubes.publish(plan, estimate="modelled")`):
+        sharper, biased, and free whatever is left; refused where no model covers it.
         """
+        if estimate != "unbiased":
+            self._require_model(estimate, scale=scale, within=within, relax=relax)
+            return self._ask_model(sql, confidence)
         wish = Wish.of(self.policy, scale, within, confidence)
         asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
         purchase = Purchase(self.gate, self.policy.limits)
@@ -329,6 +337,24 @@ class Vault(NotebookView):
 
         return ask_statement(asked, wish, desk, purchase)
 
+    @staticmethod
+    def _require_model(estimate: str, **sharper: object) -> None:
+        if estimate != "modelled":
+            raise UnsupportedQuery(f"an estimate is unbiased or modelled, not {estimate!r:.40}")
+        given = [name for name, value in sharper.items() if value is not None]
+        if given:
+            raise UnsupportedQuery(f"a modelled answer draws no noise: leave out {' and '.join(given)}")
+
+    def _ask_model(self: PublicDesk, sql: str, confidence: Number | None) -> Answer:
+        """Answer a SELECT from a published model. Spends nothing."""
+        from discreet.answer.modelled import ask_modelled
+        from discreet.vault.models import published_models, with_ranges
+
+        wish, models = Wish.of(self.policy, None, None, confidence), published_models(self)
+        return ask_modelled(
+            self._memory.question(sql), wish, models, self._desk, lambda model: with_ranges(model, self)
+        )
+
     def explain(
         self: PublicDesk,
         sql: str,
@@ -337,8 +363,16 @@ class Vault(NotebookView):
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
+        if estimate != "unbiased":
+            from discreet.answer.modelled import explain_modelled
+            from discreet.vault.models import published_models
+
+            Vault._require_model(estimate, scale=scale, within=within, relax=relax)
+            plain = Wish.of(self.policy, None, None, confidence)
+            return explain_modelled(self._memory.question(sql), plain, published_models(self), self._desk)
         wish = Wish.of(self.policy, scale, within, confidence)
         asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
         if isinstance(asked, Question):
