@@ -96,7 +96,7 @@ FREE: dict[str, Callable[[Vault, Path], object]] = {
     "facts.current": lambda vault, _: vault.facts.current(),
     "facts.of_all_tables": lambda vault, _: vault.facts.of_all_tables(),
     "facts.report": lambda vault, _: vault.facts.report(),
-    "cubes.plan": lambda vault, _: vault.cubes.plan(**{"epsilon" if vault.ledger.budget.symbol == "ε" else "rho": 1}),
+    "cubes.plan": lambda vault, _: vault.cubes.plan(**{vault.ledger.budget.option: 1}),
     "plan_text": lambda vault, _: [vault.plan_text(release.plan) for release in vault.releases()],
     "plot_budget": lambda vault, folder: vault.plot_budget("age", "sex", path=folder / "map.png"),
     "facts.preview": lambda vault, _: told(vault.facts.preview, sql_of("COUNT(*)"), {"value": 6_000}),

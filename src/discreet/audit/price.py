@@ -185,8 +185,8 @@ def _prices(line: PlanLine, domain: Domain, terms: Terms) -> Counter[int]:
         raise Unreadable(f"its plan has a residual with {line.law} noise")
     prices = Counter[int]()
     for sizes, times in Counter(tuple(sorted(domain[name].size for name in group)) for group in line.groups).items():
-        alike = line.parameter / _squared_move(sizes, terms.neighbours)
-        prices[terms.units(line.law, alike, ONE, one_signed=True)] += times
+        squared = _squared_move(sizes, terms.neighbours)
+        prices[terms.units(line.law, line.parameter, squared, one_signed=True)] += times
     return prices
 
 
@@ -235,7 +235,8 @@ def _take_sum(
     one_signed = _one_signed(attribute)
 
     def needed(first: int, last: int) -> int:
-        return terms.units(line.law, line.parameter, _most_added(attribute, first, last), one_signed)
+        most = _most_added(attribute, first, last)
+        return terms.units(line.law, line.parameter, most**2, one_signed, _grain(attribute))
 
     low, high = box
     last = min(high[axis], attribute.cells - 1)  # missing and other values add nothing
@@ -267,7 +268,10 @@ def _take_amount(
 ) -> tuple[str, int]:
     amount = read_amount(line.fields["of"], domain)
     problem, whole = take_amount(
-        left, amount, box, lambda most: terms.units(line.law, line.parameter, most, amount.is_one_signed)
+        left,
+        amount,
+        box,
+        lambda most: terms.units(line.law, line.parameter, most**2, amount.is_one_signed, amount.grain),
     )
     if whole and not _is_whole(box, domain):
         return "a sum of an expression is not paid for in its region", 0
@@ -311,6 +315,11 @@ def _most_added(attribute: Attribute, first: int, last: int) -> Fraction:
             if len(sides) == last - first + 2:
                 return grain * max(floor(abs(Fraction(float(edge) / float(grain))) + Fraction(1, 2)) for edge in sides)
     raise Unreadable(f"its plan sums {attribute.name}, which has no bound")
+
+
+def _grain(attribute: Attribute) -> Fraction:
+    """What a sum's noise is drawn in whole numbers of."""
+    return attribute.grain if isinstance(attribute, Bins) and attribute.grain is not None else ONE
 
 
 def _one_signed(attribute: Attribute) -> bool:
