@@ -201,7 +201,9 @@ def published(draw: Random, number: int) -> Action:
     consistent = draw.random() < 0.7
 
     def publish(vault: Vault) -> object:
-        plan = vault.cubes.plan(**{vault.ledger.budget.option: share}, dimensions=dimensions, planner=planner, measure=measure)
+        plan = vault.cubes.plan(
+            **{vault.ledger.budget.option: share}, dimensions=dimensions, planner=planner, measure=measure
+        )
         cube = vault.cubes.publish(plan, consistent=consistent)
         folder = vault.path.parent / f"cube-{number}"
         cube.save(folder)
