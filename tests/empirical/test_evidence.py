@@ -30,7 +30,7 @@ from discreet.empirical.mechanisms import audit_mechanisms
 from discreet.empirical.releases import drawn_rows, measured
 from discreet.empirical.statistics import fitted_statistics, lowest_bit
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.guarantee import ZCDP, ApproxDP, DeltaT, PureDP
+from discreet.ledger.guarantee import GDP, ZCDP, ApproxDP, DeltaT, PureDP
 from discreet.noise.bits import SeededBits
 from discreet.noise.law import Gaussian, Laplace
 
@@ -197,6 +197,7 @@ def test_the_bound_of_a_coin_holds_in_every_one_of_many_audits():
         (ONE, "ε", 1.0),
         (HALF_RHO, "ρ", 0.5),
         (ApproxDP(Fraction(1), Fraction(1, 10**6), Fraction(1, 50), "replace"), "ρ", 0.02),
+        (GDP(Fraction(1, 4), "replace", 1, (), Fraction(1), Fraction(1, 10**6)), "μ²", 0.25),
         (SULQ, "ε", 1.0),
     ],
 )

@@ -118,7 +118,8 @@ def exponential_like(noise: Noise, budget: Budget) -> Exponential:
     """The exponential mechanism that costs as much as a count with this noise, or hardly less."""
     if not isinstance(noise, Gaussian):
         return Exponential(Fraction(noise.scale))
-    equal = math.sqrt(float(noise.sigma_squared * budget.loss(Exponential(Fraction(1)), Fraction(1), True) * 2))
+    one = Fraction(1)
+    equal = math.sqrt(float(budget.loss(Exponential(one), one, True) / budget.loss(noise, one, True)))
     return Exponential(stepped(equal) + Fraction(1, FINEST_STEP))
 
 

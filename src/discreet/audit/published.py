@@ -24,7 +24,7 @@ from discreet.audit.recomputed import (
     require_statistics_again,
 )
 from discreet.audit.replay import Charged, Replay
-from discreet.audit.terms import Terms, Unreadable, rho_keeps
+from discreet.audit.terms import Terms, Unreadable
 from discreet.errors import DiscreetError
 from discreet.exact import equals_text, parse_exact
 from discreet.ledger.journal import Journal
@@ -174,7 +174,7 @@ def _require_current(guarantee: dict[str, Any], charge: Charged, read: Replay) -
 
 
 def _amount(guarantee: dict[str, Any], terms: Terms) -> Fraction:
-    return parse_exact(guarantee["rho" if terms.currency == "rho" else "epsilon"])
+    return parse_exact(guarantee[terms.currency])
 
 
 def _require_stated(guarantee: dict[str, Any], charge: Charged, read: Replay) -> None:
@@ -189,5 +189,5 @@ def _require_stated(guarantee: dict[str, Any], charge: Charged, read: Replay) ->
     if stated < terms.amount(charge.peak) or whose != (terms.neighbours, terms.max_rows):
         raise Unlike(f"it promises {terms.symbol} = {float(stated):.6g}, and its release cost more")
     loss = [parse_exact(guarantee[key]) for key in ("epsilon", "delta")] if "delta" in guarantee else []
-    if loss and not rho_keeps(stated, *loss):
-        raise Unlike("it promises an ε and a δ that its ρ does not keep")
+    if loss and not terms.keeps(stated, *loss):
+        raise Unlike(f"it promises an ε and a δ that its {terms.symbol} does not keep")

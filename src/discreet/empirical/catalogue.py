@@ -40,6 +40,7 @@ LIKELY_FAILURE = Fraction(1, 10)
 """SuLQ's bound as loose as it may be: what happens one time in a million cannot be seen in so few runs."""
 EPSILON = {"epsilon": 1_000_000}
 RHO = {"rho": 1_000_000}
+MU = {"mu": 1_000}
 EPSILON_DELTA = {"epsilon": 1000, "delta": "1e-9"}
 SMALLEST = ((0,),) * 10 + ((5,),) * 2 + ((9,),) * 12
 """Ages of which MIN takes about the eleventh: another 0 makes all that is below 5 likelier, all above less likely."""
@@ -144,6 +145,9 @@ def _concentrated() -> list[Case]:
         vault_case("residual, ρ, k = 3", OTHER_ROWS, _residuals(81), 3, budget=RHO, most_copies=1),
         vault_case("ask SUM, ρ", OPPOSITE, asked("SUM(change)", scale=2), 5, budget=RHO),
         vault_case("ask MIN, ρ", ONE_MORE, asked("MIN(age)", scale=1), 5, budget=RHO),
+        vault_case("residual, μ", ANOTHER, _residuals(9), 3, budget=MU, most_copies=1),
+        vault_case("ask SUM, μ", OPPOSITE, asked("SUM(change)", scale=2), 5, budget=MU),
+        vault_case("ask MIN, μ", ONE_MORE, asked("MIN(age)", scale=1), 5, budget=MU),
     ]
 
 

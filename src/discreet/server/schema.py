@@ -83,6 +83,7 @@ class CubeWish(Request):
     )
     epsilon: Number | None = None
     rho: Number | None = None
+    mu_squared: Number | None = None
     cuboids: Literal["all"] | Annotated[int, Field(ge=0, le=64)] | list[list[Text]] = "all"
     planner: Text = "optimal"
     objective: Text = "max"

@@ -51,6 +51,7 @@ class VaultCubes(FieldsView):
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
+        mu_squared: Number | None = None,
         cuboids: Cuboids = "all",
         planner: str = "optimal",
         objective: Objective = "max",
@@ -62,8 +63,8 @@ class VaultCubes(FieldsView):
         estimate: Cube | str | Path | None = None,
         facts: Literal["vault"] | None = None,
     ) -> CubePlan:
-        """Which cuboids to measure, with what shares of `epsilon` (or `rho`, by the vault's budget), and how exact
-        every cuboid will be. Spends nothing.
+        """Which cuboids to measure, with what shares of `epsilon` (or `rho` or `mu_squared`, by the vault's budget),
+        and how exact every cuboid will be. Spends nothing.
 
         `cuboids` is "all", a number (all cuboids of at most so many dimensions), or a list of cuboids by their
         dimensions. `dimensions` are all attributes where nothing is said. Noise is always what the vault's facts need;
@@ -85,7 +86,7 @@ class VaultCubes(FieldsView):
         known = known_cuboids(self.facts.current(), lattice, self.domain) if facts else {}
         plan = plan_cube(
             lattice,
-            noise_model(epsilon, rho, self.ledger.budget, measured),
+            noise_model(epsilon, rho, mu_squared, self.ledger.budget, measured),
             cuboids=cuboids,
             planner=planner,
             objective=objective,

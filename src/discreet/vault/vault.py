@@ -118,6 +118,7 @@ class Vault(NotebookView):
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
+        mu: Number | None = None,
         queries: int | None = None,
         roster: object = None,
         calibration: "Calibration" = "exact",
@@ -136,13 +137,14 @@ class Vault(NotebookView):
         large to copy: plain tables of Postgres and Spark only, and the guarantee says so.
 
         The budget bounds everything that the vault will ever release, together: `epsilon` (pure differential privacy,
-        Laplace noise), `rho` (zCDP, Gaussian noise), or `epsilon` with `delta` (kept by way of zCDP). `neighbours` says
-        whom it protects: "add-remove", a person who may be in the table or not; "replace", a person whose row may be
-        another. Where people have several rows, `id` is the column that tells people apart, and at most `max_rows` rows
-        of each are kept; the domain says what rows without an id are. `ledger` is a Postgres database for the journal,
-        for several hosts to share; a file in the vault if not given. `progress` as in `open`. `fitted` is told how the
-        domain fits the table (`discreet domain fit`), unless it is read live: exact and confidential, for the custodian
-        alone. What it raises stops the making, and leaves nothing behind.
+        Laplace noise), `rho` (zCDP, Gaussian noise), `mu` (Gaussian differential privacy, with the same noise), or
+        `epsilon` with `delta` (kept by way of μ). `neighbours` says whom it protects: "add-remove", a person who may be
+        in the table or not; "replace", a person whose row may be another. Where people have several rows, `id` is the
+        column that tells people apart, and at most `max_rows` rows of each are kept; the domain says what rows without
+        an id are. `ledger` is a Postgres database for the journal, for several hosts to share; a file in the vault if
+        not given. `progress` as in `open`. `fitted` is told how the domain fits the table (`discreet domain fit`),
+        unless it is read live: exact and confidential, for the custodian alone. What it raises stops the making, and
+        leaves nothing behind.
 
         `queries` with `delta` make a SuLQ database instead: so many counts over subsets of a public `roster` (a file of
         record ids, as in column `id`), ever, that move nobody's log-odds by more than δ but for the probability
@@ -159,10 +161,10 @@ class Vault(NotebookView):
         people = None
         if queries is None and roster is None:
             unit = unit_of(id, max_rows, described.null_ids)
-            budget = budget_of(epsilon, delta, rho, neighbours, unit.max_rows if unit else 1)
+            budget = budget_of(epsilon, delta, rho, mu, neighbours, unit.max_rows if unit else 1)
         else:
-            if epsilon is not None or rho is not None or neighbours is not None:
-                raise InvalidBudget("a budget of queries has no epsilon, rho or neighbours: any row may be another")
+            if any(other is not None for other in (epsilon, rho, mu, neighbours)):
+                raise InvalidBudget("a budget of queries has no epsilon, rho, mu or neighbours: any row may be another")
             unit = unit_on_roster(id, max_rows, described.null_ids)
             people, budget = _sulq(queries, delta, roster, unit.id, described.points, calibration, failure)
         key = Bits().words(KEY_WORDS).tobytes()

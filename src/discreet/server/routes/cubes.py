@@ -66,8 +66,9 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
         require_custodian(user, "publish cubes")
         if name == "plan" or (shelf.cubes_folder / require_name(name)).exists():
             raise UnsupportedQuery(f"there is a cube {name!r} already; choose another name")
-        if (order.epsilon is None and order.rho is None) == (order.charge is None):
-            raise InvalidBudget("say what the cube may spend, epsilon or rho; or the charge to go on from")
+        amounts = (order.epsilon, order.rho, order.mu_squared)
+        if all(amount is None for amount in amounts) == (order.charge is None):
+            raise InvalidBudget("say what the cube may spend, epsilon, rho or mu_squared; or the charge to go on from")
         if order.charge is None:
             planned = _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
             _require_model(planned, order.estimate)
@@ -304,6 +305,7 @@ def _planned(vault: Vault, wish: schema.CubeWish) -> "CubePlan":
     return vault.cubes.plan(
         epsilon=wish.epsilon,
         rho=wish.rho,
+        mu_squared=wish.mu_squared,
         cuboids=[tuple(one) for one in wish.cuboids] if isinstance(wish.cuboids, list) else wish.cuboids,
         planner=wish.planner,
         objective=objective,
