@@ -41,3 +41,8 @@ def test_a_circle_is_found_also_where_an_import_stands_in_a_function(tmp_path):
 
 def test_no_modules_of_ours_import_each_other_in_a_circle():
     assert circles(imports_of(parsed(PACKAGE), at_once=False)) == set()
+
+
+def test_no_class_name_of_ours_is_used_twice():
+    """One name, one thing: what a server sends is described in `replies.py`, by names of its own."""
+    assert [name for name, times in class_names(parsed(PACKAGE)).items() if times > 1] == []

@@ -5,16 +5,17 @@ unbiased estimate of all. What the system has no room for (see `parts.py`) joins
 very region; and where the nearest answers by themselves make a sharper estimate (`derive`), it is that one.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from math import inf
 
 from discreet.answer.derive import Derived, derive
 from discreet.answer.draws import Laws, draws_of
 from discreet.answer.index import Answers
-from discreet.answer.joint import NEGLIGIBLE, Joined, Joint, Terms
+from discreet.answer.joint import NEGLIGIBLE, Joined, JointSystem, Terms
 from discreet.answer.past import PastAnswer
 from discreet.domain.region import Region
 from discreet.noise.law import Noise
@@ -23,6 +24,8 @@ from discreet.query.marginals import Source
 
 JUDGED = (Fraction(9, 10), Fraction(19, 20), Fraction(999, 1000))
 """The confidences at which the widths of intervals are compared."""
+WORTH = 0.02
+"""Less variance is given up for intervals that are narrower by more than this."""
 DIGITS = 13
 """Of a number: further ones are the arithmetic's rounding, and differ from one way to compute it to another."""
 
@@ -62,13 +65,33 @@ def best(targets: Sequence[Terms], past: Answers, laws: Laws, enough: float = in
     past.groups.look_up([box for terms in of_somebody for _, box in terms])
     found = [_least_variance(of_somebody, past, laws, enough)]
     found += [_estimates(joint, of_somebody, laws) for joint in past.simpler]
-    choices = zip(*found, strict=True) if of_somebody else iter(())
-    widths: Widths = {}
-    return [_narrowest(next(choices), terms, past, laws, widths) if terms else Best(0.0, 0.0) for terms in targets]
+    widths = _Widths()
+    chosen = [
+        _narrowest(choices, terms, past, laws, widths)
+        for choices, terms in zip(zip(*found, strict=True), of_somebody, strict=True)
+    ]
+    if past.joint.parts and past.joint.marginals.tables:
+        alone = _estimates(past.joint.without_parts, of_somebody, laws)
+        chosen = [_told_better(one, other, widths) for one, other in zip(chosen, alone, strict=True)]
+    numbers = iter(chosen)
+    return [_rounded(next(numbers)) if terms else Best(0.0, 0.0) for terms in targets]
+
+
+def _rounded(one: Best | None) -> Best | None:
+    return None if one is None else replace(one, value=float(f"{one.value:.{DIGITS}g}"))
+
+
+def _told_better(one: Best | None, alone: Best | None, widths: "_Widths") -> Best | None:
+    """An estimate, or that of marginals alone, where much less of its width is given away to draws that are not told
+    one by one: what was asked for beside them is not to make an answer wider."""
+    if one is None or alone is None:
+        return one or alone
+    given_up = 1.0 if alone.variance <= one.variance else 1 + WORTH
+    return alone if widths.usual(alone) * given_up < widths.usual(one) else one
 
 
 def _narrowest(
-    choices: Sequence[Best | None], terms: Terms, past: Answers, laws: Laws, widths: "Widths"
+    choices: Sequence[Best | None], terms: Terms, past: Answers, laws: Laws, widths: "_Widths"
 ) -> Best | None:
     """Of several estimates the one with the least variance, unless its intervals are wider than another's: combinations
     of draws have thicker middles than single ones, and what was bought within some width is to stay within it. None is
@@ -77,9 +100,9 @@ def _narrowest(
     if not any(one.is_one_draw for one in found):
         found += [one for one in [_as_measured(terms, past, laws)] if one is not None]
     found.sort(key=lambda one: one.variance)
-    while len(found) > 1 and not all(_is_narrower(found[0], other, widths) for other in found[1:]):
+    while len(found) > 1 and not all(widths.is_narrower(found[0], other) for other in found[1:]):
         found = found[1:]
-    return replace(found[0], value=float(f"{found[0].value:.{DIGITS}g}")) if found else None
+    return found[0] if found else None
 
 
 def _as_measured(terms: Terms, past: Answers, laws: Laws) -> Best | None:
@@ -123,27 +146,49 @@ def _is_plainly_narrower(own: Spread, other: Spread) -> bool:
     return own[0].variance <= other[0].variance and one.evenly >= two.evenly
 
 
-Widths = dict[tuple[tuple[float, int, int], ...], tuple[Spread, list[float]]]
-"""The widths of spreads at the confidences of JUDGED, by weights, laws and counts; the spread keeps its laws alive."""
+SpreadKey = tuple[tuple[float, int, int], ...]
+"""Weights, laws by their names in memory, and counts."""
 
 
-def _widths(draws: Spread, known: Widths) -> list[float]:
-    key = tuple((draw.weight, id(draw.law), draw.count) for draw in draws)
-    if key not in known:
-        known[key] = draws, [halfwidth(draws, confidence) for confidence in JUDGED]
-    return known[key][1]
+@dataclass(frozen=True)
+class _Widths:
+    """Which spreads are narrower than which: many groups have the same ones. Spreads are kept, so that the names of
+    their laws stay their own."""
+
+    _known: dict[SpreadKey, tuple[Spread, list[float]]] = field(default_factory=dict)
+    _compared: dict[tuple[SpreadKey, SpreadKey], tuple[Spread, bool]] = field(default_factory=dict)
+
+    def is_narrower(self, own: Best, measured: Best) -> bool:
+        """Whether an estimate's intervals are never wider than another's."""
+        keys = _key(own.draws), _key(measured.draws)
+        if keys not in self._compared:
+            self._compared[keys] = own.draws, self._compare(own, measured)
+        return self._compared[keys][1]
+
+    def _compare(self, own: Best, measured: Best) -> bool:
+        if own.draws == measured.draws or _is_plainly_narrower(own.draws, measured.draws):
+            return True
+        most = [width * (1 + NEGLIGIBLE) for width in self._of(measured.draws)]
+        # What holds for every such sum is soon computed, and mostly suffices.
+        return any(
+            all(halfwidth(draws, confidence) <= width for confidence, width in zip(JUDGED, most, strict=True))
+            for draws in (own.as_mixture, own.draws)
+        )
+
+    def usual(self, one: Best) -> float:
+        """At 95%."""
+        return self._of(one.draws)[1]
+
+    def _of(self, draws: Spread) -> list[float]:
+        """At the confidences of JUDGED."""
+        key = _key(draws)
+        if key not in self._known:
+            self._known[key] = draws, [halfwidth(draws, confidence) for confidence in JUDGED]
+        return self._known[key][1]
 
 
-def _is_narrower(own: Best, measured: Best, widths: Widths) -> bool:
-    """Whether an estimate's intervals are never wider than another's."""
-    if own.draws == measured.draws or _is_plainly_narrower(own.draws, measured.draws):
-        return True
-    most = [width * (1 + NEGLIGIBLE) for width in _widths(measured.draws, widths)]
-    # What holds for every such sum is soon computed, and mostly suffices.
-    return any(
-        all(halfwidth(draws, confidence) <= width for confidence, width in zip(JUDGED, most, strict=True))
-        for draws in (own.as_mixture, own.draws)
-    )
+def _key(draws: Spread) -> SpreadKey:
+    return tuple((draw.weight, id(draw.law), draw.count) for draw in draws)
 
 
 def _least_variance(targets: Sequence[Terms], past: Answers, laws: Laws, enough: float) -> list[Best | None]:
@@ -159,9 +204,16 @@ def _least_variance(targets: Sequence[Terms], past: Answers, laws: Laws, enough:
     ]
 
 
-def _estimates(joint: Joint, targets: Sequence[Terms], laws: Laws) -> list[Best | None]:
-    least: dict[frozenset[Source], Noise] = {}
-    return [None if one is None else _of_joint(one, laws, least) for one in joint.estimates(targets)]
+def _estimates(joint: JointSystem, targets: Sequence[Terms], laws: Laws) -> list[Best | None]:
+    @cache
+    def sharpest(sources: frozenset[Source]) -> Noise:
+        return min((laws(source) for source in sources), key=lambda law: law.scale_squared)
+
+    @cache
+    def mixture(variance: float, largest: float, sources: frozenset[Source]) -> Spread:
+        return (Draws(1.0, Mixture(variance, sharpest(sources), rounded_down(variance / largest))),)
+
+    return [None if one is None else _of_joint(one, laws, mixture) for one in joint.estimates(targets)]
 
 
 def _with_groups(own: Best | None, terms: Terms, left_out: frozenset[Source], past: Answers, laws: Laws) -> Best | None:
@@ -209,13 +261,10 @@ def _derived(terms: Terms, past: Answers, laws: Laws, enough: float) -> Best | N
     return Best(derived.value, derived.variance, draws, frozenset(answer.source for _, answer in derived.terms))
 
 
-def _of_joint(one: Joined, laws: Laws, least: dict[frozenset[Source], Noise]) -> Best:
-    """`least` keeps the sharpest law of some measurements."""
-    if one.draws is not None:
+def _of_joint(one: Joined, laws: Laws, mixture: Callable[[float, float, frozenset[Source]], Spread]) -> Best:
+    draws: Spread = ()
+    if one.variance and one.draws is not None:
         draws = gathered(Draws(weight, laws(source), count) for weight, source, count in one.draws)
-    else:
-        if one.sources not in least:
-            least[one.sources] = min((laws(source) for source in one.sources), key=lambda law: law.scale_squared)
-        mixture = Mixture(one.variance, least[one.sources], rounded_down(one.variance / one.largest))
-        draws = (Draws(1.0, mixture),)
-    return Best(one.value, one.variance, draws if one.variance else (), one.sources, one.facts)
+    elif one.variance:
+        draws = mixture(one.variance, one.largest, one.sources)
+    return Best(one.value, one.variance, draws, one.sources, one.facts)

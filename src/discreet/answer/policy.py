@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SHARE = 100
 """Where nothing is said, a question spends one in so many parts of the budget in its region."""
-SWITCHES = ("relax", "patches")
+SWITCHES = ("relax", "patches", "null_unanswered")
 """Settings of the policy that are true or false."""
 SOLVING_STEPS = 12
 """A sum's scale is solved for to one part in 2 to this power."""
@@ -40,6 +40,8 @@ class Policy:
     """Whether a region without budget is answered by one nearby, and not at all otherwise."""
     patches: bool = False
     """Whether a relaxed answer may buy counts of other regions, to come nearer to the one that was asked about."""
+    null_unanswered: bool = False
+    """Whether over MySQL a number that cannot be answered is NULL, with a warning, and not an error."""
     weights: tuple[tuple[str, Fraction], ...] = ()
     """How much it matters that a relaxed answer is off in an attribute; 1 where nothing is said [relaxation, 4.1]."""
     max_relaxation: Fraction | None = None

@@ -136,9 +136,10 @@ def normal_halfwidth(variance: float, confidence: float, step: float = 1.0) -> f
 
 
 def require_confidence(confidence: Fraction | float) -> float:
-    if not 0 < confidence < 1 - 1e-12:
+    found = float(confidence)
+    if not 0 < found < 1 - 1e-12:
         raise InvalidNoise("confidence must lie between 0 and 1, as in 0.95")
-    return float(confidence)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ A box cuts some axes K, m of n codes of each. Its count is the sum over all S �
 component of S within the box: with an error of Π (m/n)² · Π m(1 − m/n) / precision, independent from space to space.
 """
 
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +28,9 @@ Source = tuple[int, int]
 """A measurement: the id of its charge, and its place in the charge's plan. Different ones have independent noises."""
 Weights = tuple[tuple[float, Source, int], ...]
 """Draws of noise: a weight, the measurement, and how many of its numbers have this weight."""
+
+Lengths = tuple[int, ...]
+"""How many codes a box has on each axis, less one: boxes with the same lengths have the same errors."""
 
 MOST_WEIGHTS = 16
 """The law of an estimate is written out where at most so many weights are in it."""
@@ -98,8 +102,10 @@ class Marginals:
     tables: tuple[Marginal, ...] = ()
     _components: dict[Axes, Floats] = field(default_factory=dict, repr=False)
     _cuboids: dict[Axes, Floats] = field(default_factory=dict, repr=False)
-    _largest: dict[tuple[tuple[int, int], ...], Floats] = field(default_factory=dict, repr=False)
-    _weights: dict[tuple[tuple[int, int], ...], Weights] = field(default_factory=dict, repr=False)
+    _cuts: dict[Lengths, Axes] = field(default_factory=dict, repr=False)
+    _variances: dict[Lengths, float] = field(default_factory=dict, repr=False)
+    _largest: dict[Lengths, Floats] = field(default_factory=dict, repr=False)
+    _weights: dict[Lengths, Weights] = field(default_factory=dict, repr=False)
     _determined: dict[Axes, bool] = field(default_factory=dict, repr=False)
     _soles: dict[Axes, Marginal | None] = field(default_factory=dict, repr=False)
 
@@ -124,7 +130,12 @@ class Marginals:
 
     def cut(self, box: Box) -> Axes:
         """The axes of which a box has some codes only."""
-        return tuple(axis for axis, size in enumerate(self.sizes) if box.high[axis] - box.low[axis] + 1 < size)
+        lengths = _lengths(box)
+        found = self._cuts.get(lengths)
+        if found is None:
+            found = tuple(axis for axis, size in enumerate(self.sizes) if lengths[axis] + 1 < size)
+            self._cuts[lengths] = found
+        return found
 
     def determine(self, cut: Axes) -> bool:
         """Whether boxes that cut these axes have an estimate: every space is told of that they need."""
@@ -157,6 +168,12 @@ class Marginals:
 
     def variance(self, box: Box) -> float:
         """Of the estimate of a box that they determine."""
+        lengths = _lengths(box)
+        if lengths not in self._variances:
+            self._variances[lengths] = self._variance(box)
+        return self._variances[lengths]
+
+    def _variance(self, box: Box) -> float:
         cut = self.cut(box)
         if (sole := self.sole(cut)) is not None:
             return sole.cells(box) * sole.variance
@@ -173,12 +190,11 @@ class Marginals:
 
     def largest_weights(self, box: Box) -> Floats:
         """The largest weight that a number of each table has in what they say of a box."""
-        cut = self.cut(box)
-        key = tuple((axis, box.high[axis] - box.low[axis] + 1) for axis in cut)
-        if key not in self._largest:
-            parts = {axis: self._part(box, axis) for axis in cut}
-            self._largest[key] = np.array([self._largest_weight(table, parts) for table in self.tables])
-        return self._largest[key]
+        lengths = _lengths(box)
+        if lengths not in self._largest:
+            parts = {axis: self._part(box, axis) for axis in self.cut(box)}
+            self._largest[lengths] = np.array([self._largest_weight(table, parts) for table in self.tables])
+        return self._largest[lengths]
 
     @cached_property
     def variances(self) -> Floats:
@@ -193,10 +209,10 @@ class Marginals:
         parts = {axis: self._part(box, axis) for axis in cut}
         if sum(1 << len(set(cut) & set(table.axes)) for table in self.tables if table.variance) > MOST_WEIGHTS:
             return None
-        key = tuple((axis, box.high[axis] - box.low[axis] + 1) for axis in cut)
-        if key not in self._weights:
-            self._weights[key] = tuple(draw for table in self.tables for draw in self._draws_of(table, parts))
-        return self._weights[key]
+        lengths = _lengths(box)
+        if lengths not in self._weights:
+            self._weights[lengths] = tuple(draw for table in self.tables for draw in self._draws_of(table, parts))
+        return self._weights[lengths]
 
     def _draws_of(self, table: Marginal, parts: Mapping[int, float]) -> Iterator[tuple[float, Source, int]]:
         weights = self._weights_of(table, parts)
@@ -258,6 +274,10 @@ class Marginals:
                 found -= found.mean(axis=place, keepdims=True)
             self._components[space] = found
         return self._components[space]
+
+
+def _lengths(box: Box) -> Lengths:
+    return tuple(map(operator.sub, box.high, box.low))
 
 
 def subsets(axes: Axes) -> Iterator[Axes]:
