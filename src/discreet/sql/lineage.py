@@ -9,7 +9,10 @@ from sqlglot import exp
 from discreet.sql.passes.tree import inner_queries, sources_of
 
 EXTREMES = (exp.Max, exp.Min, exp.ArgMax, exp.ArgMin, exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc)
+SPREADS = (exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp)
 RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
+BENT = (exp.Greatest, exp.Least, exp.Abs, exp.Sign)
+"""Functions whose averages over noise are not what they make of the truth."""
 
 
 @dataclass(frozen=True)
@@ -196,11 +199,28 @@ class _Reading:
         if isinstance(node, exp.Column):
             return self._column(node)
         noisy = [self.is_noisy(child) for child in node.iter_expressions()]
-        if any(noisy) and isinstance(node, EXTREMES):
-            self._deep = True
-        if any(noisy) and isinstance(node, exp.Window) and node.find(*RANKS) is not None:
+        if any(noisy) and self._chooses(node, noisy):
             self._deep = True
         return any(noisy)
+
+    def _chooses(self, node: exp.Expression, noisy: Sequence[bool]) -> bool:
+        """Whether an expression of noisy numbers picks some of them, or counts each for what its noise makes of it."""
+        match node:
+            case exp.Window():
+                return node.find(*RANKS) is not None or self.is_noisy(node.args.get("order"))
+            case exp.Filter():
+                return self.is_noisy(node.expression)
+            case exp.Greatest() | exp.Least():
+                return sum(noisy) > 1
+            case exp.AggFunc():
+                return isinstance(node, (*EXTREMES, *SPREADS)) or any(map(self._bends, node.find_all(*BENT, exp.If)))
+        return False
+
+    def _bends(self, node: exp.Expression) -> bool:
+        """Whether a number within an aggregate turns with its noise: a CASE by its condition."""
+        if isinstance(node, exp.If):
+            return self.is_noisy(node.this)
+        return any(self.is_noisy(child) for child in node.iter_expressions())
 
     @property
     def columns(self) -> dict[str, bool]:
