@@ -401,3 +401,26 @@ def test_a_quantile_of_an_expression_is_refused_with_a_form_that_is_answered(mak
     found = vault.ask(sql.replace("FROM …", "FROM people"), **EXACTLY)
     [expected] = truth.execute("SELECT QUANTILE_DISC(age % 4 * 3, 0.5) FROM people").fetchone()
     assert next(iter(found.to_arrow().to_pydict().values())) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT (sex, 1) AS x, COUNT(*) AS n FROM people GROUP BY sex", "x is no single text, number or date"),
+        ("SELECT INTERVAL 1 DAY AS x, COUNT(*) AS n FROM people", "x is no single text, number or date"),
+        (
+            "SELECT a.*, b.* FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS a JOIN "
+            "(SELECT sex, COUNT(*) AS m FROM people GROUP BY sex) AS b ON a.sex = b.sex",
+            "two columns are called sex",
+        ),
+    ],
+)
+def test_what_no_cell_of_a_table_shows_is_refused_before_anything_is_spent(vault, sql, words):
+    with pytest.raises(UnsupportedQuery, match=words):
+        vault.ask(sql, scale=5)
+    assert vault.ledger.spent_max == 0
+
+
+def test_nulls_come_first_where_that_is_asked_for(vault):
+    answer = vault.ask("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY sex NULLS FIRST LIMIT 1", scale=5)
+    assert [row.labels for row in answer.rows] in ([(None,)], [("NULL",)])

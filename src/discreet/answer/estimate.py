@@ -166,7 +166,7 @@ def in_grains(estimate: Estimate, grain: Fraction) -> Estimate:
 def worst(kinds: set[Kind]) -> Kind:
     """Of numbers that one is made of, the kind that says the most about it."""
     order: tuple[Kind, ...] = ("relaxed", "measured", "derived", "repeated")
-    return next(kind for kind in order if kind in kinds)
+    return min(kinds, key=order.index)
 
 
 def spread_of(estimate: Estimate) -> Spread:

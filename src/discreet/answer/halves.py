@@ -204,6 +204,7 @@ class PublicHalf:
         if found.num_rows > MOST_LINES:
             raise UnsupportedQuery(f"the answer has {found.num_rows:,} lines, and at most {MOST_LINES:,} are shown")
         names = [name for name in found.column_names if name != LINE]
+        _require_showable(found, names)
         noisy = dict(zip(names, self._noisy(names), strict=True))
         columns = {name: noisy[name] and is_number(found.schema.field(name).type) for name in names}
         return Evaluated(columns, found)
@@ -291,6 +292,19 @@ def columns_read(tree: exp.Query) -> frozenset[str] | None:
 @lru_cache(REMEMBERED)
 def _named(statement: Statement) -> frozenset[str] | None:
     return columns_read(statement.public)
+
+
+def _require_showable(found: "pa.Table", names: Sequence[str]) -> None:
+    """Raise where two columns have one name, or one holds what no cell of a table shows."""
+    import pyarrow.types as types
+
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UnsupportedQuery(f"two columns are called {twice}; name them apart, as in … AS {twice}_2")
+    for name in names:
+        kind = found.schema.field(name).type
+        if types.is_nested(kind) or types.is_interval(kind) or types.is_duration(kind) or types.is_binary(kind):
+            raise UnsupportedQuery(f"{name} is no single text, number or date; write its parts as columns of their own")
 
 
 @lru_cache(REMEMBERED)

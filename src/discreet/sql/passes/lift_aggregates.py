@@ -84,22 +84,26 @@ class _Lifter:
                 tree.set(kept, kind(this=self._public(select.args[part].this)))
         order = select.args.get("order")
         if order is not None:
-            tree.set("order", exp.Order(expressions=[self._ordered(one) for one in order.expressions]))
+            tree.set("order", exp.Order(expressions=[key for one in order.expressions for key in self._ordered(one)]))
         for part in ("limit", "offset", "distinct"):
             if select.args.get(part) is not None:
                 tree.set(part, select.args[part].copy())
         return tree
 
-    def _ordered(self, ordered: exp.Ordered) -> exp.Ordered:
-        """Groups are in the domain's order, as in a plain question: by their codes."""
+    def _ordered(self, ordered: exp.Ordered) -> list[exp.Ordered]:
+        """Groups are in the domain's order, as in a plain question: by their codes, of which that of NULL is the last
+        one unless it is asked for first."""
         copied, node, outputs = ordered.copy(), ordered.this, self.select.expressions
         place = place_among(node, outputs)
         key = self.keys.get(text_of((node if place is None else outputs[place].unalias()).unnest()))
         if key is not None and not self.select.args.get("distinct"):
             copied.set("this", exp.column(f"{key}_code", table=TABLE))
+            if ordered.args.get("nulls_first"):
+                is_null = exp.Is(this=exp.column(key, table=TABLE), expression=exp.Null())
+                return [exp.Ordered(this=is_null, desc=True), copied]
         elif place is None:
             copied.set("this", self._public(node))
-        return copied
+        return [copied]
 
     def _public(self, node: exp.Expression) -> exp.Expression:
         """An expression over attributes as one over a block's columns."""
