@@ -1,5 +1,6 @@
 """Expressions of GROUP BY and inside aggregates: syntax tree → the public table of codes that measures it."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -34,6 +35,8 @@ SLACK = Fraction(1, 2**46)
 """How far a double may be from the number that it stands for, as a share of it."""
 DENOMINATORS = 10**6
 """A factor of bins that is a double is taken for a fraction n/d, up to such d (of small ones: n), that is that near."""
+SMALLEST = Fraction(sys.float_info.min)
+"""A grain is a double too."""
 WRITTEN = 12
 """… or for a decimal of so many digits."""
 PRESENT = f"{OWN}present_"
@@ -115,6 +118,25 @@ def read_amount(node: exp.Expression, scope: Scope) -> ReadAmount:
     )
 
 
+def read_present(node: exp.Expression, scope: Scope) -> tuple[Condition, tuple[str, ...]]:
+    """Where an expression has a value, of whatever kind, and notes."""
+
+    def ordinary(inner: exp.Expression) -> bool:
+        return is_ordinary(inner, scope)
+
+    require_scalar(node)
+    if has_bins(node, scope, ordinary):
+        try:
+            read_polynomial(node, scope, ordinary)
+        except UnsupportedQuery:
+            pass  # of other functions of bins the engine may tell where they have a value
+        else:
+            found = _filled(node, scope)
+            return _condition(found, found.present), found.notes
+    found = value_of(node, scope)
+    return cells_where(found, found.present), found.notes
+
+
 def _number(node: exp.Expression, scope: Scope) -> Evaluated:
     found = value_of(node, scope, exactly=True)
     if not found.is_numeric:
@@ -147,7 +169,9 @@ def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> Read
         if ends is None:
             raise _too_large(node)
         amount = replace(amount, terms=tuple(used.items()), low=ends[0], high=ends[1])
-    present = _present(node, parts, scope)
+    filled = _filled(node, scope)
+    _require_coefficients(filled, parts, scope, node)
+    present = _condition(filled, filled.present)
     column, adds = _one_column(tables, parts, grain, scope)
     return ReadAmount(
         amount=amount,
@@ -159,8 +183,8 @@ def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> Read
     )
 
 
-def _present(node: exp.Expression, parts: Mapping[Powers, Evaluated], scope: Scope) -> Condition:
-    """Where an expression of bins has a value: it is evaluated with 1 for every bin, and NULL for missing ones."""
+def _filled(node: exp.Expression, scope: Scope) -> Evaluated:
+    """A polynomial of bins with 1 for every bin, and NULL for missing ones: it has a value where the polynomial has."""
     columns: dict[str, Derived] = {}
 
     def filled(inner: exp.Expression) -> exp.Expression:
@@ -177,9 +201,7 @@ def _present(node: exp.Expression, parts: Mapping[Powers, Evaluated], scope: Sco
         return exp.column(exp.to_identifier(name, quoted=True))
 
     whole = filled(node)
-    found = _number(whole, replace(scope, derived={**scope.derived, **columns}))
-    _require_coefficients(found, parts, scope, node)
-    return _condition(found, found.present)
+    return _number(whole, replace(scope, derived={**scope.derived, **columns}))
 
 
 def _require_coefficients(
@@ -219,7 +241,7 @@ def _in_grains(
             within = number_text(last / 2)
             notes = [f"{node.sql('duckdb')} is rounded: the value that a row adds is within {within} of its own"]
     if grain is None:
-        text = f"factors of columns in bins{place_of(node)} have too many digits to be summed"
+        text = f"factors of columns in bins have too many digits to be summed{place_of(node)}"
         raise UnsupportedQuery(f"{text}; round them")
     whole = {power: _whole([value * units[power] for value in values], grain, node) for power, values in near.items()}
     return whole, grain, notes
@@ -383,8 +405,9 @@ def _grain(numbers: Sequence[Fraction], node: exp.Expression) -> tuple[Fraction,
     """The unit in which all numbers are whole, as far as doubles can say; else one that is fine enough, with a note."""
     if all(number.denominator == 1 for number in numbers):
         return Fraction(1), []
-    largest = max(max(numbers), -min(numbers))
-    last = _last_digit(largest)
+    last = _last_digit(max(max(numbers), -min(numbers)))
+    if last < SMALLEST:
+        raise UnsupportedQuery(f"the values of this expression are too small to be summed{place_of(node)}")
     for decimals in range(1, max(DECIMALS, len(str(last.denominator)) - 1) + 1):
         unit = Fraction(1, 10**decimals)
         if all(_is_near(round(number / unit) * unit, number) for number in numbers):
