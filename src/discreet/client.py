@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 from discreet.errors import ArchiveError, EngineError, ServerError, UnsupportedQuery
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from discreet.cube.grouped import GroupedCuboid
+    from discreet.replies import AnswerJson, BudgetJson, ExplanationJson, JobJson
 
 Number = str | float | Fraction
 T = TypeVar("T")
@@ -27,7 +28,7 @@ POLL_SECONDS = 0.2
 class RemoteRow(FieldsView):
     """One number of an answer: of a group (its labels) and an aggregate (its column)."""
 
-    labels: Mapping[str, str]
+    labels: Mapping[str, str | None]
     column: str
     value: float | None
     low: float | None
@@ -38,6 +39,7 @@ class RemoteRow(FieldsView):
     shrunken: float | None = None
     chosen: bool = False
     answered: str | None = None
+    relaxation_error: float = 0.0
     affordable: float | None = None
     affordable_scale: float | None = None
 
@@ -58,11 +60,10 @@ class RemoteAnswer(FieldsView):
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, body: Json) -> "RemoteAnswer":
-        names = {own.name for own in fields(RemoteRow)}
+    def of(cls, body: "AnswerJson") -> "RemoteAnswer":
         return cls(
             text=body["sql"],
-            rows=tuple(RemoteRow(**{name: row[name] for name in names & row.keys()}) for row in body["rows"]),
+            rows=tuple(_known(RemoteRow, row) for row in body["rows"]),
             confidence=body["confidence"],
             kind=body["kind"],
             asked=body["asked"],
@@ -122,6 +123,8 @@ class RemoteBudget(FieldsView):
     guarantee: Json
     spent: Fraction
     left: Fraction
+    elsewhere: Fraction
+    """What is left where least is spent."""
     charges: int
     pending: tuple[int, ...]
     by_user: Mapping[str, Fraction]
@@ -155,6 +158,17 @@ class RemoteCube(FieldsView):
         view = [*self._view(names), ("confidence", str(confidence))]
         return float(self.client.get(f"{self._path}/cuboid", view)["halfwidth"])
 
+    def modelled(self, *names: str, confidence: float = 0.95) -> "xr.Dataset":
+        """A cuboid as the cube's model has it, published or not: `modelled`, with the `low` and `high` of its model
+        range. Refused where the cube was published without a model."""
+        import xarray as xr
+
+        view = [*self._view(names), ("confidence", str(confidence)), ("estimate", "modelled")]
+        body = self.client.get(f"{self._path}/cuboid", view)
+        told = {key: body[key] for key in ("confidence", "measured_together", "note", "guarantee")}
+        numbers = {key: (list(names), body[key]) for key in ("modelled", "low", "high")}
+        return xr.Dataset(numbers, body["labels"], told)
+
     def grouped(self, *names: str, confidence: float = 0.95) -> "GroupedCuboid":
         """A cuboid by groups of its dimensions' hierarchies, as `Cube.grouped` has it."""
         import xarray as xr
@@ -178,7 +192,8 @@ class RemoteCube(FieldsView):
         folder = Path(path)
         try:
             folder.mkdir(parents=True)
-            for file in ("sources.parquet", "cuboids.parquet", "datapackage.json"):
+            model = ("model.parquet", "modelled.parquet") if "estimates" in self.about else ()
+            for file in ("sources.parquet", "cuboids.parquet", *model, "datapackage.json"):
                 (folder / file).write_bytes(self.client.download(f"{self._path}/files/{file}"))
         except OSError:
             raise ArchiveError(f"{folder} cannot be written; is it there already, and is there space?") from None
@@ -213,6 +228,11 @@ class Client:
         return RemoteCubes(self)
 
     @property
+    def rows(self) -> "RemoteRows":
+        """Synthetic rows: `client.rows.publish("people", cube="census")`."""
+        return RemoteRows(self)
+
+    @property
     def buckets(self) -> "RemoteBuckets":
         """The rows themselves, under another promise."""
         return RemoteBuckets(self)
@@ -230,9 +250,11 @@ class Client:
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> RemoteAnswer:
-        """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed."""
-        wish = _wish(scale, within, confidence, relax)
+        """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed; or, modelled,
+        from a published model."""
+        wish = {**_wish(scale, within, confidence, relax), "estimate": estimate}
         return _made(self.url, RemoteAnswer.of, self.post("/ask", {"sql": sql, **wish}))
 
     def explain(
@@ -243,9 +265,10 @@ class Client:
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> RemoteExplanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        wish = _wish(scale, within, confidence, relax)
+        wish = {**_wish(scale, within, confidence, relax), "estimate": estimate}
         return _made(self.url, _explanation, self.post("/explain", {"sql": sql, **wish}))
 
     def describe(self) -> Json:
@@ -374,6 +397,38 @@ class RemoteCubes:
 
 
 @dataclass(frozen=True)
+class RemoteRows:
+    """The synthetic rows of a vault on a server."""
+
+    client: Client
+
+    def publish(
+        self, name: str, *, cube: str, rows: int | None = None, seed: int = 0, progress: Progress = silent
+    ) -> Json:
+        """Draw rows from the model of a published cube, and wait for them; what they are. For custodians."""
+        path = f"/rows/{quote(name, safe='')}"
+        _wait(self.client, name, self.client.post(path, {"cube": cube, "rows": rows, "seed": seed}), progress)
+        return self.client.get(path)
+
+    def published(self) -> list[Json]:
+        """The published files of rows, with what each is."""
+        return list(self.client.get("/rows")["rows"])
+
+    def check(self, name: str) -> Json:
+        """How far rows are from what was released, by cuboid."""
+        return self.client.get(f"/rows/{quote(name, safe='')}/check")
+
+    def save(self, name: str, path: str | Path) -> None:
+        """Download rows to a new Parquet file, which `SyntheticRows.load` and `discreet rows check` read."""
+        content = self.client.download(f"/rows/{quote(name, safe='')}/file")
+        try:
+            with open(path, "xb") as file:
+                file.write(content)
+        except OSError:
+            raise ArchiveError(f"{path} cannot be written; is it there already, and is there space?") from None
+
+
+@dataclass(frozen=True)
 class RemoteBuckets:
     """The buckets of a vault on a server."""
 
@@ -405,12 +460,13 @@ class RemoteSulq:
         return self.client.post("/sulq/ask", {"predicate": predicate, "subsets": named})
 
 
-def _wait(client: Client, name: str, job: Json, progress: Progress) -> None:
+def _wait(client: Client, name: str, told: Json, progress: Progress) -> None:
     """Until a job has ended. Raises EngineError where it did not end well, and says what stands."""
+    job = cast("JobJson", told)
     while job["state"] == "running":
         progress(job["doing"], job["done"])
         time.sleep(POLL_SECONDS)
-        job = client.get(f"/jobs/{quote(name, safe='')}")
+        job = cast("JobJson", client.get(f"/jobs/{quote(name, safe='')}"))
     if job["state"] != "done":
         error = job["error"] or {"kind": "interrupted", "message": "the server ended while it published"}
         stands = "" if job["charge"] is None else f"; charge {job['charge']} stands, publish with charge=…"
@@ -431,10 +487,15 @@ def _cube_wish(wish: Mapping[str, object]) -> Json:
     return {key: str(value) if isinstance(value, Fraction) else value for key, value in wish.items()}
 
 
-def _explanation(body: Json) -> RemoteExplanation:
+def _known(kind: type[T], body: Mapping[str, Any]) -> T:
+    """A result from its JSON, without what a newer server may say besides."""
+    return kind(**{own.name: body[own.name] for own in fields(kind) if own.name in body})  # type: ignore[arg-type]
+
+
+def _explanation(body: "ExplanationJson") -> RemoteExplanation:
     return RemoteExplanation(
         text=body["sql"],
-        forecasts=tuple(RemoteForecast(**forecast) for forecast in body["aggregates"]),
+        forecasts=tuple(_known(RemoteForecast, forecast) for forecast in body["aggregates"]),
         confidence=body["confidence"],
         cost=Fraction(body["cost"]),
         is_exact=body["cost_is"] == "exact",
@@ -444,18 +505,19 @@ def _explanation(body: Json) -> RemoteExplanation:
     )
 
 
-def _budget(body: Json) -> RemoteBudget:
+def _budget(body: "BudgetJson") -> RemoteBudget:
     return RemoteBudget(
         guarantee=body["guarantee"],
         spent=Fraction(body["spent"]),
         left=Fraction(body["left"]),
+        elsewhere=Fraction(body["elsewhere"]),
         charges=body["charges"],
         pending=tuple(body["pending"]),
         by_user={name: Fraction(spent) for name, spent in body["by_user"].items()},
     )
 
 
-def _made(url: str, make: Callable[[Json], T], body: Json) -> T:
+def _made(url: str, make: Callable[[Any], T], body: Json) -> T:
     """A result from its JSON. Raises ServerError where a stranger answered."""
     try:
         return make(body)

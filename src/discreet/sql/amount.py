@@ -19,10 +19,10 @@ from discreet.exact import number_text
 from discreet.query.cells import LARGEST, Amount, CellTable, Ints, Labelling, joined
 from discreet.query.query import grain_of, grains_of
 from discreet.sql.condition import AllOf, AnyOf, Condition
-from discreet.sql.expression import Evaluated, require_scalar
+from discreet.sql.expression import ClassValues, require_scalar
 from discreet.sql.passes.tree import with_parts
 from discreet.sql.polynomial import Polynomial, Powers, has_bins, read_polynomial
-from discreet.sql.scope import Derived, Scope
+from discreet.sql.scope import DerivedColumn, Scope
 from discreet.sql.syntax import OWN, place_of
 from discreet.sql.where import cells_where, is_ordinary, value_of
 
@@ -71,7 +71,7 @@ def read_labelling(node: exp.Expression, scope: Scope) -> tuple[Labelling, tuple
     return Labelling(expression_text(node, scope), table, tuple(named)), found.notes
 
 
-def _table(found: Evaluated, numbers: Ints, scope: Scope) -> CellTable:
+def _table(found: ClassValues, numbers: Ints, scope: Scope) -> CellTable:
     if not found.axes:
         first = scope.domain.attributes[0]
         return CellTable((first.name,), (np.zeros(first.size, np.int64),), numbers.reshape(1))
@@ -137,7 +137,7 @@ def read_present(node: exp.Expression, scope: Scope) -> tuple[Condition, tuple[s
     return cells_where(found, found.present), found.notes
 
 
-def _number(node: exp.Expression, scope: Scope) -> Evaluated:
+def _number(node: exp.Expression, scope: Scope) -> ClassValues:
     found = value_of(node, scope, exactly=True)
     if not found.is_numeric:
         raise UnsupportedQuery(f"only numbers can be summed{place_of(node)}; this is a text or a date")
@@ -151,7 +151,7 @@ def _whole(numbers: Sequence[Fraction | None], grain: Fraction, node: exp.Expres
     return np.array(grains, np.int64)
 
 
-def _condition(found: Evaluated, held: Any) -> Condition:
+def _condition(found: ClassValues, held: Any) -> Condition:
     return _everywhere(held) if held.all() or not held.any() else cells_where(found, held)
 
 
@@ -162,7 +162,7 @@ def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> Read
     whole, grain, notes = _in_grains(parts, node, domain)
     tables = {power: _table(found, whole[power].reshape(found.shape), scope) for power, found in parts.items()}
     used = {power: table for power, table in tables.items() if power and table.table.any()}
-    constant = tables.get((), _table(Evaluated((), (), None), np.zeros(1, np.int64), scope))
+    constant = tables.get((), _table(ClassValues((), (), None), np.zeros(1, np.int64), scope))
     amount = Amount(expression_text(node, scope), constant, grain)
     if used:
         ends = ends_of(constant, used, domain)
@@ -183,9 +183,9 @@ def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> Read
     )
 
 
-def _filled(node: exp.Expression, scope: Scope) -> Evaluated:
+def _filled(node: exp.Expression, scope: Scope) -> ClassValues:
     """A polynomial of bins with 1 for every bin, and NULL for missing ones: it has a value where the polynomial has."""
-    columns: dict[str, Derived] = {}
+    columns: dict[str, DerivedColumn] = {}
 
     def filled(inner: exp.Expression) -> exp.Expression:
         if is_ordinary(inner.unnest(), scope):
@@ -197,7 +197,7 @@ def _filled(node: exp.Expression, scope: Scope) -> Evaluated:
             return inner
         name = f"{PRESENT}{attribute.name}".lower()
         beyond = [None] * (attribute.size - attribute.cells)
-        columns[name] = Derived(name, scope.axis(inner), (*[1.0] * attribute.cells, *beyond))
+        columns[name] = DerivedColumn(name, scope.axis(inner), (*[1.0] * attribute.cells, *beyond))
         return exp.column(exp.to_identifier(name, quoted=True))
 
     whole = filled(node)
@@ -205,7 +205,7 @@ def _filled(node: exp.Expression, scope: Scope) -> Evaluated:
 
 
 def _require_coefficients(
-    found: Evaluated, parts: Mapping[Powers, Evaluated], scope: Scope, node: exp.Expression
+    found: ClassValues, parts: Mapping[Powers, ClassValues], scope: Scope, node: exp.Expression
 ) -> None:
     """Refuse an expression that has a value where a coefficient of it has none: one that leaves 64 bits by itself."""
     tables = [_table(one, one.present.astype(np.int64), scope) for one in (found, *parts.values())]
@@ -218,7 +218,7 @@ def _too_large(node: exp.Expression) -> UnsupportedQuery:
 
 
 def _in_grains(
-    parts: Mapping[Powers, Evaluated], node: exp.Expression, domain: Domain
+    parts: Mapping[Powers, ClassValues], node: exp.Expression, domain: Domain
 ) -> tuple[dict[Powers, Ints], Fraction, list[str]]:
     """The coefficients of products of bins, in whole grains, that grain, and notes.
 
@@ -292,7 +292,7 @@ def _wide(node: exp.Expression) -> exp.Expression:
 
 
 def _one_column(
-    tables: Mapping[Powers, CellTable], parts: Mapping[Powers, Evaluated], grain: Fraction, scope: Scope
+    tables: Mapping[Powers, CellTable], parts: Mapping[Powers, ClassValues], grain: Fraction, scope: Scope
 ) -> tuple[str | None, Condition]:
     """The one column in bins whose own value it is that rows add, or nothing; and where they do."""
     used = [power for power, table in tables.items() if table.table.any()]
@@ -384,7 +384,7 @@ def _everywhere(held: Any) -> Condition:
     return AllOf(()) if held.all() else AnyOf(())
 
 
-def _column(found: Evaluated, whole: Ints, grain: Fraction, scope: Scope) -> str | None:
+def _column(found: ClassValues, whole: Ints, grain: Fraction, scope: Scope) -> str | None:
     """The attribute whose value it is that every row adds which adds anything."""
     for place, axis in enumerate(found.axes):
         attribute = scope.domain.attributes[axis]

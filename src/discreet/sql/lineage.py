@@ -6,8 +6,13 @@ from math import prod
 
 from sqlglot import exp
 
+from discreet.sql.passes.tree import inner_queries, sources_of
+
 EXTREMES = (exp.Max, exp.Min, exp.ArgMax, exp.ArgMin, exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc)
+SPREADS = (exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp)
 RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
+BENT = (exp.Greatest, exp.Least, exp.Abs, exp.Sign)
+"""Functions whose averages over noise are not what they make of the truth."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,33 @@ def lineage(query: exp.Expression, blocks: Scope) -> Lineage:
     return _query(query, blocks, {})
 
 
+def chosen_queries(query: exp.Expression, blocks: Scope) -> list[exp.Query]:
+    """The sub-queries in expressions of which noise decides how many lines they have; outermost first."""
+    return _chosen(query, blocks, {})
+
+
+def _chosen(node: exp.Expression, scope: Scope, outer: Mapping[str, bool]) -> list[exp.Query]:
+    if isinstance(node, exp.Subquery):
+        return _chosen(node.this, scope, outer)
+    clause = node.args.get("with_")
+    found = [one for cte in (clause.expressions if clause else ()) for one in _chosen(cte.this, scope, outer)]
+    scope = _with(node, scope, outer)
+    if isinstance(node, exp.SetOperation):
+        return [*found, *_chosen(node.this, scope, outer), *_chosen(node.expression, scope, outer)]
+    if not isinstance(node, exp.Select):
+        return found
+    reading = _Reading(node, scope, outer)
+    reading.lineage()
+    sources = [table for table in sources_of(node) if isinstance(table, exp.Subquery)]
+    for table in sources:
+        found += _chosen(table, scope, outer)
+    for inner in inner_queries(node, sources):
+        if _query(inner, scope, reading.columns).is_chosen:
+            found.append(inner)
+        found += _chosen(inner, scope, reading.columns)
+    return found
+
+
 def _query(node: exp.Expression, scope: Scope, outer: Mapping[str, bool]) -> Lineage:
     match node:
         case exp.Subquery():
@@ -43,7 +75,8 @@ def _query(node: exp.Expression, scope: Scope, outer: Mapping[str, bool]) -> Lin
             left, right = (_query(side, scope, outer) for side in (node.this, node.expression))
             pairs = zip(left.columns.items(), right.columns.values(), strict=False)
             columns = {name: one or other for (name, one), other in pairs}
-            is_set = bool(node.args.get("distinct")) and any(columns.values())
+            is_bag = isinstance(node, exp.Union) and not node.args.get("distinct")
+            is_set = not is_bag and any(columns.values())
             lines = left.lines + right.lines
             own = _limited(node, columns, scope, outer, lines)
             return Lineage(columns, left.is_chosen or right.is_chosen or is_set, own, lines)
@@ -119,7 +152,7 @@ class _Reading:
         for output in select.expressions:
             if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
                 chosen = (
-                    [self.sources[output.table.lower()]]
+                    [self.sources.get(output.table.lower(), Lineage({}))]
                     if isinstance(output, exp.Column) and output.table
                     else self.sources.values()
                 )
@@ -160,19 +193,38 @@ class _Reading:
         if node is None:
             return False
         if isinstance(node, exp.Query):
-            found = _query(node, self.scope, self._columns())
+            found = _query(node, self.scope, self.columns)
             self._deep = self._deep or found.is_chosen
             return any(found.columns.values()) or found.is_chosen
         if isinstance(node, exp.Column):
             return self._column(node)
         noisy = [self.is_noisy(child) for child in node.iter_expressions()]
-        if any(noisy) and isinstance(node, EXTREMES):
-            self._deep = True
-        if any(noisy) and isinstance(node, exp.Window) and node.find(*RANKS) is not None:
+        if any(noisy) and self._chooses(node, noisy):
             self._deep = True
         return any(noisy)
 
-    def _columns(self) -> dict[str, bool]:
+    def _chooses(self, node: exp.Expression, noisy: Sequence[bool]) -> bool:
+        """Whether an expression of noisy numbers picks some of them, or counts each for what its noise makes of it."""
+        match node:
+            case exp.Window():
+                return node.find(*RANKS) is not None or self.is_noisy(node.args.get("order"))
+            case exp.Filter():
+                return self.is_noisy(node.expression)
+            case exp.Greatest() | exp.Least():
+                return sum(noisy) > 1
+            case exp.AggFunc():
+                return isinstance(node, (*EXTREMES, *SPREADS)) or any(map(self._bends, node.find_all(*BENT, exp.If)))
+        return False
+
+    def _bends(self, node: exp.Expression) -> bool:
+        """Whether a number within an aggregate turns with its noise: a CASE by its condition."""
+        if isinstance(node, exp.If):
+            return self.is_noisy(node.this)
+        return any(self.is_noisy(child) for child in node.iter_expressions())
+
+    @property
+    def columns(self) -> dict[str, bool]:
+        """What stands in reach of its expressions."""
         return {**self.outer, **{name: noisy for one in self.sources.values() for name, noisy in one.columns.items()}}
 
     def _column(self, node: exp.Column) -> bool:

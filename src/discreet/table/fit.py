@@ -125,6 +125,9 @@ class _ColumnCounter:
 
     def _may_be_clamped(self, column: pa.Array, codes: Codes) -> Flags:
         """Rows whose number may lie beyond the range: those that do, or, where reading it is dear, all at its ends."""
+        if pa.types.is_dictionary(column.type):  # each spelling is looked at once
+            beyond = np.append(np.logical_or.reduce(self._reasons(column.dictionary)), False)
+            return beyond.take(distinct_values(column)[1]) if beyond.any() else np.zeros(codes.size, np.bool_)
         plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         if self._read is None or isinstance(self.attribute, Date) or not plain:
             return np.asarray((codes == 0) | (codes == self.attribute.cells - 1))
@@ -168,6 +171,8 @@ class _ColumnCounter:
     def fit(self, location: str) -> ColumnFit:
         attribute = self.attribute
         nobody = np.flatnonzero(self._unseen)
+        written = attribute.values if isinstance(attribute, Category) else ()
+        has_utf8 = any(not text.isascii() for text, unseen in zip(written, self._unseen, strict=False) if not unseen)
         frequent = [(odd, rows) for odd, rows in self.odd.most_common(SHOWN)]
         return ColumnFit(
             attribute.name,
@@ -180,7 +185,7 @@ class _ColumnCounter:
             nobody.size,
             tuple(attribute.label(code) for code in nobody[:SHOWN].tolist()),
             tuple(OddValue(odd.text, rows, nearest(attribute, odd)) for odd, rows in frequent),
-            tuple(advice_on(attribute, self.odd, location, self.missing)),
+            tuple(advice_on(attribute, self.odd, location, self.missing, has_utf8)),
         )
 
 
