@@ -150,6 +150,21 @@ def test_people_are_counted_and_averaged_by_how_many_rows_they_have(vault: Vault
     assert charges == 1  # all of them are made of the first
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT sex, COUNT(DISTINCT patient) AS c FROM ({lines}) AS v GROUP BY sex ORDER BY sex",
+        "SELECT v.sex AS s, COUNT(DISTINCT patient) AS c FROM ({lines}) AS v GROUP BY s ORDER BY s",
+        "SELECT sex AS s, COUNT(DISTINCT patient) AS c FROM ({lines}) AS v GROUP BY 1 ORDER BY 1",
+    ],
+)
+def test_people_with_a_line_in_each_group_are_counted_once_there(vault: Vault, question: str) -> None:
+    lines = "SELECT patient, sex, COUNT(*) AS n FROM visits GROUP BY patient, sex"
+    answer = vault.ask(question.format(lines=lines), scale="0.001")
+    rows = vault.ask("SELECT sex, COUNT(DISTINCT patient) AS c FROM visits GROUP BY sex", scale="0.001")
+    assert [row.value for row in answer.rows] == [row.value for row in rows.rows]
+
+
 def test_rows_per_person_cost_what_one_count_costs(vault: Vault) -> None:
     each = "SELECT patient, COUNT(*) AS n FROM visits WHERE age > 30 GROUP BY patient"
     one = vault.explain("SELECT COUNT(*) FROM visits WHERE age > 30", scale=5)
@@ -203,6 +218,13 @@ def test_the_column_of_people_is_nothing_but_counted(vault: Vault) -> None:
             "SELECT a.n, COUNT(*) FROM ({each}) AS a JOIN ({each}) AS b ON a.n = b.n GROUP BY 1",
             "a join with single",
         ),
+        ("SELECT COUNT(DISTINCT patient) FROM ({by_sex}) AS v", "several lines each are not counted once"),
+        (
+            "SELECT n, COUNT(DISTINCT patient) FROM ({by_sex}) AS v GROUP BY n",
+            "several lines each are not counted once",
+        ),
+        ("SELECT sex, COUNT(DISTINCT patient) FROM ({by_sex}) AS v GROUP BY ROLLUP (sex)", "several lines each"),
+        ("SELECT COUNT(DISTINCT patient) FROM ({by_sex}) AS v WHERE sex = 'F'", "several lines each"),
         ("SELECT COUNT(*) FROM ({each} ORDER BY n LIMIT 3) AS v", "ORDER|LIMIT"),
         ("SELECT COUNT(*) FROM (SELECT patient + 1 AS p, COUNT(*) AS n FROM visits GROUP BY patient) AS v", "no value"),
         ("SELECT COUNT(*) FROM ({each}) AS v UNION ALL {each}", "UNION of rows"),
@@ -215,8 +237,9 @@ def test_the_column_of_people_is_nothing_but_counted(vault: Vault) -> None:
 )
 def test_of_people_one_by_one_nothing_is_told(vault: Vault, question: str, words: str) -> None:
     each = "SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient"
+    by_sex = "SELECT patient, sex, COUNT(*) AS n FROM visits GROUP BY patient, sex"
     before = vault.ledger.charges
     for way in (vault.explain, vault.ask):
         with pytest.raises((UnsupportedQuery, DomainError), match=words):
-            way(question.format(each=each))
+            way(question.format(each=each, by_sex=by_sex))
     assert vault.ledger.charges == before

@@ -2,7 +2,7 @@
 
 This reads rows, as only tests may. Codes are decoded by what docs/reference/domain.md says, not by the package's code:
 an integer is its value; a category its text (or true and false), `(other)` or NULL; bins the amount that is summed,
-which lies in them. Groups of a hierarchy are columns NAME_group.
+which lies in them. A number outside the declared ones is NULL. Groups of a hierarchy are columns NAME_group.
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.domain.attribute import Attribute, Bins, Category, Hierarchy, Integer
+from discreet.table.count import CodedRows
 from discreet.table.layout import PERSON
-from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
 from tests.questions.tables import ID, LOOKUPS, QUESTIONS
 
@@ -26,7 +26,7 @@ def truth_of(vault: Vault) -> duckdb.DuckDBPyConnection:
     snapshot = vault._own.snapshot()
     columns: dict[str, Any] = {}
     for attribute in vault.domain.attributes:
-        columns |= _decoded(attribute, snapshot)
+        columns |= decoded(attribute, snapshot.rows)
     if PERSON in snapshot.manifest["columns"]:
         columns[ID] = np.asarray(snapshot.column(PERSON), np.int64)
     engine = duckdb.connect()
@@ -38,14 +38,17 @@ def truth_of(vault: Vault) -> duckdb.DuckDBPyConnection:
     return engine
 
 
-def _decoded(attribute: Attribute, snapshot: Snapshot) -> dict[str, Any]:
-    codes = np.asarray(snapshot.rows.codes(attribute.name), np.int64)
+def decoded(attribute: Attribute, rows: CodedRows) -> dict[str, Any]:
+    """A column of coded rows, and that of its groups, by name."""
+    codes = np.asarray(rows.codes(attribute.name), np.int64)
     missing = codes == attribute.null_code if attribute.null else np.zeros(codes.size, bool)
+    if isinstance(attribute, Integer | Bins):
+        missing |= codes >= attribute.cells
     match attribute:
         case Integer():
             return {attribute.name: pa.array(codes + attribute.low, mask=missing)}
         case Bins():
-            units = np.asarray(snapshot.rows.units(attribute.name), np.int64)
+            units = np.asarray(rows.units(attribute.name), np.int64)
             return {attribute.name: pa.array(units * float(attribute.grain or 1), mask=missing)}
         case Category():
             values = [*attribute.values, OTHER] if attribute.outside == "other" else [*attribute.values]

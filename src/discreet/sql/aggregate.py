@@ -11,7 +11,7 @@ from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
 from discreet.query.query import Combination, Count, Distinct, Group, Mean, People, Quantile, Sum, grain_of
-from discreet.sql.amount import read_amount, read_labelling
+from discreet.sql.amount import read_amount, read_labelling, read_present
 from discreet.sql.condition import AllOf, Atom, Condition, atoms, region_of
 from discreet.sql.question import Measure
 from discreet.sql.scope import Scope
@@ -170,9 +170,8 @@ def _count(node: exp.Count, groups: Grouping, filters: tuple[Condition, ...]) ->
     if counted is None:
         raise refused(counted, "COUNT(*) and COUNT(column or expression)")
     if not isinstance(counted, exp.Column):
-        found = value_of(counted, groups.scope)
-        present = cells_where(found, found.present)
-        return Aggregate(Count(_region(groups, (*filters, present)), groups.by), "count", found.notes)
+        present, notes = read_present(counted, groups.scope)
+        return Aggregate(Count(_region(groups, (*filters, present)), groups.by), "count", notes)
     axis = groups.scope.axis(counted)
     attribute = groups.scope.domain.attributes[axis]
     if not attribute.null:

@@ -114,9 +114,21 @@ class _Sums:
     def _over(self, function: str, argument: str) -> str:
         """An aggregate over the rows that have both values, and meet the condition."""
         parts = [] if self.condition is None else [f"({self.condition.sql('duckdb')})"]
-        if self.x != self.y:
-            parts += [f"{self._text(one)} IS NOT NULL" for one in (self.x, self.y) if self._may_be_null(one)]
+        alone = self.x == self.y
+        parts += [held for one in (self.x,) * alone or (self.x, self.y) if (held := self._present(one, alone))]
         return f"{function}({argument})" + (f" FILTER (WHERE {' AND '.join(parts)})" if parts else "")
+
+    def _present(self, node: exp.Expression, alone: bool) -> str:
+        """The condition that there is a number; empty where aggregates see to it. To COUNT and IS NULL a value outside
+        the declared ones is one, but no sum can hold it."""
+        attribute = self._attribute(node)
+        if isinstance(attribute, Integer) and attribute.outside == "other":
+            return f"{self._text(node)} BETWEEN {attribute.low} AND {attribute.high}"
+        if isinstance(attribute, Bins) and attribute.outside == "other":
+            ends = [edge for edge in (attribute.edges[0], attribute.edges[-1]) if edge is not None]
+            return f"{self._text(node)} BETWEEN {' AND '.join(map(number_text, ends))}" if len(ends) == 2 else ""
+        may_be_null = attribute is None or attribute.size > attribute.cells
+        return f"{self._text(node)} IS NOT NULL" if may_be_null and not alone else ""
 
     def _text(self, node: exp.Expression) -> str:
         return f"({node.unnest().sql('duckdb')})"
@@ -126,10 +138,6 @@ class _Sums:
         if not isinstance(column, exp.Column) or self.scope.derived_of(column) is not None:
             return None
         return self.scope.attribute(column)
-
-    def _may_be_null(self, node: exp.Expression) -> bool:
-        attribute = self._attribute(node)
-        return attribute is None or attribute.size > attribute.cells
 
     def _middle(self, node: exp.Expression) -> str:
         """A number near the middle of what is declared; 0 of expressions."""

@@ -26,6 +26,10 @@ PEOPLE = f"{OWN}people"
 """The column of how many people a line stands for."""
 ASKED = "SELECT n, COUNT(*) FROM (SELECT {person}, COUNT(*) AS n FROM {table} GROUP BY {person}) GROUP BY n"
 INNER = "by person, columns of GROUP BY, COUNT(*), WHERE and HAVING, in a SELECT that counts those people"
+SEVERAL = (
+    "people who have several lines each are not counted once; GROUP BY all that the inner SELECT is grouped by, or by "
+    "the person alone there"
+)
 OUTER = "of rows per person, COUNT, SUM and AVG are answered"
 
 
@@ -36,6 +40,8 @@ class PerPerson:
     tree: exp.Select
     person: frozenset[str]
     """The names of the columns that would tell who it is."""
+    keys: tuple[frozenset[str], ...] = ()
+    """What else parts a person's lines, each by the names of the columns that show it."""
 
 
 def per_person(select: exp.Select, domain: Domain) -> PerPerson | None:
@@ -71,7 +77,8 @@ def per_person(select: exp.Select, domain: Domain) -> PerPerson | None:
     tree.set("group", exp.Group(expressions=[*plain, each.copy()]))
     if select.args.get("having"):
         tree.set("having", exp.Having(this=by_rows(select.args["having"].this.copy())))
-    return PerPerson(tree, frozenset(one.alias.lower() for one in own))
+    keys = tuple(frozenset(one.alias.lower() for one in select.expressions if one.this == key) for key in plain)
+    return PerPerson(tree, frozenset(one.alias.lower() for one in own), keys)
 
 
 def over_people(select: exp.Select, lines: PerPerson, domain: Domain) -> exp.Select:
@@ -80,13 +87,15 @@ def over_people(select: exp.Select, lines: PerPerson, domain: Domain) -> exp.Sel
         raise UnsupportedQuery(f"single people are never shown{place_of(select)}; {form_of(domain)}")
     source = select.args["from_"].this
     name = qualifier_of(source) or PEOPLE
+    by = _grouped(select)
+    has_one_line = all(by & key for key in lines.keys)
 
     def weighted(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.Query):
             return node
         if isinstance(node, exp.Column) and node.name.lower() in lines.person:
             raise UnsupportedQuery(f"single people are never shown{place_of(node)}; {form_of(domain)}")
-        return _weighted(node, lines) if is_aggregate(node) else map_children(node, weighted)
+        return _weighted(node, lines, has_one_line) if is_aggregate(node) else map_children(node, weighted)
 
     if any(map(is_star, select.expressions)):
         raise UnsupportedQuery(f"single people are never shown{place_of(select)}; {form_of(domain)}")
@@ -100,12 +109,32 @@ def over_people(select: exp.Select, lines: PerPerson, domain: Domain) -> exp.Sel
     return tree
 
 
-def _weighted(node: exp.Expression, lines: PerPerson) -> exp.Expression:
-    """An aggregate of people by one of lines that stand for several."""
+def _grouped(select: exp.Select) -> frozenset[str]:
+    """The names of the columns that a SELECT is grouped by, in all of its lines."""
+    clause = select.args.get("group")
+    if clause is None or any(value for key, value in clause.args.items() if key != "expressions"):
+        return frozenset()
+    outputs = {name_of(one).lower(): one.unalias() for one in select.expressions}
+    found = set()
+    for one in clause.expressions:
+        shown = one.unnest()
+        if isinstance(shown, exp.Literal) and shown.is_int and 0 < int(shown.this) <= len(select.expressions):
+            shown = select.expressions[int(shown.this) - 1].unalias().unnest()
+        elif isinstance(shown, exp.Column) and not shown.table:
+            shown = outputs.get(shown.name.lower(), shown).unnest()
+        if isinstance(shown, exp.Column):
+            found.add(shown.name.lower())
+    return frozenset(found)
+
+
+def _weighted(node: exp.Expression, lines: PerPerson, has_one_line: bool) -> exp.Expression:
+    """An aggregate of people by one of lines that stand for several. `has_one_line`: each person has, in a group."""
     call = node.this if isinstance(node, exp.Filter) else node
     condition = node.expression.this if isinstance(node, exp.Filter) else None
     of = call.this if isinstance(call, exp.Count | exp.Sum | exp.Avg) else None
     if isinstance(of, exp.Distinct) and len(of.expressions) == 1 and _is_own(of.expressions[0], lines):
+        if not has_one_line:
+            raise UnsupportedQuery(f"{SEVERAL}{place_of(node)}")
         of = exp.Star()
     more = [key for key, value in call.args.items() if value and key not in ("this", "big_int")]
     if of is None or isinstance(of, exp.Distinct) or more:
