@@ -15,6 +15,7 @@ from discreet.answer.answer import Desk, bounding_box
 from discreet.answer.compound import Metric
 from discreet.answer.past import groups_of
 from discreet.answer.policy import DEFAULT_SHARE, FINEST_STEP, SOLVING_STEPS, Wish, exponential_like, noise_affordable
+from discreet.answer.quantiles import counts_by_value
 from discreet.answer.scales import (
     elementary,
     is_solved,
@@ -90,7 +91,7 @@ class Offers:
         scale = exponential_like(noise, self.desk.ledger.budget).scale
         candidates = len(candidate_codes(quantile, self.desk.domain))
         margin = rank_margin(scale, candidates) if quantile.level in (0, 1) else 0
-        return rank_error(scale, candidates, float(self.wish.confidence)) + margin
+        return rank_error(scale, candidates, self.wish.confidence) + margin
 
     def _within(self, measure: Measure, noise: Noise) -> float | None:
         """Within how much of the truth an aggregate is whose quantities have this noise, said in people."""
@@ -146,11 +147,9 @@ class Offers:
 
     def _ways_to(self, quantile: Quantile) -> Iterator[str]:
         domain, where = self.desk.domain, quantile.where
-        counts = self.of(Count(where, (quantile.of,)), where)
+        counts = self.of(Count(where, (*quantile.by, quantile.of)), where)
         if counts is not None and counts.within is not None:
-            said = where_text(where, domain)
-            rows = "" if said == "TRUE" else f" WHERE {said}"
-            yield f"COUNT(*){rows} GROUP BY {quantile.of} can be had {counts.words}, and it follows from that, free"
+            yield f"{counts_by_value(quantile, domain)} can be had {counts.words}, and it follows from that, free"
         elif (helping := self._group_by(quantile)) is not None:
             yield helping
         near = nearest_quantile(quantile, self.desk)

@@ -24,7 +24,7 @@ from discreet.answer.grid_rows import (
 )
 from discreet.answer.one_region import in_one_region
 from discreet.answer.past import groups_to_plan
-from discreet.answer.quantiles import codes_within, histogram_of, values_of
+from discreet.answer.quantiles import codes_within, counts_by_value, histogram_of, values_of
 from discreet.answer.reply import Label, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken, shrunken_column
@@ -48,7 +48,7 @@ class _Place:
     asked: Region
 
     def unanswered(self) -> Row:
-        return Row(self.labels, self.column, None, None, None, "relaxed", self.asked, self.asked)
+        return Row(self.labels, self.column, None, None, None, "unanswered", self.asked, self.asked)
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ class Rows:
             return place.unanswered()
         attribute = self.desk.domain[query.of]
         candidates = len(candidate_codes(query, self.desk.domain))
-        rank = rank_error(found.scale, candidates, float(self.confidence))
+        rank = rank_error(found.scale, candidates, self.confidence)
         if query.level in (0, 1):
             rank += rank_margin(found.scale, candidates)
         surely = f"{100 * float(self.confidence):.8g}%"
@@ -358,7 +358,7 @@ class Rows:
             first, last = codes[0], codes[-1]
             self.notes.append(
                 f"no released counts by {query.of} say which values that allows: intervals are narrower after "
-                f"COUNT(*) … GROUP BY {query.of}"
+                f"{counts_by_value(query, self.desk.domain)}"
             )
         else:
             first, last = codes_within(query.level, histogram, self.confidence)

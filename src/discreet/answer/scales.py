@@ -20,6 +20,7 @@ from discreet.answer.policy import (
     stepped,
     usual_noise,
 )
+from discreet.answer.what_counts import what_counts
 from discreet.domain.attribute import Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.errors import BudgetExceeded, QuotaExceeded
@@ -95,6 +96,7 @@ def scales_for(question: Question, wish: Wish, desk: Desk, purchase: Purchase | 
         _want(column.query, scales)
         for query, law in scales.laws.items():
             desk.policy.limits.require_noise(query, law, desk.domain)
+    scales.notes += what_counts(question, desk.domain)
     return scales
 
 

@@ -114,7 +114,7 @@ class _Asking:
         every = [row for answer in answers for row in answer.samples]
         self.is_fresh = self.is_fresh and are_fresh(every, settled)
         said += facts_in(every)
-        if any(row.value is None and row.kind == "relaxed" for row in every):
+        if any(row.kind == "unanswered" for row in every):
             said.append(unanswered(desk))
         if any(row.is_near for row in every):
             said.append("some of the numbers that it is made of are relaxed: for a region nearby")

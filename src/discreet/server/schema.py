@@ -175,7 +175,7 @@ class Answer(BaseModel):
     value: float | None
     interval: list[float | None] | None
     confidence: float
-    kind: str = Field(examples=["measured", "repeated", "derived", "relaxed", "mixed"])
+    kind: str = Field(examples=["measured", "repeated", "derived", "relaxed", "unanswered", "mixed"])
     asked: str | None
     answered: str | None
     relaxation_error: float
