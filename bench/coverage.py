@@ -20,7 +20,7 @@ from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, released
 from discreet.answer.fieller import ratio
 from discreet.answer.index import Answers
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.answer.quantiles import Histogram, codes_within
 from discreet.cube.interval import CellError, difference_halfwidth
 from discreet.domain.region import Box, Region
@@ -185,7 +185,7 @@ def _released(scale: Fraction, parts: bool) -> tuple[Answers, dict[tuple[int, in
     for place, by in enumerate([(), (0,), (1,), (0, 1)]):
         laws[1, place] = law = Laplace(scale * (1 + place))
         if by:
-            past.add(Block(whole, by, np.zeros([SIDES[axis] for axis in by], np.int64), law.variance, (1, place)))
+            past.add(CountBlock(whole, by, np.zeros([SIDES[axis] for axis in by], np.int64), law.variance, (1, place)))
         else:
             past.add(PastAnswer(Region((whole,)), 0.0, law.variance, (1, place)))
     past.cubes.add(1)
@@ -202,14 +202,14 @@ def _weights(target: Box, past: Answers, laws: dict[tuple[int, int], Laplace]) -
     def number(values: list[np.ndarray]) -> float:
         again = Answers(SIDES)
         for one, own in zip(listed, values, strict=True):
-            again.add(replace(one, values=own) if isinstance(one, Block) else replace(one, value=float(own)))
+            again.add(replace(one, values=own) if isinstance(one, CountBlock) else replace(one, value=float(own)))
         again.cubes |= past.cubes
         [found] = best([((1, target),)], again, laws.__getitem__)
         assert found is not None
         return found.value
 
     listed = [*past.groups.blocks, *(answer for one in past.regions for answer in one.answers)]
-    zeros = [np.zeros(one.values.shape if isinstance(one, Block) else (), np.int64) for one in listed]
+    zeros = [np.zeros(one.values.shape if isinstance(one, CountBlock) else (), np.int64) for one in listed]
     draws = []
     for place, one in enumerate(listed):
         for cell in np.ndindex(zeros[place].shape):

@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.figure import Figure
 from bench.foundation import state_home
 from discreet.errors import DiscreetError
-from tests.questions.judge import Verdict, judge
+from tests.questions.judge import Verdict, judge_anew
 from tests.questions.listed import THEMES, never_answered, questions
 from tests.questions.tables import SCALE, TABLES, vault_over
 
@@ -18,7 +18,7 @@ ANSWERED_BAR = 97.0
 
 def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder, state_home(folder):
-        judged = [judge(question, Path(folder, str(number))) for number, question in enumerate(questions())]
+        judged = [judge_anew(question, Path(folder, str(number))) for number, question in enumerate(questions())]
         refused = _refused(Path(folder))
     right = Counter(one.question.theme for one in judged if one.verdict is Verdict.RIGHT)
     wrong = [one.question.name for one in judged if one.verdict is Verdict.WRONG]

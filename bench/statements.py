@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from bench.figure import Figure, race
+from bench.figure import Figure
 from discreet.answer.chosen import at_once
 from discreet.noise.law import Laplace
 from discreet.vault.vault import Vault
@@ -49,6 +49,8 @@ SMOOTH = {
 CHOSEN = {
     "HAVING": "SELECT g, COUNT(*) AS x FROM people GROUP BY g HAVING COUNT(*) > 1000",
     "top ratios": "SELECT g, 1.0 * SUM(a) / COUNT(*) AS x FROM people GROUP BY g ORDER BY x DESC LIMIT 2",
+    "top ratios, chosen inside": "SELECT g, x FROM (SELECT g, 1.0 * SUM(a) / COUNT(*) AS x FROM people GROUP BY g "
+    "ORDER BY x DESC LIMIT 2) AS t",
     "largest group": "SELECT MAX(n) AS x FROM (SELECT a, COUNT(*) AS n FROM people GROUP BY a) AS t",
     "groups above a bound": "SELECT COUNT(*) AS x FROM (SELECT a, COUNT(*) n FROM people GROUP BY a) t WHERE n > 2000",
 }
@@ -141,10 +143,15 @@ def public_half() -> Iterator[Figure]:
             ("one line", ONE, PLAIN_ONE, 10.0),
             ("10,000 groups", MANY, PLAIN_MANY, 100.0),
         ):
-            works = [lambda sql=one: vault.ask(sql, scale=SCALE) for one in (plain, sql)]
-            without, own = race(*works, repeats=REPEATS)
-            note = "asked again: what it takes longer than a plain question of the same numbers"
+            without, own = (min(_seconds(vault, one) for _ in range(REPEATS)) for one in (plain, sql))
+            note = "asked again: processor time that it takes beyond a plain question of the same numbers"
             yield Figure(f"the public half of {name}", 1000 * (own - without), bar, "lower", "ms", note)
+
+
+def _seconds(vault: Vault, sql: str) -> float:
+    start = time.process_time()
+    vault.ask(sql, scale=SCALE)
+    return time.process_time() - start
 
 
 def many_groups() -> Iterator[Figure]:

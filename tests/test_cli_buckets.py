@@ -72,6 +72,13 @@ def test_publish_as_json_has_the_fields_of_python():
     assert "microdata in buckets" in run("ledger", "show", "vault")
 
 
+def test_the_integer_program_loses_no_more_than_several_sizes():
+    several = json.loads(run(*PUBLISH, "--json"))["loss"]
+    best = json.loads(run(*PUBLISH[:-1], "best", "--sizes", "optimal", "--again", "--json"))["loss"]
+    assert best <= several
+    assert "Everything holds" in run("buckets", "check", "best")
+
+
 def test_check_fails_where_a_file_was_changed(folder):
     run(*PUBLISH)
     path = folder / "buckets" / "datapackage.json"

@@ -114,6 +114,18 @@ def test_a_compiled_kernel_is_kept_until_one_that_it_calls_or_a_constant_of_it_c
     assert total(CALLEE.format("2 * HOW_MUCH"), 7) == (15, 0)
 
 
+def test_processes_that_start_together_compile_a_kernel_once(total, tmp_path) -> None:
+    """Each of three tells how often it compiled; and what they kept is right for whoever comes later."""
+    assert total(CALLEE.format("HOW_MUCH"), 5) == (6, 0)  # writes the files
+    for kept in tmp_path.rglob("*.nb?"):
+        kept.unlink()
+    code = "from caller import total; total(); print(sum(total.compiled.stats.cache_misses.values()))"
+    command = [sys.executable, "-B", "-c", code]
+    running = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) for _ in range(3)]
+    assert sorted(int(one.communicate()[0]) for one in running) == [0, 0, 1]
+    assert total(CALLEE.format("HOW_MUCH"), 5) == (6, 1)
+
+
 def test_what_cannot_be_read_of_a_compiled_kernel_is_compiled_anew(total, tmp_path) -> None:
     assert total(CALLEE.format("HOW_MUCH"), 5) == (6, 0)
     for index in tmp_path.rglob("*.nbi"):

@@ -251,7 +251,7 @@ def test_the_list_says_what_each_fact_does(make, people):
         (True, 2, 1),
     ]
     assert report.sensitivity == 4
-    assert report.to_json()["facts"][1].to_json() == {
+    assert report.to_json()["facts"][1] == {
         "number": 3,
         "kind": "cuboid",
         "what": "cuboid sex",

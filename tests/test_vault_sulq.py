@@ -92,7 +92,7 @@ def test_many_subsets_are_one_charge_and_as_many_queries():
     assert answer.sizes.tolist()[2:] == [2, N]
     assert answer.queries_left == vault.party().queries_left == 16
     assert [entry["kind"] for entry in vault.entries()] == ["init", "charge", "record"]
-    assert vault.budget().to_json()["left"] == 16
+    assert vault.budget().to_json()["left"] == "16"
     with pytest.raises(UnsupportedQuery, match="4 counts"):
         _ = answer.value
 

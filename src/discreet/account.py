@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError
-from discreet.exact import equals_text
+from discreet.exact import equals_text, number_text
 from discreet.ledger.books import Books
 from discreet.ledger.budget import QueryBudget
 from discreet.ledger.guarantee import Guarantee
@@ -21,6 +21,9 @@ from discreet.noise.law import law_text
 from discreet.notebook import NotebookView, Pairs
 from discreet.query.plan import Plan
 from discreet.sql.describe import query_text
+
+if TYPE_CHECKING:
+    from discreet.replies import BudgetJson, DescriptionJson, EntryJson
 
 MOST_CODES = 1 << 20
 """What is left is looked at by the values of an attribute that has so many at most."""
@@ -52,8 +55,16 @@ class BudgetReport(NotebookView):
             *pending,
         ]
 
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "guarantee": self.guarantee.to_json(), "pending": list(self.pending)}
+    def to_json(self) -> "BudgetJson":
+        return {
+            "guarantee": self.guarantee.to_json(),
+            "spent": number_text(self.spent),
+            "left": number_text(self.left),
+            "elsewhere": number_text(self.elsewhere),
+            "charges": self.charges,
+            "pending": list(self.pending),
+            "by_user": {name: number_text(spent) for name, spent in self.by_user.items()},
+        }
 
 
 def budget_report(ledger: Books) -> BudgetReport:
@@ -105,14 +116,13 @@ def plot_budget(ledger: Books, attributes: Sequence[str], path: str | Path) -> N
     save_picture(picture, path)
 
 
-def description(ledger: Books) -> dict[str, Any]:
+def description(ledger: Books) -> "DescriptionJson":
     """The vault's domain and promise."""
-    return {
+    found: DescriptionJson = {
         "vault_id": ledger.vault_id,
         "name": ledger.domain.name,
         "guarantee": str(ledger.guarantee),
         "snapshot": None if ledger.snapshot is None else ledger.snapshot.number,
-        **_asked_of(ledger),
         "points": ledger.domain.points,
         "attributes": [
             {
@@ -127,18 +137,13 @@ def description(ledger: Books) -> dict[str, Any]:
             for attribute in ledger.domain.attributes
         ],
     }
+    if isinstance(budget := ledger.budget, QueryBudget):  # what a SuLQ database answers about, and with how much noise
+        found["people"], found["roster"] = ledger.header["roster"]["people"], ledger.header["roster"]["fingerprint"]
+        found["noise"] = f"R = {budget.trials:,} coins, σ = {budget.law.scale:,.1f} (calibration: {budget.calibration})"
+    return found
 
 
-def _asked_of(ledger: Books) -> dict[str, Any]:
-    """What a SuLQ database answers about, and with how much noise."""
-    if not isinstance(ledger.budget, QueryBudget):
-        return {}
-    roster, budget = ledger.header["roster"], ledger.budget
-    noise = f"R = {budget.trials:,} coins, σ = {budget.law.scale:,.1f} (calibration: {budget.calibration})"
-    return {"people": roster["people"], "roster": roster["fingerprint"], "noise": noise}
-
-
-def entries_in_words(ledger: Books, after: int = 0) -> Iterator[dict[str, Any]]:
+def entries_in_words(ledger: Books, after: int = 0) -> "Iterator[EntryJson]":
     """The journal, entry by entry, with what each one says in words."""
     for entry in ledger.entries(after):
         body = entry.parsed()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 from discreet.errors import ArchiveError, EngineError, ServerError, UnsupportedQuery
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from discreet.cube.grouped import GroupedCuboid
+    from discreet.replies import AnswerJson, BudgetJson, ExplanationJson, JobJson
 
 Number = str | float | Fraction
 T = TypeVar("T")
@@ -27,7 +28,7 @@ POLL_SECONDS = 0.2
 class RemoteRow(FieldsView):
     """One number of an answer: of a group (its labels) and an aggregate (its column)."""
 
-    labels: Mapping[str, str]
+    labels: Mapping[str, str | None]
     column: str
     value: float | None
     low: float | None
@@ -38,6 +39,7 @@ class RemoteRow(FieldsView):
     shrunken: float | None = None
     chosen: bool = False
     answered: str | None = None
+    relaxation_error: float = 0.0
     affordable: float | None = None
     affordable_scale: float | None = None
 
@@ -58,11 +60,10 @@ class RemoteAnswer(FieldsView):
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, body: Json) -> "RemoteAnswer":
-        names = {own.name for own in fields(RemoteRow)}
+    def of(cls, body: "AnswerJson") -> "RemoteAnswer":
         return cls(
             text=body["sql"],
-            rows=tuple(RemoteRow(**{name: row[name] for name in names & row.keys()}) for row in body["rows"]),
+            rows=tuple(_known(RemoteRow, row) for row in body["rows"]),
             confidence=body["confidence"],
             kind=body["kind"],
             asked=body["asked"],
@@ -122,6 +123,8 @@ class RemoteBudget(FieldsView):
     guarantee: Json
     spent: Fraction
     left: Fraction
+    elsewhere: Fraction
+    """What is left where least is spent."""
     charges: int
     pending: tuple[int, ...]
     by_user: Mapping[str, Fraction]
@@ -405,12 +408,13 @@ class RemoteSulq:
         return self.client.post("/sulq/ask", {"predicate": predicate, "subsets": named})
 
 
-def _wait(client: Client, name: str, job: Json, progress: Progress) -> None:
+def _wait(client: Client, name: str, told: Json, progress: Progress) -> None:
     """Until a job has ended. Raises EngineError where it did not end well, and says what stands."""
+    job = cast("JobJson", told)
     while job["state"] == "running":
         progress(job["doing"], job["done"])
         time.sleep(POLL_SECONDS)
-        job = client.get(f"/jobs/{quote(name, safe='')}")
+        job = cast("JobJson", client.get(f"/jobs/{quote(name, safe='')}"))
     if job["state"] != "done":
         error = job["error"] or {"kind": "interrupted", "message": "the server ended while it published"}
         stands = "" if job["charge"] is None else f"; charge {job['charge']} stands, publish with charge=…"
@@ -431,10 +435,15 @@ def _cube_wish(wish: Mapping[str, object]) -> Json:
     return {key: str(value) if isinstance(value, Fraction) else value for key, value in wish.items()}
 
 
-def _explanation(body: Json) -> RemoteExplanation:
+def _known(kind: type[T], body: Mapping[str, Any]) -> T:
+    """A result from its JSON, without what a newer server may say besides."""
+    return kind(**{own.name: body[own.name] for own in fields(kind) if own.name in body})  # type: ignore[arg-type]
+
+
+def _explanation(body: "ExplanationJson") -> RemoteExplanation:
     return RemoteExplanation(
         text=body["sql"],
-        forecasts=tuple(RemoteForecast(**forecast) for forecast in body["aggregates"]),
+        forecasts=tuple(_known(RemoteForecast, forecast) for forecast in body["aggregates"]),
         confidence=body["confidence"],
         cost=Fraction(body["cost"]),
         is_exact=body["cost_is"] == "exact",
@@ -444,18 +453,19 @@ def _explanation(body: Json) -> RemoteExplanation:
     )
 
 
-def _budget(body: Json) -> RemoteBudget:
+def _budget(body: "BudgetJson") -> RemoteBudget:
     return RemoteBudget(
         guarantee=body["guarantee"],
         spent=Fraction(body["spent"]),
         left=Fraction(body["left"]),
+        elsewhere=Fraction(body["elsewhere"]),
         charges=body["charges"],
         pending=tuple(body["pending"]),
         by_user={name: Fraction(spent) for name, spent in body["by_user"].items()},
     )
 
 
-def _made(url: str, make: Callable[[Json], T], body: Json) -> T:
+def _made(url: str, make: Callable[[Any], T], body: Json) -> T:
     """A result from its JSON. Raises ServerError where a stranger answered."""
     try:
         return make(body)

@@ -146,6 +146,7 @@ confidence = 0.95
 # min_scale = 10         # never less noise than this on a count
 # max_per_query = 0.1    # never more ε than this on one question
 # compound_size = 3      # a relaxed answer is made of at most this many released ones
+# null_unanswered = true # over MySQL: NULL and a warning where too little is left, not an error
 """
 
 

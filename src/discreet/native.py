@@ -11,7 +11,9 @@ function, every kernel that it calls and every constant that they use, wherever 
 import builtins
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, update_wrapper
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -78,6 +80,7 @@ class Kernel(Generic[Given, Result]):
         compiled: Any = njit(function, nogil=True, **self._options)
         compiled._cache = _cache_of(function)
         compiled._cache._cache_file._source_stamp = self.digest
+        compiled.compile = _by_one_process(compiled)
         return compiled  # type: ignore[no-any-return]
 
     def _calling(self, bound: "Callable[[Kernel[..., Any]], Callable[..., Any]]") -> Callable[Given, Result]:
@@ -114,6 +117,36 @@ def _cache_of(function: Callable[..., Any]) -> Any:
                 return None
 
     return Cache(function)
+
+
+def _by_one_process(compiled: Any) -> Callable[..., Any]:
+    """A kernel's loading and compiling, by one process at a time: workers that start together compile it once, and none
+    writes its file of one signature over another's, which Numba would load as what it is not.
+
+    A kernel is locked before those that it calls, and no kernels call each other in a circle: nobody waits for ever.
+    """
+    from numba.core.compiler_lock import global_compiler_lock
+
+    compile_it, cache = compiled.compile, compiled._cache
+
+    def alone(signature: Any) -> Any:
+        with global_compiler_lock, _locked(Path(cache.cache_path), f"{cache._impl.filename_base}.lock"):
+            return compile_it(signature)
+
+    return alone
+
+
+@contextmanager
+def _locked(folder: Path, name: str) -> Iterator[None]:
+    """Until another process that has the lock lets go of it; where there can be no file, as if nobody had it."""
+    import fcntl
+
+    with ExitStack() as held:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            file = held.enter_context((folder / name).open("ab"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @overload

@@ -9,7 +9,7 @@ from discreet.answer import derive as derive_module
 from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
 from discreet.answer.index import Answers
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.answer.relax import relax
 from discreet.domain.region import Box, Region
 
@@ -30,7 +30,7 @@ def released(*listed):
         else:
             where, by, variance = one
             left = tuple(axis for axis in range(3) if axis not in by)
-            past.add(Block(where, by, TABLE[where.slices].sum(axis=left), variance, (number, 0)))
+            past.add(CountBlock(where, by, TABLE[where.slices].sum(axis=left), variance, (number, 0)))
     return past
 
 

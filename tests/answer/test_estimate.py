@@ -8,7 +8,7 @@ import pytest
 from discreet.answer.estimate import Estimate, combined, released
 from discreet.answer.fieller import ratio
 from discreet.answer.index import Answers
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.domain.region import Box, Region
 from discreet.noise.bits import Bits
 from discreet.noise.law import Gaussian, Laplace
@@ -36,7 +36,7 @@ def test_independent_draws_add_their_variances_and_others_their_deviations():
 
 def test_a_sum_of_released_answers_has_the_variance_of_its_draws_and_names_where_they_are_from():
     past, laws = Answers((4, 3)), {(1, 0): Laplace(Fraction(3)), (2, 0): Gaussian(Fraction(5)), (3, 1): Laplace(2)}
-    block = Block(Box((0, 0), (3, 2)), (0, 1), np.arange(12).reshape(4, 3), laws[3, 1].variance, (3, 1))
+    block = CountBlock(Box((0, 0), (3, 2)), (0, 1), np.arange(12).reshape(4, 3), laws[3, 1].variance, (3, 1))
     terms = [
         (0.5, PastAnswer(PLACE, 10, laws[1, 0].variance, (1, 0))),
         (-2.0, PastAnswer(PLACE, 7, laws[2, 0].variance, (2, 0))),

@@ -21,6 +21,7 @@ QUESTIONS = [
     "SELECT age, sex, COUNT(*) AS n FROM people GROUP BY age, sex ORDER BY n DESC, age LIMIT 7 OFFSET 2",
     "SELECT age, sex, income, COUNT(*) AS n FROM people GROUP BY age, sex, income ORDER BY sex DESC, n, age DESC",
     "SELECT age, COUNT(*) FILTER (WHERE sex = 'F') AS women FROM people GROUP BY age",
+    "SELECT age, COUNT(*) FILTER (WHERE sex = 'F') AS women, COUNT(*) AS n FROM people GROUP BY age ORDER BY n",
 ]
 
 
@@ -118,3 +119,16 @@ def test_what_is_put_beside_numbers_leaves_those_it_was_made_of_as_they_were(vau
     assert changed[query, (0,)] is None
     assert len(changed) == len(whole)
     assert np.array_equal(grid.codes[:, 0], np.arange(len(grid)))
+
+
+def test_a_long_answer_is_printed_by_its_first_lines_and_the_others_are_not_made(vault, monkeypatch):
+    monkeypatch.setattr("discreet.answer.reply.MOST_PRINTED", 3)
+    answer = vault.ask("SELECT age, sex, COUNT(*) AS n FROM people GROUP BY age, sex", scale=20)
+    made = []
+    monkeypatch.setattr(
+        GridRows, "line", lambda self, number, line=GridRows.line: made.append(number) or line(self, number)
+    )
+    lines = str(answer).splitlines()
+    assert max(made) == 2
+    assert len([line for line in lines if line.endswith("measured")]) == 3
+    assert f"… and {len(answer.rows) - 3} more lines: .rows has all of them, .save_csv() writes them" in lines

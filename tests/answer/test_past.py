@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.answer.compound import Metric
 from discreet.answer.index import MOST_CORNERS, Answers, corners
 from discreet.answer.nearest import NearestBoxes
-from discreet.answer.past import Block, PastAnswer, past_answers
+from discreet.answer.past import CountBlock, PastAnswer, past_answers
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
@@ -58,10 +58,10 @@ BOX = Box((1, 0, 1), (4, 2, 2))
     ("where", "by", "kinds"),
     [
         (Region((BOX,)), (), [PastAnswer]),
-        (Region((BOX,)), ("a",), [Block]),
-        (Region((BOX,)), ("c", "a"), [Block]),
-        (DOMAIN.everything, ("b", "c", "a"), [Block]),
-        (Region.of([Box((0, 0, 0), (1, 2, 3)), Box((4, 0, 0), (5, 2, 3))]), ("a",), [Block, Block]),
+        (Region((BOX,)), ("a",), [CountBlock]),
+        (Region((BOX,)), ("c", "a"), [CountBlock]),
+        (DOMAIN.everything, ("b", "c", "a"), [CountBlock]),
+        (Region.of([Box((0, 0, 0), (1, 2, 3)), Box((4, 0, 0), (5, 2, 3))]), ("a",), [CountBlock, CountBlock]),
         (Region.of([Box((0, 0, 0), (5, 0, 3)), Box((0, 2, 1), (2, 2, 1))]), ("a",), [PastAnswer] * 6),
         (Region.of([Box((0, 0, 0), (5, 0, 3)), Box((0, 2, 1), (2, 2, 1))]), (), [PastAnswer]),
     ],
@@ -70,11 +70,13 @@ def test_a_measurement_becomes_blocks_or_answers_that_hold_the_counts_of_their_r
     found = list(past_answers(Count(where, by), groups(where, by), 2.5, (3, 1), DOMAIN))
     assert [type(one) for one in found] == kinds
     for one in found:
-        if isinstance(one, Block):
+        if isinstance(one, CountBlock):
             one = one.total(one.where)
         assert one.value == sum(TABLE[box.slices].sum() for box in one.where.boxes)
         assert one.source == (3, 1)
-    covered = Region.of(box for one in found for box in ((one.where,) if isinstance(one, Block) else one.where.boxes))
+    covered = Region.of(
+        box for one in found for box in ((one.where,) if isinstance(one, CountBlock) else one.where.boxes)
+    )
     assert covered == where
 
 
@@ -88,7 +90,7 @@ def test_groups_that_are_no_boxes_and_too_many_are_left_out(monkeypatch):
 def test_a_block_adds_up_the_groups_of_any_aligned_box(where, by, box):
     by = tuple(sorted(by))
     values = TABLE[where.slices].sum(axis=tuple(axis for axis in range(3) if axis not in by))
-    block = Block(where, by, values, 2.0, (0, 0))
+    block = CountBlock(where, by, values, 2.0, (0, 0))
     assert block.aligned(box) == (
         where.covers(box) and all(axis in by or box.slices[axis] == where.slices[axis] for axis in range(3))
     )
@@ -100,7 +102,7 @@ def test_a_block_adds_up_the_groups_of_any_aligned_box(where, by, box):
 
 def test_a_block_with_values_of_another_shape_is_refused():
     with pytest.raises(ValueError, match="do not fit"):
-        Block(BOX, (0,), np.zeros(3, dtype=np.int64), 1.0, (0, 0))
+        CountBlock(BOX, (0,), np.zeros(3, dtype=np.int64), 1.0, (0, 0))
 
 
 @given(many, boxes(), st.integers(1, 5), st.sampled_from([(1.0, 1.0, 1.0), (5.0, 0.3, 1.0)]))
@@ -162,7 +164,7 @@ def test_the_nearest_sum_of_groups_is_that_of_a_full_scan(listed, asked):
     for number, (where, by, variance) in enumerate(listed[:20]):
         by = tuple(sorted(by))
         values = TABLE[where.slices].sum(axis=tuple(axis for axis in range(3) if axis not in by))
-        block = Block(where, by, values, variance, (number, 0))
+        block = CountBlock(where, by, values, variance, (number, 0))
         past.add(block)
         scanned += [
             (round(metric.error(asked, box), 9), block.total(box).variance) for box in every if block.aligned(box)
@@ -234,7 +236,7 @@ def test_readers_see_whole_answers_while_others_are_added():
     reader.start()
     for number in range(1000):
         past.add(PastAnswer(Region((Box((number,), (number,)),)), number, 1.0, (number, 0)))
-        past.add(Block(Box((0,), (number,)), (0,), np.zeros(number + 1, dtype=np.int64), 1.0, (number, 1)))
+        past.add(CountBlock(Box((0,), (number,)), (0,), np.zeros(number + 1, dtype=np.int64), 1.0, (number, 1)))
     seen.append(0)
     reader.join()
     assert seen == [0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.answer.index import Answers
-from discreet.answer.past import Block
+from discreet.answer.past import CountBlock
 from discreet.answer.quantiles import Histogram, codes_within, histogram_of, values_of
 from discreet.domain.attribute import Bins, Integer
 from discreet.domain.region import Box, Region
@@ -55,11 +55,11 @@ def test_counts_are_taken_from_the_sharpest_block_that_has_the_region_in_groups(
     everything = Box((0, 0), (3, 2))
     fine, coarse = np.arange(12).reshape(4, 3), np.array([3, 12, 21, 30])
     laws = {(1, 0): Laplace(Fraction(2)), (2, 0): Laplace(Fraction(3))}
-    past.add(Block(everything, (0, 1), fine, laws[1, 0].variance, (1, 0)))
+    past.add(CountBlock(everything, (0, 1), fine, laws[1, 0].variance, (1, 0)))
     found = histogram_of(Region((Box((0, 1), (3, 1)),)), 0, 3, past, laws.__getitem__)
     assert found.counts.tolist() == [1, 4, 7]  # the last code of the axis is for what has no value
     assert found.draws.tolist() == [1, 1, 1]
-    past.add(Block(everything, (0,), coarse, laws[2, 0].variance, (2, 0)))
+    past.add(CountBlock(everything, (0,), coarse, laws[2, 0].variance, (2, 0)))
     found = histogram_of(Region((everything,)), 0, 3, past, laws.__getitem__)
     assert (found.counts.tolist(), found.law) == ([3, 12, 21], laws[2, 0])
     assert histogram_of(Region((everything,)), 1, 3, past, laws.__getitem__).draws.tolist() == [4, 4, 4]

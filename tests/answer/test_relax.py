@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from discreet.answer.compound import Metric, patch_check
 from discreet.answer.index import Answers
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.answer.relax import missing_slabs, relax
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded
@@ -38,7 +38,7 @@ class Database:
     def group(self, where, by, variance=1.0):
         left = tuple(axis for axis in range(self.table.ndim) if axis not in by)
         self.count += 1
-        self.past.add(Block(where, by, self.table[where.slices].sum(axis=left), variance, (self.count, 0)))
+        self.past.add(CountBlock(where, by, self.table[where.slices].sum(axis=left), variance, (self.count, 0)))
 
     def relax(self, asked, most_answers=3, starts=4, weights=None):
         metric = Metric(self.table.shape, weights or (1.0,) * self.table.ndim)

@@ -275,3 +275,114 @@ def test_what_fails_for_the_noisy_numbers_alone_is_null_and_not_refused_after_it
     answer = vault.ask(sql, scale=20)
     assert answer.cost == told.cost
     assert answer.to_arrow().to_pydict()["odd"] in ([None], ["(missing)"])
+
+
+T = "(SELECT age, COUNT(*) AS n FROM people GROUP BY age) AS t"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT (SELECT n FROM {T}) AS x",
+        f"SELECT sex, (SELECT n FROM {T} WHERE t.age > 2) AS x FROM people GROUP BY sex",
+        "SELECT COUNT(*) FROM people WHERE age > (SELECT age FROM people GROUP BY age)",
+        "SELECT COUNT(*) FROM people WHERE age IN (1, (SELECT age FROM people GROUP BY age))",
+        "SELECT AVG(income) FROM people WHERE age > (SELECT AVG(age) FROM people GROUP BY sex)",
+    ],
+)
+def test_one_value_with_several_lines_is_refused_before_anything_is_spent(vault, sql):
+    for verb in (vault.explain, vault.ask):
+        with pytest.raises(UnsupportedQuery, match=r"stands for one value has several lines.*; MAX\(…\) of it"):
+            verb(sql, scale=20)
+    assert vault.ledger.spent_max == 0
+
+
+@pytest.mark.parametrize("bound", [0, 100, 1_000_000])
+def test_one_value_of_lines_that_noise_chose_is_null_where_there_are_several_and_explain_says_so(vault, bound):
+    sql = f"SELECT (SELECT n FROM {T} WHERE n > {bound}) AS x, (SELECT COUNT(*) FROM {T} WHERE n > {bound}) AS many"
+    told = vault.explain(sql, scale=20)
+    assert any("several lines, as noise decides" in note for note in told.notes)
+    answer = vault.ask(sql, scale=20)
+    assert answer.cost == told.cost
+    found = answer.to_arrow().to_pydict()
+    assert (found["x"] == [None]) == (found["many"] != [1])
+
+
+@pytest.mark.parametrize("bound", [0, 100, 1_000_000])
+def test_a_value_for_a_condition_is_null_where_noise_leaves_several_or_none(vault, bound):
+    sql = (
+        f"SELECT COUNT(*) AS n FROM people WHERE age > (SELECT age FROM people GROUP BY age HAVING COUNT(*) > {bound})"
+    )
+    told = vault.explain(sql, scale=20)
+    assert any("several lines, as noise decides" in note for note in told.notes)
+    answer = vault.ask(sql, scale=20)
+    assert answer.cost <= told.cost
+    assert answer.only.value == 0
+    assert any("came out as NULL" in note for note in answer.notes)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT age, MAX(CAST(n AS INTEGER)) * 20000000 AS x FROM {T} GROUP BY age",
+        f"SELECT COUNT(*) AS n FROM people WHERE age > (SELECT MAX(CAST(n AS INTEGER)) * 20000000 FROM {T})",
+        f"SELECT COUNT(*) AS n FROM people WHERE age IN (SELECT CASE WHEN n > 50 THEN 1e300 END FROM {T})",
+        f"SELECT SUM(n) OVER (ORDER BY age ROWS BETWEEN 50 - CAST(n AS INT) PRECEDING AND CURRENT ROW) AS s FROM {T}",
+    ],
+)
+def test_what_only_the_numbers_that_came_out_make_fail_is_a_line_of_nulls(vault, sql):
+    told = vault.explain(sql, scale=20)
+    for _ in range(2):
+        answer = vault.ask(sql, scale=20)
+        assert answer.cost <= told.cost
+        assert {row.value for row in answer.rows} == {None}
+        assert len(answer.lines) == 1
+        assert any("no answer, but NULL" in note for note in answer.notes)
+        assert answer.to_json()["rows"]
+        assert answer.to_csv()
+
+
+def test_intervals_that_cannot_be_drawn_are_missing_and_the_numbers_are_there(vault, monkeypatch):
+    def refuse(*_):
+        raise UnsupportedQuery("the statement takes longer than 10 seconds; ask for less at once")
+
+    monkeypatch.setattr("discreet.answer.intervals.run_prepared", refuse)
+    answer = vault.ask("SELECT sex, 1.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY sex", scale=20)
+    assert all(row.value is not None and row.low is None and row.high is None for row in answer.rows)
+    assert any("share: no interval" in note for note in answer.notes)
+
+
+@pytest.mark.parametrize("output", ["MIN(n)", "MAX(n) - MIN(n)", "SUM(n) / COUNT(*)"])
+def test_an_output_over_results_needs_no_alias(vault, output):
+    assert vault.ask(f"SELECT {output} FROM {T}", scale=20).only.value is not None
+
+
+def test_a_sub_query_alone_is_an_output_beside_groups(vault):
+    answer = vault.ask(f"SELECT sex, (SELECT MAX(n) FROM {T}) AS x FROM people GROUP BY sex", scale=20)
+    assert len(answer.rows) == len([*answer.rows]) == 3
+    assert all(row.value is not None and row.low is not None for row in answer.rows)
+
+
+NESTED = [
+    "SELECT * FROM (SELECT age, 1.0 * SUM(income) / COUNT(*) AS r FROM people GROUP BY age ORDER BY r DESC LIMIT 3) t",
+    "WITH x AS (SELECT age, COUNT(*) AS n, AVG(income) AS m FROM people GROUP BY age) "
+    "SELECT age, m FROM (SELECT * FROM x ORDER BY m DESC LIMIT 2) AS t",
+    "WITH x AS (SELECT age, sex, COUNT(*) AS n FROM people GROUP BY age, sex), "
+    "y AS (SELECT age, sex, n, ROW_NUMBER() OVER (PARTITION BY sex ORDER BY n DESC) AS k FROM x) "
+    "SELECT age, sex, n FROM y WHERE k <= 1",
+]
+
+
+@pytest.mark.parametrize("sql", NESTED)
+def test_lines_that_an_inner_query_chose_have_intervals_though_other_noise_would_choose_others(vault, sql):
+    for row in vault.ask(sql, scale=100).rows:
+        assert row.low is not None
+        assert row.high is not None
+        assert row.low < row.value < row.high
+
+
+def test_a_number_without_an_interval_says_why(vault):
+    sql = "SELECT age, SQRT(COUNT(*) - 600) AS x FROM people GROUP BY age"
+    answer = vault.ask(sql, scale=20)  # of numbers around 0, which other noise would have made negative
+    assert any(row.value is not None and None in (row.low, row.high) for row in answer.rows)
+    assert any("have no interval, or half of one" in note for note in answer.notes)

@@ -98,6 +98,28 @@ def test_an_analyst_browses_the_cube_by_slices_and_roll_ups(enter, picture):
     expect(page.get_by_label("region", exact=True)).to_have_value("1")
 
 
+def test_an_analyst_rolls_a_hierarchy_up_and_goes_down_into_a_group(enter):
+    page = enter("ana")
+    page.get_by_role("link", name="Cube").click()
+    view, occupation = page.locator("#view"), page.get_by_label("occupation", exact=True)
+    page.get_by_label("sex", exact=True).select_option("")
+    occupation.select_option("groups, level 1")
+    expect(view).to_contain_text("3 cells, each with its own interval at 95%")
+    view.get_by_role("link", name="not at work", exact=True).click()
+    expect(occupation).to_have_value("*2")
+    expect(view.get_by_role("link", name="without work", exact=True)).to_be_visible()
+    with page.expect_download() as saved:
+        view.get_by_role("link", name="CSV").click()
+    lines = saved.value.path().read_text().splitlines()
+    assert lines[0].replace('"', "") == "occupation_group2,count,low,high"
+    view.get_by_role("link", name="office", exact=True).click()
+    expect(view.get_by_role("link", name="clerk", exact=True)).to_be_visible()
+    page.go_back()
+    expect(occupation).to_have_value("*2")
+    page.reload()
+    expect(page.get_by_label("occupation", exact=True)).to_have_value("*2")
+
+
 @pytest.mark.parametrize(
     ("link", "sees"),
     [

@@ -128,8 +128,9 @@ def test_the_seeds_planners_land_on_the_prototypes_figures(table, planner, consi
 def test_a_set_that_costs_more_than_the_budget_is_never_a_whole_plan():
     # Half of what one source needs to be precise: every set overspends, and Algorithm 4's line 8 would return one.
     plan = plan_cube(SEED, CONTINUOUS, planner="pmostg", bound=1)
-    assert plan.sources == (("sex", "age", "salary"),)
-    assert sum(plan.shares) == 1
+    assert sum(plan.shares) <= 1
+    assert plan.variances(consistent=False).min() > 1
+    assert plan.max_variance <= plan_cube(SEED, CONTINUOUS, planner="bmax").max_variance
 
 
 def test_publish_most_generally_counts_weights():

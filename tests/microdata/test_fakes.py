@@ -6,9 +6,10 @@ from scipy import sparse, stats
 
 from discreet.errors import InvalidLimits
 from discreet.microdata.assign import assign
-from discreet.microdata.associations import learn_associations
+from discreet.microdata.associations import RARE, learn_associations
 from discreet.microdata.fakes import choose_fakes
 from discreet.microdata.limits import Limits
+from discreet.microdata.multisize import multi_size_setting
 from discreet.microdata.settings import Setting, two_size_setting
 from discreet.noise.bits import SeededBits
 
@@ -123,3 +124,44 @@ def test_rates_are_unbiased_and_their_errors_are_right(ward):
     scores = np.concatenate(scores)
     assert abs(scores.mean()) < 0.25
     assert 0.8 < scores.std() < 1.2
+
+
+def random_world(chance):
+    """A skewed table in buckets of several sizes, codes that go with the values or do not, and how often they really
+    do: learnt rates, errors, and the truth; or None where the table is too small to learn from."""
+    many, codes = int(chance.integers(5, 15)), int(chance.integers(2, 6))
+    shares = chance.dirichlet(np.full(many, 0.6)) + 0.003
+    values = np.sort(chance.choice(many, 2000, p=shares / shares.sum()))
+    counts = np.bincount(values, minlength=many)
+    limits = Limits.linear(int(chance.choice([2, 4, 8])), "0.02")
+    setting = multi_size_setting(counts.tolist(), limits, exchange=False)
+    if counts.min() == 0 or setting.buckets < 3 * many:
+        return None
+    bucket = np.empty(len(values), np.int64)
+    bucket[np.lexsort((chance.random(len(values)), values))] = assign(setting).all_buckets()
+    likely = chance.dirichlet(np.ones(codes), many if chance.random() < 0.5 else 1) * np.ones((many, 1))
+    code = (chance.random(len(values))[:, None] > np.cumsum(likely, axis=1)[values, :-1]).sum(axis=1)
+    [learnt] = learn_associations([code], bucket, listed_of(values, bucket, setting), [codes])
+    truth = np.zeros((codes, many))
+    np.add.at(truth, (code, values), 1)
+    common = np.maximum(truth.sum(axis=1, keepdims=True) / len(values), 1e-12)
+    return learnt, truth / counts / common
+
+
+def test_errors_are_right_with_buckets_of_mixed_sizes_in_1000_random_worlds():
+    chance = np.random.default_rng(23)
+    squares, struck, wrong = [], 0, 0
+    for _ in range(1000):
+        world = random_world(chance)
+        if world is None:
+            continue
+        learnt, truth = world
+        told = np.isfinite(learnt.error) & (learnt.error > 1e-9)
+        squares.append((((learnt.rate - truth)[told] / learnt.error[told]) ** 2).mean())
+        struck += int(learnt.excluded.sum())
+        wrong += int((learnt.excluded & (truth > RARE)).sum())
+    assert len(squares) > 300
+    # Unweighted the deviations are 2.0 on average and up to 5.6, and half of what is struck out is not rare.
+    assert 0.7 < np.sqrt(np.mean(squares)) < 1.2
+    assert struck > 20
+    assert wrong <= 0.1 * struck  # 5 of 101

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidLimits
 from discreet.microdata.limits import Limits
+from discreet.microdata.multisize import multi_size_setting
 from discreet.microdata.pairs import (
     FULL_PRUNING,
     LOSS_PRUNING,
@@ -258,6 +259,18 @@ def test_the_size_that_is_said_to_do_is_the_smallest_that_does(instance, max_siz
                 two_size_setting(counts, limits, max_size=advised - 1)
 
 
+# buckets, Lemma 1: limits that are the frequencies can always be kept, by large enough buckets
+@pytest.mark.parametrize(
+    ("counts", "size"), [((50_001, 49_999), 100_000), ((3000, 1500, 4500), 6), ((1400, 1407), 401)]
+)
+@pytest.mark.parametrize("choose", [one_size_setting, two_size_setting, multi_size_setting])
+def test_limits_that_are_the_frequencies_are_kept_by_buckets_of_the_least_size(counts, size, choose):
+    limits = [Fraction(count, sum(counts)) for count in counts]
+    setting = choose(counts, limits, max_size=sum(counts))
+    assert setting.sizes == ((size, sum(counts) // size),)
+    assert_keeps(setting, counts, limits)
+
+
 @pytest.mark.parametrize(
     ("counts", "limits", "choice", "message"),
     [
@@ -269,11 +282,10 @@ def test_the_size_that_is_said_to_do_is_the_smallest_that_does(instance, max_siz
         ((3, 4), (1, 2), {}, "a limit from 0 to 1"),
         ((3, 4), (1, 1), {"values": ("x",)}, "a count"),
         ((3, 4), (1, "0.5"), {}, r"x2 \(limit 0.5, frequency 4/7\)"),
-        ((3, 4), (1, 1), {"max_size": 0}, "from 1 to 1024"),
-        ((3, 4), (1, 1), {"max_size": 1025}, "from 1 to 1024"),
+        ((3, 4), (1, 1), {"max_size": 0}, "sizes are 1 or more"),
         ((3, 4), (1, 1), {"min_size": 9, "max_size": 8}, "min_size is at most max_size"),
         ((3, 4), (1, 1), {"min_size": 9}, "too few for a bucket of 9"),
-        ((50_001, 49_999), ("50001/100000", "49999/100000"), {}, "more than 1024.*raise the limits"),
+        ((50_001, 49_999), ("50001/100000", "49999/100000"), {}, "more than 1024.*a max size of 100000 would do"),
     ],
 )
 def test_bad_input_is_refused(counts, limits, choice, message):

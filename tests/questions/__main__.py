@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.questions.judge import Judged, Verdict, judge
+from tests.questions.judge import Judged, Verdict, judge_anew
 from tests.questions.listed import UNANSWERED, questions
 
 
@@ -19,7 +19,7 @@ def main(*words: str) -> int:
         os.environ["XDG_STATE_HOME"] = folder
         for number, question in enumerate(questions()):
             if all(word in question.name.lower() for word in wanted):
-                judged.append(judge(question, Path(folder, str(number))))
+                judged.append(judge_anew(question, Path(folder, str(number))))
                 print(f"{judged[-1].verdict.value:18}  {question.name}\n{'':20}{judged[-1].why}".rstrip(), flush=True)
     print({verdict.value: _number(judged, verdict) for verdict in Verdict})
     if "--keep" in words and not wanted:

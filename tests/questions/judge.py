@@ -18,6 +18,7 @@ import duckdb
 
 from discreet.answer.reply import Answer
 from discreet.errors import DiscreetError
+from discreet.vault import Vault
 from tests.questions.listed import ListedQuestion
 from tests.questions.order import Cell, is_ordered, order_of
 from tests.questions.tables import SCALE, vault_over
@@ -46,9 +47,8 @@ class Judged:
     why: str = ""
 
 
-def judge(question: ListedQuestion, folder: Path) -> Judged:
-    """Ask a question of a new vault in a folder. It has to spend what explain said, or nothing where it is refused."""
-    vault = vault_over(question.table, folder)
+def judge(question: ListedQuestion, vault: Vault, truth: duckdb.DuckDBPyConnection) -> Judged:
+    """Ask a question of a new vault. It has to spend what explain said, or nothing where it is refused."""
     before = vault.ledger.charges
     try:
         explained = vault.explain(question.sql, scale=SCALE, confidence=CONFIDENCE)
@@ -65,9 +65,15 @@ def judge(question: ListedQuestion, folder: Path) -> Judged:
     said: Fraction = explained.cost
     if answer.cost > said or (explained.is_exact and answer.cost != said):
         return Judged(question, Verdict.WRONG, f"spent {answer.cost}, and explain said {said}")
-    with truth_of(vault) as truth:  # which rows of a patient are kept is another choice in each vault
-        differs = difference(answer, question, truth)
+    differs = difference(answer, question, truth)
     return Judged(question, Verdict.WRONG if differs else Verdict.RIGHT, differs)
+
+
+def judge_anew(question: ListedQuestion, folder: Path) -> Judged:
+    """The same, of a vault that is made for it in a folder."""
+    vault = vault_over(question.table, folder)
+    with truth_of(vault) as truth:
+        return judge(question, vault, truth)
 
 
 def difference(answer: Answer, question: ListedQuestion, truth: duckdb.DuckDBPyConnection) -> str:

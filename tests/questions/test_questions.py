@@ -1,11 +1,16 @@
 """Every question of the list is answered rightly, but for those that are known not to be; what must not be is not."""
 
+import shutil
+from contextlib import ExitStack
+
 import pytest
 
 from discreet.errors import DiscreetError
+from discreet.vault import Vault
 from tests.questions.judge import LIBRARIES, Verdict, judge
 from tests.questions.listed import ListedQuestion, never_answered, questions, unanswered
-from tests.questions.tables import SCALE, TABLES, vault_over
+from tests.questions.tables import SCALE, TABLES, table, vault_over
+from tests.questions.truth import truth_of
 from tests.trust.fuzzing import BUSY_SECONDS, within
 
 FEWEST = 150
@@ -20,9 +25,26 @@ def vaults(tmp_path_factory):
         yield {name: vault_over(name, folder / name) for name in TABLES}
 
 
+@pytest.fixture(scope="module")
+def truths(vaults):
+    """What each table holds, and so does every copy of its vault: a patient's rows are chosen by the vault's key."""
+    with ExitStack() as open_ones:
+        yield {name: open_ones.enter_context(truth_of(vault)) for name, vault in vaults.items()}
+
+
+@pytest.fixture(scope="module")
+def templates(vaults, tmp_path_factory):
+    """The vaults before anything was asked."""
+    folder = tmp_path_factory.mktemp("templates")
+    return {name: shutil.copytree(vault.path, folder / name) for name, vault in vaults.items()}
+
+
 @pytest.mark.parametrize("question", questions(), ids=lambda question: question.name)
-def test_a_question_is_answered_rightly_unless_it_is_listed_as_unanswered(question: ListedQuestion, tmp_path):
-    judged = judge(question, tmp_path / "vault")
+def test_a_question_is_answered_rightly_unless_it_is_listed_as_unanswered(
+    question: ListedQuestion, templates, truths, tmp_path
+):
+    vault = Vault.open(shutil.copytree(templates[question.table], tmp_path / "vault"), table=table(question.table))
+    judged = judge(question, vault, truths[question.table])
     expected = Verdict.REFUSED if question.name in unanswered() else Verdict.RIGHT
     assert judged.verdict is expected, judged.why
 

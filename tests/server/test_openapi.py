@@ -1,6 +1,7 @@
 """The OpenAPI document: complete, with examples, behind a token; and schemathesis finds nothing that breaks it."""
 
 import shutil
+from dataclasses import fields
 
 import jsonschema_rs
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import checks
 from schemathesis.specs.openapi import checks as openapi_checks
 
+from discreet import replies
+from discreet.client import RemoteForecast, RemoteRow
 from discreet.server.app import create_app
 from discreet.server.auth import add_user
 from discreet.vault import Vault
@@ -56,10 +59,26 @@ def test_every_route_says_what_it_does_and_takes_a_token(document):
 
 def test_every_request_has_an_example(document):
     shown = document["components"]["schemas"]
-    for name in ("Question", "NewFact", "CubeWish", "CubeOrder", "SubsetsAsked", "BucketsAsked",
+    for name in ("QuestionAsked", "NewFact", "CubeWish", "CubeOrder", "SubsetsAsked", "BucketsAsked",
                  "BucketsOrder", "NewUser"):  # fmt: skip
         body = shown[name]
         assert "examples" in body or any("examples" in field for field in body["properties"].values()), name
+
+
+def test_every_key_of_a_reply_is_described(document):
+    """Replies are closed: what is sent besides what is described breaks its description, and the tests below."""
+    shown = document["components"]["schemas"]
+    replied = {name: body for name, body in shown.items() if name.endswith("Json")}
+    assert {"AnswerJson", "RowJson", "ExplanationJson", "BudgetJson", "JobJson", "RefusalJson"} <= replied.keys()
+    assert all(body["additionalProperties"] is False for body in replied.values())
+    assert (
+        replied["RowJson"]["properties"]["too_noisy"]["description"] == "whether its interval is as wide as the number"
+    )
+
+
+@pytest.mark.parametrize(("read", "described"), [(RemoteRow, replies.RowJson), (RemoteForecast, replies.ForecastJson)])
+def test_the_client_reads_every_key_that_is_described(read, described):
+    assert {own.name for own in fields(read)} == described.__annotations__.keys()
 
 
 def test_a_stranger_does_not_see_the_document(api):
@@ -105,3 +124,21 @@ def test_what_is_there_answers_as_it_is_described(api, document):
         if "$ref" in described[kind].get("schema", {}):
             wanted = {"$ref": described[kind]["schema"]["$ref"], "components": document["components"]}
             jsonschema_rs.validate(wanted, reply.json())
+
+
+@pytest.mark.parametrize("path", ["/ask", "/explain"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM people WHERE age >= 65",
+        "SELECT sex, COUNT(*), AVG(income) FROM people GROUP BY sex",
+        "SELECT age, COUNT(*) AS n FROM people GROUP BY age ORDER BY n DESC LIMIT 3",
+        "SELECT MEDIAN(income) FROM people",
+    ],
+)
+def test_what_is_asked_is_answered_as_it_is_described(api, document, path, sql):
+    app, headers = api
+    reply = TestClient(app, headers=headers).post(f"/api/v1{path}", json={"sql": sql, "scale": 40})
+    assert reply.status_code == 200, reply.text
+    described = document["paths"][f"/api/v1{path}"]["post"]["responses"]["200"]["content"]["application/json"]
+    jsonschema_rs.validate({**described["schema"], "components": document["components"]}, reply.json())

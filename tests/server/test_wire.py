@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from unittest.mock import ANY
@@ -102,6 +103,87 @@ def test_intervals_and_accuracy_are_asked_for_by_variables_of_the_session(server
     assert rows(ada, "SELECT @@discreet_intervals, @@discreet_within")[0] == [(0, None)]
 
 
+def test_the_view_with_intervals_is_the_table_whatever_the_session_sets(server, ada):
+    found, names = rows(ada, COUNTS.replace("people", "`discreet`.`people_with_intervals`"))
+    assert names[:5] == ["sex", "n", "n_low", "n_high", "n_shrunken"]
+    assert all(low <= n <= high for _, n, low, high, *_ in found)
+    entries = server.entries
+    assert rows(ada, COUNTS) == ([line[:2] for line in found], ["sex", "n"])
+    qualified = "SELECT People_With_Intervals.sex, COUNT(*) AS n FROM people_with_intervals GROUP BY 1"
+    assert [line[:4] for line in rows(ada, qualified)[0]] == [line[:4] for line in found]
+    assert server.entries == entries
+
+
+def test_a_chart_asks_for_the_ends_of_an_interval_by_name_and_gets_no_other_column(server, ada):
+    asked = "SELECT sex, n_low, COUNT(*) AS n, `n_high` AS `at most` FROM people_with_intervals GROUP BY sex"
+    found, names = rows(ada, asked)
+    assert names == ["sex", "n_low", "n", "at most"]
+    answer = server.vault.ask(COUNTS)
+    assert answer.kind == "repeated"
+    assert found == [(line[0], row.low, row.value, row.high) for line, row in zip(found, answer.rows, strict=True)]
+    wrapped = "SELECT sex, SUM(n) AS s, s_low, s_high FROM (SELECT sex, COUNT(*) AS n FROM people_with_intervals " \
+              "GROUP BY sex) AS t GROUP BY sex"  # fmt: skip
+    again, names = rows(ada, wrapped)
+    assert names == ["sex", "s", "s_low", "s_high"]
+    assert [line[:2] for line in again] == [(sex, n) for sex, _, n, _ in found]
+    assert all(low <= s <= high for _, s, low, high in again)
+    assert rows(ada, f"EXPLAIN {asked}")[1][0] == "aggregate"
+    with pytest.raises(pymysql.Error, match="m_low is neither in GROUP BY"):
+        rows(ada, "SELECT sex, m_low, COUNT(*) AS n FROM people_with_intervals GROUP BY sex")
+
+
+@pytest.fixture
+def spent(folder):
+    """A connection whose quota is gone, where nothing that was released comes near an average."""
+    with served_over_mysql(folder, quota="0.1") as server, server.connect() as connection:
+        rows(connection, "SELECT COUNT(*) FROM people")
+        yield server, connection
+
+
+AVERAGES = [
+    "SELECT AVG(income) AS a FROM people WHERE age < 13",
+    "SELECT 2 * a AS b FROM (SELECT AVG(income) AS a FROM people WHERE age < 13) AS t",
+]
+
+
+@pytest.mark.parametrize("sql", AVERAGES)
+def test_a_number_for_which_too_little_is_left_is_an_error_and_no_empty_cell(spent, sql):
+    server, connection = spent
+    entries = server.entries
+    with pytest.raises(pymysql.Error, match="would cost more than is left there") as refusal:
+        rows(connection, sql)
+    assert refusal.value.args[0] == 1226
+    assert "SET discreet_null_unanswered = 1" in refusal.value.args[1]
+    assert server.entries == entries
+
+
+@pytest.mark.parametrize("sql", AVERAGES)
+def test_it_is_null_with_a_warning_where_the_session_or_the_policy_says_so(spent, sql):
+    server, connection = spent
+    rows(connection, "SET discreet_null_unanswered = 1")
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        assert cursor.fetchall() == ((None,),)
+        assert cursor.warning_count
+    told = rows(connection, "SHOW WARNINGS")[0]
+    assert {level for level, _, _ in told} == {"Warning"}
+    assert "would cost more than is left there" in told[0][2]
+    rows(connection, "SET discreet_null_unanswered = DEFAULT")
+    object.__setattr__(server.vault, "policy", replace(server.vault.policy, null_unanswered=True))
+    assert rows(connection, sql)[0] == [(None,)]
+    rows(connection, "SET discreet_null_unanswered = 0")
+    with pytest.raises(pymysql.Error, match="would cost more"):
+        rows(connection, sql)
+
+
+def test_a_number_for_a_region_nearby_comes_with_warnings_that_tools_show(spent):
+    _, connection = spent
+    rows(connection, "SELECT COUNT(*) FROM people WHERE age < 10")
+    told = rows(connection, "SHOW WARNINGS")[0]
+    assert {level for level, _, _ in told} == {"Warning"}
+    assert any("for the region beside them" in note for _, _, note in told)
+
+
 FREE = [
     ("SELECT 1", [(1,)]),
     ("select 1 from dual", [(1,)]),
@@ -125,7 +207,12 @@ FREE = [
     ("COMMIT", []),
     ("USE discreet", []),
     ("SHOW DATABASES", [("discreet",), ("information_schema",)]),
-    ("SHOW TABLES", [("people",)]),
+    ("SHOW TABLES", [("people",), ("people_with_intervals",)]),
+    ("SHOW FULL TABLES WHERE Table_type = 'VIEW'", [("people_with_intervals", "VIEW")]),
+    ("SHOW CREATE TABLE people_with_intervals", [("people_with_intervals", ANY, "utf8mb4", "utf8mb4_general_ci")]),
+    ("SELECT * FROM people_with_intervals LIMIT 10", []),
+    ("SELECT table_name, is_updatable FROM information_schema.views", [("people_with_intervals", "NO")]),
+    ("DESCRIBE people_with_intervals sex", [("sex", "varchar(9)", "YES", "", None, "")]),
     ("SHOW FULL TABLES FROM `discreet` WHERE Table_type = 'BASE TABLE'", [("people", "BASE TABLE")]),
     ("SHOW TABLES LIKE 'x%'", []),
     ("SHOW VARIABLES LIKE 'discreet\\_w%'", [("discreet_within", None)]),
@@ -137,7 +224,10 @@ FREE = [
     ("SHOW GRANTS FOR CURRENT_USER()", [("GRANT SELECT ON `discreet`.* TO CURRENT_USER",)]),
     ("DESCRIBE people sex", [("sex", "varchar(9)", "YES", "", None, "")]),
     ("SHOW COLUMNS FROM people FROM discreet LIKE 'a%'", [("age", "bigint", "NO", "", None, "")]),
-    ("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()", [("people",)]),
+    (
+        "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = DATABASE()",
+        [("people", "BASE TABLE"), ("people_with_intervals", "VIEW")],
+    ),
     (
         "SELECT COLUMN_NAME, DATA_TYPE FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME LIKE 'peopl_' ORDER BY 1",
         [("age", "bigint"), ("income", "double"), ("sex", "varchar")],
@@ -256,7 +346,7 @@ def test_many_clients_at_once_overspend_nothing(folder):
 def test_an_auditor_may_look_but_not_ask(server):
     token = add_user(server.vault.path, "otto", "auditor")
     with server.connect("otto", token) as otto:
-        assert rows(otto, "SHOW TABLES")[0] == [("people",)]
+        assert rows(otto, "SHOW TABLES")[0] == [("people",), ("people_with_intervals",)]
         with pytest.raises(pymysql.Error, match="may look but not ask") as refusal:
             rows(otto, COUNTS)
         assert refusal.value.args[0] == 1142
@@ -365,7 +455,7 @@ def test_the_mysql_program_asks_completes_names_and_shows_notes(client, server):
     assert [line.split("\t")[0] for line in lines[1:4]] == ["F", "M", "NULL"]
     assert float(lines[1].split("\t")[1]) == int(lines[1].split("\t")[1])
     assert any("spent ε" in line for line in lines)
-    assert lines[-1] == "people"
+    assert lines[-2:] == ["people", "people_with_intervals"]
     wrong = run_client(client, server, "SELECT 1", token="wrong")
     assert wrong.returncode == 1
     assert "ERROR 1045 (28000): access denied" in wrong.stderr

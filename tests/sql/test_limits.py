@@ -54,8 +54,22 @@ def test_reading_a_long_sum_takes_a_number_of_steps_that_grows_with_its_terms_al
 
 def test_columns_that_stand_for_more_and_more_are_refused():
     steps = ", ".join(f"t{i} AS (SELECT a + a AS a FROM {f't{i - 1}' if i else 'people'})" for i in range(40))
-    with pytest.raises(UnsupportedQuery, match="ask in parts"):
+    with pytest.raises(UnsupportedQuery, match=r"stand for more than 4,000 names.*ask in parts"):
         read(f"WITH {steps} SELECT COUNT(*) FROM t39 WHERE a > 3", DOMAIN)
+
+
+@pytest.mark.parametrize("levels", [4, 5, 15])
+def test_sub_queries_that_wait_for_each_other_are_refused_beyond_four(levels):
+    steps = ["t0 AS (SELECT AVG(a) AS x FROM people)"]
+    steps += [
+        f"t{i} AS (SELECT AVG(a) AS x FROM people WHERE a > (SELECT x FROM t{i - 1}))" for i in range(1, levels + 1)
+    ]
+    text = f"WITH {', '.join(steps)} SELECT x FROM t{levels}"
+    if levels <= 4:
+        read(text, DOMAIN)
+        return
+    with pytest.raises(UnsupportedQuery, match=r"more than 4 deep; ask the innermost by itself"):
+        read(text, DOMAIN)
 
 
 def _counted(make, made):

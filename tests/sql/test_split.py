@@ -4,7 +4,7 @@ import pytest
 
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.sql.question import Question
-from discreet.sql.split import Statement, Stepwise, read, split
+from discreet.sql.split import Statement, Stepwise, Values, read, split
 
 
 def halves(text, domain):
@@ -79,6 +79,8 @@ def test_rows_that_a_sub_query_selects_are_those_of_one_where(people):
         ("CUBE (sex, married)", [("sex", "married"), ("sex",), ("married",), ()]),
         ("GROUPING SETS ((sex), (married), ())", [("sex",), ("married",), ()]),
         ("sex, ROLLUP (married)", [("sex", "married"), ("sex",)]),
+        ("sex, married WITH ROLLUP", [("sex", "married"), ("sex",), ()]),
+        ("sex, married WITH CUBE", [("sex", "married"), ("sex",), ("married",), ()]),
     ],
 )
 def test_several_sets_of_groups_are_a_block_each(people, groups, sets):
@@ -94,7 +96,7 @@ def test_a_sub_query_that_a_block_needs_is_answered_first(people):
     found = split("SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)", people)
     assert isinstance(found, Stepwise)
     [text] = found.first
-    rest = found.then({text: [40.5]})
+    rest = found.then({text: Values([40.5], are_numbers=True)})
     assert isinstance(rest, Statement)
     assert rest.blocks[0].question.where == read("SELECT COUNT(*) FROM people WHERE age > 40.5", people).where
 
@@ -106,7 +108,7 @@ def test_values_for_in_are_a_list(people):
         people,
     )
     assert isinstance(found, Stepwise)
-    rest = found.then({text: ["F"] for text in found.first})
+    rest = found.then({text: Values(["F"]) for text in found.first})
     assert isinstance(rest, Statement)
     assert rest.blocks[0].question.where == read("SELECT COUNT(*) FROM people WHERE sex = 'F'", people).where
 
@@ -122,7 +124,7 @@ def test_a_sub_query_inside_one_that_is_answered_first_is_answered_before_that(p
     assert isinstance(inner, Stepwise)
     [innermost] = inner.first.values()
     assert isinstance(innermost, Statement)
-    assert isinstance(inner.then(dict.fromkeys(inner.first, ("F",))), Statement)
+    assert isinstance(inner.then(dict.fromkeys(inner.first, Values(("F",)))), Statement)
 
 
 def test_a_sub_query_inside_a_with_is_answered_once_and_before_it(people):
@@ -133,7 +135,7 @@ def test_a_sub_query_inside_a_with_is_answered_once_and_before_it(people):
     [first] = found.first.values()
     assert isinstance(first, Statement)
     assert len(first.blocks) == 1
-    assert isinstance(found.then(dict.fromkeys(found.first, (30,))), Statement)
+    assert isinstance(found.then(dict.fromkeys(found.first, Values((30,), are_numbers=True))), Statement)
     unread = split(f"WITH w AS ({inner}) SELECT COUNT(*) / 2 AS h FROM people", people)
     assert isinstance(unread, Statement)
     assert len(unread.blocks) == 1
@@ -181,3 +183,46 @@ def test_more_blocks_than_are_answered_are_refused(people):
     parts = " + ".join(f"(SELECT COUNT(*) FROM people WHERE age = {age})" for age in range(30))
     with pytest.raises(UnsupportedQuery, match="more than 20 SELECTs"):
         split(f"SELECT {parts} AS n", people)
+
+
+@pytest.mark.parametrize("value", [None, "no such value", "F"])
+@pytest.mark.parametrize("condition", ["sex = ({})", "NOT sex <> ({})", "sex IN ({})", "sex NOT IN ({})"])
+def test_no_value_that_came_out_makes_the_rest_fail(people, condition, value):
+    inner = "SELECT MAX(s) FROM (SELECT sex AS s, COUNT(*) AS n FROM people GROUP BY sex) AS t"
+    found = split(f"SELECT COUNT(*) FROM people WHERE {condition.format(inner)}", people)
+    assert isinstance(found, Stepwise)
+    assert isinstance(found.then(dict.fromkeys(found.first, Values((value,)))), Statement)
+
+
+@pytest.mark.parametrize("known", [(), (1, 2)])
+def test_a_sub_query_that_stands_for_one_value_and_has_none_or_several_is_null(people, known):
+    found = split("SELECT COUNT(*) FROM people WHERE age > (SELECT age FROM people GROUP BY age)", people)
+    assert isinstance(found, Stepwise)
+    rest = found.then(dict.fromkeys(found.first, Values(known, are_numbers=True)))
+    assert isinstance(rest, Statement)
+    assert not rest.blocks[0].question.where.boxes
+
+
+SINGLES = [
+    ("SELECT (SELECT MAX(n) FROM t WHERE n > 5) AS x", False),
+    ("SELECT (SELECT n FROM t WHERE n > 5 LIMIT 1) AS x", False),
+    ("SELECT (SELECT n FROM t WHERE age = 5) AS x", False),
+    ("SELECT (SELECT n FROM t WHERE n > 5) AS x", True),
+    ("SELECT (SELECT age FROM t WHERE n = (SELECT MAX(n) FROM t)) AS x", True),
+    ("SELECT age, (SELECT u.age FROM t AS u WHERE u.n > t.n) AS x FROM t", True),
+    ("SELECT age FROM t ORDER BY (SELECT u.age FROM t AS u WHERE u.n > t.n)", True),
+    ("SELECT age FROM t WHERE age > 3 AND n > (SELECT u.n FROM t AS u WHERE u.n > t.n)", True),
+    ("SELECT age FROM t WHERE n > 3 AND age IN (SELECT age FROM t WHERE n > 5)", False),
+    ("SELECT age FROM t WHERE n IN (1, (SELECT n FROM t WHERE n > 5))", True),
+    ("SELECT age FROM t GROUP BY age HAVING MAX(n) > (SELECT n FROM t WHERE n > 5)", True),
+    ("SELECT age FROM t WHERE n > ANY (SELECT n FROM t WHERE n > 5)", False),
+    ("SELECT (SELECT n FROM t EXCEPT ALL SELECT n FROM t WHERE age = 3) AS x", True),
+]
+
+
+@pytest.mark.parametrize(("sql", "is_null"), SINGLES)
+def test_one_value_is_null_where_noise_decides_how_many_there_are(people, sql, is_null):
+    found = split(f"WITH t AS (SELECT age, COUNT(*) AS n FROM people GROUP BY age) {sql}", people)
+    assert isinstance(found, Statement)
+    assert any("may have several lines, as noise decides, line 1, column" in note for note in found.notes) == is_null
+    assert ("discreet_lines" in found.public.sql()) == is_null

@@ -169,6 +169,14 @@ def test_nothing_is_advised_where_nothing_is_lost():
     assert (column.advice, column.odd, column.nobody) == ((), (), 0)
 
 
+def test_two_encodings_in_one_table_are_no_matter_of_its_location(tmp_path):
+    (tmp_path / "t.csv").write_bytes("x,y\nZürich,1\n".encode() + "Zürich,1\nBern,1\n".encode("latin-1"))
+    [column] = fit_of(tmp_path / "t.csv", TOWN).columns
+    [advice] = column.advice
+    assert advice.startswith(f"one encoding for all of {tmp_path / 't.csv'}, where some rows are in UTF-8")
+    assert advice.endswith("and some in latin-1, would read 1 rows")
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
 def test_another_encoding_is_named_by_the_location_that_reads_it(encoding, tmp_path):
     (tmp_path / "t.csv").write_bytes("x,y\nZürich,1\nBern,1\n".encode(encoding))

@@ -15,7 +15,8 @@ import pytest
 from discreet.domain.read import parse_domain, read_domain
 from discreet.errors import DomainError
 from discreet.table.propose import Wishes, propose
-from discreet.vault import propose_domain
+from discreet.vault import fit_domain, propose_domain
+from tests.sas_catalogue import write_catalogue
 
 
 def test_a_proposal_names_each_column_with_its_type():
@@ -182,6 +183,49 @@ def test_a_draft_of_labelled_columns_is_a_domain_without_a_line_typed(tmp_path):
     (tmp_path / "survey.toml").write_text(propose_domain("survey.sav", only=["sex"]))
     domain = read_domain("survey.toml")
     assert domain["sex"].labels == ("1 Male", "2 Female", "(missing)")
+
+
+@pytest.fixture
+def clinic(tmp_path, monkeypatch):
+    """A table of SAS, whose variables have formats of their own."""
+    monkeypatch.chdir(tmp_path)
+    rows = pd.DataFrame({"SEX": [1.0, 2.0, 1.0], "WARD": ["s", "m", "s"], "AGE": [30.0, 40.0, 50.0]})
+    formats = {"SEX": "SEXF1.", "WARD": "$WARD.", "AGE": "AGEF."}
+    pyreadstat.write_xport(rows, "clinic.xpt", variable_format=formats, file_format_version=5)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["clinic.sas7bcat", "formats.sas7bcat"])
+def test_formats_in_a_catalogue_beside_a_table_of_sas_are_codebooks(clinic, name):
+    wards = {"s": "surgery", "m": "medicine"}
+    write_catalogue(clinic / name, {"SEXF": {1.0: "male", 2.0: "female", -9.0: "unknown"}, "$WARD": wards})
+    text = propose("clinic.xpt")
+    sex, ward, age = (tomllib.loads(text)["attributes"][name] for name in ("SEX", "WARD", "AGE"))
+    assert sex["values_from"] == {"file": name, "list": "SEXF"}
+    assert ward["values_from"] == {"file": name, "list": "$WARD"}
+    assert ward["source"] == f"the format $WARD in {name}"
+    assert "values_from" not in age
+    (clinic / "clinic.toml").write_text(propose_domain("clinic.xpt", only=["SEX", "WARD"]))
+    domain = read_domain(clinic / "clinic.toml")
+    assert domain["SEX"].labels == ("1 male", "2 female", "-9 unknown")
+    assert fit_domain("clinic.xpt", clinic / "clinic.toml").kept == 3
+
+
+def test_a_catalogue_that_nobody_can_read_says_what_to_do_and_no_row_is_quoted(clinic):
+    (clinic / "clinic.sas7bcat").write_bytes(b"secret" * 1000)
+    with pytest.raises(DomainError, match="PROC FORMAT CNTLOUT") as refused:
+        propose("clinic.xpt")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_format_that_a_catalogue_does_not_have_is_refused_with_those_it_has(clinic):
+    write_catalogue(clinic / "formats.sas7bcat", {"SEXF": {1.0: "male"}, "$WARD": {"s": "surgery"}})
+    (clinic / "clinic.toml").write_text(
+        'name = "c"\n[attributes.SEX]\nkind = "category"\nsource = "s"\n'
+        'values_from = {file = "formats.sas7bcat", list = "SEXG"}\n'
+    )
+    with pytest.raises(DomainError, match=r"has no list 'SEXG'; there are SEXF, \$WARD"):
+        read_domain(clinic / "clinic.toml")
 
 
 def test_dictionaries_and_statistics_of_files_are_data_and_declare_nothing(tmp_path):

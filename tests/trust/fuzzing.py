@@ -35,6 +35,12 @@ DRIVERS_WORDS = (
     "mysql_mimic",
     "site-packages",
     ".py",
+    "Binder",
+    "Parser Error",
+    "FROM clause",
+    "Candidate",
+    "delimited identifier",
+    "INT32",
 )
 """What shows that a library speaks, and not Discreet."""
 

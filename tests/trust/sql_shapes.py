@@ -20,6 +20,7 @@ LARGEST_PART = 40
 ODD = """
 0 -1 1 100 1e308 -1e309 9223372036854775808 0.1 1e-400 NULL TRUE 'F' 'X' '' '250' 'é' '2023-01-01' '%' '_' '\\'
 DATE'2023-02-30' INTERVAL'1'YEAR (1/0) CAST('x'AS\tINTEGER) REPEAT('a',9) [1,2] {'a':1} age diag_1 patient region_group
+e'a)' e'\\'' $$a)$$ $t$a'$$b$t$ 'a''b)' "a)b(" "a""b" x'41'
 """
 ODD_VALUES = ODD.split()
 VOCABULARY = """
@@ -30,9 +31,12 @@ TRY_CAST( EXTRACT( DATE_TRUNC( INTERVAL COALESCE( NULLIF( REGEXP_MATCHES( || + -
 " ` -- /* */ people encounters icd9 months regions occupations patient rowid age sex income diag_1 * read_csv( getenv(
 random() now() current_setting( duckdb_tables() generate_series(1,1000000000) RECURSIVE VALUES unnest( list(
 struct_pack( COLUMNS(*) PIVOT UNPIVOT TABLESAMPLE ASOF POSITIONAL EXCLUDE REPLACE lambda x: -> @ # ~ ^ & | << >> :=
-=> PRAGMA
+=> PRAGMA "a)b(" "it's" "a""b" "" `a)` `a``b` $$a)$$ $t$'$t$ $$ e'a)' e'\\')' 'a'')' '''' x'41' U&'\\0041'
+/*)*/ /*'*/ /*/*)*/*/ /*+x*/
 """
-WORDS = [word.encode() for word in VOCABULARY.split()]
+COMMENTS = ["--)\n", "--'\n", "-- \\\n", "/*\n--*/", "#)\n", "/*;*/;"]
+"""With a line's end in them."""
+WORDS = [word.encode() for word in (*VOCABULARY.split(), *COMMENTS)]
 
 
 @dataclass

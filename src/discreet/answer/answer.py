@@ -18,9 +18,10 @@ from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing, released, worst
 from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
+from discreet.answer.independent import are_independent
 from discreet.answer.known import Known
 from discreet.answer.others import Others
-from discreet.answer.past import PastAnswer, groups_to_plan
+from discreet.answer.past import CountBlock, PastAnswer, groups_to_plan
 from discreet.answer.policy import Policy
 from discreet.answer.quantiles import code_at, histogram_of
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
@@ -36,7 +37,7 @@ from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.noise.spread import Draws
 from discreet.query.marginals import Source
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Distinct, People, Quantile, Query, Sum, grain_of_sum
+from discreet.query.query import Count, Distinct, People, Quantile, Query, Sum
 from discreet.release.purchase import Purchase
 from discreet.release.release import Noisy
 
@@ -91,7 +92,7 @@ class Desk:
         return self.fits(plan)
 
     def grain(self, query: Query) -> Fraction:
-        return grain_of_sum(query.of, self.domain) if isinstance(query, Sum) else Fraction(1)
+        return query.grain(self.domain)
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def decide(
         still_wanted()
         wanted = _in_grains(query, law, desk)
         grid = grid_of(query.by, query.where, desk.domain)
-        if grid is not None and isinstance(query, Count | Sum) and _is_alone(query, desk, blocks=0):
+        if grid is not None and isinstance(query, Count | Sum) and _says_nothing(query, desk, grid):
             needed.by_query[query] = grid
             groups[query] = len(grid)
             continue
@@ -214,7 +215,7 @@ def _decide_each(
     needed: Cells[Region],
 ) -> int:
     """Sort the groups of a quantity one by one, and count them."""
-    is_new = isinstance(query, Count | Sum) and _is_alone(query, desk, blocks=0)
+    is_new = isinstance(query, Count | Sum) and _has_groups_alone(query, desk) and not _blocks(query, desk)
     count = 0
     regions: dict[Codes, Region] = {}
     for codes, region in groups_to_plan(query.by, query.where, desk.domain):
@@ -341,12 +342,13 @@ def _repeated(cell: Cell, region: Region, law: Law, desk: Desk) -> Estimate | Pi
 
 def _all_again(query: Query, grid: Grid, law: Law, desk: Desk) -> GridNumbers | None:
     """What `_free` finds for every group, where all that is public is such groups of the same attributes."""
-    if not isinstance(query, Count | Sum) or isinstance(law, Exponential) or not _is_alone(query, desk, blocks=1):
+    if not isinstance(query, Count | Sum) or isinstance(law, Exponential) or not _is_as_measured(query, desk):
         return None
-    [block] = desk.known.of(query).groups.blocks
     by = tuple(sorted(grid.axes))
-    if block.by != by or not block.aligned(grid.box) or block.variance > law.variance:
+    same = [one for one in desk.known.of(query).groups.blocks if one.by == by and one.aligned(grid.box)]
+    if not same or same[0].variance > law.variance:
         return None
+    block = same[0]
     draws, sources = (Draws(1.0, desk.known.noise(block.source)),), frozenset({block.source})
     one = Estimate(1, block.variance, "repeated", query.where, draws, sources=sources)
     start = block.where.low
@@ -367,19 +369,27 @@ def _again(query: Query, same: PastAnswer | None, region: Region, law: Noise, de
 def _affordable(
     needed: Cells[Region], laws: dict[Query, Law], groups: dict[Query, int], desk: Desk
 ) -> tuple[Cells[Region], Cells[Region]]:
-    """All of them where they fit together; else group by group, since groups do not share a point."""
+    """All of them where they fit together; else group by group: those of one GROUP BY do not share a point, those of
+    another one have to fit beside what was chosen before."""
     whole = Decision(Cells(), needed, Cells(), laws, groups=groups).plan()
     if not needed or desk.fits(whole):
         return needed, Cells()
     buy: Cells[Region] = Cells()
     relaxed: Cells[Region] = Cells()
-    for codes in dict.fromkeys(codes for _, codes in needed):
-        cells = Cells(
-            {query: {codes: regions[codes]} for query, regions in needed.by_query.items() if codes in regions}
-        )
-        chosen = buy if desk.fits(Decision(Cells(), cells, Cells(), laws).plan()) else relaxed
-        for cell, region in cells.items():
-            chosen[cell] = region
+    before = Cost()
+    for by in dict.fromkeys(query.by for query in needed.by_query):
+        own = {query: regions for query, regions in needed.by_query.items() if query.by == by}
+        bought: list[Cost] = []
+        for codes in dict.fromkeys(codes for regions in own.values() for codes in regions):
+            still_wanted()
+            cells = Cells({query: {codes: regions[codes]} for query, regions in own.items() if codes in regions})
+            cost = Decision(Cells(), cells, Cells(), laws).plan().cost(desk.domain, desk.ledger.budget)
+            fits = desk.ledger.fits(before + cost, desk.asker)
+            if fits:
+                bought.append(cost)
+            for cell, region in cells.items():
+                (buy if fits else relaxed)[cell] = region
+        before = sum(bought, before)
     return buy, relaxed
 
 
@@ -484,8 +494,8 @@ def _measure(decision: Decision, desk: Desk, purchase: Purchase, settled: Settle
 def _improve(settled: Settled, desk: Desk) -> None:
     """Make every number the best that is public, now that more was released: whoever asks next is told the same."""
     for query, numbers in [*settled.numbers.by_query.items()]:
-        if not isinstance(query, Count | Sum) or _is_alone(query, desk, blocks=1):
-            continue  # all that is public is these groups as they were measured
+        if not isinstance(query, Count | Sum) or _is_as_measured(query, desk):
+            continue
         noisy = {codes: one for codes, one in numbers.items() if isinstance(one, Estimate) and one.answered}
         found = desk.known.best(query, [one.answered for one in noisy.values()])
         for (codes, number), best in zip(noisy.items(), found, strict=True):
@@ -494,11 +504,27 @@ def _improve(settled: Settled, desk: Desk) -> None:
                 settled.numbers[query, codes] = public(query, number.answered, best, desk, kind)
 
 
-def _is_alone(query: Count | Sum, desk: Desk, blocks: int) -> bool:
-    """Whether nothing is public of a quantity but so many tables of groups."""
+def _blocks(query: Count | Sum, desk: Desk) -> list[CountBlock]:
+    """The tables of groups that are public of a quantity."""
+    return desk.known.of(query).groups.blocks
+
+
+def _has_groups_alone(query: Count | Sum, desk: Desk) -> bool:
+    """Whether nothing else is public of a quantity than tables of groups."""
     past = desk.known.of(query)
-    others = past.regions or past.residuals or desk.known.has_facts
-    return not others and len(past.groups.blocks) == blocks
+    return not (past.regions or past.residuals or desk.known.has_facts)
+
+
+def _is_as_measured(query: Count | Sum, desk: Desk) -> bool:
+    """Whether the best that is public of each of its groups is the number as it was measured."""
+    blocks = _blocks(query, desk)
+    return bool(blocks) and _has_groups_alone(query, desk) and are_independent([(one.by, one.where) for one in blocks])
+
+
+def _says_nothing(query: Count | Sum, desk: Desk, grid: Grid) -> bool:
+    """Whether no number of a grid follows from what is public of its quantity."""
+    blocks = [(one.by, one.where) for one in _blocks(query, desk)]
+    return _has_groups_alone(query, desk) and are_independent([*blocks, (tuple(sorted(grid.axes)), grid.box)])
 
 
 def _measured(noisy: Noisy, source: Source, regions: Mapping[Codes, Region]) -> Mapping[Codes, Estimate | Picked]:

@@ -105,7 +105,7 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
     settled = settled_of((question,), solved, scales.laws, desk, purchase)
     notes = [*question.notes, *scales.notes]
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
-    if any(row.kind == "unanswered" for row in samples(rows)):
+    if any(row.is_unanswered for row in samples(rows)):
         notes.append(unanswered(desk))
     if settled.by_quota and desk.asker is not None:
         quota = desk.asker.quota_words(desk.ledger.budget)
@@ -168,7 +168,7 @@ def _wider(rows: Sequence[Row], wish: Wish) -> list[str]:
 
 def _instead(rows: Sequence[Row], offers: Offers) -> list[str]:
     """What would tell what cannot be had, and what all columns together could be had with."""
-    is_unanswered = any(row.kind == "unanswered" for row in rows)
+    is_unanswered = any(row.is_unanswered for row in rows)
     notes = offers.advice() if is_unanswered else []
     if len(offers.columns) > 1 and any(row.offer for row in rows):
         notes.append(offers.in_words())

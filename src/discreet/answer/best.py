@@ -15,7 +15,7 @@ from math import inf
 from discreet.answer.derive import Derived, derive
 from discreet.answer.draws import Laws, draws_of
 from discreet.answer.index import Answers
-from discreet.answer.joint import NEGLIGIBLE, Joined, Joint, Terms
+from discreet.answer.joint import NEGLIGIBLE, Joined, JointSystem, Terms
 from discreet.answer.past import PastAnswer
 from discreet.domain.region import Region
 from discreet.noise.law import Noise
@@ -178,7 +178,7 @@ def _least_variance(targets: Sequence[Terms], past: Answers, laws: Laws, enough:
     ]
 
 
-def _estimates(joint: Joint, targets: Sequence[Terms], laws: Laws) -> list[Best | None]:
+def _estimates(joint: JointSystem, targets: Sequence[Terms], laws: Laws) -> list[Best | None]:
     @cache
     def sharpest(sources: frozenset[Source]) -> Noise:
         return min((laws(source) for source in sources), key=lambda law: law.scale_squared)

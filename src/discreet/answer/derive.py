@@ -14,7 +14,7 @@ from math import inf
 import numpy as np
 
 from discreet.answer.index import Answered, Answers, Corner, corners
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.domain.region import Box, Region
 
 MOST_REGIONS = 128
@@ -51,7 +51,7 @@ class Derived:
 class _GroupSum:
     """The sum of those of a GROUP BY's groups that make up a box, as a part to combine."""
 
-    block: Block
+    block: CountBlock
     box: Box
     corners: Mapping[Corner, int]
     variance: float

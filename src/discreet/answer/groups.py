@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.nearest import ROUNDING
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.domain.region import Box
 
 Ints = NDArray[np.int64]
@@ -38,11 +38,11 @@ class Groups:
     """Blocks in the order in which they were added. Adding needs a lock around it; reading needs none."""
 
     def __init__(self, axes: int) -> None:
-        self._blocks: list[Block] = []
+        self._blocks: list[CountBlock] = []
         self._columns = _BlockColumns.empty(16, axes)
         self._looked_up: tuple[int, dict[Box, tuple[list[int], list[int]]]] = (0, {})
 
-    def add(self, block: Block) -> None:
+    def add(self, block: CountBlock) -> None:
         old = self._columns
         if old.count == len(old.low):
             columns = _BlockColumns.empty(2 * old.count, old.low.shape[1])
@@ -56,7 +56,7 @@ class Groups:
         self._columns = _BlockColumns(columns.low, columns.high, columns.grouped, old.count + 1)
 
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[CountBlock]:
         """All of them, in the order in which they were added."""
         return list(self._blocks)
 
@@ -85,13 +85,13 @@ class Groups:
         rows = found.get(box) if count == self._columns.count else None
         return self._found([box])[box] if rows is None else rows
 
-    def aligned(self, box: Box) -> list[Block]:
+    def aligned(self, box: Box) -> list[CountBlock]:
         """The blocks of whose groups a box is a union."""
         if not self._columns.count:
             return []
         return [self._blocks[row] for row in self._rows(box)[0]]
 
-    def within(self, box: Box) -> Iterator[tuple[Block, Box]]:
+    def within(self, box: Box) -> Iterator[tuple[CountBlock, Box]]:
         """Each block whose groups inside a box make up a box, and that one."""
         if not self._columns.count:
             return
@@ -114,7 +114,7 @@ class Groups:
         row = int(ties[np.argmin(cells * [self._blocks[tie].variance for tie in ties])])
         return self._blocks[row].total(Box(tuple(near_low[row].tolist()), tuple(near_high[row].tolist())))
 
-    def beside(self, box: Box) -> Iterator[tuple[Block, int]]:
+    def beside(self, box: Box) -> Iterator[tuple[CountBlock, int]]:
         """The blocks, and an axis each, that fit a box on every other axis: on that one they may grow or shrink it."""
         if not self._columns.count:
             return

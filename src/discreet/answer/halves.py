@@ -35,7 +35,7 @@ from discreet.query.query import Group
 from discreet.sql.lineage import Lineage, lineage
 from discreet.sql.question import AggregateColumn, GroupColumn
 from discreet.sql.sandbox import Prepared, prepare, run_prepared
-from discreet.sql.split import LINE, TABLE, Block, Statement
+from discreet.sql.split import LINE, TABLE, Block, Statement, noise_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -205,7 +205,7 @@ class PublicHalf:
             raise UnsupportedQuery(f"the answer has {found.num_rows:,} lines, and at most {MOST_LINES:,} are shown")
         names = [name for name in found.column_names if name != LINE]
         noisy = dict(zip(names, self._noisy(names), strict=True))
-        columns = {name: noisy[name] and _is_number(found.schema.field(name).type) for name in names}
+        columns = {name: noisy[name] and is_number(found.schema.field(name).type) for name in names}
         return Evaluated(columns, found)
 
     @cached_property
@@ -239,7 +239,8 @@ class PublicHalf:
         return _unchosen(self.statement)
 
     def _tables(self) -> dict[str, "pa.Table"]:
-        found = {answer.block.name: self.table(answer, answer.values) for answer in self.answers}
+        read = _named(self.statement)
+        found = {answer.block.name: self.table(answer, answer.values, read) for answer in self.answers}
         return found | self.lookups
 
     @cached_property
@@ -249,11 +250,18 @@ class PublicHalf:
 
         return {lookup.name: pa.table(dict(lookup.columns)) for lookup in self.statement.lookups}
 
-    def table(self, answer: BlockAnswer, numbers: Sequence[Floats], draws: int | None = None) -> "pa.Table":
-        """A block's table: its labels, their codes, its numbers; with `draws` once for each of them."""
+    def table(
+        self,
+        answer: BlockAnswer,
+        numbers: Sequence[Floats],
+        named: frozenset[str] | None,
+        draws: int | None = None,
+    ) -> "pa.Table":
+        """A block's table: its labels and their codes, where they are named, and its numbers; with `draws` once for
+        each of them."""
         import pyarrow as pa
 
-        times, by, named = draws or 1, answer.block.question.by, _named(self.statement)
+        times, by = draws or 1, answer.block.question.by
         columns: dict[str, Any] = {}
         for column in answer.block.question.columns:
             if isinstance(column, GroupColumn):
@@ -265,19 +273,24 @@ class PublicHalf:
                     columns[f"{column.name}_code"] = pa.array(codes)
         for column, found in zip(answer.numbers, numbers, strict=True):
             columns[column.name] = pa.array(found.reshape(-1), pa.float64(), from_pandas=True)
-        columns[LINE] = pa.array(np.tile(np.arange(answer.start, answer.start + answer.count), times))
+        lines = np.arange(answer.start, answer.start + answer.count, dtype=np.int32)
+        columns[LINE] = pa.array(np.tile(lines, times))
         if draws is not None:
-            columns[DRAW] = pa.array(np.repeat(np.arange(draws), answer.count))
+            columns[DRAW] = pa.array(np.repeat(np.arange(draws, dtype=np.int16), answer.count))
         return pa.table(columns)
+
+
+def columns_read(tree: exp.Query) -> frozenset[str] | None:
+    """The names of all columns that a query reads, in lower case; None where it reads all."""
+    stars = (star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
+    if next(stars, None) is not None:
+        return None
+    return frozenset(column.name.lower() for column in tree.find_all(exp.Column))
 
 
 @lru_cache(REMEMBERED)
 def _named(statement: Statement) -> frozenset[str] | None:
-    """The names of all columns that the query reads; None where it reads all."""
-    stars = (star for star in statement.public.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
-    if next(stars, None) is not None:
-        return None
-    return frozenset(column.name.lower() for column in statement.public.find_all(exp.Column))
+    return columns_read(statement.public)
 
 
 @lru_cache(REMEMBERED)
@@ -303,23 +316,7 @@ def _prepared(statement: Statement, with_line: bool) -> Prepared:
 
 def lineage_of(statement: Statement, lines: Sequence[int]) -> Lineage:
     """What the statement does with the noise of its blocks, of so many lines each."""
-    blocks = {
-        block.name: Lineage(_block_columns(block), lines=count)
-        for block, count in zip(statement.blocks, lines, strict=True)
-    }
-    codes = {
-        lookup.name: Lineage(dict.fromkeys(lookup.columns, False), lines=len(lookup.lines))
-        for lookup in statement.lookups
-    }
-    return lineage(statement.public, {**blocks, **codes})
-
-
-def _block_columns(block: Block) -> dict[str, bool]:
-    columns: dict[str, bool] = {LINE: False}
-    for column in block.question.columns:
-        noisy = isinstance(column, AggregateColumn)
-        columns |= {column.name: noisy} if noisy else {column.name: False, f"{column.name}_code": False}
-    return columns
+    return lineage(statement.public, noise_of(statement.blocks, statement.lookups, lines))
 
 
 def is_direct(statement: Statement) -> bool:
@@ -343,7 +340,8 @@ def is_direct(statement: Statement) -> bool:
     )
 
 
-def _is_number(kind: Any) -> bool:
+def is_number(kind: Any) -> bool:
+    """Whether the values of a type are numbers."""
     import pyarrow.types as types
 
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))

@@ -7,11 +7,11 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from discreet.answer.groups import Groups
-from discreet.answer.joint import Joint
+from discreet.answer.joint import JointSystem
 from discreet.answer.links import Links
 from discreet.answer.nearest import NearestBoxes
 from discreet.answer.parts import exact_marginals, joint_of, marginals_in
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.answer.residuals import ResidualRelease
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
@@ -87,8 +87,8 @@ class Answers:
         self._nearest: dict[tuple[float, ...], NearestBoxes] = {}
         self._marginals = Marginals(shape)
         self._facts: tuple[Fact, ...] = ()
-        self._joint: Joint | None = None
-        self._simpler: tuple[Joint, list[Joint]] | None = None
+        self._joint: JointSystem | None = None
+        self._simpler: tuple[JointSystem, list[JointSystem]] | None = None
 
     def know(self, facts: "tuple[Fact, ...]", domain: Domain) -> None:
         """Take these for all facts that there are."""
@@ -99,7 +99,7 @@ class Answers:
                 self._marginals = Marginals(self.shape).joined(*noisy, *exact_marginals(facts, domain))
 
     @property
-    def joint(self) -> Joint:
+    def joint(self) -> JointSystem:
         """Everything that is public about this quantity, ready for estimates. Made again when there is more."""
         joint = self._joint
         if joint is None:
@@ -110,26 +110,27 @@ class Answers:
         return joint
 
     @property
-    def simpler(self) -> list[Joint]:
-        """Each cube with nothing but facts, where there is more: its numbers were published with their widths."""
+    def simpler(self) -> list[JointSystem]:
+        """What has fewer draws of noise in it, so that less of its widths is given away: marginals without what was
+        asked for beside them; and each cube with nothing but facts, whose numbers were published with their widths."""
         joint = self.joint
         if self._simpler is None or self._simpler[0] is not joint:
             exact, tables = joint.marginals.exact, joint.marginals.tables
-            found = []
+            found = [JointSystem(joint.marginals, ())] if joint.parts and tables else []
             for charge in sorted(self.cubes):
                 own = tuple(table for table in tables if table.source[0] == charge and table.variance)
                 if own and (joint.parts or len(own) + len(exact) < len(tables)):
-                    found.append(Joint(Marginals(self.shape, (*own, *exact)), ()))
+                    found.append(JointSystem(Marginals(self.shape, (*own, *exact)), ()))
             self._simpler = joint, found
         return self._simpler[1]
 
-    def add(self, released: PastAnswer | Block | ResidualRelease) -> None:
+    def add(self, released: PastAnswer | CountBlock | ResidualRelease) -> None:
         """Requires an answer that was released: from here on it may be shown to anybody."""
         with self._writing:
             self._join(released)
             if isinstance(released, ResidualRelease):
                 self.residuals.append(released)
-            elif isinstance(released, Block):
+            elif isinstance(released, CountBlock):
                 self.groups.add(released)
             elif (known := self._answered.get(released.where)) is not None:
                 self._weigh(known, released)
@@ -137,7 +138,7 @@ class Answers:
             else:
                 self._index(released)
 
-    def _join(self, released: PastAnswer | Block | ResidualRelease) -> None:
+    def _join(self, released: PastAnswer | CountBlock | ResidualRelease) -> None:
         """Into the marginals, where it is of everything."""
         self._joint = None
         found = list(marginals_in(released, self.shape))

@@ -16,10 +16,11 @@ from sqlglot import exp
 from discreet.answer.chosen import at_once
 from discreet.answer.estimate import Estimate, Kind, Ratio, combined, worst
 from discreet.answer.grid_rows import GridColumn
-from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, Evaluated, PublicHalf, Result, label_text
+from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, Evaluated, PublicHalf, Result, columns_read, label_text
 from discreet.answer.joint_noise import JointNoise
 from discreet.answer.matching import same_lines
 from discreet.answer.reply import Row
+from discreet.errors import UnsupportedQuery
 from discreet.sql.lineage import linear_terms
 from discreet.sql.sandbox import Prepared, prepare, run_prepared
 from discreet.sql.split import LINE
@@ -36,8 +37,13 @@ DRAWN_NUMBERS = 100_000
 those that 95% of all lie between, on the average."""
 SURE = Fraction(19, 20)
 """Quantiles are taken at this confidence at most, and the noise stretched to a higher one."""
+ABSENT = math.inf
+"""Stands in a table of draws for a line that a draw does not have: no number that a query makes is infinite."""
 SMALL = 0.02
 """A little noise: this part of what it is."""
+
+
+OPEN = "with noise as large as it may be, they are NULL"
 
 
 def result_of(half: PublicHalf) -> Result:
@@ -46,12 +52,21 @@ def result_of(half: PublicHalf) -> Result:
     intervals = Intervals(half, found)
     for name in found.numbers:
         intervals.ends(name)
+        half.notes += _without_ends(name, found.floats(name), intervals.ends(name))
     if found.numbers and half.lineage.is_chosen:
         names = " and ".join(found.numbers)
         half.notes.append(
             f"lines are chosen by noise: the intervals of {names} hold for all {half.candidates:,} at once"
         )
     return Result(found, intervals.row, tuple(half.notes))
+
+
+def _without_ends(name: str, values: Floats, ends: "Ends") -> list[str]:
+    """What to say of numbers without an interval."""
+    count = int((np.isfinite(values) & (np.isinf(ends.low) | np.isinf(ends.high))).sum())
+    if not count:
+        return []
+    return [f"{name}: {count:,} of {len(values):,} numbers have no interval, or half of one: {OPEN}"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +177,8 @@ class Intervals:
     def row(self, name: str, place: int) -> Row:
         """The row of a number, with its interval."""
         half, ends = self.half, self.ends(name)
-        if half.is_direct:
-            rows = self._rows_of(place)
+        rows = self._rows_of(place) if half.is_direct else ()  # of a block that only lists values there are none
+        if rows:
             mine = [row for row in rows if row.column in self._used[name]] or rows
             kind: Kind = mine[0].kind if len(mine) == 1 else worst({row.kind for row in mine})
             asked, answered = mine[0].asked, next((row.answered for row in mine if row.is_near), mine[0].asked)
@@ -205,8 +220,14 @@ class Intervals:
 
     @cached_property
     def _drawing(self) -> dict[str, tuple[Floats, Floats]]:
-        """Low and high of every number, by draws."""
-        return _Drawing(self).ends()
+        """Low and high of every number, by draws. Those that cannot be drawn are missing: the numbers are paid for."""
+        try:
+            return _Drawing(self).ends()
+        except UnsupportedQuery as error:
+            names = " and ".join(self.found.numbers)
+            self.half.notes.append(f"{names}: no interval, for it would have to be drawn, and {error}")
+            none = np.full(self.found.count, np.nan)
+            return dict.fromkeys(self.found.numbers, (none, none))
 
 
 def _estimate(source: object) -> Estimate:
@@ -332,22 +353,25 @@ class _Drawing:
         return float(noise.halfwidth(confidence) / noise.halfwidth(self.level))
 
     def _hull(self, stretch: float) -> dict[str, tuple[Floats, Floats]]:
+        """A draw in which a line was not chosen says nothing of it."""
         half = self.half
         tree = half.tree
-        whole = self._matched(self._run(tree, self._stretch(half.confidence)))
+        whole = self._matched(self._run(tree, self._stretch(half.confidence)), ABSENT)
         drawn = self._quantiles(whole)
-        little = self._matched(self._run(tree, SMALL))
+        little = self._matched(self._run(tree, SMALL), ABSENT)
         confidence = self.intervals.confidence
         corners = self._matched(
-            self._run_over(tree, [[one.corners(confidence) for one in own] for own in self.noisy], 2)
+            self._run_over(tree, [[one.corners(confidence) for one in own] for own in self.noisy], 2), np.nan
         )
         found = {}
         for name in self.found.numbers:
             value = self.found.floats(name)
-            moved, leapt = (np.abs(one[name] - value[:, None]) for one in (little, whole))
+            moved, leapt = (
+                np.where(one[name] == ABSENT, ABSENT, np.abs(one[name] - value[:, None])) for one in (little, whole)
+            )
             # A number that leaps (a count of groups) moves by all or nothing with a little noise: with all of it, less.
             width = stretch * np.fmin(
-                _quantile(moved / SMALL, float(self.level), 0.0), _quantile(leapt, float(self.level), 0.0)
+                _quantile(moved, float(self.level), 0.0) / SMALL, _quantile(leapt, float(self.level), 0.0)
             )
             low, high = drawn[name]
             every = np.column_stack([low, value - width, corners[name], value])
@@ -363,26 +387,29 @@ class _Drawing:
         """Run a query for several sets of numbers."""
         import pyarrow as pa
 
-        tables = {DRAWS: pa.table({DRAW: np.arange(draws)}), **self.half.lookups}
-        for answer, own in zip(self.half.answers, numbers, strict=True):
-            tables[answer.block.name] = self.half.table(answer, own, draws)
         names = tuple(answer.block.name for answer in self.half.answers)
         kept = (*self.found.numbers, LINE) if self.half.is_direct else None
-        query = _prepared_for_draws(_Shared(tree), names, tuple(self.half.lookups), kept)
+        query, read = _prepared_for_draws(_Shared(tree), names, tuple(self.half.lookups), kept)
+        tables = {DRAWS: pa.table({DRAW: np.arange(draws, dtype=np.int16)}), **self.half.lookups}
+        for answer, own in zip(self.half.answers, numbers, strict=True):
+            tables[answer.block.name] = self.half.table(answer, own, read, draws)
         return run_prepared(query, tables), draws
 
-    def _matched(self, ran: tuple["pa.Table", int]) -> dict[str, Floats]:
-        """Line by draw, for the lines of the result: nan where a draw has no such line, or NULL in it."""
+    def _matched(self, ran: tuple["pa.Table", int], absent: float = np.nan) -> dict[str, Floats]:
+        """Line by draw, for the lines of the result: nan where a draw has NULL in it, `absent` where it has no such
+        line."""
         table, draws = ran
         draw = np.asarray(table.column(DRAW).to_numpy(), np.int64)
         index = self._lines(table, draw)
+        keep = slice(None) if (index >= 0).all() else index >= 0
+        places = (index * draws + draw)[keep]
         found = {}
-        keep = index >= 0
         for name in self.found.numbers:
             column = np.asarray(table.column(name).cast("float64").to_numpy(zero_copy_only=False), float)
-            matrix = np.full((self.found.count, draws), np.nan)
-            matrix[index[keep], draw[keep]] = column[keep]
-            found[name] = matrix
+            column = np.where(np.isfinite(column), column, np.nan)
+            matrix = np.full(self.found.count * draws, absent)
+            matrix[places] = column[keep]
+            found[name] = matrix.reshape(self.found.count, draws)
         return found
 
     def _lines(self, table: "pa.Table", draw: Ints) -> Ints:
@@ -403,7 +430,15 @@ class _Drawing:
 
 
 def _quantile(matrix: Floats, level: float, unknown: float) -> Floats:
-    """Of each line; expected, of so many draws, to leave the level's share on its side."""
+    """Of each line; expected, of so many draws, to leave the level's share on its side. Of a line that is absent from
+    some draws, of the others; nan of one that is in none."""
+    is_absent = matrix == ABSENT
+    if is_absent.any():
+        found = np.full(len(matrix), np.nan)
+        for line, there in enumerate(~is_absent):
+            if there.any():
+                [found[line]] = _quantile(matrix[line, there][None, :], level, unknown)
+        return found
     draws = matrix.shape[1]
     filled = np.where(np.isnan(matrix), unknown, matrix)
     at = min(max((draws + 1) * level - 1, 0.0), draws - 1.0)
@@ -430,10 +465,13 @@ class _Shared:
 @lru_cache(256)
 def _prepared_for_draws(
     shared: _Shared, blocks: tuple[str, ...], lookups: tuple[str, ...], kept: tuple[str, ...] | None
-) -> Prepared:
+) -> tuple[Prepared, frozenset[str] | None]:
+    """A query for every draw, and the columns that it reads; None where it reads all."""
     tree = shared.tree
-    whole = _at_once(tree, kept) if kept is not None and _is_plain(tree) else _for_each_draw(tree, blocks)
-    return prepare(whole, (*blocks, *lookups, DRAWS))
+    if kept is None or not _is_plain(tree):
+        return prepare(_for_each_draw(tree, blocks), (*blocks, *lookups, DRAWS)), columns_read(tree)
+    whole = _at_once(tree, kept)
+    return prepare(whole, (*blocks, *lookups, DRAWS)), columns_read(whole)
 
 
 def _is_plain(tree: exp.Query) -> bool:
@@ -454,7 +492,8 @@ def _at_once(tree: exp.Query, kept: Sequence[str]) -> exp.Query:
     whole.set("order", None)
     whole.set("expressions", [one for one in whole.selects if one.alias_or_name in kept])
     for window in whole.find_all(exp.Window):
-        window.append("partition_by", exp.column(DRAW))
+        # First: the lines are in the order of the draws, and a sort that finds them so takes half the time.
+        window.set("partition_by", [exp.column(DRAW), *(window.args.get("partition_by") or [])])
     whole.append("expressions", exp.column(DRAW))
     return whole
 

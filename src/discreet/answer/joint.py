@@ -112,7 +112,7 @@ class _Solver:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class JointSystem:
     """Marginals and parts, ready for targets. It never changes."""
 
     marginals: Marginals

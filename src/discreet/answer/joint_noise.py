@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.answer.answer import Desk
 from discreet.answer.estimate import Estimate
 from discreet.answer.grid import GridNumbers
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.domain.region import Region
 from discreet.noise.law import Noise
 from discreet.noise.simulate import simulated, simulated_together
@@ -150,15 +150,15 @@ class JointNoise:
         return cells <= MOST_CELLS
 
     @cached_property
-    def blocks(self) -> dict[Source, list[Block]]:
+    def blocks(self) -> dict[Source, list[CountBlock]]:
         """Released tables of groups."""
-        found: dict[Source, list[Block]] = {}
+        found: dict[Source, list[CountBlock]] = {}
         for answers in self.desk.known.all():
             for block in answers.groups.blocks:
                 found.setdefault(block.source, []).append(block)
         return found
 
-    def _block(self, source: Source, where: Region) -> Block | None:
+    def _block(self, source: Source, where: Region) -> CountBlock | None:
         """The table of groups that a region is in."""
         if len(where.boxes) != 1:
             return None
@@ -187,7 +187,7 @@ class JointNoise:
         codes = tuple(low[axis] - block.where.low[axis] for axis in block.by)
         return self._first(block, law) + int(np.ravel_multi_index(codes, block.values.shape))
 
-    def _first(self, block: Block, law: Noise | Mixture) -> int:
+    def _first(self, block: CountBlock, law: Noise | Mixture) -> int:
         """The first atom of a table of groups."""
         return self._atom((block.source, block.where), law, block.values.size)
 

@@ -104,7 +104,7 @@ class Known:
 
     def of(self, query: Count | Residual | Sum) -> Answers:
         """The released answers to queries of this quantity."""
-        quantity = query.of if isinstance(query, Sum) else None
+        quantity = query.quantity
         known = self._by_quantity.get(quantity)
         return self._by_quantity.setdefault(quantity, Answers(self.domain.shape)) if known is None else known
 
@@ -167,7 +167,7 @@ class Known:
         for noisy in release.answers:
             query = noisy.measurement.query
             if isinstance(query, Count | Sum | Residual) and query.where == self.domain.everything:
-                quantity = query.of if isinstance(query, Sum) else None
+                quantity = query.quantity
                 tables[quantity] = tables.get(quantity, 0) + 1
                 if tables[quantity] > 1:
                     self.of(query).cubes.add(release.charge)

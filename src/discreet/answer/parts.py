@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from discreet.answer.joint import Joint, Part, Terms, few_corners
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.joint import JointSystem, Part, Terms, few_corners
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.answer.residuals import ResidualRelease
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
@@ -34,13 +34,13 @@ class Counted(Protocol):
     def variance(self) -> float: ...
 
 
-def marginals_in(released: PastAnswer | Block | ResidualRelease, shape: tuple[int, ...]) -> Iterator[Marginal]:
+def marginals_in(released: PastAnswer | CountBlock | ResidualRelease, shape: tuple[int, ...]) -> Iterator[Marginal]:
     """What a release says of everything."""
     match released:
         case ResidualRelease(tables=tables):
             for axes, table in tables.items():
                 yield Marginal(axes, table.units.shape, table.variance, table.source, table.units, is_residual=True)
-        case Block() if _is_whole(released.where, shape):
+        case CountBlock() if _is_whole(released.where, shape):
             values = released.values
             yield Marginal(released.by, values.shape, released.variance, released.source, values)
         case PastAnswer(where=where) if len(where.boxes) == 1 and _is_whole(where.boxes[0], shape):
@@ -59,8 +59,8 @@ def exact_marginals(facts: "Sequence[Fact]", domain: Domain) -> Iterator[Margina
 
 
 def joint_of(
-    marginals: Marginals, regions: Iterable[Counted], blocks: Sequence[Block], facts: "Sequence[Fact]"
-) -> Joint:
+    marginals: Marginals, regions: Iterable[Counted], blocks: Sequence[CountBlock], facts: "Sequence[Fact]"
+) -> JointSystem:
     """Everything in one; of very much, facts first and then the sharpest of the first answers."""
     stated = _stated(facts, marginals) if facts else []
     parts = [part for fact in stated for part in _of_fact(fact, marginals)]
@@ -77,7 +77,7 @@ def joint_of(
             parts += _of_block(block)
         else:
             left_out.add(block.source)
-    return Joint(marginals, tuple(parts), is_whole and not left_out, frozenset(left_out))
+    return JointSystem(marginals, tuple(parts), is_whole and not left_out, frozenset(left_out))
 
 
 def _stated(facts: "Sequence[Fact]", marginals: Marginals) -> "list[CountFact]":
@@ -113,7 +113,7 @@ def _of_region(one: Counted) -> Part:
     return Part(tuple((1, box) for box in one.where.boxes), value, one.variance, draws, is_count=True)
 
 
-def _of_block(block: Block) -> Iterator[Part]:
+def _of_block(block: CountBlock) -> Iterator[Part]:
     """Its groups, one by one."""
     spans = [range(block.where.low[axis], block.where.high[axis] + 1) for axis in block.by]
     for codes, value in zip(product(*spans), block.values.reshape(-1).tolist(), strict=True):

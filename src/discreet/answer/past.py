@@ -39,7 +39,7 @@ class PastAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class CountBlock:
     """A released GROUP BY: a noisy count of every group within `where`, independent, each with this variance.
 
     `by` holds the axes that it is grouped by, ascending, and `values` has one axis for each, over where's own codes.
@@ -77,7 +77,7 @@ class Block:
 
 def past_answers(
     query: Count | Sum, units: NDArray[np.int64], variance: float, source: Source, domain: Domain
-) -> Iterator[PastAnswer | Block]:
+) -> Iterator[PastAnswer | CountBlock]:
     """A measurement's answer as what later answers can be made of. `units` and `variance` are in the query's grain."""
     if not query.by:
         yield PastAnswer(query.where, int(units), variance, source)
@@ -91,7 +91,7 @@ def past_answers(
     views = [tuple(box.slices[axis] for axis in by) for box in query.where.boxes]
     if _disjoint(views, values.shape):
         for box, view in zip(query.where.boxes, views, strict=True):
-            yield Block(box, by, values[view], variance, source)
+            yield CountBlock(box, by, values[view], variance, source)
     elif values.size <= PIECEMEAL_CELLS:
         yield from _group_by_group(query, units, variance, source, domain)
 

@@ -15,7 +15,7 @@ from discreet.release.purchase import NO_LIMITS, QuestionLimits
 
 DEFAULT_SHARE = 100
 """Where nothing is said, a question spends one in so many parts of the budget in its region."""
-SWITCHES = ("relax", "patches")
+SWITCHES = ("relax", "patches", "null_unanswered")
 """Settings of the policy that are true or false."""
 SOLVING_STEPS = 12
 """A sum's scale is solved for to one part in 2 to this power."""
@@ -37,6 +37,8 @@ class Policy:
     """Whether a region without budget is answered by one nearby, and not at all otherwise."""
     patches: bool = False
     """Whether a relaxed answer may buy counts of other regions, to come nearer to the one that was asked about."""
+    null_unanswered: bool = False
+    """Whether over MySQL a number that cannot be answered is NULL, with a warning, and not an error."""
 
     @property
     def limits(self) -> QuestionLimits:

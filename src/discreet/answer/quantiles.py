@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.answer.draws import Laws
 from discreet.answer.index import Answers
-from discreet.answer.past import Block
+from discreet.answer.past import CountBlock
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
@@ -47,7 +47,7 @@ def histogram_of(region: Region, axis: int, cells: int, past: Answers, laws: Law
     return min(found, key=lambda one: float(one.draws.sum()) * one.law.variance, default=None)
 
 
-def _from(block: Block, region: Region, axis: int, cells: int, laws: Laws) -> Iterator[Histogram]:
+def _from(block: CountBlock, region: Region, axis: int, cells: int, laws: Laws) -> Iterator[Histogram]:
     if axis not in block.by or not all(block.aligned(box) for box in region.boxes):
         return
     counts, draws = np.zeros(cells, np.int64), np.zeros(cells, np.int64)

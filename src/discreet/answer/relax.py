@@ -11,7 +11,7 @@ from typing import Protocol
 
 from discreet.answer.compound import Compound, Metric, Side, patch_check
 from discreet.answer.index import Answers
-from discreet.answer.past import Block, PastAnswer
+from discreet.answer.past import CountBlock, PastAnswer
 from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded, QuotaExceeded
 
@@ -198,7 +198,7 @@ def missing_slabs(difference: Box, asked: Box, axis: int) -> Iterator[Box]:
             yield _with_interval(difference, axis, first, stop - 1)
 
 
-def _block_patches(block: Block, axis: int, difference: Box, asked: Box) -> Iterator[Box]:
+def _block_patches(block: CountBlock, axis: int, difference: Box, asked: Box) -> Iterator[Box]:
     """The aligned boxes of a block that may be patches along an axis on which alone it need not fit."""
     first, last = block.where.low[axis], block.where.high[axis]
     if axis not in block.by:

@@ -4,10 +4,10 @@ import csv
 import html
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from discreet.answer.compound import Compound
 from discreet.answer.estimate import Estimate, Kind, Ratio
@@ -28,6 +28,9 @@ OFFER = "what was asked could be had as sharply as the last column says: ask wit
 OR_SCALE = ", and where it says scale with scale (--scale)"
 MOST_SHOWN = 40
 """Lines of an answer that a notebook shows."""
+IN_NOTEBOOKS = ".rows has all of them, print() shows more"
+MOST_PRINTED = 1_000
+"""Lines of an answer that are printed; files have all of them."""
 Label = str | None
 LabelKind = Literal["text", "whole", "number"]
 ROUNDING = 1e-9
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from matplotlib.figure import Figure
+
+    from discreet.answer.past import PastAnswer
+    from discreet.replies import AnswerJson, CompoundJson, ExplanationJson, PartJson, RowJson
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +79,11 @@ class Row(FieldsView):
         if self.value is None or self.low is None or self.high is None or self.low == self.high:
             return False
         return self.source is not None and (self.high - self.low) / 2 >= abs(self.value)
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether too little was left to measure it, and nothing that was released comes near."""
+        return self.value is None and self.kind == "unanswered"
 
     @property
     def is_near(self) -> bool:
@@ -179,7 +190,7 @@ class Answer:
         """The released answers that a relaxed answer adds and subtracts."""
         return self.only.compound
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> "AnswerJson":
         single = len(self.rows) == 1 and bool(self.columns)
         return {
             "sql": self.text,
@@ -198,8 +209,8 @@ class Answer:
             "rows": [self._row_json(row) for row in self.rows],
         }
 
-    def _row_json(self, row: Row) -> dict[str, Any]:
-        found: dict[str, Any] = {
+    def _row_json(self, row: Row) -> "RowJson":
+        found: RowJson = {
             "labels": dict(zip(self.by, row.labels, strict=True)),
             "column": row.column,
             "value": row.value,
@@ -299,7 +310,7 @@ class Answer:
         return picture_of(self, column)
 
     def __repr__(self) -> str:
-        return self._as_text(MOST_SHOWN)
+        return self._as_text(MOST_SHOWN, IN_NOTEBOOKS)
 
     def save_csv(self, path: Path, shrunken: bool = False) -> None:
         try:
@@ -308,17 +319,23 @@ class Answer:
             raise VaultError(f"{path} cannot be written; the answer is recorded: ask again, it is free") from None
 
     def __str__(self) -> str:
-        return self._as_text()
+        return self._as_text(MOST_PRINTED, ".rows has all of them, .save_csv() writes them")
 
-    def _as_text(self, most: int | None = None) -> str:
-        """All lines, or the first ones and how many more there are."""
-        headers, lines = self.table()
-        hidden, lines = len(lines[most:]) if most is not None else 0, lines[:most]
+    def first(self, most: int) -> tuple["Answer", int]:
+        """The same with its first lines alone, and how many more there are: the others are not even made."""
+        in_line = max(len(self.columns), 1)
+        hidden = max(len(self.rows) // in_line - most, 0)
+        return (replace(self, rows=self.rows[: most * in_line]), hidden) if hidden else (self, 0)
+
+    def _as_text(self, most: int, instead: str) -> str:
+        """The first lines, and how many more there are."""
+        shown, hidden = self.first(most)
+        headers, lines = shown.table()
         widths = [max(map(len, column)) for column in zip(headers, *lines, strict=True)]
-        shown = [
+        texts = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in (headers, *lines)
         ]
-        return "\n".join([*shown, *_more(hidden), *self.footnotes()])
+        return "\n".join([*texts, *more_lines(hidden, instead), *shown.footnotes()])
 
     def footnotes(self) -> list[str]:
         """What a reader must know beside the numbers."""
@@ -329,11 +346,11 @@ class Answer:
         return [*self.notes, *notes, spent]
 
     def _repr_html_(self) -> str:
-        headers, lines = self.table()
-        hidden, lines = len(lines[MOST_SHOWN:]), lines[:MOST_SHOWN]
+        shown, hidden = self.first(MOST_SHOWN)
+        headers, lines = shown.table()
         head = "".join(f"<th>{html.escape(header)}</th>" for header in headers)
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
-        notes = "<br>".join(html.escape(note) for note in (*_more(hidden), *self.footnotes()))
+        notes = "<br>".join(html.escape(note) for note in (*more_lines(hidden, IN_NOTEBOOKS), *shown.footnotes()))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{notes}</small>"
 
 
@@ -380,7 +397,7 @@ class Explanation(NotebookView):
             ("left", self.budget.in_words(self.left)),
         ]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> "ExplanationJson":
         return {
             "sql": self.text,
             "cost": number_text(self.cost),
@@ -404,8 +421,9 @@ class Explanation(NotebookView):
         }
 
 
-def _more(hidden: int) -> list[str]:
-    return [f"… and {hidden:,} more lines: .rows has all of them, print() shows them"] if hidden else []
+def more_lines(hidden: int, instead: str) -> list[str]:
+    """What to say of lines that are not shown."""
+    return [f"… and {hidden:,} more lines: {instead}"] if hidden else []
 
 
 def _off_by(forecast: Forecast) -> str:
@@ -442,10 +460,11 @@ def _line(labels: tuple[Label, ...], rows: list[Row], bounded: set[str], shrunke
     return [*cells, "/".join(dict.fromkeys(row.kind for row in rows))]
 
 
-def _compound_json(compound: Compound | None, domain: Domain) -> dict[str, Any] | None:
+def _compound_json(compound: Compound | None, domain: Domain) -> "CompoundJson | None":
     if compound is None:
         return None
-    return {
-        side: [{"where": where_text(answer.where, domain), "value": answer.value} for answer in answers]
-        for side, answers in (("plus", compound.plus), ("minus", compound.minus))
-    }
+
+    def parts(answers: "Sequence[PastAnswer]") -> "list[PartJson]":
+        return [{"where": where_text(answer.where, domain), "value": answer.value} for answer in answers]
+
+    return {"plus": parts(compound.plus), "minus": parts(compound.minus)}

@@ -243,7 +243,7 @@ class Rows:
     def _together(self, queries: list[Count | Sum], parts: list[tuple[int, Estimate]]) -> Estimate | None:
         """A sum of public numbers of one quantity as one estimate: what they have in common cancels. None where it is
         of several, or where one is for another region or not measured yet."""
-        is_one = len({query.of if isinstance(query, Sum) else None for query in queries}) == 1
+        is_one = len({query.quantity for query in queries}) == 1
         own = [estimate for _, estimate in parts]
         is_public = all(charge >= 0 for one in own for charge, _ in one.sources)
         if len(parts) == 1 or not is_one or not is_public or any(one.kind == "relaxed" for one in own):

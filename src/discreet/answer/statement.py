@@ -20,23 +20,28 @@ from discreet.answer.ask import (
 )
 from discreet.answer.chosen import at_once
 from discreet.answer.grid import codes_of_groups, count_of_groups
-from discreet.answer.halves import BlockAnswer, Evaluated, Label, PublicHalf, Result, ResultRows, lineage_of
+from discreet.answer.halves import BlockAnswer, Evaluated, PublicHalf, Result, ResultRows, is_number, lineage_of
 from discreet.answer.intervals import result_of
 from discreet.answer.levels import Levels, levels_of
 from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import Wish
-from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind
+from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind, Row
 from discreet.answer.rows import Rows
 from discreet.answer.scales import elementary, scales_for
-from discreet.errors import DiscreetError, Refreshed, UnsupportedQuery
+from discreet.errors import DiscreetError, DomainError, Refreshed, UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.spend import Cost
 from discreet.query.plan import Measurement, Plan
 from discreet.release.purchase import Purchase
+from discreet.sql.engine_words import INSTEAD, SEVERAL
+from discreet.sql.passes.one_value import has_one_line, several_words
 from discreet.sql.question import AggregateColumn, Question
-from discreet.sql.split import Statement, Stepwise
+from discreet.sql.split import Statement, Stepwise, Values
+from discreet.sql.syntax import place_of
 
 FIRST = "its sub-query is answered first, and its noisy value goes into the rest"
+NO_VALUE = "its sub-query came out as NULL, with which nothing compares"
+NO_ANSWER = "with the numbers that came out there is no answer, but NULL; they are public now, and free to be asked for"
 ASKED_OF = "scale and within are about the counts, sums and averages that a statement is made of"
 
 
@@ -49,7 +54,7 @@ def ask_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk, purch
             most = _foreseen_steps(statement, wish, desk).cost
             limit = desk.policy.max_per_query
             desk = replace(desk, policy=replace(desk.policy, max_per_query=most if limit is None else min(most, limit)))
-        answered = _Asking(wish, desk, purchase).answer(statement)
+        answered = _Asking(wish, desk, purchase).answered(statement)
         if desk.known.snapshot != purchase.snapshot:
             raise Refreshed("the vault was refreshed in the meantime: ask again")
         return answered
@@ -65,10 +70,22 @@ class _Asking:
     desk: Desk
     purchase: Purchase
     is_fresh: bool = True
+    has_numbers: bool = False
+    """Whether the numbers of its first step are there: bought, or public before."""
 
-    def answer(self, statement: Statement | Stepwise) -> Answer:
-        whole, notes = self._filled(statement)
-        result = self._result(whole)
+    def answered(self, statement: Statement | Stepwise) -> Answer:
+        """The answer. What was paid for does not end in a refusal: where the rest cannot be evaluated with the numbers
+        that came out, there is one line, of NULLs."""
+        try:
+            whole, notes = self._filled(statement)
+            return self._reply(whole, self._result(whole), notes)
+        except (UnsupportedQuery, DomainError) as error:
+            if not self.has_numbers:
+                raise
+            whole = _planned(statement, self.desk)
+            return self._reply(whole, nothing(whole, self.desk), [f"{error}: {NO_ANSWER}"])
+
+    def _reply(self, whole: Statement, result: Result, notes: Sequence[str]) -> Answer:
         budget, peak = self.desk.ledger.budget, self.purchase.bought.peak
         guarantee = self.desk.ledger.promise(peak if self.is_fresh else self.desk.ledger.spent_max)
         return reply(whole, result, self.wish, self.desk, budget.amount_of(peak), guarantee, notes)
@@ -82,6 +99,8 @@ class _Asking:
                 inner, more = self._filled(first)
                 known[text] = _values(self._result(inner).evaluated)
                 notes += [*more, FIRST]
+                if text in statement.singles and known[text].one is None:
+                    notes.append(NO_VALUE)
             statement = statement.then(known)
         return statement, notes
 
@@ -106,6 +125,7 @@ class _Asking:
 
     def _public(self, statement: Statement, settled: Settled, desk: Desk, said: list[str]) -> Result:
         """The public half over settled numbers."""
+        self.has_numbers = True
         rows = Rows(settled, self.wish.confidence, desk, said)
         answers, start = [], 0
         for block in statement.blocks:
@@ -114,7 +134,7 @@ class _Asking:
         every = [row for answer in answers for row in answer.samples]
         self.is_fresh = self.is_fresh and are_fresh(every, settled)
         said += facts_in(every)
-        if any(row.kind == "unanswered" for row in every):
+        if any(row.is_unanswered for row in every):
             said.append(unanswered(desk))
         if any(row.is_near for row in every):
             said.append("some of the numbers that it is made of are relaxed: for a region nearby")
@@ -165,12 +185,24 @@ def _label_kind(found: Evaluated, name: str) -> LabelKind:
     return "text"
 
 
-def _values(result: Evaluated) -> list[Label]:
+def nothing(statement: Statement, desk: Desk) -> Result:
+    """One line of NULLs, in the statement's columns."""
+    import pyarrow as pa
+
+    found = dry_run(statement, desk)
+    empty = pa.table({name: pa.nulls(1, found.table.schema.field(name).type) for name in found.columns})
+    where = statement.blocks[0].question.where
+
+    def row(name: str, line: int) -> Row:
+        return Row((None,) * len(found.labels), name, None, None, None, "derived", where, where, line=line)
+
+    return Result(Evaluated(found.columns, empty), row, ())
+
+
+def _values(result: Evaluated) -> Values:
     """The values of a sub-query's first column."""
-    found = result.listed(next(iter(result.columns)))
-    if result.count == 1 and found[0] is None:
-        raise UnsupportedQuery("a sub-query has no answer that the rest could be asked with")
-    return found
+    name, is_noisy = next(iter(result.columns.items()))
+    return Values(result.listed(name), is_noisy or is_number(result.table.schema.field(name).type))
 
 
 def questions_of(statement: Statement) -> list[Question]:
@@ -238,6 +270,7 @@ def _foreseen_steps(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> 
     if isinstance(statement, Statement):
         return _foreseen(statement, wish, desk)
     steps, known = [], {}
+    notes = _several_lines(statement, desk)
     for text, first in statement.first.items():
         steps.append(_foreseen_steps(first, wish, desk))
         known[text] = _stand_in(first, desk)
@@ -262,23 +295,44 @@ def _foreseen_steps(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> 
         left=min(step.left for step in (*steps, last)),
         more=int(min(step.left for step in (*steps, last)) / most) if most else None,
         budget=budget,
-        notes=tuple(dict.fromkeys([FIRST, *(note for step in (*steps, last) for note in step.notes)])),
+        notes=tuple(dict.fromkeys([FIRST, *notes, *(note for step in (*steps, last) for note in step.notes)])),
     )
 
 
-def _stand_in(first: Statement | Stepwise, desk: Desk) -> list[Label]:
-    """A value of a sub-query's kind, to plan with."""
-    while isinstance(first, Stepwise):
-        first = first.then({text: _stand_in(inner, desk) for text, inner in first.first.items()})
-    return _values(dry_run(first, desk))[:MOST_STAND_INS]
+def _several_lines(statement: Stepwise, desk: Desk) -> list[str]:
+    """Refuse a sub-query that stands for one value and has several lines; say where only noise knows."""
+    notes = []
+    for text in statement.first.keys() & statement.singles.keys():
+        query, first = statement.singles[text], _planned(statement.first[text], desk)
+        lines = [count_of_groups(one.question.by, one.question.where, desk.domain) for one in first.blocks]
+        if has_one_line(first.public):
+            continue
+        if lineage_of(first, lines).is_chosen:
+            notes.append(several_words(query))
+        elif dry_run(first, desk).count > 1:
+            raise UnsupportedQuery(f"{SEVERAL}{place_of(query)}; {INSTEAD}")
+    return notes
 
 
-def _doubled(known: dict[str, list[Label]]) -> dict[str, list[Label]]:
+def _planned(statement: Statement | Stepwise, desk: Desk) -> Statement:
+    """A statement with values of its sub-queries' kinds in their places, to plan with."""
+    while isinstance(statement, Stepwise):
+        statement = statement.then({text: _stand_in(inner, desk) for text, inner in statement.first.items()})
+    return statement
+
+
+def _stand_in(first: Statement | Stepwise, desk: Desk) -> Values:
+    """A value of a sub-query's kind."""
+    found = _values(dry_run(_planned(first, desk), desk))
+    return replace(found, known=found.known[:MOST_STAND_INS])
+
+
+def _doubled(known: dict[str, Values]) -> dict[str, Values]:
     """Other values of the same kinds: what depends on them is another with these."""
-    return {text: [_twice(one) for one in own] for text, own in known.items()}
+    return {text: replace(own, known=[_twice(one) for one in own.known]) for text, own in known.items()}
 
 
-def _twice(value: Label) -> Label:
+def _twice(value: object) -> object:
     return 2 * value if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -287,12 +341,11 @@ MOST_STAND_INS = 1000
 
 def _anywhere(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> Fraction:
     """The most that a step costs, whatever region its noisy values choose."""
-    while isinstance(statement, Stepwise):
-        statement = statement.then({text: _stand_in(inner, desk) for text, inner in statement.first.items()})
-    together = questions_of(statement)
+    planned = _planned(statement, desk)
+    together = questions_of(planned)
     if not together:
         return Fraction(0)
-    solved = solved_for(statement, wish, desk)
+    solved = solved_for(planned, wish, desk)
     stepwise = in_steps(_merged(together), solved, desk)
     if stepwise is not desk:
         assert stepwise.policy.max_per_query is not None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from discreet.query.subset import Subset, subset_to_json
 from discreet.release.purchase import Purchase
 from discreet.release.release import Release
 from discreet.sql.parse import parse_predicate
+
+if TYPE_CHECKING:
+    from discreet.replies import SubsetCountsJson
 
 Sizes = Callable[[Sequence[Subset]], NDArray[np.int64]]
 
@@ -81,7 +84,7 @@ class SubsetAnswer(FieldsView):
     def receipt(self) -> Receipt:
         return self.release.receipt
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> "SubsetCountsJson":
         return {
             "predicate": self.predicate,
             "subsets": [subset_to_json(subset) for subset in self.subsets],

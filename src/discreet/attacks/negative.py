@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from discreet.microdata.associations import ERRORS, learn_associations
+from discreet.microdata.associations import BY_CHANCE, ERRORS, learn_associations
 from discreet.microdata.buckets import Buckets
 from discreet.microdata.measure import MOST_CODES
 
@@ -30,6 +30,9 @@ class NegativeAttack:
     """What can be excluded, and what it does to people's buckets."""
 
     exclusions: int
+    by_chance: float
+    """How many of them come by chance on average, at most: each pair of a code and a value is a test, and where none is
+    rarer than is needed to strike it out, one in 740 fails."""
     strongest: tuple[Exclusion, ...]
     people: int
     touched: int
@@ -45,7 +48,7 @@ class NegativeAttack:
         return self.above > 0
 
     def to_json(self) -> dict[str, Any]:
-        kept = ("exclusions", "people", "touched", "above", "most")
+        kept = ("exclusions", "by_chance", "people", "touched", "above", "most")
         strongest = [asdict(exclusion) for exclusion in self.strongest]
         return {"kind": "negative", **{name: getattr(self, name) for name in kept}, "strongest": strongest}
 
@@ -76,11 +79,12 @@ def attack_by_exclusion(buckets: Buckets) -> NegativeAttack:
     associations = learn_associations(people, buckets.bucket, listed, sizes)
     common = np.bincount(value, minlength=values) > 0
     found: list[Exclusion] = []
-    excluded = []
+    excluded, tests = [], 0
     for name, codes, size, association in zip(names, people, sizes, associations, strict=True):
         seen = np.bincount(codes, minlength=size) > 0
         pairs = association.excluded & seen[:, None] & common
         excluded.append(pairs)
+        tests += int((np.isfinite(association.error) & seen[:, None] & common).sum())
         upper = association.rate + ERRORS * association.error
         found += [
             Exclusion(
@@ -96,6 +100,7 @@ def attack_by_exclusion(buckets: Buckets) -> NegativeAttack:
     found.sort(key=lambda exclusion: exclusion.at_most)
     return NegativeAttack(
         exclusions=len(found),
+        by_chance=tests * BY_CHANCE,
         strongest=tuple(found[:MOST_SHOWN]),
         people=len(ratios),
         touched=touched,

@@ -4,22 +4,23 @@ A table has, for each of its attributes, the class of every code, and a whole nu
 all in runs of [number, times]. Slow and obvious on purpose, and of its own: see `price.py`.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from math import prod
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.sums import Run
 from discreet.audit.terms import Unreadable
 from discreet.domain.attribute import Bins
 from discreet.domain.domain import Domain
 from discreet.exact import parse_exact
 
-Corner = tuple[int, ...]
-Piece = tuple[Corner, Corner, int]
 MOST = 1 << 28
+MOST_NUMBER = 1 << 62
 ROWS_PER_PERSON = "rows_per_person"
 """Groups of people by how many rows each has: no function of a row, and of people alone."""
 
@@ -33,12 +34,17 @@ class TableOfCodes:
     shape: tuple[int, ...]
     numbers: list[int]
 
-    def at(self, point: Mapping[int, int]) -> int:
-        """The number of the codes that a point has on each axis."""
-        place = 0
-        for axis, of_code, size in zip(self.axes, self.classes, self.shape, strict=True):
-            place = place * size + of_code[point[axis]]
-        return self.numbers[place]
+    def among(self, axes: tuple[int, ...], codes: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+        """The numbers of all combinations of codes on some axes, its own among them."""
+        order = sorted(range(len(self.axes)), key=lambda place: axes.index(self.axes[place]))
+        table = np.array(self.numbers, np.int64).reshape(self.shape).transpose(order)
+        classes = dict(zip(self.axes, self.classes, strict=True))
+        places = [
+            [classes[axis][code] for code in own] if axis in classes else [0] * len(own)
+            for axis, own in zip(axes, codes, strict=True)
+        ]
+        spread = table[tuple(slice(None) if axis in classes else None for axis in axes)]
+        return np.asarray(spread[np.ix_(*places)])
 
 
 def read_table(body: Mapping[str, Any], domain: Domain) -> TableOfCodes:
@@ -56,7 +62,8 @@ def read_table(body: Mapping[str, Any], domain: Domain) -> TableOfCodes:
 
 
 def _unrolled(runs: Sequence[Sequence[int]]) -> list[int]:
-    if any(type(part) is not int for run in runs for part in run) or sum(times for _, times in runs) > MOST:
+    whole = all(type(part) is int and abs(part) < MOST_NUMBER for run in runs for part in run)
+    if not whole or sum(times for _, times in runs) > MOST:
         raise Unreadable("its plan has a table of codes that is not of whole numbers")
     return [number for number, times in runs for _ in range(times)]
 
@@ -103,8 +110,21 @@ class AddedAmount:
     def is_one_signed(self) -> bool:
         return min(self.low.numbers) >= 0 or max(self.high.numbers) <= 0
 
-    def most(self, point: Mapping[int, int]) -> Fraction:
-        return self.grain * max(abs(self.low.at(point)), abs(self.high.at(point)))
+    def cuts(self, axis: int) -> set[int]:
+        """The codes whose rows may add otherwise than those of the code before."""
+        found = set()
+        for table in (self.low, self.high):
+            if axis in table.axes:
+                of_code = table.classes[table.axes.index(axis)]
+                found |= {code for code in range(1, len(of_code)) if of_code[code] != of_code[code - 1]}
+        return found
+
+    def most(self, runs: Sequence[Sequence[Run]]) -> tuple[list[Fraction], NDArray[np.intp]]:
+        """The most that rows add, by the classes of their codes, which are the same within a run."""
+        codes = [[first for first, _ in own] for own in runs]
+        amounts = np.maximum(*(np.abs(table.among(self.axes, codes)) for table in (self.low, self.high)))
+        different, which = np.unique(amounts, return_inverse=True)
+        return [self.grain * int(one) for one in different], which.reshape(amounts.shape)
 
 
 def read_amount(body: Mapping[str, Any], domain: Domain) -> AddedAmount:
@@ -119,59 +139,6 @@ def read_amount(body: Mapping[str, Any], domain: Domain) -> AddedAmount:
         if not all(name in domain.names and isinstance(domain[name], Bins) for name in term["times"]):
             raise Unreadable("its plan multiplies by what has no grains")
     return AddedAmount(read_table(body["low"], domain), read_table(body["high"], domain), grain)
-
-
-def take_amount(
-    left: Counter[Piece], amount: AddedAmount, box: tuple[Corner, Corner], needed: Callable[[Fraction], int]
-) -> tuple[str, int]:
-    """Take the pieces that pay for a sum of an amount over one box: a problem, or what the whole box costs as one.
-
-    The box is cut wherever a class changes or a piece ends; in between, all points add the same.
-    """
-    axes, (low, high) = amount.axes, box
-    paying = sorted((piece for piece, count in left.items() if count and _inside(piece, box, axes)), key=lambda p: p[2])
-    starts = [_starts(axis, amount, paying, low[axis], high[axis]) for axis in axes]
-    adding = {cell: most for cell in product(*starts) if (most := amount.most(dict(zip(axes, cell, strict=True))))}
-    if not paying and len(set(adding.values())) == 1 and len(adding) == prod(map(len, starts)):
-        return "", needed(next(iter(adding.values())))
-    uncovered = set(adding)
-    for cell in sorted(adding):
-        if cell not in uncovered:
-            continue
-        for piece in paying:
-            if not left[piece] or not _holds(piece, cell, axes):
-                continue
-            inside = {one for one in adding if _holds(piece, one, axes)}
-            if inside <= uncovered and piece[2] >= needed(max(adding[one] for one in inside)):
-                left[piece] -= 1
-                uncovered -= inside
-                break
-        else:
-            return "a sum of an expression is not paid for in all of its region", 0
-    return "", 0
-
-
-def _starts(axis: int, amount: AddedAmount, paying: Sequence[Piece], low: int, high: int) -> list[int]:
-    cuts = {low}
-    for table in (amount.low, amount.high):
-        if axis in table.axes:
-            of_code = table.classes[table.axes.index(axis)]
-            cuts |= {code for code in range(low + 1, high + 1) if of_code[code] != of_code[code - 1]}
-    for first, last, _ in paying:
-        cuts |= {first[axis], last[axis] + 1}
-    return sorted(code for code in cuts if low <= code <= high)
-
-
-def _inside(piece: Piece, box: tuple[Corner, Corner], axes: Sequence[int]) -> bool:
-    """Whether a piece is a part of a box, cut along some axes only."""
-    return all(
-        c <= a and b <= d if axis in axes else (a, b) == (c, d)
-        for axis, (a, b, c, d) in enumerate(zip(piece[0], piece[1], *box, strict=True))
-    )
-
-
-def _holds(piece: Piece, cell: Corner, axes: Sequence[int]) -> bool:
-    return all(piece[0][axis] <= code <= piece[1][axis] for axis, code in zip(axes, cell, strict=True))
 
 
 def names_of(by: Sequence[Any]) -> Iterator[str]:

@@ -6,7 +6,7 @@ that is comes from the domain; what it costs from `Terms`. Slow and obvious on p
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -14,15 +14,17 @@ from itertools import product
 from math import floor
 from typing import Any
 
-from discreet.audit.cells import ROWS_PER_PERSON, groups_in, names_of, read_amount, take_amount
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit.cells import ROWS_PER_PERSON, groups_in, names_of, read_amount
+from discreet.audit.sums import Piece, PricedSum, Run, compared
 from discreet.audit.terms import Terms, Unreadable
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.exact import parse_exact
 
 Corner = tuple[int, ...]
-Piece = tuple[Corner, Corner, int]
-"""Lowest codes, highest codes, units."""
 KINDS = ("count", "counts", "residual", "residuals", "sum", "distinct", "people", "quantile", "subset_count")
 ONE = Fraction(1)
 LAWS = ("laplace", "gaussian", "exponential", "binomial")
@@ -153,7 +155,7 @@ def expected_answers(plan: Sequence[PlanLine], domain: Domain, people: int | Non
 def mispriced(plan: Sequence[PlanLine], cost: ClaimedCost, domain: Domain, terms: Terms) -> Mispriced | None:
     """Why a cost is less than its plan needs, or more; None where it is exactly what it has to be."""
     everywhere, left = 0, Counter(cost.pieces)
-    sums = [line for line in plan if line.kind == "sum"]
+    sums = [_priced_sum(line, domain, terms) for line in plan if line.kind == "sum"]
     for line in plan:
         if line.kind == "subset_count":
             everywhere += _queries(line, terms)
@@ -163,16 +165,13 @@ def mispriced(plan: Sequence[PlanLine], cost: ClaimedCost, domain: Domain, terms
                     everywhere += times * units
                 elif not _take(left, (*box, units), times):
                     return Mispriced(_short(units, box, cost))
-    # A sum's pieces may be cut in several ways; the noisiest takes the cheapest, which leaves enough for the others.
-    for line in sorted(sums, key=lambda line: -line.parameter):
-        for box in line.boxes:
-            problem, whole = _take_sum(left, line, box, domain, terms)
-            if problem:
-                return Mispriced(problem)
-            everywhere += whole
     if cost.everywhere < everywhere:
         return Mispriced(f"it costs {cost.everywhere:,} units everywhere, and its plan needs {everywhere:,}")
-    if cost.everywhere > everywhere or left.total():
+    verdict = compared(sums, [*left.elements()], cost.everywhere - everywhere)
+    if verdict == "short":
+        return Mispriced("a sum is not paid for in all of its region")
+    reaches_all = any(_is_whole(box, domain) for one in sums for box in one.boxes)
+    if verdict == "over" or (cost.everywhere > everywhere and not reaches_all):
         return Mispriced("it costs more than its plan needs", overpaid=True)
     return None
 
@@ -225,79 +224,42 @@ def _short(units: int, box: tuple[Corner, Corner], cost: ClaimedCost) -> str:
     return f"it costs {paid:,} units in a region, and its plan needs {units:,} there"
 
 
-def _take_sum(
-    left: Counter[Piece], line: PlanLine, box: tuple[Corner, Corner], domain: Domain, terms: Terms
-) -> tuple[str, int]:
-    """Take the pieces that pay for a sum over one box: a problem, or what has to be paid everywhere instead."""
-    if not isinstance(line.fields["of"], str):
-        return _take_amount(left, line, box, domain, terms)
-    attribute, axis = domain[line.fields["of"]], domain.axis(line.fields["of"])
-    one_signed = _one_signed(attribute)
-
-    def needed(first: int, last: int) -> int:
-        return terms.units(line.law, line.parameter, _most_added(attribute, first, last), one_signed)
-
-    low, high = box
-    last = min(high[axis], attribute.cells - 1)  # missing and other values add nothing
-    code = _next_adding(attribute, low[axis], last)
-    paying = sorted(
-        (piece for piece, count in left.items() if count and _cut_from(piece, box, axis)),
-        key=lambda piece: piece[2],
-    )
-    if _is_whole(box, domain) and last == domain.shape[axis] - 1 and not paying and _alike(attribute):
-        return "", needed(0, last)
-    while code <= last:
-        found = next(
-            (
-                (low, high, units)
-                for low, high, units in paying
-                if low[axis] <= code <= high[axis] and left[low, high, units] and units >= needed(low[axis], high[axis])
-            ),
-            None,
-        )
-        if found is None:
-            return f"a sum of {attribute.name} is not paid for in all of its region", 0
-        left[found] -= 1
-        code = _next_adding(attribute, found[1][axis] + 1, last)
-    return "", 0
+def _priced_sum(line: PlanLine, domain: Domain, terms: Terms) -> PricedSum:
+    of = line.fields["of"]
+    if isinstance(of, str):
+        column = AddedColumn(domain[of], domain.axis(of))
+        return PricedSum(column, line.boxes, _units(line, terms, _one_signed(domain[of])))
+    amount = read_amount(of, domain)
+    return PricedSum(amount, line.boxes, _units(line, terms, amount.is_one_signed))
 
 
-def _take_amount(
-    left: Counter[Piece], line: PlanLine, box: tuple[Corner, Corner], domain: Domain, terms: Terms
-) -> tuple[str, int]:
-    amount = read_amount(line.fields["of"], domain)
-    problem, whole = take_amount(
-        left, amount, box, lambda most: terms.units(line.law, line.parameter, most, amount.is_one_signed)
-    )
-    if whole and not _is_whole(box, domain):
-        return "a sum of an expression is not paid for in its region", 0
-    return problem, whole
+def _units(line: PlanLine, terms: Terms, one_signed: bool) -> Callable[[Fraction], int]:
+    return lambda most: terms.units(line.law, line.parameter, most, one_signed)
 
 
-def _alike(attribute: Attribute) -> bool:
-    """Whether rows with different codes can all add as much as each other."""
-    first = _most_added(attribute, 0, 0)
-    return all(_most_added(attribute, code, code) == first for code in range(attribute.cells))
+@dataclass(frozen=True)
+class AddedColumn:
+    """What the rows of a sum of a column add; those with a missing or another value add nothing."""
 
+    attribute: Attribute
+    axis: int
 
-def _cut_from(piece: Piece, box: tuple[Corner, Corner], axis: int) -> bool:
-    """Whether a piece is a part of a box, cut along one axis only."""
-    low, high, _ = piece
-    return all(
-        (a, b) == (c, d) if place != axis else c <= a and b <= d
-        for place, (a, b, c, d) in enumerate(zip(low, high, *box, strict=True))
-    )
+    @property
+    def axes(self) -> tuple[int, ...]:
+        return (self.axis,)
+
+    def cuts(self, axis: int) -> set[int]:
+        """Where missing and other values begin."""
+        return {self.attribute.cells} if axis == self.axis else set()
+
+    def most(self, runs: Sequence[Sequence[Run]]) -> tuple[list[Fraction], NDArray[np.intp]]:
+        [own] = runs
+        adds = [_most_added(self.attribute, *run) if run[0] < self.attribute.cells else Fraction(0) for run in own]
+        return adds, np.arange(len(own))
 
 
 def _is_whole(box: tuple[Corner, Corner], domain: Domain) -> bool:
     return not any(box[0]) and all(high == size - 1 for high, size in zip(box[1], domain.shape, strict=True))
-
-
-def _next_adding(attribute: Attribute, code: int, last: int) -> int:
-    """The first code from this one on whose rows can add something to a sum; beyond `last` where none can."""
-    while code <= last and not _most_added(attribute, code, code):
-        code += 1
-    return code
 
 
 def _most_added(attribute: Attribute, first: int, last: int) -> Fraction:

@@ -25,7 +25,7 @@ from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
 from discreet.release.archive import Archive
 from discreet.release.package import PACKAGE
-from discreet.release.release import Noisy, Release, grain_in
+from discreet.release.release import Noisy, Release
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
@@ -77,7 +77,7 @@ def require_cube_again(path: Path, charged: Any, recorded: Any, account: Ledger,
     except UnsupportedQuery:
         raise Doubtful("it is too large to be made again with the memory that is here", "audit it elsewhere") from None
     answers = zip(measured.measurements, units, strict=True)
-    noisy = tuple(Noisy(each, grain_in(each, domain), mine) for each, mine in answers)
+    noisy = tuple(Noisy(each, each.query.grain(domain), mine) for each, mine in answers)
     release = Release(measured, noisy, cube.guarantee, cube.origin.charge, cube.origin.receipt)
     known = known_tables(cube.plan, facts_of(account, domain, archive)) if cube.plan.known else {}
     made = cube_of(cube.plan, domain, release, consistent=cube.consistent, known=known)

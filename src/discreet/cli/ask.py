@@ -73,11 +73,12 @@ def ask(
 
 def show_answer(answer: "Answer", shrunken: bool = False) -> None:
     """Print an answer as a table, with what a reader must know under it."""
-    from discreet.answer.reply import ANSWERED_FOR
+    from discreet.answer.reply import ANSWERED_FOR, MOST_PRINTED, more_lines
 
-    headers, lines = answer.table(shrunken)
+    shown, hidden = answer.first(MOST_PRINTED)
+    headers, lines = shown.table(shrunken)
     table("", headers, lines, right=answer.columns, tight=[header for header in headers if header != ANSWERED_FOR])
-    for note in answer.footnotes():
+    for note in (*more_lines(hidden, "--out FILE writes all of them, --json prints them"), *shown.footnotes()):
         say(note)
 
 

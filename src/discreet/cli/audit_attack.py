@@ -156,7 +156,7 @@ def _show_negative(found: "NegativeAttack") -> None:
     pairs(
         "",
         [
-            ("associations", f"{found.exclusions:,}"),
+            ("associations", f"{found.exclusions:,}, of which {found.by_chance:.2g} by chance on average, at most"),
             ("people touched", f"{found.touched:,} of {found.people:,}"),
             ("limits passed", f"for {found.above:,} people"),
             ("strongest belief", f"{found.most:.3g} times its limit"),

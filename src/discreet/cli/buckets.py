@@ -27,7 +27,7 @@ def publish(
     limit: Annotated[list[str] | None, typer.Option(help="a value's own limit: HIV=0.02; again for others")] = None,
     max_size: Annotated[int, typer.Option(help="the most people in a bucket")] = 50,
     min_size: Annotated[int | None, typer.Option(help="the fewest people in a bucket")] = None,
-    sizes: Annotated[str | None, typer.Option(help="multi, two or one: how many sizes of buckets")] = None,
+    sizes: Annotated[str | None, typer.Option(help="optimal, multi, two or one: how many sizes of buckets")] = None,
     fakes: Annotated[int, typer.Option(help="values listed for each bucket that nobody in it has")] = 0,
     columns: Annotated[str | None, typer.Option(help="the people's columns: age,sex; all others by default")] = None,
     similar: Annotated[bool, typer.Option("--similar", help="keep people together who are alike")] = False,

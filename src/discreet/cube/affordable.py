@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from discreet.cube.plan import CubePlan
 from discreet.errors import BudgetExceeded, QuotaExceeded
@@ -12,6 +13,9 @@ from discreet.ledger.books import Books
 from discreet.ledger.budget import Budget
 from discreet.ledger.spend import Cost
 from discreet.notebook import FieldsView
+
+if TYPE_CHECKING:
+    from discreet.replies import AffordableJson
 
 DIGITS = 4
 """Of an amount that is named: rounded down, so that it is granted."""
@@ -34,7 +38,7 @@ class Affordable(FieldsView):
             return "nothing is left at some points, and a cube is about all of them"
         return f"plan it with {self.budget.option} (--{self.budget.option}) at most {number_text(self.at_most)}"
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> "AffordableJson":
         return {"affordable": self.fits, "at_most": number_text(self.at_most)}
 
 

@@ -8,7 +8,6 @@ all lines together are the cuboid without the dimension.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -131,16 +130,13 @@ def _errors(
     """The half-width and the variance of every sum: alike where as many codes are added up."""
     plan, mask = cube.plan, cube.asked_mask(names)
     axes = [plan.lattice.mask(name).bit_length() - 1 for name in names]
-    shape = tuple(map(len, runs))
+    distinct = [np.unique([run.codes for run in lines], return_inverse=True) for lines in runs]
+    shape = tuple(lengths.size for lengths, _ in distinct)
     width, variance = np.zeros(shape), np.zeros(shape)
-    known: dict[tuple[int, ...], tuple[float, float]] = {}
-    for place in product(*map(range, shape)):
-        lengths = tuple(lines[line].codes for lines, line in zip(runs, place, strict=True))
-        if lengths not in known:
-            added_up = {axis: codes for axis, codes in zip(axes, lengths, strict=True) if codes > 1}
-            known[lengths] = (
-                halfwidth(plan, mask, cube.consistent, confidence, added_up),
-                variance_of(plan, mask, cube.consistent, added_up),
-            )
-        width[place], variance[place] = known[lengths]
-    return width, variance
+    for place in np.ndindex(shape):
+        lengths = [int(found[at]) for (found, _), at in zip(distinct, place, strict=True)]
+        added_up = {axis: codes for axis, codes in zip(axes, lengths, strict=True) if codes > 1}
+        width[place] = halfwidth(plan, mask, cube.consistent, confidence, added_up)
+        variance[place] = variance_of(plan, mask, cube.consistent, added_up)
+    lines_of = np.ix_(*(lines for _, lines in distinct))
+    return width[lines_of], variance[lines_of]

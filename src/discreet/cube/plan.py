@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from discreet.notebook import NotebookView, Pairs
 from discreet.query.lattice import Label, Lattice
 from discreet.query.marginals import Marginal, Marginals
 from discreet.query.residual import squared_move
+
+if TYPE_CHECKING:
+    from discreet.replies import CubePlanJson
 
 Objective = Literal["max", "mean", "weighted", "mean-std", "most"]
 """max: the largest weight × ratio of a published cuboid, a ratio being its variance / the expected one: its variance,
@@ -191,26 +194,29 @@ class CubePlan(NotebookView):
             return None
         return float(np.array(self.weights)[self.ratios(consistent) <= self.bound * ROUNDING].sum())
 
-    def _aims_to_json(self) -> dict[str, Any]:
-        """What was reached of what was expected, and within the bound, where there is such."""
-        ratios = {"max_ratio": float(self.ratios(False).max()), "max_ratio_consistent": float(self.ratios().max())}
-        precise = {"precise_weight": self.precise_weight(False), "precise_weight_consistent": self.precise_weight()}
-        return {**(ratios if self.expected else {}), **({"bound": self.bound, **precise} if self.bound else {})}
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan as `cube plan --json` prints it."""
-        return {
+    def to_json(self) -> "CubePlanJson":
+        """The plan as `cube plan --json` prints it; what was expected, bounded or known, where there is such."""
+        found: CubePlanJson = {
             "planner": self.planner,
-            **({"basis": self.basis} if self.basis != "cuboids" else {}),
             "sources": [list(names) for names in self.sources],
             "shares": [float(share) for share in self.shares],
             "max_variance": self.max_variance,
             "mean_variance": self.mean_variance,
             "max_variance_consistent": self.max_variance_consistent,
             "mean_variance_consistent": self.mean_variance_consistent,
-            **self._aims_to_json(),
-            **({"known": [list(self.lattice.names_of(mask)) for mask, _ in self.known]} if self.known else {}),
         }
+        if self.basis != "cuboids":
+            found["basis"] = self.basis
+        if self.expected:
+            found["max_ratio"] = float(self.ratios(False).max())
+            found["max_ratio_consistent"] = float(self.ratios().max())
+        if self.bound:
+            found["bound"] = self.bound
+            found["precise_weight"] = self.precise_weight(False)
+            found["precise_weight_consistent"] = self.precise_weight()
+        if self.known:
+            found["known"] = [list(self.lattice.names_of(mask)) for mask, _ in self.known]
+        return found
 
 
 ROUNDING = 1 + 1e-9

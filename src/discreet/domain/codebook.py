@@ -19,6 +19,8 @@ from discreet.errors import DomainError
 MOST_LEVELS = 64
 LABELLED = (".sav", ".zsav", ".dta")
 """Files that declare labels of their values, by variable."""
+CATALOGUE = ".sas7bcat"
+"""Files in which SAS keeps formats, the labels of values among them; a table's variables name theirs."""
 XML = ".xml"
 """Files of DDI and SDMX."""
 COLUMNS = ("code", "label", "parent")
@@ -87,6 +89,8 @@ def _listed(name: str, text: str, columns: Mapping[str, str], wanted: str) -> _L
     ending = Path(name).suffix.lower()
     if ending in LABELLED:
         return _List(_of_labels(name, text, wanted))
+    if ending == CATALOGUE:
+        return _List(list(_flattened(name, _of_catalogue(name, text, wanted, "list" in columns), "", "")))
     if ending == XML:
         return _of_xml(name, text, wanted, "list" in columns)
     return _of_json(name, text, wanted, "list" in columns) if ending == ".json" else _List(_of_csv(name, text, columns))
@@ -104,6 +108,26 @@ def labels_text(path: Path) -> str:
     except Exception:  # its own exceptions are of many kinds, and may quote the file
         raise DomainError(f"cannot read the codebook {path}; is it a whole file of SPSS or Stata?") from None
     return json.dumps(labels_of(about), ensure_ascii=False)
+
+
+def catalogue_text(path: Path) -> str:
+    """The labels of values in a format catalogue of SAS, by format, as JSON."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise DomainError("formats of SAS need pyreadstat: pip install 'discreet[statistics]'") from None
+    try:
+        _, about = pyreadstat.read_sas7bcat(str(path))
+    except Exception:  # its own exceptions are of many kinds, and may quote the file
+        raise DomainError(
+            f"cannot read the codebook {path}; some catalogues only SAS itself reads: write the formats out there, "
+            "with PROC FORMAT CNTLOUT, save them as CSV, and take the catalogue away"
+        ) from None
+    formats = {
+        name: [{"code": _code_text(code), "label": str(label)} for code, label in values.items() if code == code]
+        for name, values in about.value_labels.items()
+    }
+    return json.dumps({name: codes for name, codes in formats.items() if codes}, ensure_ascii=False)
 
 
 def labels_of(about: Any) -> dict[str, list[dict[str, str]]]:
@@ -141,6 +165,17 @@ def _of_labels(name: str, text: str, variable: str) -> list[CodebookLine]:
     if not isinstance(listed, list):
         raise DomainError(f"{name} declares no value labels for {_shown(variable)}; list its values")
     return list(_flattened(name, listed, "", ""))
+
+
+def _of_catalogue(name: str, text: str, wanted: str, is_said: bool) -> list[Any]:
+    try:
+        formats = json.loads(text)
+    except (ValueError, RecursionError):
+        formats = None
+    if not isinstance(formats, dict) or not all(isinstance(codes, list) for codes in formats.values()):
+        raise DomainError(f"{name}: not the formats of a catalogue of SAS")
+    codes: list[Any] = _chosen(name, formats, wanted, is_said)
+    return codes
 
 
 def _of_csv(name: str, text: str, columns: Mapping[str, str]) -> list[CodebookLine]:

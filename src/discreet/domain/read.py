@@ -16,7 +16,16 @@ from typing import Any, NoReturn, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Hierarchy, Integer, Outside
-from discreet.domain.codebook import LABELLED, WORDS, XML, Codebook, labels_text, read_codebook
+from discreet.domain.codebook import (
+    CATALOGUE,
+    LABELLED,
+    WORDS,
+    XML,
+    Codebook,
+    catalogue_text,
+    labels_text,
+    read_codebook,
+)
 from discreet.domain.date import ISO, Date, Period, begins
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import line_of
@@ -74,9 +83,11 @@ def codebooks_named(document: Mapping[str, Any]) -> list[str]:
 
 
 def codebook_text(path: Path) -> str:
-    """What a codebook says, as text; value labels of SPSS and Stata, and lists of DDI and SDMX, as JSON."""
+    """What a codebook says, as text; value labels of SPSS, Stata and SAS, and lists of DDI and SDMX, as JSON."""
     if path.suffix.lower() in LABELLED:
         return labels_text(path)
+    if path.suffix.lower() == CATALOGUE:
+        return catalogue_text(path)
     if path.suffix.lower() == XML:
         from discreet.domain.xml_lists import lists_text
 

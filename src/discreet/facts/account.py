@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.domain.domain import Domain
 from discreet.errors import ArchiveError, InvalidBudget, InvalidFact
-from discreet.exact import equals_text
+from discreet.exact import equals_text, number_text
 from discreet.facts.contradiction import name_of, require_possible
 from discreet.facts.facts import CuboidFact, Fact, fact_from_json, numbered
 from discreet.facts.generic import induced_by, sensitivity
@@ -20,6 +20,9 @@ from discreet.ledger.standing import FactNote
 from discreet.notebook import FieldsView
 from discreet.release.archive import Archive
 from discreet.release.release import Release
+
+if TYPE_CHECKING:
+    from discreet.replies import FactsJson
 
 
 @dataclass(frozen=True)
@@ -114,8 +117,14 @@ class FactsReport(FieldsView):
     spent: Fraction
     left: Fraction
 
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "facts": list(self.facts), "guarantee": self.guarantee.to_json()}
+    def to_json(self) -> "FactsJson":
+        return {
+            "facts": [line.to_json() for line in self.facts],
+            "sensitivity": self.sensitivity,
+            "guarantee": self.guarantee.to_json(),
+            "spent": number_text(self.spent),
+            "left": number_text(self.left),
+        }
 
 
 def described(fact: Fact) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 In a bucket with n_x people of each value x, the number of people with z is on average Σ n_x·p(z | x). That is a linear
 model in what the tables show, so least squares over the buckets gives p(z | x), with its standard error; random dealing
-makes it unbiased. A pair (z, x) is a negative association where even the upper end of p(z | x) is far below p(z), the
-share of z among all: by Bayes' rule, z makes x as much rarer. [buckets, Section 6, after Kifer 2009 and Li, Li 2009]
+makes it unbiased. The number's variance grows with the bucket, so a bucket weighs one over its people: unweighted, the
+errors of tables with small and large buckets are far too small. A pair (z, x) is a negative association where even the
+upper end of p(z | x) is far below p(z), the share of z among all: by Bayes' rule, z makes x as much rarer. [buckets,
+Section 6, after Kifer 2009 and Li, Li 2009]
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import erfc, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,8 @@ RARE = 0.25
 """A value is excluded for people with z where it is surely below this share of what it is for all …"""
 ERRORS = 3.0
 """… at so many standard errors."""
+BY_CHANCE = 0.5 * erfc(ERRORS / sqrt(2))
+"""How often that happens to a pair whose share is just there: 1 in 740."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,30 +46,34 @@ def learn_associations(
     """One for each attribute: `people` are the people's codes of it, `sizes` says how many codes it has. `bucket` are
     the people's buckets, and `listed` says, buckets × values, how often each value is listed."""
     buckets, values = listed.shape
-    gram = (listed.T @ listed).toarray().astype(np.float64)
+    weights = 1 / np.maximum(np.bincount(bucket, minlength=buckets), 1)
+    weighed = sparse.csr_array(sparse.diags_array(weights) @ listed)
+    gram = (listed.T @ weighed).toarray().astype(np.float64)
     # A value that is nowhere, or two that go together everywhere, cannot be told apart: nothing is concluded of them.
     inverse = np.linalg.pinv(gram, hermitian=True)
     known = np.isclose(np.diag(inverse @ gram), 1, atol=1e-6)
     freedom = max(buckets - values, 1)
     return [
-        _learn(codes, bucket, listed, inverse, known, size, freedom) for codes, size in zip(people, sizes, strict=True)
+        _learn(codes, bucket, weighed, weights, inverse, known, size, freedom)
+        for codes, size in zip(people, sizes, strict=True)
     ]
 
 
 def _learn(
     codes: Integers,
     bucket: Integers,
-    listed: sparse.csr_array,
+    weighed: sparse.csr_array,
+    weights: NDArray[np.float64],
     inverse: NDArray[np.float64],
     known: NDArray[np.bool_],
     size: int,
     freedom: int,
 ) -> Association:
     ones = np.ones(len(codes))
-    counted = sparse.csr_array((ones, (bucket, codes)), shape=(listed.shape[0], size))
-    cross = (listed.T @ counted).toarray()
+    counted = sparse.csr_array((ones, (bucket, codes)), shape=(len(weights), size))
+    cross = (weighed.T @ counted).toarray()
     share = inverse @ cross
-    squares = np.bincount(counted.indices, weights=counted.data**2, minlength=size)
+    squares = (sparse.diags_array(weights) @ counted.power(2)).sum(axis=0)
     residual = np.maximum(squares - (share * cross).sum(axis=0), 0) / freedom
     common = np.maximum(counted.sum(axis=0) / len(codes), 1e-12)
     error = np.sqrt(np.outer(residual, np.maximum(np.diag(inverse), 0)))

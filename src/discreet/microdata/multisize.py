@@ -14,7 +14,7 @@ import numpy as np
 from discreet.microdata.demand import Demand, Integers
 from discreet.microdata.limits import Limits, Number
 from discreet.microdata.pairs import FULL_PRUNING, divide_records, search_pairs
-from discreet.microdata.settings import Setting, best_two_sizes, size_range, unmet
+from discreet.microdata.settings import LARGEST_PAIRED, Setting, best_two_sizes, size_range, unmet
 from discreet.native import kernel
 
 TOGETHER = 3
@@ -73,12 +73,13 @@ def multi_size_setting(
     """
     demand = Demand.of(counts, limits, values)
     smallest, largest = size_range(demand, min_size, max_size)
-    caps = demand.caps(largest)
+    caps = demand.caps(min(largest, LARGEST_PAIRED))
     best = best_two_sizes(demand, caps, smallest, largest)
     if best is None:
         raise unmet(demand, smallest, largest)
-    if smallest == largest:
+    if smallest == largest or best.sizes[-1][0] > LARGEST_PAIRED:
         return best
+    largest = min(largest, LARGEST_PAIRED)
     whole = np.array(demand.counts, np.int64)
     tries = min(MOST_TRIES, EFFORT // (len(whole) * largest**2)) if exchange else 0
     starts = range(smallest, min(largest, smallest + 1 + tries))

@@ -34,9 +34,18 @@ from discreet.progress import Progress, silent
 from discreet.release.package import file_hash, require_new_folder, written_aside
 from discreet.release.rows import PublisherRows
 
-Sizes = Literal["multi", "two", "one"]
+Sizes = Literal["optimal", "multi", "two", "one"]
 Nulls = Literal["value", "refuse"]
+
+
+def _optimal_setting(*demand: Any, **choice: Any) -> Setting:
+    from discreet.microdata.optimal import optimal_setting  # a solver that few publications need
+
+    return optimal_setting(*demand, **choice)
+
+
 SETTINGS: dict[str, Callable[..., Setting]] = {
+    "optimal": _optimal_setting,
     "multi": multi_size_setting,
     "two": two_size_setting,
     "one": one_size_setting,
@@ -79,7 +88,7 @@ class BucketsRequest:
         for name in (*columns, sensitive):
             require_readable(domain[name])
         if self.sizes not in (None, *get_args(Sizes)) or self.nulls not in get_args(Nulls) or self.fakes < 0:
-            raise InvalidLimits("sizes is multi, two or one; nulls is value or refuse; fakes is 0 or more")
+            raise InvalidLimits("sizes is optimal, multi, two or one; nulls is value or refuse; fakes is 0 or more")
         return replace(self, sensitive=sensitive, columns=columns)
 
     def to_json(self) -> dict[str, Any]:

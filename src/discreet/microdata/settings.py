@@ -4,6 +4,7 @@ A table of n records in buckets of size S is valid if and only if every value ha
 bucket [buckets, Lemma 2]; two sizes, if the records can be divided so that each part is [Lemma 3, Theorem 3].
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex
@@ -18,8 +19,9 @@ from discreet.microdata.pairs import FULL_PRUNING, LOSS_PRUNING, NO_PRUNING, div
 Pruning = Literal["full", "loss", "none"]
 PRUNINGS = {"full": FULL_PRUNING, "loss": LOSS_PRUNING, "none": NO_PRUNING}
 
-LARGEST_SIZE = 1024
-"""Beyond it the search takes long, and buckets tell next to nothing."""
+LARGEST_PAIRED = 1024
+"""Larger buckets tell next to nothing, and pairs of sizes grow with the square. Beyond it all buckets are of one size,
+which some limits need: those that are the values' frequencies [buckets, Lemma 1]."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Setting:
 
     sizes: tuple[tuple[int, int], ...]
     parts: tuple[tuple[int, ...], ...]
+    least: int = 0
+    """A loss that no setting of the sizes asked for is below, as far as is known."""
 
     @property
     def loss(self) -> int:
@@ -66,7 +70,7 @@ def one_size_setting(
     """The smallest size that keeps the limits with all buckets alike [buckets, Lemma 2]: that has the least loss."""
     demand = Demand.of(counts, limits, values)
     smallest, largest = size_range(demand, min_size, max_size)
-    size = _one_size(demand, demand.caps(largest), smallest, largest)
+    size = _one_size(demand, smallest, largest)
     if not size:
         raise InvalidLimits(
             f"no one size from {smallest} to {largest} divides {demand.total} records and keeps the limits; allow two"
@@ -83,15 +87,15 @@ def two_size_setting(
     values: Sequence[str] | None = None,
     pruning: Pruning = "full",
 ) -> Setting:
-    """The valid setting of the least loss with at most two sizes from `min_size` to `max_size` [buckets, Algorithm 1].
+    """The valid setting of the least loss with at most two sizes from `min_size` to `max_size` [buckets, Algorithm 1];
+    of sizes beyond 1,024, with one.
 
     `limits` are Limits, or one number for each count. `pruning` changes the time, not the loss. Raises InvalidLimits
     where the limits cannot be kept, and says by which value, and which size would do.
     """
     demand = Demand.of(counts, limits, values)
     smallest, largest = size_range(demand, min_size, max_size)
-    caps = demand.caps(largest)
-    setting = best_two_sizes(demand, caps, smallest, largest, pruning)
+    setting = best_two_sizes(demand, demand.caps(min(largest, LARGEST_PAIRED)), smallest, largest, pruning)
     if setting is None:
         raise unmet(demand, smallest, largest)
     return setting
@@ -100,13 +104,14 @@ def two_size_setting(
 def best_two_sizes(
     demand: Demand, caps: Integers, smallest: int, largest: int, pruning: Pruning = "full"
 ) -> Setting | None:
-    """The best of at most two sizes, or None. `caps` are the demand's, for sizes up to `largest` at least."""
+    """The best of at most two sizes, or None. `caps` are the demand's, for all sizes that are paired."""
     counts = np.array(demand.counts, np.int64)
     # One size is a pair with none of the other: looking for it first is cheap, and the loss it has prunes the rest.
-    size = _one_size(demand, caps, smallest, largest)
-    loss = demand.total // size * (size - 1) ** 2 if size else demand.total * largest**2
+    size = _one_size(demand, smallest, largest)
+    paired = min(largest, LARGEST_PAIRED)
+    loss = demand.total // size * (size - 1) ** 2 if size else demand.total * paired**2
     best = np.array([loss], np.int64)
-    small, b1, large, b2 = search_pairs(counts, caps, smallest, largest, best, PRUNINGS[pruning])
+    small, b1, large, b2 = search_pairs(counts, caps, smallest, paired, best, PRUNINGS[pruning])
     if small:
         first, second = divide_records(counts, caps, small, b1, large, b2)
         pairs = ((small, b1, first), (large, b2, second))
@@ -118,8 +123,8 @@ def best_two_sizes(
 def size_range(demand: Demand, min_size: int | None, max_size: int) -> tuple[int, int]:
     """The sizes worth looking at. Raises InvalidLimits where there are none."""
     least = 1 if min_size is None else min_size
-    if not 1 <= least <= max_size <= LARGEST_SIZE:
-        raise InvalidLimits(f"bucket sizes go from 1 to {LARGEST_SIZE}, and min_size is at most max_size")
+    if not 1 <= least <= max_size:
+        raise InvalidLimits("bucket sizes are 1 or more, and min_size is at most max_size")
     if least > demand.total:
         raise InvalidLimits(f"there are {demand.total} records, too few for a bucket of {least}; lower min_size")
     smallest, largest = max(demand.smallest_size, least), min(max_size, demand.total)
@@ -128,11 +133,16 @@ def size_range(demand: Demand, min_size: int | None, max_size: int) -> tuple[int
     return smallest, largest
 
 
-def _one_size(demand: Demand, caps: Integers, smallest: int, largest: int) -> int:
+def _one_size(demand: Demand, smallest: int, largest: int) -> int:
     """The smallest size that is valid alone, or 0."""
-    counts = np.array(demand.counts, np.int64)
-    for size in range(smallest, largest + 1):
-        if demand.total % size == 0 and np.all(counts <= caps[size] * (demand.total // size)):
+    total = demand.total
+    small = [size for size in range(1, math.isqrt(total) + 1) if total % size == 0]
+    for size in sorted({*small, *(total // size for size in small)}):
+        buckets = total // size
+        if smallest <= size <= largest and all(
+            count <= limit.numerator * size // limit.denominator * buckets
+            for count, limit in zip(demand.counts, demand.limits, strict=True)
+        ):
             return size
     return 0
 
@@ -143,7 +153,7 @@ def unmet(demand: Demand, smallest: int, largest: int) -> InvalidLimits:
     A size suits a value if its buckets can hold the value as often as the table does, o/n ≤ ⌊f'·S⌋/S.
     """
     # A table of every size and value: with very many values, fewer sizes.
-    last = min(LARGEST_SIZE, demand.total, max(largest, 2**24 // len(demand.counts)))
+    last = min(LARGEST_PAIRED, demand.total, max(largest, 2**24 // len(demand.counts)))
     caps, sizes = demand.caps(last), np.arange(last + 1)
     suits = caps * demand.total >= np.array(demand.counts) * sizes[:, None]
     offenders = np.flatnonzero(~suits[smallest : largest + 1].any(axis=0))
@@ -151,13 +161,20 @@ def unmet(demand: Demand, smallest: int, largest: int) -> InvalidLimits:
     later = np.vstack([suits[largest + 1 :, offenders], np.ones((1, len(offenders)), bool)])
     needs = largest + 1 + later.argmax(axis=0)
     worst = np.argsort(-needs, kind="stable")[:3]
-    reasons = [f"{demand.words(offenders[line])} needs buckets of {_at_least(needs[line], last)}" for line in worst]
+    reasons = [
+        f"{demand.words(offenders[line])} needs buckets of {_at_least(needs[line], max(last, largest))}"
+        for line in worst
+    ]
     if len(offenders) > len(worst):
         reasons.append(f"{len(offenders) - len(worst)} more values need more than {largest}")
     why = "; ".join(reasons) or "each of them can be kept, but not all together"
-    enough = _enough(demand, caps, smallest, max(needs.max(initial=0), largest + 1))
-    advice = f"a max size of {enough} would do" if enough else f"no max size up to {last} would do: raise the limits"
-    return InvalidLimits(f"no buckets of at most {largest} records keep the limits: {why}; {advice}")
+    # All records in one bucket keep every limit that is not below its value's frequency [buckets, Lemma 1].
+    enough = _enough(demand, caps, smallest, max(needs.max(initial=0), largest + 1)) or _one_size(
+        demand, largest + 1, demand.total
+    )
+    return InvalidLimits(
+        f"no buckets of at most {largest} records keep the limits: {why}; a max size of {enough} would do"
+    )
 
 
 def _at_least(size: int, last: int) -> str:

@@ -235,6 +235,16 @@ def _places(joint: Joint, mask: int) -> tuple[int, ...]:
     return tuple(place for place, axis in enumerate(joint.order) if mask >> axis & 1)
 
 
+@kernel
+def _codes_at(leaf: int, sizes: Ints) -> Ints:
+    """The codes of a leaf of the prefix, and a place beside them for the root's."""
+    codes = np.zeros(sizes.size + 1, np.int64)
+    for axis in range(sizes.size - 1, -1, -1):
+        codes[axis] = leaf % sizes[axis]
+        leaf //= sizes[axis]
+    return codes
+
+
 @kernel(fastmath=True)
 def _open(
     factors: Cells,
@@ -301,12 +311,8 @@ def _pass(
     """Go through leaves first … last−1 of the prefix, and add up every table's marginals; the total of the cells."""
     depths = sizes.size
     vectors, sums_of = np.empty((depths + 1, block)), np.zeros((depths + 1, block))
-    indices, codes = np.zeros(starts.size, np.int64), np.zeros(depths + 1, np.int64)
+    indices, codes = np.zeros(starts.size, np.int64), _codes_at(first, sizes)
     vectors[0, :] = np.exp(HEADROOM)
-    left = first
-    for axis in range(depths - 1, -1, -1):
-        codes[axis] = left % sizes[axis]
-        left //= sizes[axis]
     changed = 0
     for _ in range(first, last):
         for depth in range(changed, depths + 1):
@@ -344,12 +350,8 @@ def _write(
     """Write down the cells of leaves first … last−1."""
     depths = sizes.size
     vectors = np.empty((depths + 1, block))
-    indices, codes = np.zeros(starts.size, np.int64), np.zeros(depths + 1, np.int64)
+    indices, codes = np.zeros(starts.size, np.int64), _codes_at(first, sizes)
     vectors[0, :] = np.exp(HEADROOM)
-    left = first
-    for axis in range(depths - 1, -1, -1):
-        codes[axis] = left % sizes[axis]
-        left //= sizes[axis]
     changed = 0
     for leaf in range(last - first):
         for depth in range(changed, depths + 1):

@@ -25,8 +25,21 @@ Group = str | Labelling | RowsPerPerson
 """What an answer is grouped by: an attribute's name, or an expression; people also by how many rows they have."""
 
 
+class Asked:
+    """What a query says of itself, unless its kind says otherwise."""
+
+    @property
+    def quantity(self) -> str | Amount | None:
+        """What is summed; None where something is counted, or found."""
+        return None
+
+    def grain(self, domain: Domain) -> Fraction:  # noqa: ARG002
+        """The unit of its answer: that is a whole number of it."""
+        return Fraction(1)
+
+
 @dataclass(frozen=True)
-class Count:
+class Count(Asked):
     """How many rows lie in `where`."""
 
     where: Region
@@ -34,7 +47,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Residual:
+class Residual(Asked):
     """What the counts of `where` by some attributes tell that coarser ones do not; see `residual.py`."""
 
     where: Region
@@ -42,7 +55,7 @@ class Residual:
 
 
 @dataclass(frozen=True)
-class Sum:
+class Sum(Asked):
     """The sum of a numeric attribute, or of an expression, over the rows in `where`; missing and other values add
     nothing."""
 
@@ -50,9 +63,16 @@ class Sum:
     where: Region
     by: tuple[Group, ...] = ()
 
+    @property
+    def quantity(self) -> str | Amount:
+        return self.of
+
+    def grain(self, domain: Domain) -> Fraction:
+        return grain_of_sum(self.of, domain)
+
 
 @dataclass(frozen=True)
-class Distinct:
+class Distinct(Asked):
     """How many different combinations of codes and groups of `of` occur among the rows in `where`."""
 
     of: tuple[Group, ...]
@@ -61,7 +81,7 @@ class Distinct:
 
 
 @dataclass(frozen=True)
-class People:
+class People(Asked):
     """How many people have a row in `where`; in several groups, one who has rows in several. By `RowsPerPerson`: how
     many have so many rows there."""
 
@@ -70,7 +90,7 @@ class People:
 
 
 @dataclass(frozen=True)
-class Quantile:
+class Quantile(Asked):
     """The value of an attribute below which a share `level` of the rows in `where` lies; 0 is MIN, 1 is MAX."""
 
     of: str
@@ -80,7 +100,7 @@ class Quantile:
 
 
 @dataclass(frozen=True)
-class SubsetCount:
+class SubsetCount(Asked):
     """How many people of each subset of a roster have their row in `where`: the SuLQ queries (q, g), one a subset."""
 
     subsets: tuple[Subset, ...]

@@ -44,7 +44,7 @@ from discreet.query.query import (
 from discreet.query.residual import require_residual, residual_of
 from discreet.release.archive import Archive, Array
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
-from discreet.release.release import Noisy, Release, grain_in, noise_in_grains
+from discreet.release.release import Noisy, Release, noise_in_grains
 from discreet.release.slots import Slots
 from discreet.release.underway import FILE, Underway
 
@@ -185,7 +185,7 @@ class Gate:
 
     def _released(self, charge: Charge, plan: Plan, units: list[Array], record: Record) -> Release:
         answers = [
-            Noisy(measurement, grain_in(measurement, self.domain), array)
+            Noisy(measurement, measurement.query.grain(self.domain), array)
             for measurement, array in zip(plan.measurements, units, strict=True)
         ]
         promise, facts = self.ledger.promise(charge.cost.peak), self.ledger.facts_before(charge.id)

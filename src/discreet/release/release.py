@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,10 @@ from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Exponential, Law, Noise
 from discreet.notebook import FieldsView
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Quantile, Query, SubsetCount, Sum, grain_of_sum, group_attribute, group_name
+from discreet.query.query import Quantile, Query, SubsetCount, group_attribute, group_name
+
+if TYPE_CHECKING:
+    from discreet.replies import ReleaseJson
 
 Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
 
@@ -129,7 +132,7 @@ class Release(FieldsView):
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
         return self.only.interval(confidence)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> "ReleaseJson":
         return {
             "answers": [
                 {
@@ -146,15 +149,9 @@ class Release(FieldsView):
         }
 
 
-def grain_in(measurement: Measurement, domain: Domain) -> Fraction:
-    """The unit of a measurement's answer: 1, or for a Sum its attribute's grain."""
-    query = measurement.query
-    return grain_of_sum(query.of, domain) if isinstance(query, Sum) else Fraction(1)
-
-
 def noise_in_grains(measurement: Measurement, domain: Domain) -> Noise:
     """The noise that is drawn for each number of an answer, in whole grains."""
-    return _in_grains(measurement.law, grain_in(measurement, domain))
+    return _in_grains(measurement.law, measurement.query.grain(domain))
 
 
 def _in_grains(law: Law, grain: Fraction) -> Noise:

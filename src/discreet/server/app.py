@@ -8,9 +8,9 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
+from discreet import replies
 from discreet.http_json import API
 from discreet.release.slots import Slots
-from discreet.server import schema
 from discreet.server.console.mount import add_console
 from discreet.server.desk import DEFAULT_DEADLINE, DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
 from discreet.server.door import HEALTH, Door, JsonReply, answer_refusals
@@ -27,15 +27,15 @@ from discreet.vault.vault import Vault
 LAST_SECONDS = 1.0
 """A job has so long to finish when the server ends."""
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": schema.Refusal, "description": "It was not understood, or cannot be answered privately."},
-    401: {"model": schema.Refusal, "description": "The token is missing, unknown, expired or revoked."},
-    403: {"model": schema.Refusal, "description": "The role does not allow it."},
-    404: {"model": schema.Refusal, "description": "Nothing is there."},
-    409: {"model": schema.Refusal, "description": "It does not fit the budget, or the quota."},
-    413: {"model": schema.Refusal, "description": "The body is too large."},
-    429: {"model": schema.Refusal, "description": "Too many requests; Retry-After says when."},
-    504: {"model": schema.Refusal, "description": "It took longer than the deadline, and nothing was spent."},
-    503: {"model": schema.Refusal, "description": "The vault cannot answer now: its disk, its journal or its table."},
+    400: {"model": replies.RefusalJson, "description": "It was not understood, or cannot be answered privately."},
+    401: {"model": replies.RefusalJson, "description": "The token is missing, unknown, expired or revoked."},
+    403: {"model": replies.RefusalJson, "description": "The role does not allow it."},
+    404: {"model": replies.RefusalJson, "description": "Nothing is there."},
+    409: {"model": replies.RefusalJson, "description": "It does not fit the budget, or the quota."},
+    413: {"model": replies.RefusalJson, "description": "The body is too large."},
+    429: {"model": replies.RefusalJson, "description": "Too many requests; Retry-After says when."},
+    504: {"model": replies.RefusalJson, "description": "It took longer than the deadline, and nothing was spent."},
+    503: {"model": replies.RefusalJson, "description": "The vault cannot answer: its disk, its journal or its table."},
 }
 
 
@@ -73,10 +73,10 @@ def create_app(
     app.add_middleware(Door, desk=desk)
     answer_refusals(app, str(vault.path))
 
-    @app.get(HEALTH, response_model=schema.Health, tags=["health"])
+    @app.get(HEALTH, response_model=replies.HealthJson, tags=["health"])
     def health() -> JsonReply:
         """Whether the server is up. The one route that takes no token."""
-        return JsonReply({"status": "ok"})
+        return JsonReply(replies.HealthJson(status="ok"))
 
     for routes in (
         ask.routes(desk),

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from discreet.errors import AccessDenied, NotFound, VaultError
-from discreet.exact import Number, parse_exact
+from discreet.exact import Number, number_text, parse_exact
 from discreet.home import declared_budget
 from discreet.private import private_file
 from discreet.release.archive import sync_folder
+from discreet.replies import UserJson
 
 USERS = "users.json"
 OVER_MYSQL = "mysql.served"
@@ -48,9 +49,10 @@ class User:
     native: str | None = None
     """SHA-1 of the token's SHA-1, by which MySQL's handshake knows it; kept only where that port was on."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> UserJson:
         """The user without the token's hash."""
-        return {"name": self.name, "role": self.role, "at": self.at, "quota": self.quota, "expires": self.expires}
+        quota = None if self.quota is None else number_text(self.quota)
+        return {"name": self.name, "role": self.role, "at": self.at, "quota": quota, "expires": self.expires}
 
     def is_expired(self, now: datetime) -> bool:
         return self.expires is not None and now >= datetime.fromisoformat(self.expires)

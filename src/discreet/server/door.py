@@ -33,6 +33,7 @@ from discreet.errors import (
 )
 from discreet.http_json import API
 from discreet.plain import plain
+from discreet.replies import RefusalJson
 from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
 from discreet.server.seen import REFUSED
@@ -203,7 +204,8 @@ async def _whole(receive: Receive) -> bytes | None:
 
 
 def _error(status: int, error: DiscreetError, headers: dict[str, str] | None = None) -> Response:
-    return JsonReply({"error": {"kind": type(error).__name__, "message": str(error)}}, status, headers)
+    said = RefusalJson(error={"kind": type(error).__name__, "message": str(error)})
+    return JsonReply(said, status, headers)
 
 
 def _refusal(error: DiscreetError) -> Response:

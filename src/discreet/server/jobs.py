@@ -15,14 +15,15 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from discreet.errors import ArchiveError, DiscreetError, NotFound, UnsupportedQuery
 from discreet.private import private_file, private_folder
 from discreet.progress import Progress
+from discreet.replies import ErrorJson, JobJson
 from discreet.server.auth import User
 from discreet.server.names import name_for
 from discreet.server.shelf import require_name
@@ -33,14 +34,12 @@ TELL_SECONDS = 0.2
 Published = Literal["cube", "buckets"]
 _running: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
 State = Literal["running", "done", "failed", "interrupted"]
-Why = dict[str, str]
-"""The kind of an error, and its words."""
 UNSAID = (
     "nothing was published, and why speaks of the rows: no file keeps that. The server process that found it tells a "
     "custodian for as long as it runs; `discreet buckets publish` tells it on the terminal"
 )
 MOST_KEPT = 64
-_why: "OrderedDict[tuple[Path, str], Why]" = OrderedDict()
+_why: "OrderedDict[tuple[Path, str], ErrorJson]" = OrderedDict()
 """What the last jobs of this process found wrong with the rows: by the job's file, and when it was begun."""
 
 
@@ -56,10 +55,20 @@ class Job:
     doing: str = "waiting to begin"
     done: float = 0.0
     charge: int | None = None
-    error: Why | None = None
+    error: ErrorJson | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+    def to_json(self) -> JobJson:
+        return {
+            "id": self.id,
+            "what": self.what,
+            "user": self.user,
+            "at": self.at,
+            "state": self.state,
+            "doing": self.doing,
+            "done": self.done,
+            "charge": self.charge,
+            "error": self.error,
+        }
 
     def seen_by(self, user: User) -> "Job":
         """What a user may know of it. Why buckets were refused speaks of the table's counts: for custodians only."""
@@ -149,9 +158,9 @@ def _run(folder: Path, job: Job, lock: int, work: Callable[[Progress], object], 
     os.close(lock)
 
 
-def _kept(folder: Path, job: Job, kind: str, words: str) -> Why:
+def _kept(folder: Path, job: Job, kind: str, words: str) -> ErrorJson:
     """What a job's file says of a failure. What is wrong with a cube is public."""
-    why = {"kind": kind, "message": words}
+    why: ErrorJson = {"kind": kind, "message": words}
     if job.what == "cube":
         return why
     _why[_file(folder, job.id), job.at] = why
@@ -172,7 +181,7 @@ def _tell(folder: Path, job: Job) -> None:
 def _write(folder: Path, job: Job) -> None:
     aside = folder / f".{job.id}.part"
     with os.fdopen(private_file(aside, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
-        json.dump(asdict(job), file, ensure_ascii=False)
+        json.dump(job.to_json(), file, ensure_ascii=False)
     aside.replace(_file(folder, job.id))
 
 

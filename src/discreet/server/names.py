@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from discreet.account import BudgetReport
+from discreet.replies import EntryJson
 from discreet.server.auth import User
 
 OTHER = "another user"
@@ -33,7 +34,7 @@ def budget_for(user: User, report: BudgetReport) -> BudgetReport:
     return replace(report, by_user=by_user)
 
 
-def entry_for(user: User, entry: dict[str, Any]) -> dict[str, Any]:
+def entry_for(user: User, entry: EntryJson) -> EntryJson:
     """An entry of the journal without another's name. Its hash is of the entry with it."""
     by = entry["body"].get("by")
     if sees(user, by):

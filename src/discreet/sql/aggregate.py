@@ -99,7 +99,7 @@ def read_aggregate(terms: list[Term], groups: Grouping) -> Aggregate:
         if not isinstance(aggregate.query, Count | Sum):
             raise UnsupportedQuery(f"{aggregate.name} cannot be added or multiplied; only counts and sums can")
         total[aggregate.query] = total.get(aggregate.query, 0) + factor
-    if len({query.of if isinstance(query, Sum) else None for query in total}) > 1:
+    if len({query.quantity for query in total}) > 1:
         raise UnsupportedQuery(
             "counts add to counts, and sums to sums of the same column; ask for the others on their own"
         )

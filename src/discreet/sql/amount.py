@@ -18,7 +18,7 @@ from discreet.exact import number_text
 from discreet.query.cells import LARGEST, Amount, CellTable, Ints, Labelling, joined
 from discreet.query.query import grain_of, grains_of
 from discreet.sql.condition import AllOf, AnyOf, Atom, Condition
-from discreet.sql.expression import Evaluated, require_scalar
+from discreet.sql.expression import ClassValues, require_scalar
 from discreet.sql.polynomial import Polynomial, Powers, has_bins, read_polynomial
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import place_of
@@ -59,7 +59,7 @@ def read_labelling(node: exp.Expression, scope: Scope) -> tuple[Labelling, tuple
     return Labelling(expression_text(node, scope), table, tuple(named)), found.notes
 
 
-def _table(found: Evaluated, numbers: Ints, scope: Scope) -> CellTable:
+def _table(found: ClassValues, numbers: Ints, scope: Scope) -> CellTable:
     if not found.axes:
         first = scope.domain.attributes[0]
         return CellTable((first.name,), (np.zeros(first.size, np.int64),), numbers.reshape(1))
@@ -106,7 +106,7 @@ def read_amount(node: exp.Expression, scope: Scope) -> ReadAmount:
     )
 
 
-def _number(node: exp.Expression, scope: Scope) -> Evaluated:
+def _number(node: exp.Expression, scope: Scope) -> ClassValues:
     found = value_of(node, scope, exactly=True)
     if not found.is_numeric:
         raise UnsupportedQuery(f"only numbers can be summed{place_of(node)}; this is a text or a date")
@@ -120,7 +120,7 @@ def _whole(numbers: Sequence[Fraction | None], grain: Fraction, node: exp.Expres
     return np.array(grains, np.int64)
 
 
-def _condition(found: Evaluated, held: Any) -> Condition:
+def _condition(found: ClassValues, held: Any) -> Condition:
     return _everywhere(held) if held.all() or not held.any() else cells_where(found, held)
 
 
@@ -139,7 +139,7 @@ def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> Read
         for power, found in parts.items()
     }
     used = {power: table for power, table in tables.items() if power and table.table.any()}
-    constant = tables.get((), _table(Evaluated((), (), None), np.zeros(1, np.int64), scope))
+    constant = tables.get((), _table(ClassValues((), (), None), np.zeros(1, np.int64), scope))
     amount = Amount(expression_text(node, scope), constant, grain)
     if used:
         low, high = ends_of(constant, used, domain)
@@ -171,7 +171,7 @@ def _wide(node: exp.Expression) -> exp.Expression:
 
 
 def _one_column(
-    tables: Mapping[Powers, CellTable], parts: Mapping[Powers, Evaluated], grain: Fraction, scope: Scope
+    tables: Mapping[Powers, CellTable], parts: Mapping[Powers, ClassValues], grain: Fraction, scope: Scope
 ) -> tuple[str | None, Condition]:
     """The one column in bins whose own value it is that rows add, or nothing; and where they do."""
     used = [power for power, table in tables.items() if table.table.any()]
@@ -256,7 +256,7 @@ def _everywhere(held: Any) -> Condition:
     return AllOf(()) if held.all() else AnyOf(())
 
 
-def _column(found: Evaluated, whole: Ints, grain: Fraction, scope: Scope) -> str | None:
+def _column(found: ClassValues, whole: Ints, grain: Fraction, scope: Scope) -> str | None:
     """The attribute whose value it is that every row adds which adds anything."""
     for place, axis in enumerate(found.axes):
         attribute = scope.domain.attributes[axis]

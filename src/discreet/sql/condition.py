@@ -35,7 +35,7 @@ class Atom:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellSet:
     """The points where `held` is true at their classes: of every code of some axes, ascending, classes say its place
     in `held`. What an expression over several attributes becomes."""
 
@@ -64,12 +64,12 @@ class AnyOf:
     parts: tuple["Condition", ...]
 
 
-Condition = Atom | Cells | AllOf | AnyOf
+Condition = Atom | CellSet | AllOf | AnyOf
 
 
-def atoms(condition: Condition) -> Iterator[Atom | Cells]:
+def atoms(condition: Condition) -> Iterator[Atom | CellSet]:
     """The comparisons of a condition, from left to right."""
-    if isinstance(condition, Atom | Cells):
+    if isinstance(condition, Atom | CellSet):
         yield condition
     else:
         for part in condition.parts:
@@ -89,7 +89,7 @@ def region_of(condition: Condition, domain: Domain, most_cells: int = MOST_CELLS
         return _one_box(ranges, domain)
     cuts: dict[int, set[int]] = {}
     for atom in atoms(condition):
-        if isinstance(atom, Cells):
+        if isinstance(atom, CellSet):
             for place, axis in enumerate(atom.axes):
                 cuts.setdefault(axis, {0}).update(atom.starts(place))
             continue
@@ -153,7 +153,7 @@ def _holds(condition: Condition, axes: dict[int, _Axis], shapes: dict[int, list[
         for low, high in condition.codes:
             line[axis.cell[low] : axis.cell[high + 1]] = True
         return line.reshape(shapes[condition.axis])
-    if isinstance(condition, Cells):
+    if isinstance(condition, CellSet):
         own = [axes[axis] for axis in condition.axes]
         classes = [of_code[list(axis.stops[:-1])] for axis, of_code in zip(own, condition.classes, strict=True)]
         sizes = [axis.cells if number in condition.axes else 1 for number, axis in axes.items()]

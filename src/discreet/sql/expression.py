@@ -45,7 +45,7 @@ Verdict = Callable[[exp.Expression], tuple[int, "NDArray[np.object_]", tuple[str
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class ClassValues:
     """An expression's value for every combination of classes of codes. `axes` are ascending; values are in the order
     of the product of the classes."""
 
@@ -100,7 +100,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict, exactly: bool = False) -> Evaluated:
+def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict, exactly: bool = False) -> ClassValues:
     """The value of an expression at every point of the domain; `exactly`: never at the middle of a bin instead. Raises
     UnsupportedQuery, for public reasons only."""
     require_scalar(node)
@@ -120,7 +120,7 @@ def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict, exactly: bool
     columns = dict(zip(axes, product_of(shape), strict=True))
     table = {leaf.name: leaf.of_class(classes[leaf.axis], columns[leaf.axis]) for leaf in leaves.found}
     result = _run(root, table, cells)
-    return Evaluated(axes, tuple(classes[axis] for axis in axes), result, tuple(dict.fromkeys(leaves.notes)))
+    return ClassValues(axes, tuple(classes[axis] for axis in axes), result, tuple(dict.fromkeys(leaves.notes)))
 
 
 def require_scalar(node: exp.Expression) -> None:

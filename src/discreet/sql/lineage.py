@@ -6,6 +6,8 @@ from math import prod
 
 from sqlglot import exp
 
+from discreet.sql.passes.tree import inner_queries, sources_of
+
 EXTREMES = (exp.Max, exp.Min, exp.ArgMax, exp.ArgMin, exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc)
 RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
 
@@ -34,6 +36,33 @@ def lineage(query: exp.Expression, blocks: Scope) -> Lineage:
     return _query(query, blocks, {})
 
 
+def chosen_queries(query: exp.Expression, blocks: Scope) -> list[exp.Query]:
+    """The sub-queries in expressions of which noise decides how many lines they have; outermost first."""
+    return _chosen(query, blocks, {})
+
+
+def _chosen(node: exp.Expression, scope: Scope, outer: Mapping[str, bool]) -> list[exp.Query]:
+    if isinstance(node, exp.Subquery):
+        return _chosen(node.this, scope, outer)
+    clause = node.args.get("with_")
+    found = [one for cte in (clause.expressions if clause else ()) for one in _chosen(cte.this, scope, outer)]
+    scope = _with(node, scope, outer)
+    if isinstance(node, exp.SetOperation):
+        return [*found, *_chosen(node.this, scope, outer), *_chosen(node.expression, scope, outer)]
+    if not isinstance(node, exp.Select):
+        return found
+    reading = _Reading(node, scope, outer)
+    reading.lineage()
+    sources = [table for table in sources_of(node) if isinstance(table, exp.Subquery)]
+    for table in sources:
+        found += _chosen(table, scope, outer)
+    for inner in inner_queries(node, sources):
+        if _query(inner, scope, reading.columns).is_chosen:
+            found.append(inner)
+        found += _chosen(inner, scope, reading.columns)
+    return found
+
+
 def _query(node: exp.Expression, scope: Scope, outer: Mapping[str, bool]) -> Lineage:
     match node:
         case exp.Subquery():
@@ -43,7 +72,8 @@ def _query(node: exp.Expression, scope: Scope, outer: Mapping[str, bool]) -> Lin
             left, right = (_query(side, scope, outer) for side in (node.this, node.expression))
             pairs = zip(left.columns.items(), right.columns.values(), strict=False)
             columns = {name: one or other for (name, one), other in pairs}
-            is_set = bool(node.args.get("distinct")) and any(columns.values())
+            is_bag = isinstance(node, exp.Union) and not node.args.get("distinct")
+            is_set = not is_bag and any(columns.values())
             lines = left.lines + right.lines
             own = _limited(node, columns, scope, outer, lines)
             return Lineage(columns, left.is_chosen or right.is_chosen or is_set, own, lines)
@@ -119,7 +149,7 @@ class _Reading:
         for output in select.expressions:
             if isinstance(output, exp.Star) or (isinstance(output, exp.Column) and isinstance(output.this, exp.Star)):
                 chosen = (
-                    [self.sources[output.table.lower()]]
+                    [self.sources.get(output.table.lower(), Lineage({}))]
                     if isinstance(output, exp.Column) and output.table
                     else self.sources.values()
                 )
@@ -160,7 +190,7 @@ class _Reading:
         if node is None:
             return False
         if isinstance(node, exp.Query):
-            found = _query(node, self.scope, self._columns())
+            found = _query(node, self.scope, self.columns)
             self._deep = self._deep or found.is_chosen
             return any(found.columns.values()) or found.is_chosen
         if isinstance(node, exp.Column):
@@ -172,7 +202,9 @@ class _Reading:
             self._deep = True
         return any(noisy)
 
-    def _columns(self) -> dict[str, bool]:
+    @property
+    def columns(self) -> dict[str, bool]:
+        """What stands in reach of its expressions."""
         return {**self.outer, **{name: noisy for one in self.sources.values() for name, noisy in one.columns.items()}}
 
     def _column(self, node: exp.Column) -> bool:

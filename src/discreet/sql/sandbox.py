@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from discreet.deadline import seconds_left, still_wanted
 from discreet.errors import UnsupportedQuery
+from discreet.sql.engine_words import in_our_words
 from discreet.sql.syntax import NUMBER, place_of, refused
 from discreet.sql.text_growth import check_texts
 from discreet.sql.tokens import shown
@@ -232,7 +233,7 @@ def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: flo
     except (duckdb.OutOfMemoryException, MemoryError):
         raise UnsupportedQuery(f"the statement takes more than {MEMORY} of memory; ask for less at once") from None
     except duckdb.Error as error:
-        raise UnsupportedQuery(f"the statement cannot be evaluated: {_first_line(error)}") from None
+        raise UnsupportedQuery(in_our_words(str(error).partition("\n")[0])) from None
     finally:
         stop.cancel()
         connection.close()
@@ -278,11 +279,6 @@ def _database() -> "duckdb.DuckDBPyConnection":
     connection = duckdb.connect(":memory:", config=dict(SETTINGS))
     connection.execute("SET lock_configuration = true")
     return connection
-
-
-def _first_line(error: Exception) -> str:
-    kind, _, words = str(error).partition("\n")[0].partition(": ")
-    return (words or kind)[:200]
 
 
 def check(tree: exp.Expression, tables: Collection[str] = ()) -> None:

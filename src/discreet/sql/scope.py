@@ -20,7 +20,7 @@ MOST_VALUES = 1 << 24
 
 
 @dataclass(frozen=True)
-class Derived:
+class DerivedColumn:
     """A column that an attribute decides: a value for each of its codes. What hierarchies and code lists add."""
 
     name: str
@@ -35,7 +35,7 @@ class Scope:
     domain: Domain
     qualifier: str
     axes: dict[str, int]
-    derived: dict[str, Derived] = field(default_factory=dict)
+    derived: dict[str, DerivedColumn] = field(default_factory=dict)
     """Columns beside the attributes, by their names in lower case."""
     evaluated: list[int] = field(default_factory=list, compare=False, repr=False)
     """How many values were looked at, for each time that an expression of the statement was evaluated."""
@@ -81,7 +81,7 @@ class Scope:
     def knows(self, column: exp.Column) -> bool:
         return column.name.lower() in self.axes or self.derived_of(column) is not None
 
-    def derived_of(self, column: exp.Column) -> Derived | None:
+    def derived_of(self, column: exp.Column) -> DerivedColumn | None:
         """The column beside the attributes that a name means."""
         if column.table and column.table.lower() != self.qualifier:
             return None
@@ -122,7 +122,7 @@ class Scope:
         return self.domain.attributes[self.axis(column)]
 
 
-def hierarchy_columns(domain: Domain) -> dict[str, Derived]:
+def hierarchy_columns(domain: Domain) -> dict[str, DerivedColumn]:
     """The lowest groups of every hierarchy, as columns NAME_group. Undeclared and missing values are in none."""
     found = {}
     for axis, attribute in enumerate(domain.attributes):
@@ -130,7 +130,7 @@ def hierarchy_columns(domain: Domain) -> dict[str, Derived]:
             name = attribute.name + GROUP_SUFFIX
             group = dict(_leaves(attribute.hierarchy, None))
             beyond = [None] * (attribute.size - attribute.cells)
-            found[name.lower()] = Derived(name, axis, (*(group[value] for value in attribute.values), *beyond))
+            found[name.lower()] = DerivedColumn(name, axis, (*(group[value] for value in attribute.values), *beyond))
     return found
 
 

@@ -9,28 +9,33 @@ A sub-query whose value a block needs (`WHERE age > (SELECT AVG(age) …)`) is a
 The passes on the way are in `sql/passes`, a module each, and `_split` has them in order.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError, UnsupportedQuery
+from discreet.sql.lineage import Lineage
 from discreet.sql.lookup import Lookup, Lookups, no_lookups
 from discreet.sql.parse import parse, parse_select
-from discreet.sql.passes.answer_first import Known, fill_answers, unanswered
+from discreet.sql.passes.answer_first import Known, Values, fill_answers, single_values, unanswered
 from discreet.sql.passes.expand_aggregates import expand_aggregates
 from discreet.sql.passes.inline_rows import inline_rows
 from discreet.sql.passes.lift_aggregates import LINE, TABLE, PrivateSelect, lift_aggregates
 from discreet.sql.passes.name_outputs import name_outputs, output_names
+from discreet.sql.passes.one_value import one_value
 from discreet.sql.passes.prune_ctes import prune_ctes, tables_in
 from discreet.sql.passes.tree import text_of
-from discreet.sql.question import GroupColumn, Question
+from discreet.sql.question import AggregateColumn, GroupColumn, Question
 from discreet.sql.sandbox import check
 from discreet.sql.syntax import read_query
 
-__all__ = ["LINE", "TABLE", "Block", "Statement", "Stepwise", "read", "split"]
+__all__ = ["LINE", "TABLE", "Block", "Known", "Statement", "Stepwise", "Values", "noise_of", "read", "split"]
 
+MOST_STEPS = 4
+"""Sub-queries that are answered first inside one another: planning a statement takes longer with each."""
 DECLARED = "the values are those that the domain declares: which of them occur is not looked up"
 
 
@@ -63,6 +68,8 @@ class Stepwise:
 
     text: str
     first: Mapping[str, "Statement | Stepwise"]
+    singles: Mapping[str, exp.Expression]
+    """Those of them that stand for one value."""
     then: Callable[[Known], "Statement | Stepwise"]
 
 
@@ -91,8 +98,13 @@ class _Context:
     lookups: Mapping[str, Lookup]
 
 
-def _split(written: exp.Query, context: _Context, known: Known) -> Statement | Stepwise:
-    """All passes, in order."""
+def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) -> Statement | Stepwise:
+    """All passes, in order; of a sub-query that is answered first, so many steps before the last."""
+    if depth > MOST_STEPS:
+        raise UnsupportedQuery(
+            f"sub-queries whose values others need are more than {MOST_STEPS} deep; ask the innermost by itself, and "
+            "write its number"
+        )
     domain, lookups = context.domain, context.lookups
     tree = inline_rows(written, domain, lookups)
     tree = expand_aggregates(tree, domain)
@@ -104,13 +116,29 @@ def _split(written: exp.Query, context: _Context, known: Known) -> Statement | S
         raise UnsupportedQuery(f"the statement asks nothing of the table; ask FROM {domain.name}")
     waiting = {text: query for one in private for text, query in unanswered(one.select, known).items()}
     if waiting:
-        first = {text: _split(query, context, {}) for text, query in waiting.items()}
-        return Stepwise(context.text, first, lambda values: _split(written, context, {**known, **values}))
-    blocks = [_block(one, fill_answers(one.select, known), context) for one in private]
+        first = {text: _split(query, context, {}, depth + 1) for text, query in waiting.items()}
+        singles = {text: query for one in private for text, query in single_values(one.select).items()}
+        return Stepwise(
+            context.text, first, singles, lambda values: _split(written, context, {**known, **values}, depth)
+        )
+    blocks = [_block(one, fill_answers(one.select, known, domain), context) for one in private]
     check(public, [*(block.name for block in blocks), *lookups])
-    notes = dict.fromkeys(note for block in blocks for note in block.question.notes)
     used = tuple(lookup for name, lookup in lookups.items() if name in read)
+    public, said = one_value(public, noise_of(blocks, used))
+    notes = dict.fromkeys([*said, *(note for block in blocks for note in block.question.notes)])
     return Statement(context.text, tuple(blocks), public, output_names(public), tuple(notes), used)
+
+
+def noise_of(blocks: Sequence[Block], lookups: Sequence[Lookup], lines: Sequence[float] = ()) -> dict[str, Lineage]:
+    """Which columns are noisy of the tables that a public half reads; how many lines blocks have, if said."""
+    found = {one.name: Lineage(dict.fromkeys(one.columns, False), lines=len(one.lines)) for one in lookups}
+    for block, count in zip(blocks, lines or [math.inf] * len(blocks), strict=True):
+        columns = {LINE: False}
+        for column in block.question.columns:
+            noisy = isinstance(column, AggregateColumn)
+            columns |= {column.name: noisy} if noisy else {column.name: False, f"{column.name}_code": False}
+        found[block.name] = Lineage(columns, lines=count)
+    return found
 
 
 def _block(private: PrivateSelect, select: exp.Select, context: _Context) -> Block:

@@ -188,7 +188,7 @@ def _name(node: exp.Expression | None) -> str:
             return f"the value {shown(str(node.this))}"
         case exp.Func():
             return f"the function {node.sql_name()}"
-    return str(node.key).upper()
+    return shown(str(node.sql("duckdb", comments=False)))
 
 
 def literal(node: exp.Expression, instead: str) -> Fraction | str | bool:

@@ -15,8 +15,8 @@ from discreet.domain.date import Date
 from discreet.errors import UnsupportedQuery
 from discreet.sql.codes import Codes, merged
 from discreet.sql.compare import Bound, Verdict, is_among, is_missing, is_within, number, ordered
-from discreet.sql.condition import AllOf, AnyOf, Atom, Cells, Condition
-from discreet.sql.expression import Evaluated, evaluate
+from discreet.sql.condition import AllOf, AnyOf, Atom, CellSet, Condition
+from discreet.sql.expression import ClassValues, evaluate
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import literal, only, place_of, refused
 from discreet.sql.tokens import shown
@@ -176,7 +176,7 @@ def _sought(node: exp.EQ, scope: Scope, wanted: bool) -> Condition:
     return read_condition(node, scope, wanted)
 
 
-def value_of(node: exp.Expression, scope: Scope, exactly: bool = False) -> Evaluated:
+def value_of(node: exp.Expression, scope: Scope, exactly: bool = False) -> ClassValues:
     """An expression's value at every point of the domain; see `evaluate`."""
     domain = scope.domain
 
@@ -203,13 +203,13 @@ def _expressed(node: exp.Expression, scope: Scope, wanted: bool) -> Condition:
     return cells_where(found, held)
 
 
-def cells_where(found: Evaluated, held: NDArray[np.bool_]) -> Condition:
+def cells_where(found: ClassValues, held: NDArray[np.bool_]) -> Condition:
     """The cells of an expression where something holds, as a condition."""
     if not found.axes:
         return AllOf(()) if held.all() else AnyOf(())
     if len(found.axes) == 1:
         return Atom(found.axes[0], codes_where(held[found.classes[0]]), found.notes)
-    return Cells(found.axes, found.classes, held, found.notes)
+    return CellSet(found.axes, found.classes, held, found.notes)
 
 
 def codes_where(held: NDArray[np.bool_]) -> Codes:

@@ -84,13 +84,16 @@ def advice_on_rounded(rows: int) -> Iterator[str]:
         )
 
 
-def advice_on(attribute: Attribute, odd: Mapping[Odd, int], location: str, missing: int) -> Iterator[str]:
-    """What to set, each with how many of the remembered rows it would give a code; the most first."""
+def advice_on(
+    attribute: Attribute, odd: Mapping[Odd, int], location: str, missing: int, has_utf8: bool
+) -> Iterator[str]:
+    """What to set, each with how many of the remembered rows it would give a code; the most first. `has_utf8` says that
+    values were read which are beyond ASCII."""
     if isinstance(attribute, Date):
         tried = list(_of_date(attribute, odd))
     else:
         tried = list(_of_category(attribute, odd) if isinstance(attribute, Category) else _of_number(attribute, odd))
-    tried.append(_encoding(attribute, odd, location))
+    tried.append(_encoding(attribute, odd, location, has_utf8))
     for setting, rows in sorted(tried, key=lambda found: -found[1]):
         if rows:
             yield f"{setting} would read {rows:,} rows"
@@ -167,7 +170,7 @@ def _fits(attribute: Attribute, number: float) -> bool:
     return False
 
 
-def _encoding(attribute: Attribute, odd: Mapping[Odd, int], location: str) -> tuple[str, int]:
+def _encoding(attribute: Attribute, odd: Mapping[Odd, int], location: str, has_utf8: bool) -> tuple[str, int]:
     """Whether what is not UTF-8 would be a declared value in another encoding."""
     foreign = {value: rows for value, rows in odd.items() if not value.is_utf8}
     if not isinstance(attribute, Category) or isinstance(attribute, Date) or not foreign:
@@ -177,5 +180,7 @@ def _encoding(attribute: Attribute, odd: Mapping[Odd, int], location: str) -> tu
         written = CsvFormat(encoding)
         read = {Odd(written.to_utf8(value.bytes)): rows for value, rows in foreign.items()}
         path = location.partition("?")[0]
-        found.append((f"the location {path}?encoding={encoding}", _matched(attribute, attribute.notation, read)))
+        mixed = f"one encoding for all of {path}, where some rows are in UTF-8 and some in {encoding},"
+        setting = mixed if has_utf8 else f"the location {path}?encoding={encoding}"
+        found.append((setting, _matched(attribute, attribute.notation, read)))
     return max(found, key=lambda one: one[1])

@@ -29,13 +29,12 @@ from discreet.table.csv_format import SEPARATORS, CsvFormat, csv_format
 from discreet.table.partitions import Partition, require_apart, with_partition
 from discreet.table.paths import files_of, partitions_of, stamp_of
 from discreet.table.source import Source, Told, unreadable
+from discreet.table.spellings import by_spelling
 
 HEADER_BYTES = 1 << 20
 BLOCK_BYTES = 1 << 23
 LONGEST_LINE = 1 << 30
 """A longer line is no row that somebody wrote; Arrow takes less than twice as much."""
-SPELT = pa.dictionary(pa.int32(), pa.binary())
-"""How values are held: each spelling of a block once, so that each is looked at once."""
 MARK = b"\xef\xbb\xbf"
 QUOTE, NEWLINE, RETURN = b'"\n\r'
 
@@ -177,7 +176,7 @@ def _blocks(stream: IO[bytes], file: str, line: int) -> Iterator[tuple[int, byte
         if end:
             block, held = held + chunk[:end], chunk[end:]
             yield line, block
-            line += block.count(b"\n")
+            line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == NEWLINE))
         else:
             held += chunk
         if len(held) > LONGEST_LINE:
@@ -192,13 +191,16 @@ def _parsed(
     """The rows of a block: lines that every reader of CSV reads alike by Arrow, the odd ones here."""
     data = np.frombuffer(block, np.uint8)
     _require_no_lone_return(data, file, first_line)
+    if (plain := _without_quotes(block, separator, names, places)) is not None:
+        yield plain
+        return
     odd = _odd_lines(data, ord(separator), len(names))
     lines = block.split(b"\n") if odd.size else []
     if odd.size:
         keep = np.ones(len(lines), np.bool_)
         keep[odd] = False
         block = b"\n".join(line for line, kept in zip(lines, keep.tolist(), strict=True) if kept)
-    if block.strip(b"\r\n"):
+    if block.lstrip(b"\r\n"):
         yield _by_arrow(block, separator, names, places)
     fields = [_fields(lines[line], ord(separator)) for line in odd.tolist()]
     for line, (_, is_open) in zip(odd.tolist(), fields, strict=True):
@@ -213,6 +215,17 @@ def _parsed(
         yield _as_text(columns, [names[place] for place in places])
 
 
+def _without_quotes(block: bytes, separator: str, names: Sequence[str], places: Sequence[int]) -> pa.RecordBatch | None:
+    """The rows of a block where no line has a quote, or another number of fields than there are columns: Arrow would
+    refuse that."""
+    if b'"' in block or not block.lstrip(b"\r\n"):
+        return None
+    try:
+        return _by_arrow(block, separator, names, places)
+    except pa.ArrowInvalid:
+        return None
+
+
 def _by_arrow(block: bytes, separator: str, names: Sequence[str], places: Sequence[int]) -> pa.RecordBatch:
     wanted = [names[place] for place in places]
     table = arrow_csv.read_csv(
@@ -222,7 +235,7 @@ def _by_arrow(block: bytes, separator: str, names: Sequence[str], places: Sequen
         arrow_csv.ParseOptions(delimiter=separator, quote_char='"', double_quote=True, newlines_in_values=False),
         arrow_csv.ConvertOptions(
             check_utf8=False,
-            column_types=dict.fromkeys(wanted, SPELT),
+            column_types=dict.fromkeys(wanted, pa.binary()),
             include_columns=wanted,
             null_values=[""],
             strings_can_be_null=True,
@@ -230,7 +243,8 @@ def _by_arrow(block: bytes, separator: str, names: Sequence[str], places: Sequen
         ),
     )
     [batch] = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
-    return _as_text(batch.columns, wanted)
+    # Each spelling of a block once, so that each is looked at once.
+    return _as_text([by_spelling(column) for column in batch.columns], wanted)
 
 
 def _as_text(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:

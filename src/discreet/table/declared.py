@@ -56,6 +56,8 @@ class Declared:
     booleans: str = ""
     book: str = ""
     """A file that declares labels of its values."""
+    book_list: str = ""
+    """Which of that file's lists is meant, where it is not called like the column."""
     by: str = ""
     """What declares its values, for people."""
     key: bool = False

@@ -132,6 +132,9 @@ class _ColumnCounter:
     def _may_be_clamped(self, column: pa.Array, codes: Codes) -> Flags:
         """Rows whose number may lie beyond the range or between two whole ones: those that do, or, where reading it is
         dear, all at its ends and all that are written as if they did."""
+        if pa.types.is_dictionary(column.type):  # each spelling is looked at once
+            beyond = np.append(np.logical_or.reduce(self._reasons(column.dictionary)), False)
+            return beyond.take(distinct_values(column)[1]) if beyond.any() else np.zeros(codes.size, np.bool_)
         plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         if self._read is None or isinstance(self.attribute, Date) or not plain:
             at_ends = (codes == 0) | (codes == self.attribute.cells - 1)
@@ -145,9 +148,6 @@ class _ColumnCounter:
             return np.zeros(len(column), np.bool_)
         if pa.types.is_decimal(self.kind):
             return np.full(len(column), self.kind.scale > 0)
-        if pa.types.is_dictionary(column.type):
-            values, places = distinct_values(column)
-            return np.append(self._may_be_rounded(values), False)[places]
         texts = as_bytes(column)
         signs = pc.match_substring(texts, self.attribute.notation.decimal)
         found = pc.or_(signs, pc.match_substring(texts, "e-", ignore_case=True))
@@ -201,6 +201,8 @@ class _ColumnCounter:
     def fit(self, location: str) -> ColumnFit:
         attribute = self.attribute
         nobody = np.flatnonzero(self._unseen)
+        written = attribute.values if isinstance(attribute, Category) else ()
+        has_utf8 = any(not text.isascii() for text, unseen in zip(written, self._unseen, strict=False) if not unseen)
         frequent = [(odd, rows) for odd, rows in self.odd.most_common(SHOWN)]
         return ColumnFit(
             attribute.name,
@@ -214,7 +216,7 @@ class _ColumnCounter:
             nobody.size,
             tuple(attribute.label(code) for code in nobody[:SHOWN].tolist()),
             tuple(OddValue(odd.text, rows, nearest(attribute, odd)) for odd, rows in frequent),
-            (*advice_on(attribute, self.odd, location, self.missing), *advice_on_rounded(self.rounded)),
+            (*advice_on(attribute, self.odd, location, self.missing, has_utf8), *advice_on_rounded(self.rounded)),
         )
 
 

@@ -119,7 +119,8 @@ def _values(kind: Kind, limits: Allowed, said: Declared) -> tuple[bool, list[str
     """The lines that say which values there are, and whether nothing is left to say."""
     match kind:
         case "category" if said.book:
-            return True, [f"values_from = {quoted(said.book)}"]
+            listed = f"{{file = {quoted(said.book)}, list = {quoted(said.book_list)}}}"
+            return True, [f"values_from = {listed if said.book_list else quoted(said.book)}"]
         case "category" if limits.values:
             truths = [value == "true" for value in limits.values] if set(limits.values) <= {"true", "false"} else None
             lines = [f"values = {value_text(truths or limits.values)}"]

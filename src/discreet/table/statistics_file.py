@@ -1,13 +1,15 @@
 """Files of SPSS, Stata and SAS. Numbers are doubles there, codes too: every value is read by its text."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from discreet.domain.attribute import Kind
-from discreet.domain.codebook import LABELLED, labels_of
+from discreet.domain.codebook import CATALOGUE, LABELLED, catalogue_text, labels_of
 from discreet.errors import TableError
 from discreet.table.declared import Declared
 from discreet.table.paths import files_of, kind_of_all, stamp_of
@@ -22,6 +24,7 @@ READERS = {
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
+SAS = (".sas7bdat", ".xpt")
 DATES = re.compile(r"%-?t[dcC]|%-?d|[AEJS]?DATE|YMDHMS|YYMMDD|MMDDYY|DDMMYY|[BE]8601D", re.I)
 """How formats of days and times begin, in Stata, SPSS and SAS."""
 WHOLE = re.compile(r"F\d+(\.0)?|%-?0?\d+\.0f|\d+\.?|(BEST|COMMA)\d+\.?", re.I)
@@ -69,6 +72,8 @@ def _declared(path: str, file: str, read: Callable[..., Any]) -> Mapping[str, De
         _, about = read(file, metadataonly=True, **({} if file.lower().endswith(".xpt") else {"user_missing": True}))
     except Exception:
         raise unreadable(path) from None
+    if file.lower().endswith(SAS):
+        return _declared_to_sas(about, _catalogue(file))
     has_labels = labels_of(about) if file.lower().endswith(LABELLED) else {}
     labelled = {name for name in has_labels if about.variable_measure.get(name) != "scale"}
     return {
@@ -82,6 +87,34 @@ def _declared(path: str, file: str, read: Callable[..., Any]) -> Mapping[str, De
         )
         for name in about.column_names
     }
+
+
+def _declared_to_sas(about: Any, catalogue: Path | None) -> Mapping[str, Declared]:
+    """Labels of variables, and formats: those of a catalogue beside the table declare labels of values."""
+    listed = json.loads(catalogue_text(catalogue)) if catalogue else {}
+    formats = {name: _format(about, name) for name in about.column_names}
+    return {
+        name: Declared(
+            kind="category" if format in listed else _kind(about, name),
+            words=_words(about, name),
+            title=about.column_names_to_labels.get(name) or "",
+            book=str(catalogue) if format in listed else "",
+            book_list=format if format in listed else "",
+            by=f"the format {format} in {catalogue}" if format in listed else "",
+        )
+        for name, format in formats.items()
+    }
+
+
+def _format(about: Any, name: str) -> str:
+    """A variable's format without its width: no name of a format ends with a digit."""
+    return (about.original_variable_types.get(name) or "").upper().rstrip(".0123456789")
+
+
+def _catalogue(file: str) -> Path | None:
+    """The catalogue beside a table of SAS: one of its name, or the one that SAS calls FORMATS by itself."""
+    beside = [Path(file).with_suffix(CATALOGUE), Path(file).with_name(f"formats{CATALOGUE}")]
+    return next((one for one in beside if one.exists()), None)
 
 
 def _kind(about: Any, name: str) -> Kind:

@@ -79,6 +79,7 @@ from discreet.vault.public import Public, PublicDesk
 if TYPE_CHECKING:
     from discreet.mining.party import Party
     from discreet.mining.sulq import Calibration
+    from discreet.replies import EntryJson
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
     from discreet.vault.buckets import VaultBuckets
@@ -381,7 +382,7 @@ class Vault(NotebookView):
             return "read live, where it is"
         return state_of_source(self._own.snapshot().manifest["stamp"], self._own.locate())
 
-    def entries(self: Public, after: int = 0) -> Iterator[dict[str, Any]]:
+    def entries(self: Public, after: int = 0) -> "Iterator[EntryJson]":
         """The journal, entry by entry, with what each one says in words."""
         return entries_in_words(self.ledger, after)
 

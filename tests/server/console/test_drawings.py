@@ -82,7 +82,7 @@ def test_bars_and_error_bars_stay_within_the_drawing_and_start_at_zero(values):
 @given(arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(1, 12)), elements=st.floats(-1e3, 1e3)))
 def test_a_heat_map_paints_every_cell_once_and_darker_where_there_is_more(values):
     rows, columns = values.shape
-    heat = heat_map(values, ("r", ["x"] * rows), ("c", ["y"] * columns), str, str)
+    heat = heat_map(values, ("r", ["x"] * rows), ("c", ["y"] * columns), lambda row, column: f"{row} {column}", str)
     painted = np.full(values.shape, -1)
     for shade, path in heat.paths:
         assert 0 <= shade < SHADES

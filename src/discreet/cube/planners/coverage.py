@@ -75,15 +75,18 @@ def greedy_cover(
     worth: NDArray[np.float64],
     most: int | None = None,
     finest_first: bool = False,
+    extend: bool = False,
 ) -> list[tuple[int, int]]:
     """The sets that cover the most uncovered worth for their cost, best first, as (source, position).
 
     A set is everything in a source's row up to a position; `costs` stands beside `coverage.cuboids`, rises along each
-    row, and is inf for sets that may not be used. Each row is used once. Ends after `most` sets, or when no set covers
-    anything more. Ties go to the source with the smaller mask, or with `finest_first` to the larger.
+    row, and is inf for sets that may not be used. Each row is used once; with `extend` it may be used again up to a
+    later position, for the difference in cost. Ends after `most` sets, or when no set covers anything more. Ties go to
+    the source with the smaller mask, or with `finest_first` to the larger.
     """
-    most = len(coverage.sources) if most is None else min(most, len(coverage.sources))
-    rows, positions = _greedy_cover(coverage.starts, coverage.cuboids, costs, worth.copy(), most, finest_first)
+    longest = len(coverage.cuboids) if extend else len(coverage.sources)
+    most = longest if most is None else min(most, longest)
+    rows, positions = _greedy_cover(coverage.starts, coverage.cuboids, costs, worth.copy(), most, finest_first, extend)
     return list(zip(coverage.sources[rows].tolist(), positions.tolist(), strict=True))
 
 
@@ -95,13 +98,14 @@ def _greedy_cover(
     uncovered: NDArray[np.float64],
     most: int,
     finest_first: bool,
+    extend: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     rows, positions = np.empty(most, np.int64), np.empty(most, np.int64)
     # A set's gain only shrinks as others are taken, so an old gain is a bound: only the best is looked at again. It is
     # the best of the best blocks of rows, so that a look at every row is rare.
-    bounds = np.empty(starts.size - 1)
+    bounds, paid = np.empty(starts.size - 1), np.zeros(starts.size - 1)
     for row in range(bounds.size):
-        bounds[row], _ = _best_set(starts, cuboids, costs, uncovered, row)
+        bounds[row], _ = _best_set(starts, cuboids, costs, uncovered, row, 0.0)
     tops = np.array([bounds[first : first + BLOCK].max() for first in range(0, bounds.size, BLOCK)])
     count, left = 0, uncovered.size
     while count < most and left > 0:
@@ -110,16 +114,19 @@ def _greedy_cover(
         best = block * BLOCK + _place_of_largest(within, finest_first)
         if bounds[best] <= 0:
             break
-        gain, position = _best_set(starts, cuboids, costs, uncovered, best)
+        gain, position = _best_set(starts, cuboids, costs, uncovered, best, paid[best])
         taken = gain == bounds[best]
         bounds[best] = 0.0 if taken else gain
-        tops[block] = within.max()
         if taken:
             rows[count], positions[count] = best, position
             count += 1
             for at in range(starts[best], position + 1):
                 left -= uncovered[cuboids[at]] > 0
                 uncovered[cuboids[at]] = 0.0
+            if extend:
+                paid[best] = costs[position]
+                bounds[best], _ = _best_set(starts, cuboids, costs, uncovered, best, paid[best])
+        tops[block] = within.max()
     return rows[:count], positions[:count]
 
 
@@ -140,11 +147,12 @@ def _best_set(
     costs: NDArray[np.float64],
     uncovered: NDArray[np.float64],
     row: int,
+    paid: float,
 ) -> tuple[float, int]:
-    """The most uncovered worth for its cost in a row, and the position up to which it is."""
+    """The most uncovered worth for what it costs beyond what is paid in a row, and the position up to which it is."""
     gain, position, gathered = 0.0, 0, 0.0
     for at in range(starts[row], starts[row + 1]):
         gathered += uncovered[cuboids[at]]
-        if gathered > gain * costs[at]:
-            gain, position = gathered / costs[at], at
+        if gathered > 0 and gathered > gain * (costs[at] - paid):
+            gain, position = gathered / (costs[at] - paid), at
     return gain, position

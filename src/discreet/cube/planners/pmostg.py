@@ -1,50 +1,86 @@
 """PMostG: sources and their shares that make as many cuboids as possible precise. [cubes, Algorithm 4]"""
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.cube.planners.bmaxg import bound_max_generally
 from discreet.cube.planners.coverage import Coverage, cover_of, greedy_cover
-from discreet.cube.planners.pmost import ROUNDING, computes_all, most_precise, precision_bound
+from discreet.cube.planners.pmost import ROUNDING, most_precise, precision_bound, publish_most, uncomputed
 from discreet.cube.planners.task import Shares, Task
+
+KEPT_BACK = (0, 0.001, 0.01, 0.1, 0.5)
+"""What is tried to be kept back for cuboids that will not be precise, as parts of the budget."""
 
 
 def publish_most_generally(task: Task) -> Shares:
-    """Shares for which the weight of the precise cuboids is within ¼(1 − 1/e) of the most.
+    """Shares that compute everything, and for which the weight of the precise cuboids is within ½(1 − 1/e) of the most
+    that can be precise with a thousandth of the budget kept back. No less than PMost's. [cubes, Theorem 3.3.8]
 
-    What the greedy leaves over goes to all its sources in proportion. Where they cannot compute everything, the
-    smallest cuboid that can is given what makes it precise beforehand.
+    Of plans that make as much precise, the one with the smallest largest variance: so more is kept back where that
+    costs nothing.
     """
     bound = precision_bound(task)
     coverage = cover_of(task, weighted=False)
     costs = (coverage.magnifications * float(task.noise.unit) / bound) ** (1 / task.noise.power)
-    worth = np.array(task.weights)
-    candidates = [taken for taken in _within(1, coverage, costs, worth) if computes_all(task, taken)]
-    top = coverage.row(task.top)
-    reserved = float(costs[top][0])
-    if reserved < 1:
-        costs[top], worth[coverage.cuboids[top][0]] = math.inf, 0
-        candidates += [{task.top: reserved, **taken} for taken in _within(1 - reserved, coverage, costs, worth)]
-    return most_precise(task, bound, [*map(_whole, candidates), {task.top: 1.0}])
+    covers = [taken for kept in KEPT_BACK for taken in _within(1 - kept, coverage, costs, np.array(task.weights))]
+    plans = [whole for taken in covers if (whole := _whole(task, taken))]
+    return most_precise(task, bound, [*plans, publish_most(task)])
 
 
 def _within(
     budget: float, coverage: Coverage, costs: NDArray[np.float64], worth: NDArray[np.float64]
-) -> list[dict[int, float]]:
-    """Lines 3 to 8: the greedy's sources up to the one that overspends, and that one alone.
+) -> Iterator[dict[int, float]]:
+    """Algorithm 4's lines 3 to 8: the greedy's sets as far as they fit, and the same with the first that does not fit
+    before all others.
 
-    Line 8 may return one set that costs more than the budget: such sets are dropped first.
+    As printed, the algorithm may return one set that costs more than the budget: such sets are dropped first. And it
+    lets no source be given more later on, although what the proof compares with may need that: here a source is
+    extended, for the difference. Then, while a set of the best plan is not covered, some set gains as much for its cost
+    as that plan does on average; so the sets up to the first that does not fit cover 1 − 1/e of what the best plan
+    does, and half of that is with the others, or with that one.
     """
+    allowed = np.where(costs <= budget * ROUNDING, costs, math.inf)
+    sets = greedy_cover(coverage, allowed, worth, finest_first=True, extend=True)
+    taken, left_out = _fitting(budget, costs, sets)
+    yield taken
+    if left_out is not None:
+        yield _fitting(budget, costs, [sets[left_out], *sets])[0]
+
+
+def _fitting(
+    budget: float, costs: NDArray[np.float64], sets: list[tuple[int, int]]
+) -> tuple[dict[int, float], int | None]:
+    """What each source is given for the sets, in their order, that fit into the budget; and the first that does not."""
     taken: dict[int, float] = {}
-    for source, position in greedy_cover(coverage, np.where(costs <= budget * ROUNDING, costs, math.inf), worth):
-        cost = float(costs[position])
-        if sum(taken.values()) + cost > budget * ROUNDING:
-            return [taken, {source: cost}]
-        taken[source] = cost
-    return [taken]
+    left_out = None
+    for place, (source, position) in enumerate(sets):
+        given = max(float(costs[position]), taken.get(source, 0.0))
+        if sum(taken.values()) - taken.get(source, 0.0) + given <= budget * ROUNDING:
+            taken[source] = given
+        elif left_out is None:
+            left_out = place
+    return taken, left_out
 
 
-def _whole(shares: Shares) -> dict[int, float]:
-    total = float(sum(shares.values()))
-    return {mask: float(share) / total for mask, share in shares.items()}
+def _whole(task: Task, taken: dict[int, float]) -> dict[int, float] | None:
+    """Shares of the whole budget that compute everything: what is left goes to the cuboids that no source computes, or
+    to all sources in proportion. None where cuboids are missing and nothing is left."""
+    spent = sum(taken.values())
+    missing = set(uncomputed(task, taken))
+    if not missing:
+        return {mask: share / spent for mask, share in taken.items()}
+    left = 1 - spent
+    if left < min(filter(None, KEPT_BACK)) / ROUNDING:
+        return None
+    places = [place for place, mask in enumerate(task.published) if mask in missing]
+    rest = replace(
+        task,
+        published=tuple(task.published[place] for place in places),
+        weights=tuple(task.weights[place] for place in places),
+        expected=tuple(task.expected[place] for place in places),
+    )
+    return taken | {mask: left * float(share) for mask, share in bound_max_generally(rest).items()}

@@ -69,7 +69,7 @@ def _heat(vault: Vault, down: str, across: str) -> Heat:
         return f"{symbol} {number(amount, 3)}"
 
     axes = (down, domain[down].labels), (across, domain[across].labels)
-    return heat_map(left, *axes, words, words, limits)
+    return heat_map(left, *axes, lambda row, column: words(float(left[row, column])), words, limits)
 
 
 def _one_of(name: str, names: list[str], default: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -18,6 +19,7 @@ from discreet.server.console.visit import Visit
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
     from discreet.cube.dimension import Dimension
+    from discreet.cube.grouped import Run
 
 LINES = 100
 """Lines on one page."""
@@ -31,6 +33,33 @@ Cells = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Axis:
+    """A dimension whose lines are told apart: by each value, or by groups of its hierarchy, one level of them."""
+
+    name: str
+    """As `Cube.grouped` names it."""
+    dimension: "Dimension"
+    level: int
+    """From 1, the widest groups; 0 where each value has its line."""
+    lines: "tuple[Run, ...]"
+
+    @property
+    def labels(self) -> list[str]:
+        return [line.label for line in self.lines]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The cells of a view, and the intervals around them."""
+
+    counts: Cells
+    low: Cells
+    high: Cells
+    half: float | None
+    """Half of an interval's width, where it is that of every cell."""
+
+
+@dataclass(frozen=True)
 class Look:
     """A view of a cube: what each dimension's field says, and the cells that are to be seen."""
 
@@ -40,9 +69,13 @@ class Look:
     view: str
     page: int
 
-    @property
-    def by(self) -> list["Dimension"]:
-        return [dimension for dimension in self.cube.dimensions if self.chosen[dimension.name] == BY]
+    @cached_property
+    def by(self) -> list[Axis]:
+        return [
+            _axis(self.cube, dimension, level)
+            for dimension in self.cube.dimensions
+            if (level := _level(self.chosen[dimension.name])) is not None
+        ]
 
     @property
     def sliced(self) -> dict[str, str]:
@@ -50,14 +83,18 @@ class Look:
         return {
             dimension.name: dimension.labels[int(self.chosen[dimension.name])]
             for dimension in self.cube.dimensions
-            if self.chosen[dimension.name] not in ("", BY)
+            if self.chosen[dimension.name] and _level(self.chosen[dimension.name]) is None
         }
 
-    def cells(self) -> tuple[Cells, Cells, float]:
-        """The counts, the middles of their intervals, and half of an interval's width."""
-        names = [dimension.name for dimension in self.by]
+    def seen(self) -> Seen:
+        """The cells, and the intervals around them."""
+        names = [axis.name for axis in self.by]
         part = self.cube.slice(**self.sliced)
-        return part.cells(*names), part.least_squares.cells(*names), part.halfwidth(*names)
+        if any(axis.level for axis in self.by):
+            grouped = part.grouped(*names)
+            return Seen(grouped.sums.values, grouped.low.values, grouped.high.values, None)
+        low, high = part.interval(*names)
+        return Seen(part.cells(*names), low.values, high.values, part.halfwidth(*names))
 
     def address(self, **changes: str) -> str:
         """Where the view is that differs in these dimensions' fields; "view" and "page" are fields too."""
@@ -67,14 +104,18 @@ class Look:
 
     def download(self, form: str) -> str:
         """Where the API has all cells of this view, as csv or parquet."""
-        by = [("by", dimension.name) for dimension in self.by]
+        by = [("by", axis.name) for axis in self.by]
         fields = [*by, *(("slice", f"{name}={label}") for name, label in self.sliced.items()), ("format", form)]
         return f"{API}/cubes/{quote(self.name)}/download?{urlencode(fields)}"
 
-    def drilled(self, name: str, code: int) -> str:
-        """One step down: this value alone, and by the next dimension where no other tells its cells apart."""
-        changes = {f"d.{name}": str(code)}
-        if [dimension.name for dimension in self.by] == [name]:
+    def drilled(self, axis: Axis, line: "Run") -> str:
+        """One step down: what is in groups by narrower ones, or by each value; a value alone, and by the next dimension
+        where no other tells its cells apart."""
+        field = f"d.{axis.dimension.name}"
+        if axis.level and line.codes > 1:
+            return self.address(**{field: f"{BY}{axis.level + 1}" if axis.level < len(axis.dimension.groups) else BY})
+        changes = {field: str(line.first)}
+        if self.by == [axis]:
             further = [key for key, value in self.chosen.items() if not value]
             changes |= {f"d.{further[0]}": BY} if further else {}
         return self.address(**changes)
@@ -87,25 +128,24 @@ def _dimensions(changes: dict[str, str]) -> dict[str, str]:
 def show(visit: Visit) -> Response:
     """The page, or the view alone."""
     look = _look(visit)
-    counts, middles, half = look.cells()
-    clipped = look.cube.counts != "real"
-    pages = max(-(-counts.size // LINES), 1)
+    seen = look.seen()
+    cells = seen.counts.size
     shown: dict[str, Any] = {
         "look": look,
         "cubes": visit.shelf.cubes(),
         "about": look.cube.describe(),
         "of_release": look.cube.of_release,
         "views": VIEWS,
-        "half": half,
-        "cells": counts.size,
-        "pages": pages,
+        "half": seen.half,
+        "cells": cells,
+        "pages": max(-(-cells // LINES), 1),
         "by_value": BY,
-        "heat": _heat(look, counts, half) if look.view == "heat" else None,
+        "heat": _heat(look, seen) if look.view == "heat" else None,
         "table": None,
     }
     if look.view != "heat":
-        lines = list(_lines(look, counts, middles, half, clipped, range(*_page(look.page, counts.size))))
-        shown["table"] = table_of([d.name for d in look.by], "count", lines, LINES)
+        lines = list(_lines(look, seen, range(*_page(look.page, cells))))
+        shown["table"] = table_of([axis.dimension.name for axis in look.by], "count", lines, LINES)
     return visit.page("cube.html", **shown)
 
 
@@ -122,9 +162,28 @@ def _look(visit: Visit) -> Look:
 
 def _field(dimension: "Dimension", text: str) -> str:
     """What a field says, or nothing where it makes no sense."""
-    if text == BY:
-        return BY
+    level = _level(text)
+    if level is not None:
+        return text if level <= len(dimension.groups) else ""
     return text if text.isdigit() and len(text) < 9 and int(text) < len(dimension.labels) else ""
+
+
+def _level(field: str) -> int | None:
+    """The level of groups that a field tells apart, 0 for each value; None where it says something else."""
+    if not field.startswith(BY):
+        return None
+    digits = field.removeprefix(BY)
+    if not digits:
+        return 0
+    return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 4 and int(digits) else None
+
+
+def _axis(cube: "Cube", dimension: "Dimension", level: int) -> Axis:
+    from discreet.cube.grouped import SUFFIX
+
+    name = f"{dimension.name}{SUFFIX}{level}" if level else dimension.name
+    [(_, lines)] = cube.runs(name)
+    return Axis(name, dimension, level, lines)
 
 
 def _page(page: int, cells: int) -> tuple[int, int]:
@@ -132,30 +191,36 @@ def _page(page: int, cells: int) -> tuple[int, int]:
     return first, min(first + LINES, cells)
 
 
-def _lines(look: Look, counts: Cells, middles: Cells, half: float, clipped: bool, places: range) -> Iterator[BarLine]:
+def _lines(look: Look, seen: Seen, places: range) -> Iterator[BarLine]:
     """Cells in order, each with its labels, and where its labels lead."""
-    flat, middle = counts.reshape(-1), middles.reshape(-1)
-    floor = 0.0 if clipped else -np.inf
+    counts, lows, highs = seen.counts.reshape(-1), seen.low.reshape(-1), seen.high.reshape(-1)
     for place in places:
-        codes = np.unravel_index(place, counts.shape) if counts.ndim else ()
-        labels = tuple(d.labels[int(code)] for d, code in zip(look.by, codes, strict=True))
-        links = tuple(look.drilled(d.name, int(code)) for d, code in zip(look.by, codes, strict=True))
-        low, high = max(float(middle[place]) - half, floor), max(float(middle[place]) + half, floor)
-        yield BarLine(labels, round(float(flat[place])), low, high, "", links)
+        at = np.unravel_index(place, seen.counts.shape) if seen.counts.ndim else ()
+        lines = [(axis, axis.lines[int(line)]) for axis, line in zip(look.by, at, strict=True)]
+        labels = tuple(line.label for _, line in lines)
+        links = tuple(look.drilled(axis, line) for axis, line in lines)
+        yield BarLine(labels, round(float(counts[place])), float(lows[place]), float(highs[place]), "", links)
 
 
-def _heat(look: Look, counts: Cells, half: float) -> Heat | None:
+def _heat(look: Look, seen: Seen) -> Heat | None:
     """A map of two dimensions, the longer one to the right."""
-    if counts.ndim != 2 or counts.size > MOST_HEAT:
+    if seen.counts.ndim != 2 or seen.counts.size > MOST_HEAT:
         return None
     first, second = look.by
+    counts, low, high = seen.counts, seen.low, seen.high
     if counts.shape[0] > counts.shape[1]:
-        counts, first, second = counts.T, second, first
-    error = number(half, 3)
+        counts, low, high, first, second = counts.T, low.T, high.T, second, first
+
+    def words(row: int, column: int) -> str:
+        cell = number(round(float(counts[row, column])))
+        if seen.half is not None:
+            return f"{cell} ± {number(seen.half, 3)}"
+        return f"{cell}, {number(round(float(low[row, column])))} … {number(round(float(high[row, column])))}"
+
     return heat_map(
         counts,
-        (first.name, first.labels),
-        (second.name, second.labels),
-        lambda x: f"{number(round(x))} ± {error}",
+        (first.dimension.name, first.labels),
+        (second.dimension.name, second.labels),
+        words,
         lambda x: number(round(x)),
     )

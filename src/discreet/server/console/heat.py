@@ -57,13 +57,14 @@ def heat_map(
     values: NDArray[np.float64],
     down: tuple[str, Sequence[str]],
     across: tuple[str, Sequence[str]],
-    words: Callable[[float], str],
+    words: Callable[[int, int], str],
     ends: Callable[[float], str],
     limits: tuple[float, float] | None = None,
 ) -> Heat:
     """A map of `values` by row and column, each axis with its name and its labels.
 
-    `words` says what a cell is, `ends` what the ends of the scale are: `limits`, or the least and the largest value.
+    `words` says what a cell is, by its row and column, `ends` what the ends of the scale are: `limits`, or the least
+    and the largest value.
     """
     low, high = limits or (float(values.min()), float(values.max()))
     unit = (SHADES - 1e-9) / (high - low) if high > low else 0.0
@@ -73,7 +74,7 @@ def heat_map(
     said = {
         "rows": list(down[1]),
         "columns": list(across[1]),
-        "values": [[words(value) for value in line] for line in values.tolist()],
+        "values": [[words(row, column) for column in range(columns)] for row in range(rows)],
     }
     return Heat(
         across[0],

@@ -8,6 +8,7 @@ from fastapi.responses import Response
 from discreet.errors import NotFound
 from discreet.query.query import Quantile
 from discreet.release.release import Release, label_names
+from discreet.replies import EntryJson
 from discreet.server.console.table import BarLine, BarTable, table_of
 from discreet.server.console.visit import Visit
 from discreet.server.names import entry_for
@@ -43,7 +44,7 @@ def show_releases(visit: Visit) -> Response:
     return visit.page("releases.html", releases=found, first=first, last=last, head=head)
 
 
-def _line(visit: Visit, entry: dict[str, Any]) -> dict[str, Any]:
+def _line(visit: Visit, entry: EntryJson) -> dict[str, Any]:
     answered = visit.vault.ledger.recorded(entry["seq"]) is not None
     asker = entry["body"].get("by", "")
     return {"charge": entry["seq"], "at": entry["at"], "what": entry["what"], "answered": answered, "asker": asker}

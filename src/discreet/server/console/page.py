@@ -21,7 +21,8 @@ ASSETS = "/assets"
 PART = "x-part"
 """The header by which a script of the console asks for a part of a page."""
 BY = "*"
-"""What a dimension's field says where its values are told apart; a code where it is sliced, nothing if rolled up."""
+"""What a dimension's field says where its values are told apart, and with a level behind it where groups of its
+hierarchy are; a code where it is sliced, nothing if rolled up."""
 SMALL = 1400
 """Bytes that fit one packet anyway: they are not compressed."""
 HEADERS = {

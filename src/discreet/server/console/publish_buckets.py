@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from discreet.domain.domain import Domain
 from discreet.errors import DiscreetError, InvalidLimits
+from discreet.microdata.demand import LARGEST_TABLE
 from discreet.microdata.outlook import Outlook, outlook
 from discreet.server.auth import require_custodian
 from discreet.server.console.page import with_headers
@@ -59,16 +60,16 @@ def order_of(visit: Visit, sensitive: str) -> BucketsOrder:
             limits=visit.first("limits", USUAL_LIMITS),
             own={value.strip(): limit.strip() for value, _, limit in own} or None,
             columns=[name for name in visit.all("columns") if name != sensitive] or None,
-            max_size=visit.number("max_size", 50, 10_000),
+            max_size=visit.number("max_size", 50, LARGEST_TABLE),
             min_size=None,
             fakes=0,
-            sizes=cast(Literal["multi", "two", "one"], sizes) if sizes else None,
+            sizes=cast(Literal["optimal", "multi", "two", "one"], sizes) if sizes else None,
             similar=bool(visit.first("similar")),
             nulls="value" if visit.first("nulls") else "refuse",
             again=bool(visit.first("again")),
         )
     except ValidationError:
-        raise InvalidLimits("the form was not understood; sizes of buckets go from 1 to 10,000") from None
+        raise InvalidLimits("the form was not understood; sizes of buckets are 1 or more") from None
 
 
 def _page(visit: Visit, refusal: str | None = None) -> Response:
@@ -84,7 +85,7 @@ def _page(visit: Visit, refusal: str | None = None) -> Response:
         chosen=visit.all("columns") or [name for name in domain.names if name != sensitive],
         limits=visit.first("limits", USUAL_LIMITS),
         own=visit.first("own"),
-        max_size=visit.number("max_size", 50, 10_000),
+        max_size=visit.number("max_size", 50, LARGEST_TABLE),
         sizes=visit.first("sizes"),
         ticked={name for name in ("similar", "nulls", "again") if visit.first(name)},
         before=len(visit.vault.ledger.publications),

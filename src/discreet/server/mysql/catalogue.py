@@ -16,6 +16,8 @@ from discreet.sql.tokens import shown
 
 DATABASE = "discreet"
 SCHEMAS = (DATABASE, "information_schema")
+WITH_INTERVALS = "_with_intervals"
+"""Behind the table's name: the view in which every number has its interval, whatever a session sets."""
 CHARSET, COLLATION = "utf8mb4", "utf8mb4_general_ci"
 EMPTY = {
     "index": ("Table", "Non_unique", "Key_name", "Seq_in_index", "Column_name", "Collation", "Cardinality", "Sub_part",
@@ -44,13 +46,24 @@ class Catalogue:
 
     domain: Domain
 
+    @property
+    def view(self) -> str:
+        """The name under which every number of the table comes with its interval."""
+        return f"{self.domain.name}{WITH_INTERVALS}"
+
     def tables(self) -> Tables:
-        """information_schema, with the one table in it, and the tables of MySQL's that are empty here."""
+        """information_schema, with the table and its view in it, and the tables of MySQL's that are empty here."""
         filled = {
             "schemata": [{"catalog_name": "def", "schema_name": name, "default_character_set_name": CHARSET,
                           "default_collation_name": COLLATION} for name in SCHEMAS],
-            "tables": [self._table()],
-            "columns": [self._column(place, attribute) for place, attribute in enumerate(self.domain.attributes, 1)],
+            "tables": [self._table(), self._view()],
+            "views": [{"table_catalog": "def", "table_schema": DATABASE, "table_name": self.view, "is_updatable": "NO",
+                       "check_option": "NONE", "character_set_client": CHARSET, "collation_connection": COLLATION}],
+            "columns": [
+                {**self._column(place, attribute), "table_name": name}
+                for name in (self.domain.name, self.view)
+                for place, attribute in enumerate(self.domain.attributes, 1)
+            ],
             "character_sets": [{"character_set_name": CHARSET, "default_collate_name": COLLATION, "maxlen": 4}],
             "collations": [{"collation_name": COLLATION, "character_set_name": CHARSET, "id": 45, "is_default": "Yes",
                             "is_compiled": "Yes", "sortlen": 1}],
@@ -75,6 +88,16 @@ class Catalogue:
             "table_collation": COLLATION,
             "create_options": "",
             "table_comment": "answers are noisy; single rows are never shown",
+        }
+
+    def _view(self) -> dict[str, Any]:
+        comment = "VIEW: the same table; each noisy column n comes with n_low and n_high"
+        return {
+            **self._table(),
+            "table_name": self.view,
+            "table_type": "VIEW",
+            "engine": None,
+            "table_comment": comment,
         }
 
     def _column(self, place: int, attribute: Attribute) -> dict[str, Any]:
@@ -103,14 +126,14 @@ class Catalogue:
             "generation_expression": "",
         }
 
-    def show(self, statement: TokenList, variables: Sequence[tuple[str, Any]], notes: Sequence[str]) -> ClientRows:
+    def show(self, statement: TokenList, variables: Sequence[tuple[str, Any]], notes: Sequence[Line]) -> ClientRows:
         """Do a SHOW; its LIKE is of the first column, its WHERE of any."""
         tokens = [token for token in statement.tokens[1:] if not token.is_word(*BESIDE)]
         full = any(token.is_word("full") for token in statement.tokens[:3])
         if not tokens:
             raise UnsupportedQuery("SHOW what? TABLES, COLUMNS FROM a table, DATABASES, VARIABLES, WARNINGS, …")
         what = SYNONYMS.get(tokens[0].value, tokens[0].value)
-        if what == "create" and len(tokens) > 2 and tokens[1].is_word("table"):
+        if what == "create" and len(tokens) > 2 and tokens[1].is_word("table", "view"):
             return self._create(tokens[2:])
         if what == "table" and tokens[1:2] and tokens[1].is_word("status"):
             titles, lines = self._table_status()
@@ -120,14 +143,15 @@ class Catalogue:
         return _picked(titles, lines, [] if what == "grants" else rest)
 
     def _listing(
-        self, what: str, named: list[str], full: bool, variables: Sequence[tuple[str, Any]], notes: Sequence[str]
+        self, what: str, named: list[str], full: bool, variables: Sequence[tuple[str, Any]], notes: Sequence[Line]
     ) -> tuple[Sequence[str], Sequence[Line]]:
         match what:
             case "databases":
                 return ("Database",), [(name,) for name in SCHEMAS]
             case "tables":
                 database = named[-1] if named else DATABASE
-                lines = [(self.domain.name, "BASE TABLE")] if database == DATABASE else []
+                both = [(self.domain.name, "BASE TABLE"), (self.view, "VIEW")]
+                lines = both if database == DATABASE else []
                 titles = (f"Tables_in_{database}", "Table_type")
                 return (titles, lines) if full else (titles[:1], [line[:1] for line in lines])
             case "columns":
@@ -135,7 +159,7 @@ class Catalogue:
             case "variables":
                 return ("Variable_name", "Value"), [(name, _text(value)) for name, value in variables]
             case "warnings":
-                return EMPTY["errors"], [("Note", "1105", note) for note in notes]
+                return EMPTY["errors"], [(level, "1105", note) for level, note in notes]
             case "engines":
                 engine = ("Discreet", "DEFAULT", "differential privacy", "NO", "NO", "NO")
                 return ("Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"), [engine]
@@ -153,7 +177,7 @@ class Catalogue:
         )
 
     def require_table(self, name: str) -> None:
-        if name != self.domain.name.lower():
+        if name not in (self.domain.name.lower(), self.view.lower()):
             raise UnknownTable(f"there is no table {shown(name)}; there is {self.domain.name}")
 
     def _columns(self, named: list[str], full: bool) -> tuple[Sequence[str], Sequence[Line]]:
@@ -181,6 +205,10 @@ class Catalogue:
     def _create(self, tokens: Sequence[Token]) -> ClientRows:
         named, _ = _from([Token("word", "FROM", "from"), *tokens])
         self.require_table(named[0])
+        if named[0] == self.view.lower():
+            titles = ("View", "Create View", "character_set_client", "collation_connection")
+            text = f"CREATE VIEW `{self.view}` AS SELECT * FROM `{self.domain.name}`"
+            return _picked(titles, [(self.view, text, CHARSET, COLLATION)], [])
         lines = [
             f"  `{attribute.name}` {type_name(attribute)} {'DEFAULT' if attribute.null else 'NOT'} NULL COMMENT "
             f"'{comment(attribute).replace(chr(39), chr(39) * 2)}'"
@@ -192,9 +220,8 @@ class Catalogue:
 
     def _table_status(self) -> tuple[Sequence[str], Sequence[Line]]:
         titles = ("Name", "Engine", "Version", "Rows", "Collation", "Comment")
-        told = self._table()
-        line = (told["table_name"], told["engine"], 10, None, COLLATION, told["table_comment"])
-        return titles, [line]
+        both = (self._table(), self._view())
+        return titles, [(one["table_name"], one["engine"], 10, None, COLLATION, one["table_comment"]) for one in both]
 
 
 def _text(value: Any) -> str | None:

@@ -12,11 +12,13 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True)
 class ClientRows:
-    """Rows for a client. `notes` is what SHOW WARNINGS tells of them."""
+    """Rows for a client. `notes` is what SHOW WARNINGS tells of them: as warnings where numbers are not what was asked
+    for, because too little budget or quota is left."""
 
     columns: tuple[ResultColumn, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    is_short: bool = False
 
     def at_most(self, rows: int) -> "ClientRows":
         """The same cut to so many rows."""

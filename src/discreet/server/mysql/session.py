@@ -17,6 +17,7 @@ from mysql_mimic import ResultSet
 from mysql_mimic.errors import MysqlError
 from mysql_mimic.session import BaseSession
 
+from discreet.answer.grid_rows import samples
 from discreet.answer.reply import Answer, Explanation, LabelKind
 from discreet.domain.domain import Domain
 from discreet.errors import (
@@ -46,10 +47,11 @@ from discreet.server.mysql.columns import (
     text_column,
     whole_column,
 )
+from discreet.server.mysql.ends import AskedEnd, with_ends, without_ends
 from discreet.server.mysql.probe import evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
 from discreet.server.mysql.seats import Seats
-from discreet.server.mysql.text import Token, TokenList, read_statement, standard_text
+from discreet.server.mysql.text import Token, TokenList, read_statement, renamed, standard_text
 from discreet.server.mysql.variables import VERSION, fresh_variables, set_variables, value_of, wish_of
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn, Question
@@ -91,7 +93,8 @@ class MySession(BaseSession):  # type: ignore[misc]
     variables: Any = field(default_factory=fresh_variables)
     username: str | None = None
     database: str | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    """What SHOW WARNINGS tells: the level of each note, and its words."""
     connection_id: int = 0
     token: str = ""
     """The hash of the token that opened the session: another one of the same name does not keep it open."""
@@ -174,7 +177,7 @@ class MySession(BaseSession):  # type: ignore[misc]
             found = await anyio.to_thread.run_sync(show)
         else:
             found = await self._other(statement, tokens, user)
-        self.notes = before if statement.begins("show", "warnings") else found.notes
+        self.notes = before if statement.begins("show", "warnings") else _levelled(found)
         return found
 
     async def _other(self, statement: TokenList, tokens: list[Token], user: User) -> ClientRows:
@@ -190,15 +193,21 @@ class MySession(BaseSession):  # type: ignore[misc]
             ):
                 return Catalogue(self.domain).describe(tokens[1:])
             case "describe" | "desc" | "explain" if len(tokens) > 1 and tokens[1].is_word("select", "with"):
-                return explained(await self._explained(_after_first(statement, 1), user))
+                return explained(await self._explained(_after_first(self._of_table(statement), 1), user))
             case "describe" | "desc" | "explain" if _is_format(tokens):
-                found = await self._explained(_after_first(statement, 4), user)
+                found = await self._explained(_after_first(self._of_table(statement), 4), user)
                 return explained_as_json(found) if tokens[3].value == "json" else explained(found)
             case word if word in NOTHING_TO_DO:
                 return ClientRows()
             case "select" if not self._is_of_table(tokens):
                 return await anyio.to_thread.run_sync(partial(self._evaluated, statement))
-        return await self._asked(standard_text(statement, DATABASE), user)
+        of_table = self._of_table(statement)
+        intervals = of_table != statement or bool(self.variables.get_variable("discreet_intervals"))
+        return await self._asked(standard_text(of_table, DATABASE), user, intervals)
+
+    def _of_table(self, statement: TokenList) -> TokenList:
+        """A statement over the view with intervals as one over the table itself."""
+        return renamed(statement, Catalogue(self.domain).view, self.domain.name)
 
     def _is_of_table(self, tokens: Sequence[Token]) -> bool:
         """Whether a SELECT reads anything but the catalogue. One that names no table reads nothing."""
@@ -219,16 +228,27 @@ class MySession(BaseSession):  # type: ignore[misc]
         }
         return evaluate(statement, partial(value_of, self.variables), about, Catalogue(self.domain).tables())
 
-    async def _asked(self, text: str, user: User) -> ClientRows:
+    async def _asked(self, text: str, user: User, intervals: bool) -> ClientRows:
         sampled = await anyio.to_thread.run_sync(partial(look, text, self.domain))
         if sampled is not None:
             return sampled
-        wish, intervals = wish_of(self.variables), bool(self.variables.get_variable("discreet_intervals"))
-        answer = await self.desk.answer(user, "ask", {"sql": text, **wish}, lambda vault: vault.ask(text, **wish))
-        return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals))
+        wish = wish_of(self.variables)
+        asked, ends = await anyio.to_thread.run_sync(without_ends, text, self.domain) if intervals else (text, ())
+        answer = await self.desk.answer(user, "ask", {"sql": asked, **wish}, lambda vault: vault.ask(asked, **wish))
+        self._require_answered(answer)
+        return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals, ends))
+
+    def _require_answered(self, answer: Answer) -> None:
+        """Raise BudgetExceeded where a number is none because too little is left, unless such numbers may be NULL."""
+        said = self.variables.get_variable("discreet_null_unanswered")
+        if (self.desk.vault.policy.null_unanswered if said is None else said) or not _is_unanswered(answer):
+            return
+        why = "; ".join(answer.footnotes())
+        raise BudgetExceeded(f"{why}. SET discreet_null_unanswered = 1 shows such numbers as NULL, and the rest")
 
     async def _explained(self, text: str, user: User) -> Explanation:
-        return await anyio.to_thread.run_sync(partial(self.desk.explain, user, text, wish_of(self.variables)))
+        asked, _ = await anyio.to_thread.run_sync(without_ends, text, self.domain)
+        return await anyio.to_thread.run_sync(partial(self.desk.explain, user, asked, wish_of(self.variables)))
 
     def _value_of(self, written: Sequence[Token]) -> Cell:
         """The value of an expression over variables, as a SET has them."""
@@ -236,6 +256,20 @@ class MySession(BaseSession):  # type: ignore[misc]
         spaced = [piece for token in written for piece in (token, space)]
         found = self._evaluated(TokenList((Token("word", "SELECT", "select"), space, *spaced)))
         return found.rows[0][0]
+
+
+def _is_unanswered(answer: Answer) -> bool:
+    """Whether a number could not be answered: too little is left, and nothing that was released comes near."""
+    return any(row.is_unanswered for row in samples(answer.rows))
+
+
+def _is_short(answer: Answer) -> bool:
+    """Whether a number is not what was asked for, because too little was left for that."""
+    return any(row.is_unanswered or row.is_near for row in samples(answer.rows))
+
+
+def _levelled(found: ClientRows) -> tuple[tuple[str, str], ...]:
+    return tuple(("Warning" if found.is_short else "Note", note) for note in found.notes)
 
 
 def _is_format(tokens: Sequence[Token]) -> bool:
@@ -259,9 +293,11 @@ def _question(text: str, domain: Domain) -> Question:
     return parse(text, domain)
 
 
-def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
+def answered(answer: Answer, domain: Domain, intervals: bool, ends: tuple[AskedEnd, ...] = ()) -> ClientRows:
     """An answer as rows: the columns in the order they were asked for, on request each noisy one with its interval, and
-    each line with where its numbers come from."""
+    each line with where its numbers come from. Where `ends` were asked for by name, there are those and no more."""
+    if ends:
+        return with_ends(answered(answer, domain, False), answered(answer, domain, True), ends)
     if answer.order:
         return _statement_rows(answer, intervals)
     question = _question(answer.text, domain)
@@ -272,8 +308,8 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
             columns.append(label_column(column.name, group_attribute(column.attribute, domain)))
         else:
             columns.append((whole_column if column.name in whole else number_column)(column.name))
-            ends = ("_low", "_high", "_shrunken") if intervals else ()
-            columns += [number_column(f"{column.name}{end}") for end in ends]
+            extra = ("_low", "_high", "_shrunken") if intervals else ()
+            columns += [number_column(f"{column.name}{end}") for end in extra]
             columns += [whole_column(f"{column.name}_may_be_zero")] * intervals
     if intervals:
         columns += [text_column("discreet_kind"), text_column("discreet_answered_for")]
@@ -293,7 +329,7 @@ def answered(answer: Answer, domain: Domain, intervals: bool) -> ClientRows:
         if intervals:
             cells += answer.origins(list(found.values()))
         rows.append(tuple(cells))
-    return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()))
+    return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()), _is_short(answer))
 
 
 def _whole_counts(answer: Answer, question: Question) -> set[str]:
@@ -335,7 +371,7 @@ def _statement_rows(answer: Answer, intervals: bool) -> ClientRows:
         if intervals:
             cells += answer.origins(numbers)
         rows.append(tuple(cells))
-    return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()))
+    return ClientRows(tuple(columns), tuple(rows), tuple(answer.footnotes()), _is_short(answer))
 
 
 def _typed(label: str | None, kind: LabelKind) -> Cell:

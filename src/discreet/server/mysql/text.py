@@ -86,6 +86,13 @@ def _tokens(text: str, ansi_quotes: bool) -> Iterator[Token]:
             yield Token(kind, piece, piece.lower())  # type: ignore[arg-type]
 
 
+def renamed(statement: TokenList, name: str, other: str) -> TokenList:
+    """The statement with one name for another, wherever it stands; texts stay as they are."""
+    new = Token("name", f"`{other.replace('`', '``')}`", other.lower())
+    is_it = [token.kind in ("name", "word") and token.value == name.lower() for token in statement.written]
+    return TokenList(tuple(new if found else token for found, token in zip(is_it, statement.written, strict=True)))
+
+
 def standard_text(statement: TokenList, database: str) -> str:
     """The statement as the standard writes it: "name", 'text', no comments, no database before a table's name, and
     LIMIT n OFFSET m for MySQL's LIMIT m, n."""

@@ -20,7 +20,8 @@ NO_LIMIT = 2**64 - 1
 IDLE_SECONDS = 600
 """A session that says nothing for so long is closed; pools of clients open another when they need one."""
 SPOKEN = ("character_set_client", "character_set_connection", "character_set_results")
-SETTINGS = ("discreet_confidence", "discreet_intervals", "discreet_relax", "discreet_scale", "discreet_within")
+SETTINGS = ("discreet_confidence", "discreet_intervals", "discreet_null_unanswered", "discreet_relax",
+            "discreet_scale", "discreet_within")  # fmt: skip
 
 
 def _switch(what: str) -> Any:
@@ -101,6 +102,11 @@ VARIABLES: dict[str, VariableSchema] = {
             "their kind and region)"
         ),
         0,
+        True,
+    ),
+    "discreet_null_unanswered": (
+        _switch("discreet_null_unanswered is 1 (a number for which too little is left is NULL, with a warning)"),
+        None,
         True,
     ),
     "discreet_relax": (_switch("discreet_relax is 1 (a region without budget is answered by one nearby)"), None, True),

@@ -8,8 +8,10 @@ from typing import Annotated
 import numpy as np
 from fastapi import APIRouter, Depends, Path, Query
 
+from discreet import replies
 from discreet.account import description
 from discreet.errors import InvalidFact, NotFound, UnsupportedQuery
+from discreet.exact import number_text
 from discreet.ledger.charge import Charge, Record
 from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
@@ -35,50 +37,50 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 def routes(desk: FrontDesk) -> APIRouter:
     router, vault = APIRouter(tags=["account"]), desk.vault
 
-    @router.get("/describe", response_model=schema.Description)
+    @router.get("/describe", response_model=replies.DescriptionJson)
     def describe() -> JsonReply:
         """What may be asked: the table's name, its attributes and codes, the promise. Not where the table is."""
         return JsonReply(description(vault.ledger))
 
-    @router.get("/me", response_model=schema.Me)
+    @router.get("/me", response_model=replies.MeJson)
     def me(user: Caller) -> JsonReply:
         """Whose token this is, and what their questions have spent."""
         spent = vault.budget().by_user.get(user.name, Fraction())
-        return JsonReply({**user.to_json(), "spent": spent})
+        return JsonReply(replies.MeJson(**user.to_json(), spent=number_text(spent)))
 
-    @router.get("/budget", response_model=schema.Budget)
+    @router.get("/budget", response_model=replies.BudgetJson)
     def budget(user: Caller) -> JsonReply:
         """What is spent and what is left, and what each user's questions spent; to an analyst their own."""
         return JsonReply(budget_for(user, vault.budget()))
 
-    @router.get("/budget/map", response_model=schema.BudgetMap)
+    @router.get("/budget/map", response_model=replies.BudgetMapJson)
     def budget_map(
         rows: Annotated[str, Query(max_length=200)], columns: Annotated[str, Query(max_length=200)]
     ) -> JsonReply:
         """The least that is left for each pair of codes of two attributes, over all codes of the others."""
         left = vault.budget_map(rows, columns)
         return JsonReply(
-            {
-                "rows": rows,
-                "columns": columns,
-                "row_labels": vault.domain[rows].labels,
-                "column_labels": vault.domain[columns].labels,
-                "left": left,
-            }
+            replies.BudgetMapJson(
+                rows=rows,
+                columns=columns,
+                row_labels=list(vault.domain[rows].labels),
+                column_labels=list(vault.domain[columns].labels),
+                left=left.tolist(),
+            )
         )
 
-    @router.get("/ledger", response_model=schema.Ledger)
+    @router.get("/ledger", response_model=replies.LedgerJson)
     def ledger(user: Caller, after: After = 0, limit: Limit = 100) -> JsonReply:
         """The journal, entry by entry; `next` is where the next page begins. An analyst sees no other's name."""
         found = [entry_for(user, entry) for entry in islice(vault.entries(after), limit)]
         more = found[-1]["seq"] if len(found) == limit else None
-        return JsonReply({"entries": found, "receipt": str(vault.ledger.head), "next": more})
+        return JsonReply(replies.LedgerJson(entries=found, receipt=str(vault.ledger.head), next=more))
 
-    @router.get("/log", response_model=schema.Log)
+    @router.get("/log", response_model=replies.LogJson)
     def log(caller: Caller, user: Annotated[str | None, Query(max_length=64)] = None, limit: Limit = 100) -> JsonReply:
         """The last lines of who asked what. For custodians and auditors."""
         require_overseeing(caller, "the log")
-        return JsonReply({"asked": last_asked(vault.path, limit, user)})
+        return JsonReply(replies.LogJson(asked=last_asked(vault.path, limit, user)))
 
     _releases(router, vault)
     _facts(router, desk)
@@ -86,15 +88,15 @@ def routes(desk: FrontDesk) -> APIRouter:
 
 
 def _releases(router: APIRouter, vault: Vault) -> None:
-    @router.get("/releases", response_model=schema.Releases)
+    @router.get("/releases", response_model=replies.ReleasesJson)
     def releases(user: Caller, after: After = 0, limit: Limit = 100) -> JsonReply:
         """Everything that was released, in order, without its numbers; `next` is where the next page begins."""
         found = list(islice(vault.ledger.answered(after), limit))
         more = found[-1][1].receipt.seq if len(found) == limit else None
         lines = [_line(charge, record, vault, user) for charge, record in found]
-        return JsonReply({"releases": lines, "next": more})
+        return JsonReply(replies.ReleasesJson(releases=lines, next=more))
 
-    @router.get("/releases/{charge}", response_model=schema.Release)
+    @router.get("/releases/{charge}", response_model=replies.ReleaseJson)
     def release(charge: Annotated[int, Path(ge=1, le=LARGEST)]) -> JsonReply:
         """One release: values, variances, guarantee, receipt."""
         found = vault.ledger.charge_at(charge)
@@ -107,14 +109,14 @@ def _releases(router: APIRouter, vault: Vault) -> None:
         return JsonReply(vault.release(charge))
 
 
-def _line(charge: Charge, record: Record, vault: Vault, user: User) -> dict[str, object]:
+def _line(charge: Charge, record: Record, vault: Vault, user: User) -> replies.ReleaseLineJson:
     plan = Plan.from_json(charge.plan)
     texts, more = vault.plan_text(Plan(plan.measurements[:MOST_TEXTS])), len(plan.measurements) - MOST_TEXTS
     return {
         "charge": charge.id,
         "what": [*texts, f"and {more:,} more"] if more > 0 else texts,
         "numbers": _numbers(plan, vault),
-        "amount": vault.ledger.budget.amount_of(charge.cost.peak),
+        "amount": number_text(vault.ledger.budget.amount_of(charge.cost.peak)),
         "by": name_for(user, charge.by),
         "receipt": str(record.receipt),
     }
@@ -125,7 +127,7 @@ def _numbers(plan: Plan, vault: Vault) -> int:
 
 
 def _facts(router: APIRouter, desk: FrontDesk) -> None:
-    @router.get("/facts", response_model=schema.Facts)
+    @router.get("/facts", response_model=replies.FactsJson)
     def facts() -> JsonReply:
         """Every fact, with what it does to privacy by itself, and all together."""
         return JsonReply(desk.vault.facts.report())

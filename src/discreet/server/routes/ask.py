@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
+from discreet import replies
 from discreet.query.subset import subset_from_json
 from discreet.server import schema
 from discreet.server.auth import User
@@ -18,8 +19,8 @@ from discreet.vault.vault import Vault
 def routes(desk: FrontDesk) -> APIRouter:
     router, free = APIRouter(tags=["ask"]), FreeAnswers()
 
-    @router.post("/ask", response_model=schema.Answer)
-    async def ask(asked: schema.Question, user: Annotated[User, Depends(user_of)]) -> Response:
+    @router.post("/ask", response_model=replies.AnswerJson)
+    async def ask(asked: schema.QuestionAsked, user: Annotated[User, Depends(user_of)]) -> Response:
         """Answer a SELECT: from what is public where that is sharp enough, else measured with noise, else relaxed."""
 
         what = asked.model_dump()
@@ -42,27 +43,27 @@ def routes(desk: FrontDesk) -> APIRouter:
 
         return await desk.answer(user, "ask", what, work)
 
-    @router.post("/explain", response_model=schema.Explanation)
-    def explain(asked: schema.Question, user: Annotated[User, Depends(user_of)]) -> JsonReply:
+    @router.post("/explain", response_model=replies.ExplanationJson)
+    def explain(asked: schema.QuestionAsked, user: Annotated[User, Depends(user_of)]) -> JsonReply:
         """What an answer would be made from, cost and be worth. Spends nothing."""
         return JsonReply(desk.explain(user, asked.sql, asked.wish()))
 
-    @router.get("/sulq", response_model=schema.Party)
+    @router.get("/sulq", response_model=replies.PartyJson)
     def sulq() -> JsonReply:
         """A SuLQ database as a party of a mining task."""
         party = desk.vault.party()
         guarantee = {**desk.vault.ledger.guarantee.to_json(), "text": party.guarantee}
         return JsonReply(
-            {
-                "people": party.people,
-                "roster": party.roster,
-                "trials": party.trials,
-                "queries_left": party.queries_left,
-                "guarantee": guarantee,
-            }
+            replies.PartyJson(
+                people=party.people,
+                roster=party.roster,
+                trials=party.trials,
+                queries_left=party.queries_left,
+                guarantee=guarantee,
+            )
         )
 
-    @router.post("/sulq/ask", response_model=schema.SubsetCounts)
+    @router.post("/sulq/ask", response_model=replies.SubsetCountsJson)
     async def ask_subsets(asked: schema.SubsetsAsked, user: Annotated[User, Depends(user_of)]) -> JsonReply:
         """Count the people of subsets of the roster who meet a predicate: one of the vault's queries each."""
         subsets = [subset_from_json(subset) for subset in asked.subsets]

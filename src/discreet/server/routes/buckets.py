@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path
 from starlette.responses import FileResponse
 
+from discreet import replies
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.ledger.budget import require_amounts
 from discreet.microdata.outlook import require_possible
@@ -28,14 +29,13 @@ PARQUET = "application/vnd.apache.parquet"
 def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
     router = APIRouter(tags=["buckets"])
 
-    @router.get("/buckets", response_model=schema.BucketsLines)
+    @router.get("/buckets", response_model=replies.BucketsJson)
     def buckets() -> JsonReply:
         """The published buckets. Not differential privacy: each says what it promises."""
-        return JsonReply(
-            {"buckets": [{"name": name, **shelf.buckets(name).describe()} for name in shelf.bucket_names()]}
-        )
+        found = [{"name": name, **shelf.buckets(name).describe()} for name in shelf.bucket_names()]
+        return JsonReply(replies.BucketsJson(buckets=found))
 
-    @router.post("/buckets/{name}", status_code=202, response_model=schema.Job)
+    @router.post("/buckets/{name}", status_code=202, response_model=replies.JobJson)
     def publish(name: Name, order: schema.BucketsOrder, user: Caller) -> JsonReply:
         """Publish the rows themselves by this name, in the background: GET /jobs/NAME tells how far it is. It spends
         nothing, and is not differential privacy: from then on every guarantee says so. For custodians."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import FileResponse, Response
 
+from discreet import replies
 from discreet.errors import ArchiveError, BudgetExceeded, InvalidBudget, UnsupportedQuery
 from discreet.ledger.receipt import Receipt
 from discreet.plain import cells_of_text
@@ -26,6 +27,8 @@ from discreet.server.shelf import Shelf, require_name
 from discreet.vault.vault import Vault
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from discreet.cube.cube import Cube
     from discreet.cube.plan import CubePlan
 
@@ -36,20 +39,23 @@ Caller = Annotated[User, Depends(user_of)]
 Name = Annotated[str, Path(max_length=64)]
 By = Annotated[list[str] | None, Query(description="the cuboid's dimensions; none: the total", max_length=64)]
 Sliced = Annotated[list[str] | None, Query(alias="slice", description="only these people: region=Arden", max_length=64)]
+Confidence = Annotated[float, Query(gt=0, lt=1)]
 PARQUET = "application/vnd.apache.parquet"
 
 
 def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
     router = APIRouter(tags=["cubes"])
 
-    @router.post("/cubes/plan", response_model=schema.Plan)
+    @router.post("/cubes/plan", response_model=replies.OfferedCubeJson)
     def plan(wish: schema.CubeWish, user: Caller) -> JsonReply:
         """Which cuboids would be measured, how exact each would be, and whether the budget can pay. Spends nothing."""
         planned = _planned(desk.vault, wish)
         affordable = desk.asked_by(desk.asker(user)).cubes.affordable(planned)
-        return JsonReply({**planned.to_json(), **affordable.to_json(), "cuboids": _lattice(planned)})
+        return JsonReply(
+            replies.OfferedCubeJson(**planned.to_json(), **affordable.to_json(), cuboids=_lattice(planned))
+        )
 
-    @router.post("/cubes/{name}", status_code=202, response_model=schema.Job)
+    @router.post("/cubes/{name}", status_code=202, response_model=replies.JobJson)
     def publish(name: Name, order: schema.CubeOrder, user: Caller) -> JsonReply:
         """Publish a cube by this name, in the background: GET /jobs/NAME tells how far it is. For custodians."""
         require_custodian(user, "publish cubes")
@@ -66,22 +72,22 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
         work = _publishing(desk.asked_by(asker), order, shelf.cubes_folder / name)
         return JsonReply(start_job(desk.vault.path, name, user.name, work, "cube", asker.charges), 202)
 
-    @router.get("/jobs", response_model=schema.Jobs)
+    @router.get("/jobs", response_model=replies.JobsJson)
     def jobs(user: Caller) -> JsonReply:
         """What is being published, or was."""
-        return JsonReply({"jobs": [job.seen_by(user) for job in list_jobs(desk.vault.path)]})
+        return JsonReply(replies.JobsJson(jobs=[job.seen_by(user).to_json() for job in list_jobs(desk.vault.path)]))
 
-    @router.get("/jobs/{name}", response_model=schema.Job)
+    @router.get("/jobs/{name}", response_model=replies.JobJson)
     def job(name: Name, user: Caller) -> JsonReply:
         """How far a publish is."""
         return JsonReply(find_job(desk.vault.path, name).seen_by(user))
 
-    @router.get("/cubes", response_model=schema.Cubes)
+    @router.get("/cubes", response_model=replies.CubesJson)
     def cubes() -> JsonReply:
         """The published cubes."""
-        return JsonReply({"cubes": [_summary(shelf, name) for name in shelf.cubes()]})
+        return JsonReply(replies.CubesJson(cubes=[_summary(shelf, name) for name in shelf.cubes()]))
 
-    @router.get("/cubes/{name}", response_model=schema.CubeAbout)
+    @router.get("/cubes/{name}", response_model=replies.CubeAboutJson)
     def cube(name: Name) -> JsonReply:
         """A cube: its dimensions with their labels, its cuboids with their errors and where they come from."""
         found = shelf.cube(name)
@@ -95,55 +101,33 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
 
 
 def _browsing(router: APIRouter, shelf: Shelf) -> None:
-    @router.get("/cubes/{name}/cuboid", response_model=schema.Cuboid)
-    def cuboid(
-        name: Name,
-        by: By = None,
-        sliced: Sliced = None,
-        confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
-    ) -> JsonReply:
+    @router.get("/cubes/{name}/cuboid", response_model=replies.CuboidJson)
+    def cuboid(name: Name, by: By = None, sliced: Sliced = None, confidence: Confidence = 0.95) -> JsonReply:
         """A cuboid, or a slice of one, with its interval: `count` is nested lists in the order of `by`."""
         cube, names, chosen = _view(shelf.cube(name), by, sliced)
         _require_few(prod(len(_labels(cube, one)) for one in names))
         return JsonReply(
-            {
-                "dimensions": names,
-                "labels": {one: _labels(cube, one) for one in names},
-                "slice": chosen,
-                "count": cube[tuple(names)].values,
-                "variance": cube.variance(*names),
-                "halfwidth": cube.halfwidth(*names, confidence=confidence),
-                "confidence": confidence,
-                "guarantee": str(cube.guarantee),
-                "receipt": str(cube.origin.receipt),
-            }
+            replies.CuboidJson(
+                **_cells(cube, cube[tuple(names)], chosen, confidence),
+                variance=cube.variance(*names),
+                halfwidth=cube.halfwidth(*names, confidence=confidence),
+            )
         )
 
-    @router.get("/cubes/{name}/groups", response_model=schema.GroupedCuboid)
-    def groups(
-        name: Name,
-        by: By = None,
-        sliced: Sliced = None,
-        confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
-    ) -> JsonReply:
+    @router.get("/cubes/{name}/groups", response_model=replies.GroupsJson)
+    def groups(name: Name, by: By = None, sliced: Sliced = None, confidence: Confidence = 0.95) -> JsonReply:
         """A cuboid rolled up by hierarchies, `by=occupation_group` say, each sum with an interval of its own."""
         cube, names, chosen = _view(shelf.cube(name), by, sliced)
         runs = cube.runs(*names)
         _require_few(prod(len(lines) for _, lines in runs), prod(len(_labels(cube, one)) for one, _ in runs))
         found = cube.grouped(*names, confidence=confidence)
         return JsonReply(
-            {
-                "dimensions": names,
-                "labels": {one: found.sums.coords[one].values for one in names},
-                "slice": chosen,
-                "count": found.sums.values,
-                "low": found.low.values,
-                "high": found.high.values,
-                "variance": found.variance.values,
-                "confidence": confidence,
-                "guarantee": str(cube.guarantee),
-                "receipt": str(cube.origin.receipt),
-            }
+            replies.GroupsJson(
+                **_cells(cube, found.sums, chosen, confidence),
+                low=found.low.values,
+                high=found.high.values,
+                variance=found.variance.values,
+            )
         )
 
     @router.get(
@@ -156,9 +140,9 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
         by: By = None,
         sliced: Sliced = None,
         form: Annotated[Literal["csv", "parquet"], Query(alias="format")] = "csv",
-        confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+        confidence: Confidence = 0.95,
     ) -> Response:
-        """A cuboid, or a slice of one, as a table: its labels, count, low and high."""
+        """A cuboid, by groups too, or a slice of one, as a table: its labels, count, low and high."""
         cube, names, _ = _view(shelf.cube(name), by, sliced)
         media = "text/csv; charset=utf-8" if form == "csv" else PARQUET
         file = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
@@ -191,6 +175,19 @@ def _view(cube: "Cube", by: list[str] | None, sliced: list[str] | None) -> "tupl
     return cube.slice(**chosen), names, chosen
 
 
+def _cells(cube: "Cube", cells: "xr.DataArray", sliced: dict[str, str], confidence: float) -> replies.LabelledCellsJson:
+    names = [str(name) for name in cells.dims]
+    return {
+        "dimensions": names,
+        "labels": {name: cells.coords[name].values.tolist() for name in names},
+        "slice": sliced,
+        "count": cells.values,
+        "confidence": confidence,
+        "guarantee": str(cube.guarantee),
+        "receipt": str(cube.origin.receipt),
+    }
+
+
 def _require_few(shown: int, read: int = 0) -> None:
     """Nobody looks at very many cells, and what is added up is held at once."""
     if max(shown, read) > MOST_CELLS:
@@ -213,16 +210,16 @@ def _table(cube: "Cube", names: list[str], confidence: float, form: str) -> byte
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    counts, width = cube[tuple(names)].values, cube.halfwidth(*names, confidence=confidence)
+    found = cube.grouped(*names, confidence=confidence)
+    counts = found.sums.values
     codes = np.indices(counts.shape).reshape(counts.ndim, counts.size)
     columns: dict[str, Any] = {
-        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(_labels(cube, name), pa.string()))
+        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(found.sums[name].values, pa.string()))
         for name, code in zip(names, codes, strict=True)
     }
-    flat = counts.reshape(-1)
     taken = [*columns]
-    for column, numbers in (("count", flat), ("low", flat - width), ("high", flat + width)):
-        columns[f"{column}_" if column in taken else column] = pa.array(numbers, pa.float64())
+    for column, numbers in (("count", found.sums), ("low", found.low), ("high", found.high)):
+        columns[f"{column}_" if column in taken else column] = pa.array(numbers.values.reshape(-1), pa.float64())
     table, out = pa.table(columns), io.BytesIO()
     if form == "parquet":
         pq.write_table(table, out)
@@ -281,7 +278,7 @@ def _publishing(vault: Vault, order: schema.CubeOrder, folder: File) -> Callable
     return work
 
 
-def _lattice(plan: "CubePlan", consistent: bool = True) -> list[dict[str, Any]]:
+def _lattice(plan: "CubePlan", consistent: bool = True) -> list[replies.CuboidLineJson]:
     """Every published or measured cuboid, with its share of the budget and its error; the first ones of very many."""
     from discreet.cube.interval import halfwidth
 
@@ -289,7 +286,7 @@ def _lattice(plan: "CubePlan", consistent: bool = True) -> list[dict[str, Any]]:
     masks = sorted({*plan.published, *shares}, key=lambda mask: (mask.bit_count(), plan.lattice.axes(mask)))
     return [
         {
-            "dimensions": list(plan.lattice.names_of(mask)),
+            "dimensions": list(map(str, plan.lattice.names_of(mask))),
             "cells": plan.lattice.cells(mask),
             "share": float(shares[mask]) if mask in shares else None,
             "published": mask in plan.published,
@@ -300,7 +297,7 @@ def _lattice(plan: "CubePlan", consistent: bool = True) -> list[dict[str, Any]]:
     ]
 
 
-def _summary(shelf: Shelf, name: str) -> dict[str, Any]:
+def _summary(shelf: Shelf, name: str) -> replies.CubeLineJson:
     """A cube by its description alone: the numbers stay on disk."""
     from discreet.ledger.guarantee import guarantee_from_json
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
+from discreet import replies
 from discreet.errors import AccessDenied
 from discreet.server import schema
 from discreet.server.auth import User, add_user, edit_user, list_users, require_custodian, revoke_user, rotate_user
@@ -18,37 +19,37 @@ Name = Annotated[str, Path(max_length=64)]
 def routes(desk: FrontDesk) -> APIRouter:
     router = APIRouter(tags=["users"])
 
-    @router.get("/users", response_model=schema.Users)
+    @router.get("/users", response_model=replies.UsersJson)
     def users(caller: Caller) -> JsonReply:
         """Everybody with a token. For custodians and auditors."""
         require_overseeing(caller, "the list of users")
-        return JsonReply({"users": list_users(desk.vault.path)})
+        return JsonReply(replies.UsersJson(users=[user.to_json() for user in list_users(desk.vault.path)]))
 
-    @router.post("/users", status_code=201, response_model=schema.UserAdded)
+    @router.post("/users", status_code=201, response_model=replies.UserAddedJson)
     def add(new: schema.NewUser, caller: Caller) -> JsonReply:
         """Make a user, and show their token: once, it is not kept. For custodians."""
         quota = new.quota if new.quota is None else str(new.quota)
         token = add_as(desk, caller, new.name, new.role, quota, new.expires)
         [user] = [user for user in list_users(desk.vault.path) if user.name == new.name]
-        return JsonReply({**user.to_json(), "token": token}, 201)
+        return JsonReply(replies.UserAddedJson(**user.to_json(), token=token), 201)
 
-    @router.patch("/users/{name}", response_model=schema.UserLine)
+    @router.patch("/users/{name}", response_model=replies.UserJson)
     def edit(name: Name, changed: schema.UserChange, caller: Caller) -> JsonReply:
         """Change a user's quota, or how long their token is good for. For custodians."""
         return JsonReply(edit_as(desk, caller, name, changed.quota, changed.expires))
 
-    @router.post("/users/{name}/token", response_model=schema.UserAdded)
+    @router.post("/users/{name}/token", response_model=replies.UserAddedJson)
     def rotate(name: Name, caller: Caller) -> JsonReply:
         """Give a user another token, and show it: once. The one before opens nothing any more. For custodians."""
         token = rotate_as(desk, caller, name)
         [user] = [user for user in list_users(desk.vault.path) if user.name == name]
-        return JsonReply({**user.to_json(), "token": token})
+        return JsonReply(replies.UserAddedJson(**user.to_json(), token=token))
 
-    @router.delete("/users/{name}", response_model=schema.Revoked)
+    @router.delete("/users/{name}", response_model=replies.RevokedJson)
     def revoke(name: Name, caller: Caller) -> JsonReply:
         """Take a user's token back: it opens nothing from the next request on. For custodians."""
         revoke_as(desk, caller, name)
-        return JsonReply({"revoked": name})
+        return JsonReply(replies.RevokedJson(revoked=name))
 
     return router
 

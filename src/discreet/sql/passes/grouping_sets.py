@@ -16,11 +16,22 @@ def grouping_sets(clause: exp.Group | None, key: Key, most: int) -> list[tuple[s
     if clause is None:
         return [()]
     parts = [clause.args.get(part) or [] for part in ("expressions", "rollup", "cube", "grouping_sets")]
-    items = [_sets(node, key) for part in parts for node in part]
+    items = [_sets(node, key) for node in _written_before([node for part in parts for node in part])]
     sets = list(dict.fromkeys(tuple(dict.fromkeys(_joined(chosen))) for chosen in product(*items)))
     if len(sets) > most:
         raise UnsupportedQuery(f"GROUP BY makes {len(sets)} sets of groups, and at most {most} are answered")
     return sets
+
+
+def _written_before(nodes: list[exp.Expression]) -> list[exp.Expression]:
+    """GROUP BY a, b WITH ROLLUP, or WITH CUBE, as ROLLUP (a, b)."""
+    after = [node for node in nodes if isinstance(node, exp.Rollup | exp.Cube) and not node.expressions]
+    if not after:
+        return nodes
+    plain = [node for node in nodes if not isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets)]
+    if len(after) > 1 or len(plain) + 1 < len(nodes):
+        raise UnsupportedQuery("WITH ROLLUP goes with a plain GROUP BY a, b; write GROUPING SETS for more")
+    return [type(after[0])(expressions=plain)]
 
 
 def _sets(node: exp.Expression, key: Key) -> list[tuple[str, ...]]:

@@ -16,7 +16,7 @@ from discreet.sql.passes.join_by_values import join_by_values
 from discreet.sql.passes.join_lookups import join_lookups
 from discreet.sql.passes.per_person import PerPerson, form_of, over_people, per_person
 from discreet.sql.passes.qualify import Names, qualify
-from discreet.sql.passes.relation import Code, Relation, Relations, Results, Rows, renamed
+from discreet.sql.passes.relation import Code, Relation, Relations, Results, TableRows, renamed
 from discreet.sql.passes.tree import (
     group_texts,
     inner_queries,
@@ -102,7 +102,9 @@ class _Inliner:
         tables = sources_of(select)
         originals = [table.copy() for table in tables]
         relations = [self._source(table, scope) for table in tables]
-        over_rows = [table for table, relation in zip(tables, relations, strict=True) if isinstance(relation, Rows)]
+        over_rows = [
+            table for table, relation in zip(tables, relations, strict=True) if isinstance(relation, TableRows)
+        ]
         codes = [relation for relation in relations if isinstance(relation, Code)]
         if any(isinstance(relation, PerPerson) for relation in relations):
             return self._over_people(select, relations, scope, kept)
@@ -122,7 +124,7 @@ class _Inliner:
                 "as in SELECT … FROM (SELECT … GROUP BY …) a JOIN (SELECT … GROUP BY …) b ON …"
             )
         [rows] = relations
-        assert isinstance(rows, Rows)
+        assert isinstance(rows, TableRows)
         return self._over_rows(select, Names(rows, qualifier_of(tables[0]), self.domain), scope, kept)
 
     def _over_people(
@@ -156,7 +158,7 @@ class _Inliner:
                     return Code(self.lookups[name])
                 if name == self.domain.name.lower():
                     only(table, ("this", "alias", "joins"), f"FROM {self.domain.name}")
-                    return Rows()
+                    return TableRows()
                 raise UnknownTable(
                     f"there is no table {shown(table.sql())}{place_of(table.this)}; ask FROM {self.domain.name}"
                 )
@@ -166,7 +168,7 @@ class _Inliner:
         """A SELECT over rows in terms of attributes. What its private half needs of sub-queries is left as it was
         written, with the CTEs that it may read."""
         found = qualify(select, names, kept)
-        if isinstance(found, Rows):
+        if isinstance(found, TableRows):
             for node in (*found.columns.values(), *found.where):
                 self._close([node] if isinstance(node, exp.Query) else inner_queries(node))
             return found

@@ -10,7 +10,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.sql.lookup import Lookup
 from discreet.sql.passes.qualify import Names
-from discreet.sql.passes.relation import Code, Relation, Rows
+from discreet.sql.passes.relation import Code, Relation, TableRows
 from discreet.sql.passes.tree import conjuncts, literal_of, qualifier_of
 from discreet.sql.syntax import place_of
 
@@ -19,10 +19,10 @@ JOINED = "JOIN a_lookup ON column = a_lookup.key, inner or left"
 
 def join_lookups(
     select: exp.Select, tables: Sequence[tuple[exp.Expression, Relation]], domain: Domain
-) -> tuple[Rows, exp.Where | None]:
+) -> tuple[TableRows, exp.Where | None]:
     """Rows joined with look-up tables, each by its key: many rows to one line. The WHERE is handed back without the
     conditions that join."""
-    [(table, rows)] = [(table, relation) for table, relation in tables if isinstance(relation, Rows)]
+    [(table, rows)] = [(table, relation) for table, relation in tables if isinstance(relation, TableRows)]
     if table is not tables[0][0]:
         raise UnsupportedQuery(f"the vault's table comes first{place_of(table)}: FROM {domain.name} {JOINED}")
     clause = select.args.get("where")

@@ -12,6 +12,7 @@ from discreet.sql.passes.tree import (
     is_aggregate,
     is_aggregated,
     map_children,
+    output_of,
     place_among,
     rewrite_selects,
     text_of,
@@ -75,7 +76,7 @@ class _Lifter:
             self.sets = grouping_sets(select.args.get("group"), self._key, MOST_BLOCKS)
         else:
             self.sets = [tuple(dict.fromkeys(self._key(output.unalias()) for output in select.expressions))]
-        outputs = [exp.alias_(self._public(one.this), one.alias, quoted=True) for one in select.expressions]
+        outputs = [output_of(self._public(one.this), one.alias) for one in select.expressions]
         tree = exp.Select(expressions=outputs)
         tree.set("with_", select.args.get("with_"))
         for part, kept, kind in (("having", "where", exp.Where), ("qualify", "qualify", exp.Qualify)):

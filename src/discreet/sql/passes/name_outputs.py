@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from discreet.sql.passes.tree import is_star
+from discreet.sql.passes.tree import is_star, name_of, output_of
 
 
 def name_outputs(public: exp.Query) -> exp.Query:
@@ -12,14 +12,14 @@ def name_outputs(public: exp.Query) -> exp.Query:
         return public
     taken: set[str] = set()
     for output in list(select.expressions):
-        name = free = output.alias_or_name
+        name = free = name_of(output)
         number = 1
         while free.lower() in taken:
             number += 1
             free = f"{name}_{number}"
         taken.add(free.lower())
-        if free != name or not isinstance(output, exp.Alias):
-            output.replace(exp.alias_(output.unalias().copy(), free, quoted=True))
+        if free != output.alias or not isinstance(output, exp.Alias):
+            output.replace(output_of(output.unalias(), free))
     return public
 
 

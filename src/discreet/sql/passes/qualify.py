@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
-from discreet.sql.passes.relation import Rows
+from discreet.sql.passes.relation import TableRows
 from discreet.sql.passes.tree import (
     ROWS,
     has_aggregate,
@@ -18,21 +18,23 @@ from discreet.sql.passes.tree import (
     is_star,
     map_children,
     name_of,
+    output_of,
     place_among,
     with_parts,
 )
-from discreet.sql.sandbox import MOST_NODES
 from discreet.sql.syntax import only, place_of
 from discreet.sql.tokens import shown
 
 ROWS_ONLY = (
     "a SELECT over rows takes columns, expressions and WHERE; aggregate it, by GROUP BY or in the SELECT around it"
 )
+MOST_WRITTEN = 4_000
+"""Nodes of what the columns of a SELECT stand for, together: each WITH may double those of the one before."""
 GROUPINGS = ("rollup", "cube", "grouping_sets")
 PARTS = ("expressions", "from_", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct", "with_")
 
 
-def qualify(select: exp.Select, names: "Names", kept: exp.With | None) -> Rows | exp.Select:
+def qualify(select: exp.Select, names: "Names", kept: exp.With | None) -> TableRows | exp.Select:
     """Other rows, where it only selects some; else the same SELECT over ROWS, with what is `kept` of its WITH."""
     only(select, PARTS, "SELECT … FROM … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT …")
     clause = select.args.get("where")
@@ -43,7 +45,7 @@ def qualify(select: exp.Select, names: "Names", kept: exp.With | None) -> Rows |
     return _selected(select, names, where)
 
 
-def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, ...]) -> Rows:
+def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, ...]) -> TableRows:
     columns: dict[str, exp.Expression] = {}
     is_open = False
     for output in select.expressions:
@@ -56,14 +58,14 @@ def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, .
         if node.find(exp.Window) is not None:
             raise UnsupportedQuery(f"a window over rows is not supported{place_of(node)}; {ROWS_ONLY}")
         columns[name_of(output).lower()] = names.column(node)
-    return Rows(columns, where, is_open)
+    return TableRows(columns, where, is_open)
 
 
 @dataclass(frozen=True)
 class Names:
     """What column names mean in a SELECT over rows that are called `qualifier`."""
 
-    rows: Rows
+    rows: TableRows
     qualifier: str
     domain: Domain
     written: list[int] = field(default_factory=list, compare=False, repr=False)
@@ -82,8 +84,11 @@ class Names:
         if isinstance(found, exp.Column | exp.Literal):
             return
         self.written.append(sum(1 for _ in found.walk()))
-        if sum(self.written) > MOST_NODES:
-            raise UnsupportedQuery("the statement is too long or nested too deeply; ask in parts")
+        if sum(self.written) > MOST_WRITTEN:
+            raise UnsupportedQuery(
+                f"the columns of a SELECT stand for more than {MOST_WRITTEN:,} names, values and signs, when what "
+                "WITHs and sub-queries call so is written out; name each column fewer times, or ask in parts"
+            )
 
     def has(self, name: str) -> bool:
         """Whether the rows have a column of this name."""
@@ -139,10 +144,7 @@ class _Qualifier:
         select = self.select
         group = select.args.get("group")
         groups = None if group is None else self._groups(group)
-        outputs = [
-            exp.alias_(self.names.column(output.unalias()), name_of(output), quoted=True)
-            for output in select.expressions
-        ]
+        outputs = [output_of(self.names.column(output.unalias()), name_of(output)) for output in select.expressions]
         tree = exp.Select(expressions=outputs, from_=exp.From(this=exp.to_table(ROWS)))
         tree.set("with_", kept)
         if where:

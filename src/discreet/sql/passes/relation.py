@@ -11,7 +11,7 @@ from discreet.sql.passes.per_person import PerPerson
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """Rows of the table: columns by their names as expressions over attributes, and the conditions they meet. An open
     one has all attributes as well."""
 
@@ -36,7 +36,7 @@ class Results:
     tree: exp.Query
 
 
-Relation = Rows | Results | Code | PerPerson
+Relation = TableRows | Results | Code | PerPerson
 Relations = Mapping[str, Relation]
 """What names stand for at a place of the statement."""
 
@@ -44,7 +44,7 @@ Relations = Mapping[str, Relation]
 def renamed(relation: Relation, alias: exp.Expression | None) -> Relation:
     """A relation under an alias that names its columns: t(a, b)."""
     names = [column.name for column in alias.args.get("columns") or ()] if alias is not None else []
-    if not names or not isinstance(relation, Rows):
+    if not names or not isinstance(relation, TableRows):
         return relation
     if relation.is_open or len(names) > len(relation.columns):
         raise UnsupportedQuery("name the columns of rows in their own SELECT, with AS")

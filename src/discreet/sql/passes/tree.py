@@ -35,6 +35,14 @@ def name_of(output: exp.Expression) -> str:
     return text_of(node).lower()[:LONGEST_NAME]
 
 
+def output_of(node: exp.Expression, name: str) -> exp.Alias:
+    """An output column of this name. A sub-query, which the parser would give the name itself, stands in it too."""
+    inner = node.copy()
+    if isinstance(inner, exp.Subquery):
+        inner.set("alias", None)
+    return exp.Alias(this=inner, alias=exp.to_identifier(name, quoted=True))
+
+
 def literal_of(value: object) -> exp.Expression:
     match value:
         case None:

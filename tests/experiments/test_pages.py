@@ -1,0 +1,161 @@
+"""Every number that a page of experiments says is in the CSV files beside its pictures, or is a setting."""
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+PAGES = Path(__file__).parents[2] / "docs" / "experiments"
+
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
+NO_TEXT = re.compile(
+    r"!?\[[^]]*\]\([^)]*\)|`[^`]*`|^#+ .*$|\d{4}-\d{2}-\d{2}|Figures? \d[\d.]*(?: (?:to|and) [\d.]+)*",
+    re.M,
+)
+
+
+def rows_of(page, name):
+    with (PAGES / page / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def pick(rows, column, **where):
+    """The number of the one row that has these values."""
+    found = [row for row in rows if all(row[name] == str(value) for name, value in where.items())]
+    assert len(found) == 1, (where, found)
+    return float(found[0][column])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a page with {} for each number, and the numbers as the page writes them."""
+
+    sentence: str
+    numbers: Sequence[object]
+
+    @property
+    def said(self):
+        return self.sentence.format(*self.numbers)
+
+
+def check_page(page, claims, settings):
+    """Assert that a page says every claim, and no number but theirs and those of its settings."""
+    text = re.sub(r"\s+", " ", NO_TEXT.sub(" ", (PAGES / f"{page}.md").read_text(encoding="utf-8")))
+    for claim in claims:
+        assert claim.said in text, claim.said
+        text = text.replace(claim.said, " ")
+    stray = [number.rstrip(",") for number in NUMBER.findall(text) if number.rstrip(",") not in settings]
+    assert not stray, stray
+
+
+def percent(ratio):
+    return f"{100 * ratio:.0f}%"
+
+
+def hundredths(number):
+    """To two digits, halves up: a CSV has few digits, and halves come of rounding."""
+    return Decimal(str(number)).quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+
+def relaxation_claims():
+    eleven = rows_of("relaxation", "fig11")[-1]
+    twelve, thirteen, fourteen = (rows_of("relaxation", f"fig{number}") for number in (12, 13, 14))
+    sixteen = rows_of("relaxation", "fig16")
+
+    def answered(name):
+        return [int(eleven[f"{who}: {name}"]) for who in ("data", "uniform")]
+
+    for line, name in (
+        ("Disjoint", "Disjoint"),
+        *((f"Histogram, θ = {10**power:,}", f"Histogram, θ = {10**power:,}") for power in range(2, 7)),
+        ("Histogram, θ = 100,000, our cuts", "Histogram, θ = 100,000, our cuts"),
+        ("exact popularity of every point", "Grid (exact)"),
+    ):
+        yield Claim(f"| {line} | {{:,}} | {{:,}} |", answered(name))
+    bound = int(pick(twelve, "upper bound", distribution="data", epsilon=0.3, volume=0.04))
+    yield Claim("| upper bound, Lemma 3 | {:,} | {:,} |", (bound, bound))
+    few, many = answered("Histogram, θ = 100,000"), answered("Histogram, θ = 1,000,000")
+    yield Claim("Yes: +{} (Data) and +{} (Uniform)", [percent(b / a - 1) for a, b in zip(few, many, strict=True)])
+    ends = {
+        (who, key): pick(twelve, "answered", distribution=who, epsilon=key, volume=0.04)
+        for who in ("data", "uniform")
+        for key in (0.1, 0.5)
+    }
+    yield Claim("about {:,} queries for each 0.1.", [round(ends["uniform", 0.5] / 5)])
+    yield Claim("{} below five times as many at ε = 0.5", [percent(1 - ends["data", 0.5] / ends["data", 0.1] / 5)])
+    falls = [
+        pick(twelve, column, distribution=who, epsilon=0.3, volume=0.01)
+        / pick(twelve, column, distribution=who, epsilon=0.3, volume=0.16)
+        for who, column in (("data", "answered"), ("uniform", "answered"), ("data", "upper bound"))
+    ]
+    yield Claim("by a factor of {:.0f} (Data) and {:.0f} (Uniform); the bound falls by {:.0f}.", falls)
+
+    def quality(rows, column, who, buckets="exact", **where):
+        usual = {"epsilon": 0.3, "volume": 0.04, "most_answers": 3, "most_buckets": buckets}
+        return pick(rows, column, distribution=who, **(usual | where))
+
+    errors = sorted(quality(thirteen, "mean_error", who) for who in ("data", "uniform"))
+    yield Claim("Yes: {:.4f} to {:.4f} at ξ = 3;", errors)
+    theirs = {f"{quality(thirteen, 'mean_error', who, 100000):.3f}" for who in ("data", "uniform")}
+    yield Claim(" {} as in the paper.", theirs)
+    sizes = {
+        most: [quality(thirteen, "mean_size", w, most_answers=most) for w in ("uniform", "data")] for most in (3, 5)
+    }
+    yield Claim("Yes: {} counts at ξ = 3,", {f"{size:.1f}" for size in sizes[3]})
+    yield Claim("{:.1f} to {:.1f} at ξ = 5.", sizes[5])
+    yield Claim("{:,.0f} are bought with 10⁵ buckets", [quality(thirteen, "bought", "uniform", 100000)])
+    yield Claim("{:,.0f} with 10⁶)", [quality(sixteen, "bought", "uniform", 1000000)])
+    large = [quality(sixteen, "mean_error", who, 1000000) for who in ("data", "uniform")]
+    yield Claim("an error of {:.4f} (Data) and {:.5f} (Uniform);", large)
+    yield Claim("another third off it: {:.4f} and {:.4f}.", errors[::-1])
+    assert all(0.3 < 1 - ours / paper < 0.37 for ours, paper in zip(reversed(errors), large, strict=True))
+    for column, style in (
+        ("mean_error", "the error falls from {} at ε = 0.1 to {}"),
+        ("mean_size", "the size from {} to {}"),
+    ):
+        digits = {"mean_error": (3, 4), "mean_size": (1, 1)}[column]
+        said = [
+            {f"{quality(fourteen, column, who, epsilon=key):.{places}f}" for who in ("data", "uniform")}
+            for key, places in zip((0.1, 0.5), digits, strict=True)
+        ]
+        assert all(len(one) == 1 for one in said), said
+        yield Claim(style, [one.pop() for one in said])
+    times = [
+        quality(sixteen, "milliseconds", who, 100000, volume=s)
+        for who in ("data", "uniform")
+        for s in (0.01, 0.02, 0.04, 0.08, 0.16)
+    ]
+    yield Claim("({:.1f} to {:.1f} ms)", (min(times), max(times)))
+    slow = [quality(sixteen, "milliseconds", who, 1000000) for who in ("data", "uniform")]
+    yield Claim("Data takes {} longer, {:.1f} ms against {:.1f} ms.", (percent(slow[0] / slow[1] - 1), *slow))
+    derived = rows_of("relaxation", "variance")
+    for most in range(1, 6):
+        cells = [
+            hundredths(pick(derived, column, distribution=who, most_answers=most))
+            for who in ("data", "uniform")
+            for column in ("compound", "derived")
+        ]
+        yield Claim(f"| {most} | {{}} λ² | {{}} λ² | {{}} λ² | {{}} λ² |", cells)
+    ratios = [float(row["ratio"]) for row in derived]
+    yield Claim("the variance is {:.2f} to {:.2f} of the compound's", (min(ratios), max(ratios)))
+    names = {"moved": "moved", "truncated": "truncated", "inside": "centres inside"}
+    readings = rows_of("relaxation", "readings")
+    for row in readings:
+        whose = f"| {row['distribution'].title()}, {names[row['reading']]} "
+        volume, room, answered = float(row["mean volume"]), float(row["bound"]), int(row["answered"])
+        cells = (100 * volume, room, answered, percent(float(row["used"])), row["answered as printed"])
+        yield Claim(whose + "| {:.2f}% | {:,.0f} | {:,} | {} | {} |", cells)
+    exact = {row["reading"]: float(row["answered"]) / bound for row in readings if row["distribution"] == "uniform"}
+    yield Claim(
+        "answers {} of it as drawn here, and {} where", [percent(exact[name]) for name in ("moved", "truncated")]
+    )
+    assert {row["answered as printed"] for row in readings} == {"300"}
+
+
+def test_the_page_on_relaxation_says_what_its_numbers_say():
+    # The paper's settings; limits and volumes; and where curves are looked at.
+    settings = {"2008", "1,000,000", "79", "14", "23", "100", "20,000", "2000", "0.3", "3", "100,000", "300", "4"}
+    settings |= {"2", "128", "10", "13", "15", "0.1", "0.5", "1", "16", "5", "8", "12"}
+    check_page("relaxation", list(relaxation_claims()), settings)
