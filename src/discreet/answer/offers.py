@@ -13,6 +13,7 @@ from functools import cached_property
 
 from discreet.answer.answer import Desk, bounding_box
 from discreet.answer.compound import Metric
+from discreet.answer.different import most_values
 from discreet.answer.past import groups_of
 from discreet.answer.policy import DEFAULT_SHARE, FINEST_STEP, SOLVING_STEPS, Wish, exponential_like, noise_affordable
 from discreet.answer.quantiles import counts_by_value
@@ -28,7 +29,7 @@ from discreet.domain.region import Region
 from discreet.errors import BudgetExceeded, InvalidNoise, QuotaExceeded
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Count, Mean, Quantile, Sum
+from discreet.query.query import Combination, Count, Distinct, Mean, Quantile, Sum
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, Measure, Question
 from discreet.sql.where_text import where_text
@@ -83,7 +84,9 @@ class Offers:
             noise = noise.times(Fraction(budget.signs(one_signed=False)))
         scale = _rounded_up(_scale(noise) * (1 + 1e-6))  # each of several costs is rounded up to whole units
         if not isinstance(measure, Quantile):
-            return Offer(self._within(measure, noise), scale)
+            within = self._within(measure, noise)
+            most = most_values(measure, region, self.desk.domain) if isinstance(measure, Distinct) else math.inf
+            return None if within is not None and within >= most else Offer(within, scale)  # it would tell nothing
         return Offer(None, scale, self._rank(measure, budget.noise_of_scale(Fraction(str(scale)))))
 
     def _rank(self, quantile: Quantile, noise: Noise) -> int:

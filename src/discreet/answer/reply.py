@@ -72,6 +72,8 @@ class Row(FieldsView):
     """Whether its line was chosen by its noise: its interval then holds for all lines at once that were there."""
     line: int | None = None
     """The number of its line, where labels do not tell lines apart."""
+    bounds: tuple[float, float] | None = None
+    """What the domain lets the number be, where it and its interval are cut to that."""
 
     @property
     def is_too_noisy(self) -> bool:
@@ -111,7 +113,17 @@ class Row(FieldsView):
     @property
     def is_even(self) -> bool:
         """Whether its interval reaches as far to either side: an average's and a quantile's need not."""
-        return isinstance(self.source, Estimate) and self.low is not None and self.high is not None
+        if not isinstance(self.source, Estimate) or self.low is None or self.high is None:
+            return False
+        return self.bounds is None or (self.bounds[0] < self.low and self.high < self.bounds[1])
+
+    def within_bounds(self, least: float, most: float) -> "Row":
+        """The same of a number that lies between two others, whatever the noise says."""
+
+        def cut(number: float | None) -> float | None:
+            return None if number is None else min(max(number, least), most)
+
+        return replace(self, value=cut(self.value), low=cut(self.low), high=cut(self.high), bounds=(least, most))
 
 
 @dataclass(frozen=True)
@@ -163,7 +175,11 @@ class Answer:
                 )
             return row.low, row.high
         half = row.source.halfwidth(Fraction(str(confidence)))
-        return row.source.value - half, row.source.value + half
+        low, high = row.source.value - half, row.source.value + half
+        if row.bounds is None:
+            return low, high
+        least, most = row.bounds
+        return min(max(low, least), most), min(max(high, least), most)
 
     @property
     def kind(self) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from discreet.answer.answer import Decision, Desk, Picked, Settled, public
 from discreet.answer.chosen import at_once, chosen_columns, sources_of
+from discreet.answer.different import most_values
 from discreet.answer.estimate import Estimate, combined, in_grains, nothing, worst
 from discreet.answer.fieller import ratio
 from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
@@ -32,7 +33,7 @@ from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
 from discreet.noise.law import Exponential, Noise
 from discreet.noise.spread import Draws, Mixture
-from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum, group_attribute
+from discreet.query.query import Combination, Count, Distinct, Mean, Quantile, Query, Sum, group_attribute
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
@@ -143,7 +144,9 @@ class Rows:
         for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             labels = tuple(own[code] for own, code in zip(named, codes, strict=True))
             places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]
-            lines.append([self._row(column, codes, place) for column, place in zip(aggregates, places, strict=True)])
+            lines.append(
+                [self._shown_row(column, codes, place) for column, place in zip(aggregates, places, strict=True)]
+            )
             codes_of[labels] = codes
         add_shrunken(lines, aggregates)
         for key in reversed(question.order_by):
@@ -173,7 +176,7 @@ class Rows:
 
     def _again(self, row: Row, column: AggregateColumn, codes: Codes) -> Row:
         """A row of a line that was chosen by its noise, with an interval that holds for all lines at once."""
-        found = self._row(column, codes, _Place(row.labels, row.column, row.asked))
+        found = self._shown_row(column, codes, _Place(row.labels, row.column, row.asked))
         return replace(found, shrunken=row.shrunken, chosen=True)
 
     def _say_what_they_are(self, column: str, lines: int, doubtful: int, noisy: int, is_shrunken: bool) -> None:
@@ -239,6 +242,13 @@ class Rows:
                 return self._estimate(self._together([query for _, query in terms], parts) or combined(parts), place)
             case query:
                 return self._estimate(self._number(query, codes, place), place, is_count=isinstance(query, Count))
+
+    def _shown_row(self, column: AggregateColumn, codes: Codes, place: _Place) -> Row:
+        """A row as it is handed out: of a count of different values, cut to what the domain allows."""
+        row = self._row(column, codes, place)
+        if not isinstance(column.query, Distinct) or row.value is None:
+            return row
+        return row.within_bounds(0, most_values(column.query, row.answered, self.desk.domain))
 
     def _together(self, queries: list[Count | Sum], parts: list[tuple[int, Estimate]]) -> Estimate | None:
         """A sum of public numbers of one quantity as one estimate: what they have in common cancels. None where it is
