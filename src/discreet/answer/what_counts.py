@@ -1,6 +1,7 @@
 """What of a table an answer is about, where that is less than a reader expects: told from the domain alone."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
@@ -44,8 +45,11 @@ def _moved_at_ends(amount: Amount, domain: Domain) -> Iterator[str]:
 def _range(attribute: Attribute) -> str:
     match attribute:
         case Integer(low=low, high=high):
-            return f"{low} … {high}"
-        case Bins(edges=edges):
-            low_edge, high_edge = ("" if edge is None else number_text(edge) for edge in (edges[0], edges[-1]))
-            return f"{low_edge} … {high_edge}"
+            return f"{low:,} … {high:,}"
+        case Bins(edges=(Fraction() as first, *_, Fraction() as last)):
+            return f"{_number(first)} … {_number(last)}"
     return f"{attribute.label(0)} … {attribute.label(attribute.cells - 1)}"
+
+
+def _number(edge: Fraction) -> str:
+    return f"{edge.numerator:,}" if edge.denominator == 1 else number_text(edge)
