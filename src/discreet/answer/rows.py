@@ -26,9 +26,10 @@ from discreet.answer.grid_rows import (
 from discreet.answer.one_region import in_one_region
 from discreet.answer.past import groups_to_plan
 from discreet.answer.quantiles import codes_within, counts_by_value, histogram_of, values_of
-from discreet.answer.reply import Label, Row
+from discreet.answer.reply import Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken, shrunken_column
+from discreet.answer.view import Label
 from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
 from discreet.noise.law import Exponential, Noise

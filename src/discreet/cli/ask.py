@@ -73,7 +73,7 @@ def ask(
 
 def show_answer(answer: "Answer", shrunken: bool = False) -> None:
     """Print an answer as a table, with what a reader must know under it."""
-    from discreet.answer.reply import ANSWERED_FOR, MOST_PRINTED, more_lines
+    from discreet.answer.view import ANSWERED_FOR, MOST_PRINTED, more_lines
 
     shown, hidden = answer.first(MOST_PRINTED)
     headers, lines = shown.table(shrunken)
@@ -98,7 +98,7 @@ def _more_text(explanation: "Explanation") -> str:
 
 
 def _show_explanation(explanation: "Explanation") -> None:
-    from discreet.answer.reply import number
+    from discreet.answer.view import number
 
     rows = [
         (
