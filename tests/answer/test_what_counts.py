@@ -116,12 +116,13 @@ def test_how_many_different_values_there_can_be_is_told_by_the_region(vault):
     assert most_values(both, query.where.intersect(vault.count(age=9).where), vault.domain) == 0
 
 
-def test_no_offer_is_made_that_would_tell_nothing(make_vault):
+def test_an_offer_that_would_tell_nothing_says_so(make_vault):
     vault = make_vault(epsilon="0.1")
-    for sql, is_offered in (("COUNT(DISTINCT age)", False), ("COUNT(*)", True)):
+    for sql, says_nothing in (("COUNT(DISTINCT age)", True), ("COUNT(*)", False)):
         with pytest.raises(BudgetExceeded) as refused:
             vault.ask(f"SELECT {sql} FROM people", scale="0.01", relax=False)
-        assert ("what is left there allows" in str(refused.value)) == is_offered
+        assert "what is left there allows" in str(refused.value)
+        assert ("(which tells nothing of 0 … 10)" in str(refused.value)) == says_nothing
 
 
 def test_what_is_not_answered_is_called_so(make_vault):

@@ -47,11 +47,14 @@ class Offer:
     """With this as well, whatever it is: the noise of each of its numbers, in people."""
     rank: int | None = None
     """Of a quantile: so far may its rank then be off."""
+    most: int | None = None
+    """Of a count of different values: so many can there be."""
 
     @property
     def words(self) -> str:
         if self.within is not None:
-            return f"within {self.within:,.6g}"
+            tells = self.most is None or self.within < self.most
+            return f"within {self.within:,.6g}" + ("" if tells else f" (which tells nothing of 0 … {self.most:,})")
         rank = "" if self.rank is None else f" (its rank within {self.rank:,} people)"
         return f"with scale {self.scale:,.6g}{rank}"
 
@@ -85,8 +88,8 @@ class Offers:
         scale = _rounded_up(_scale(noise) * (1 + 1e-6))  # each of several costs is rounded up to whole units
         if not isinstance(measure, Quantile):
             within = self._within(measure, noise)
-            most = most_values(measure, region, self.desk.domain) if isinstance(measure, Distinct) else math.inf
-            return None if within is not None and within >= most else Offer(within, scale)  # it would tell nothing
+            most = most_values(measure, region, self.desk.domain) if isinstance(measure, Distinct) else None
+            return Offer(within, scale, most=most)
         return Offer(None, scale, self._rank(measure, budget.noise_of_scale(Fraction(str(scale)))))
 
     def _rank(self, quantile: Quantile, noise: Noise) -> int:
