@@ -22,7 +22,7 @@ from discreet.sql.compare import declares
 from discreet.sql.condition import MOST_CELLS, AllOf, Atom, Condition, atoms, region_of
 from discreet.sql.question import AggregateColumn, Column, GroupColumn, OrderKey, Question
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import exact_number, only, read_select, read_where, refused
+from discreet.sql.syntax import NO_AGGREGATE, exact_number, only, read_select, read_where, refused
 from discreet.sql.tokens import shown
 from discreet.sql.where import read_condition
 from discreet.sql.where_text import identifier
@@ -172,7 +172,7 @@ def _columns(
             columns.append(AggregateColumn(output.alias or _free_name(aggregate.name, taken), aggregate.query))
             notes += aggregate.notes
     if not any(isinstance(column, AggregateColumn) for column in columns):
-        raise UnsupportedQuery("the statement has no aggregate; ask for COUNT(*), or for another of its groups")
+        raise UnsupportedQuery(NO_AGGREGATE)
     return tuple(columns), notes
 
 

@@ -159,6 +159,9 @@ def only(node: exp.Expression, parts: tuple[str, ...], supported: str) -> None:
             raise UnsupportedQuery(f"{name} is not supported here; supported: {supported}")
 
 
+NO_AGGREGATE = (
+    "the statement has no aggregate, and single rows are never shown; ask for COUNT(*), or for another of its groups"
+)
 INSTEAD = {
     "DATE_FORMAT": "STRFTIME(date, '%Y-%m')",
     "TO_CHAR": "STRFTIME(date, '%Y-%m')",

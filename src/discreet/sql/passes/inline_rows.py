@@ -25,7 +25,7 @@ from discreet.sql.passes.tree import (
     qualifier_of,
     sources_of,
 )
-from discreet.sql.syntax import OWN, only, place_of, refused
+from discreet.sql.syntax import NO_AGGREGATE, OWN, only, place_of, refused
 from discreet.sql.tokens import shown
 
 
@@ -35,7 +35,7 @@ def inline_rows(tree: exp.Query, domain: Domain, lookups: Mapping[str, Lookup]) 
     if isinstance(relation, PerPerson):
         raise UnsupportedQuery(f"single people are never shown; {form_of(domain)}")
     if not isinstance(relation, Results):
-        raise UnsupportedQuery("the statement has no aggregate; ask for COUNT(*), or for another of its groups")
+        raise UnsupportedQuery(NO_AGGREGATE)
     return relation.tree
 
 
