@@ -98,6 +98,13 @@ def test_a_table_without_rows_makes_no_vault(folder: Path) -> None:
     assert "no rows: a vault over it would be about nobody" in run("domain", "fit", "people.csv", "people.toml")[1]
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_domain_and_a_table_in_the_wrong_order_are_told_in_the_right_one() -> None:
+    code, _, error = run("domain", "fit", "people.toml", "people.csv")
+    assert code == 1
+    assert "the table comes first: discreet domain fit people.csv people.toml" in " ".join(error.split())
+
+
 VISITS = "town,who\n" + "Bern,a\n" * 6 + "Bern,\n" * 3 + "Chur,b\nberne-by-lake,b\n"
 BY_PERSON = ("--id", "who", "--max-rows", "2")
 

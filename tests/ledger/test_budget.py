@@ -100,6 +100,12 @@ def test_amounts_are_said_as_a_part_of_the_budget():
     assert pure.in_words(Fraction("0.0617")) == "ε 0.0617 of 1 · 6.2%"
     assert rho.in_words(Fraction("0.25")) == "ρ 0.25 of 0.5 · 50%"
     assert both.in_words(both.total / 50) == "2% of ε 2, δ 1e-06"
+    assert [pure.share(Fraction(part)) for part in ("0.994", "0.998", "0.99999", "1")] == [
+        "99%",
+        "99.8%",
+        "99.9%",
+        "100%",
+    ]
 
 
 def test_a_quota_is_in_the_vaults_own_currency_or_a_part_of_its_budget():

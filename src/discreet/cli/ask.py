@@ -85,8 +85,12 @@ def show_answer(answer: "Answer", shrunken: bool = False) -> None:
 def _error_text(forecast: "Forecast") -> str:
     if forecast.halfwidth is None:
         return "–"
-    relative = "" if forecast.relative is None else f" (about {forecast.relative:.0%} of it)"
+    relative = "" if forecast.relative is None else f" ({_part_text(forecast.relative)} of it)"
     return f"± {forecast.halfwidth:,.6g}{relative}"
+
+
+def _part_text(part: float) -> str:
+    return "less than 1%" if part < 0.005 else f"about {part:.0%}"
 
 
 def _more_text(explanation: "Explanation") -> str:
