@@ -38,7 +38,7 @@ def figures() -> Iterator[Figure]:
 def adult_figures(folder: Path) -> Iterator[Figure]:
     table = whole_adult()
     vault, plan = _vault(table, folder)
-    triples = [axes for axes in combinations(range(14), 3) if _cells(table, axes) <= MOST_CELLS]
+    triples = [axes for axes in combinations(range(14), 3) if cells_of(table, axes) <= MOST_CELLS]
     distances, seconds = [], []
     for _ in range(SEEDS):
         start = time.process_time()
@@ -48,7 +48,7 @@ def adult_figures(folder: Path) -> Iterator[Figure]:
             [
                 variation(cube, table, combinations(range(14), 2)),
                 variation(cube, table, triples),
-                *_clipped(cube, table),
+                clipped(cube, table),
             ]
         )
     pairs, three, least = np.mean(distances, axis=0)
@@ -70,7 +70,7 @@ def fifty_figures(folder: Path) -> Iterator[Figure]:
     draw_rows(cube.model, len(table.rows), SeededBits(0))
     seconds, cpu = time.perf_counter() - start, time.process_time() - own
     pairs = list(combinations(range(50), 2))
-    modelled, least = variation(cube, table, pairs), _clipped(cube, table)[0]
+    modelled, least = variation(cube, table, pairs), clipped(cube, table)
     note = f"1,225 pairs at (1, 10⁻⁹): total variation {modelled:.3f}, least squares, clipped at 0, {least:.3f}"
     yield Figure("50 × 10, modelled, to least squares, 2-way", modelled / least, 1, "lower", "×", note)
     note = f"measured, least squares and fit {fitted - start:.0f} s, then {len(table.rows):,} rows; {cpu:.0f} CPU s"
@@ -98,13 +98,13 @@ def variation(cube: Cube, table: Coded, chosen: Iterable[tuple[int, ...]]) -> fl
     return float(np.mean([np.abs(cells - _truth(table, axes)).sum() / 2 for axes, cells in made]))
 
 
-def _clipped(cube: Cube, table: Coded) -> list[float]:
+def clipped(cube: Cube, table: Coded) -> float:
     """The same of least squares without what is below 0, over pairs."""
     off = []
     for axes in combinations(range(len(table.sizes)), 2):
         cells = np.maximum(cube.cells_of(sum(1 << axis for axis in axes)), 0)
         off.append(np.abs(cells / max(cells.sum(), 1) - _truth(table, axes)).sum() / 2)
-    return [float(np.mean(off))]
+    return float(np.mean(off))
 
 
 def _truth(table: Coded, axes: tuple[int, ...]) -> NDArray[np.float64]:
@@ -113,7 +113,7 @@ def _truth(table: Coded, axes: tuple[int, ...]) -> NDArray[np.float64]:
     return np.bincount(places, minlength=int(np.prod(sizes))).reshape(sizes) / len(table.rows)
 
 
-def _cells(table: Coded, axes: tuple[int, ...]) -> int:
+def cells_of(table: Coded, axes: tuple[int, ...]) -> int:
     return int(np.prod([table.sizes[axis] for axis in axes]))
 
 

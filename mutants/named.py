@@ -23,8 +23,8 @@ NAMED = [
     (
         "one draw for all measurements of a release",
         "release/gate.py",
-        "draws = np.split(noise.sample(sum(sizes), self.bits), np.cumsum(sizes)[:-1])",
-        "one = noise.sample(max(sizes), self.bits)\n            draws = [one[:size].copy() for size in sizes]",
+        "draws = np.split(noise.sample(sum(sizes), bits), np.cumsum(sizes)[:-1])",
+        "one = noise.sample(max(sizes), bits)\n            draws = [one[:size].copy() for size in sizes]",
     ),
     (
         "what a further cost adds is forgotten where a grid is too fine",

@@ -30,7 +30,7 @@ MOST_FALSE_ALARMS = 1e-6
 """The chance that any of the tests fails although all is right."""
 
 # No deadline: a busy machine is not a bug.
-settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True, max_examples=60)
+settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True, max_examples=40)
 settings.register_profile("exploring", derandomize=False, deadline=None, print_blob=True)
 
 

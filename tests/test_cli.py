@@ -317,6 +317,18 @@ def test_brackets_in_a_name_are_shown_and_are_no_markup(odd):
     assert odd in run("budget vault")
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_vault_of_mu_is_made_asked_and_spent_on_a_cube():
+    run(f"{INIT.partition(' --epsilon')[0]} --mu 1 --neighbours replace --quiet")
+    count = run_json(["ask", "vault", "SELECT COUNT(*) FROM people", "--scale", "10"])
+    assert count["guarantee"]["kind"] == "gaussian"
+    assert run_json("budget vault")["guarantee"]["mu_squared"] == "1"
+    assert run_json("cube plan vault --mu-squared 1/2 --dimensions sex")["affordable"]
+    said = run("cube publish vault --mu-squared 1 --dimensions sex --out cube", 1)
+    assert "(--mu-squared) at most 0.9" in " ".join(said.split())
+    assert "mu_squared=…" in run("cube plan vault --rho 1/2", 1)
+
+
 def test_notes_are_wrapped_between_words_and_paths_stay_whole(capsys):
     from rich.console import Console
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tools.house import circles, class_names, imports_of, longest_chain, numbers, parsed
 
 PACKAGE = Path(__file__).parents[1] / "src" / "discreet"
@@ -39,5 +41,15 @@ def test_a_circle_is_found_also_where_an_import_stands_in_a_function(tmp_path):
     }
 
 
-def test_no_modules_of_ours_import_each_other_in_a_circle():
-    assert circles(imports_of(parsed(PACKAGE), at_once=False)) == set()
+@pytest.fixture(scope="module")
+def ours():
+    return parsed(PACKAGE)
+
+
+def test_no_modules_of_ours_import_each_other_in_a_circle(ours):
+    assert circles(imports_of(ours, at_once=False)) == set()
+
+
+def test_no_class_name_of_ours_is_used_twice(ours):
+    """One name, one thing: what a server sends is described in `replies.py`, by names of its own."""
+    assert [name for name, times in class_names(ours).items() if times > 1] == []

@@ -304,7 +304,7 @@ def test_the_command_says_that_a_cube_was_measured_before(vault, tmp_path):
 class TestWhatTheBudgetCanPay:
     """A plan says whether it can be paid, and a refusal names what is then granted."""
 
-    @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.3"}, {"epsilon": 1, "delta": "1e-6"}])
+    @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.3"}, {"mu": "0.7"}, {"epsilon": 1, "delta": "1e-6"}])
     @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
     def test_what_a_refusal_names_is_granted(self, tmp_path, budget, neighbours):
         from tests.answer.conftest import DOMAIN
@@ -318,7 +318,7 @@ class TestWhatTheBudgetCanPay:
         plan = vault.cubes.plan(**{option: total}, dimensions=["age", "sex"])
         said = vault.cubes.affordable(plan)
         assert not said.fits
-        with pytest.raises(BudgetExceeded, match=rf"--{option}\) at most ") as refused:
+        with pytest.raises(BudgetExceeded, match=rf"--{option.replace('_', '-')}\) at most ") as refused:
             vault.cubes.publish(plan)
         named = str(refused.value).rpartition("at most ")[2]
         assert named == said.to_json()["at_most"]

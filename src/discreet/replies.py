@@ -318,7 +318,7 @@ class JobJson(TypedDict):
     """How far a publish is; where it ended badly, why, and what stands."""
 
     id: str
-    what: Literal["cube", "buckets"]
+    what: Literal["cube", "rows", "buckets"]
     user: str
     at: str
     state: Literal["running", "done", "failed", "interrupted"]
@@ -392,12 +392,34 @@ class CuboidJson(LabelledCellsJson):
     halfwidth: float
 
 
+class ModelledCuboidJson(TypedDict):
+    """A cuboid read from the cube's model: biased, and each cell with a model range."""
+
+    dimensions: list[str]
+    labels: dict[str, list[str]]
+    slice: dict[str, str]
+    modelled: Any
+    """nested lists, in the order of the dimensions"""
+    low: Any
+    high: Any
+    confidence: float
+    measured_together: bool
+    """whether these dimensions were; else how they interact is what the measured ones imply"""
+    note: str
+    guarantee: str
+    receipt: str
+
+
 class GroupsJson(LabelledCellsJson):
     """A cuboid rolled up by hierarchies: each sum has an interval of its own."""
 
     low: Any
     high: Any
     variance: Any
+
+
+class RowsJson(TypedDict):
+    rows: list[Described]
 
 
 class BucketsJson(TypedDict):

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from discreet.answer.policy import Policy
 from discreet.errors import BudgetExceeded
-from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS
-from discreet.noise.law import Gaussian, Laplace
+from discreet.noise.law import Laplace
 from discreet.noise.spread import Draws, halfwidth
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile
@@ -27,9 +26,9 @@ AGES = "SELECT age, COUNT(*) FROM people GROUP BY age"
 def nearly_spent(vault, left="0.01", **where):
     """The same vault with only so much left in a region."""
     query = vault.count(**where)
+    budget = vault.ledger.budget
     spent = Fraction(vault.ledger.left(query.where), UNITS) - Fraction(left)
-    pure = isinstance(vault.ledger.budget, PureBudget)
-    vault.measure(Plan((Measurement(query, Laplace(1 / spent) if pure else Gaussian(1 / (2 * spent))),)))
+    vault.measure(Plan((Measurement(query, budget.noise_costing(spent * budget.factor)),)))
     return vault
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from discreet.answer import ask as module
-from discreet.errors import BudgetExceeded, DomainError, InvalidNoise, UnsupportedQuery
+from discreet.errors import BudgetExceeded, DomainError, InvalidNoise, UnsupportedQuery, VaultError
 from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.vault import Vault
@@ -257,6 +257,47 @@ def test_the_policy_sets_what_is_done_when_nothing_is_said(vault, people):
         reopened.ask("SELECT COUNT(*) FROM people WHERE age < 5", scale=6)
     with pytest.raises(BudgetExceeded, match=r"0\.15"):
         reopened.ask("SELECT COUNT(*), SUM(age) FROM people WHERE age < 5", scale=7)
+
+
+def with_policy(vault, people, lines):
+    """The vault opened again with more in its policy."""
+    settings = vault.path / "vault.toml"
+    settings.write_text(settings.read_text().replace("[policy]", f"[policy]\n{lines}"))
+    return type(vault).open(vault.path, table=people)
+
+
+def exhausted(vault):
+    """Nothing is left for age 3 to 5 of women; two regions were counted that are one off, one by age and one by sex."""
+    vault.ask("SELECT COUNT(*) FROM people WHERE age BETWEEN 3 AND 6 AND sex = 'F'", scale=Fraction(1, 5))
+    vault.ask("SELECT COUNT(*) FROM people WHERE age BETWEEN 3 AND 5 AND sex IN ('F', 'M')", scale=Fraction(1, 5))
+    return "SELECT COUNT(*) FROM people WHERE age BETWEEN 3 AND 5 AND sex = 'F'"
+
+
+@pytest.mark.parametrize(
+    ("weights", "answered"),
+    [("", "age BETWEEN 3 AND 6 AND sex = 'F'"), ("weights = { age = 9 }", "age BETWEEN 3 AND 5 AND sex IS NOT NULL")],
+)
+def test_weights_say_in_which_attribute_a_relaxed_answer_may_be_off(vault, people, weights, answered):
+    # relaxation, Definition 8: one of 9 steps of age, or one of 2 of sex
+    sql = exhausted(vault)
+    relaxed = with_policy(vault, people, weights).ask(sql, scale=5)
+    assert (relaxed.kind, relaxed.answered) == ("relaxed", answered)
+
+
+def test_a_region_beyond_the_policys_bound_is_not_nearby(vault, people):
+    sql = exhausted(vault)  # one of 9 steps of age, over 3 attributes: 1/27
+    assert vault.ask(sql, scale=5).relaxation_error == pytest.approx(1 / 27)
+    strict = with_policy(vault, people, "max_relaxation = 0.03")
+    with pytest.raises(BudgetExceeded):
+        strict.ask(sql, scale=5)
+    with pytest.raises(BudgetExceeded):
+        strict.explain(sql, scale=5)
+
+
+def test_a_weight_of_no_attribute_is_refused(vault, people):
+    with pytest.raises(VaultError, match="name height, which the domain has not"):
+        with_policy(vault, people, "weights = { height = 2 }").ask(FEMALES)
+    assert vault.budget().charges == 0
 
 
 def test_a_replace_vault_counts_double(make_vault):

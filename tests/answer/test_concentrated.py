@@ -1,30 +1,47 @@
-"""Vaults with a budget of ρ, or of (ε, δ): Gaussian noise, and everything else as ever."""
+"""Vaults with a budget of ρ, of μ, or of (ε, δ): Gaussian noise, and everything else as ever."""
 
 from fractions import Fraction
 
 import pytest
 
 from discreet.errors import InvalidBudget, InvalidNoise
+from discreet.ledger.budget import ConcentratedBudget
 from discreet.ledger.conversion import rho_for
+from discreet.ledger.gaussian_conversion import mu_squared_for
+from discreet.ledger.gaussian_price import gaussian_price
 from discreet.noise.law import Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 
 FEMALES = "SELECT COUNT(*) FROM people WHERE sex = 'F'"
 
 
-@pytest.fixture(params=[{"rho": 2}, {"epsilon": 8, "delta": "1e-6"}], ids=["rho", "epsilon and delta"])
-def vault(request, make_vault):
-    return make_vault(**request.param)
+def earlier(monkeypatch):
+    """Vaults of (ε, δ) as they were made before μ: by way of ρ."""
+
+    def by_rho(epsilon, delta, _rho, _mu, neighbours, max_rows):
+        epsilon, delta = Fraction(epsilon), Fraction(delta)
+        return ConcentratedBudget(rho_for(epsilon, delta), neighbours, max_rows, epsilon, delta)
+
+    monkeypatch.setattr("discreet.vault.vault.budget_of", by_rho)
 
 
-def test_a_count_has_gaussian_noise_and_costs_its_rho(vault, people):
+@pytest.fixture(params=["rho", "mu", "epsilon and delta", "epsilon and delta, earlier"])
+def vault(request, make_vault, monkeypatch):
+    if request.param.endswith("earlier"):
+        earlier(monkeypatch)
+    return make_vault(**{"rho": {"rho": 2}, "mu": {"mu": 2}}.get(request.param, {"epsilon": 8, "delta": "1e-6"}))
+
+
+def test_a_count_has_gaussian_noise_and_costs_its_part_of_the_budget(vault, people):
     answer = vault.ask(FEMALES, scale=5)
     [release] = vault.releases()
     assert release.plan.measurements[0].law == Gaussian(Fraction(25))
-    assert answer.cost == release.guarantee.amount == Fraction(1, 50)
+    price = Fraction(1, 50) if vault.ledger.budget.symbol == "ρ" else gaussian_price(Fraction(25))
+    assert answer.cost == release.guarantee.amount == pytest.approx(price, rel=1e-9)
+    assert answer.cost >= price
     low, high = answer.interval(0.9999)
     assert low <= (people.sex == "F").sum() <= high
-    assert vault.budget().spent == Fraction(1, 50)
+    assert vault.budget().spent == answer.cost
 
 
 @pytest.mark.parametrize(
@@ -57,20 +74,22 @@ def test_a_region_without_budget_is_relaxed(vault):
 
 
 def test_a_cube_is_planned_by_the_convex_planner_and_published(vault, people):
-    plan = vault.cubes.plan(rho="0.5", dimensions=["sex", "income"])
+    option = vault.ledger.budget.option
+    plan = vault.cubes.plan(**{option: "0.5"}, dimensions=["sex", "income"])
     cube = vault.cubes.publish(plan)
     assert cube.guarantee.amount == Fraction(1, 2)
     low, high = cube.interval("sex", confidence=0.999999)
     truth = [(people.sex == "F").sum(), (people.sex == "M").sum(), people.sex.isna().sum()]
     assert (low.values <= truth).all()
     assert (truth <= high.values).all()
-    with pytest.raises(InvalidBudget, match="rho"):
+    with pytest.raises(InvalidBudget, match=option):
         vault.cubes.plan(epsilon=1, dimensions=["sex"])
 
 
-def test_laplace_noise_costs_half_its_square(vault):
+def test_laplace_noise_costs_half_its_square_or_eleven_sevenths_of_it(vault):
     plan = Plan((Measurement(vault.count(sex="F"), Laplace(Fraction(10))),))
-    assert vault.measure(plan).guarantee.amount == Fraction(1, 200)
+    price = Fraction(1, 200) if vault.ledger.budget.symbol == "ρ" else Fraction(11, 700)
+    assert vault.measure(plan).guarantee.amount == price
 
 
 def test_gaussian_noise_in_a_pure_vault_is_refused_and_spends_nothing(make_vault):
@@ -80,14 +99,25 @@ def test_gaussian_noise_in_a_pure_vault_is_refused_and_spends_nothing(make_vault
     assert vault.budget().charges == 0
 
 
-def test_a_vault_of_epsilon_and_delta_says_both_and_the_rho_between(make_vault):
+def test_a_vault_of_epsilon_and_delta_says_both_and_the_mu_between(make_vault):
+    vault = make_vault(epsilon=1, delta="1e-5", neighbours="replace")
+    stated = "differential privacy, ε = 1, δ = 1e-05 (by μ² ≈ 0.07185 of Gaussian DP)"
+    assert str(vault.ledger.guarantee).startswith(stated)
+    assert vault.ledger.budget.total == mu_squared_for(Fraction(1), Fraction(1, 10**5))
+    assert str(vault.ask(FEMALES, scale=40).guarantee).startswith("Gaussian differential privacy, μ² ≈ 0.00125")
+
+
+def test_a_vault_of_epsilon_and_delta_that_was_made_by_way_of_rho_goes_on_so(make_vault, monkeypatch):
+    earlier(monkeypatch)
     vault = make_vault(epsilon=1, delta="1e-5", neighbours="replace")
     assert str(vault.ledger.guarantee).startswith("differential privacy, ε = 1, δ = 1e-05 (by ρ ≈ 0.03056 of zCDP)")
     assert vault.ledger.budget.total == rho_for(Fraction(1), Fraction(1, 10**5))
 
 
 @pytest.mark.parametrize(
-    "budget", [{}, {"epsilon": 1, "rho": 1}, {"rho": 1, "delta": "1e-5"}, {"delta": "1e-5"}], ids=str
+    "budget",
+    [{}, {"epsilon": 1, "rho": 1}, {"rho": 1, "delta": "1e-5"}, {"delta": "1e-5"}, {"rho": 1, "mu": 1}],
+    ids=str,
 )
 def test_a_vault_has_one_currency(make_vault, budget):
     with pytest.raises(InvalidBudget, match="one currency"):

@@ -73,6 +73,7 @@ def test_deviations_cover_a_normal_variable_too(confidence):
         ({"confidence": "1.5"}, "between 0 and 1"),
         ({"compound_size": 0}, "whole number"),
         ({"compound_size": True}, "whole number"),
+        ({"weights": 2}, "table of numbers by attribute"),
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(settings, words):

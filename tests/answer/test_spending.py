@@ -21,12 +21,11 @@ from discreet.exact import equals_text
 from discreet.facts.facts import Fact
 from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
-from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import UNITS, Cost
-from discreet.noise.law import Gaussian, Laplace
+from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Quantile, Sum
+from discreet.query.query import Quantile, Sum, grain_of_sum
 from discreet.release.gate import Gate
 from discreet.release.purchase import Purchase
 from discreet.vault import Vault, public
@@ -80,8 +79,9 @@ def exhausted(vault):
     queries = (vault.sum("income", **where), 50), (vault.sum("age", **where), 9), (vault.count(**where), 1)
     for place, (query, largest) in enumerate(queries):
         per_row = Fraction(vault.ledger.left(query.where), UNITS * (len(queries) - place))
-        noise = Laplace(1 / per_row) if isinstance(budget, PureBudget) else Gaussian(1 / (2 * per_row))
-        vault.measure(Plan((Measurement(query, noise.times(Fraction(largest))),)))
+        grain = grain_of_sum(query.of, vault.domain) if isinstance(query, Sum) else Fraction(1)
+        noise = budget.noise_costing(per_row * budget.factor, Fraction(largest), True, grain)
+        vault.measure(Plan((Measurement(query, noise),)))
     assert vault.ledger.left(queries[0][0].where) == 0
     return vault
 
@@ -96,7 +96,7 @@ FREE: dict[str, Callable[[Vault, Path], object]] = {
     "facts.current": lambda vault, _: vault.facts.current(),
     "facts.of_all_tables": lambda vault, _: vault.facts.of_all_tables(),
     "facts.report": lambda vault, _: vault.facts.report(),
-    "cubes.plan": lambda vault, _: vault.cubes.plan(**{"epsilon" if vault.ledger.budget.symbol == "ε" else "rho": 1}),
+    "cubes.plan": lambda vault, _: vault.cubes.plan(**{vault.ledger.budget.option: 1}),
     "plan_text": lambda vault, _: [vault.plan_text(release.plan) for release in vault.releases()],
     "plot_budget": lambda vault, folder: vault.plot_budget("age", "sex", path=folder / "map.png"),
     "facts.preview": lambda vault, _: told(vault.facts.preview, sql_of("COUNT(*)"), {"value": 6_000}),

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.attacks.bound import advantage_bound, gaussian_advantage
 from discreet.attacks.guesses import Guesses
-from discreet.ledger.guarantee import ZCDP, ApproxDP, DeltaT, PureDP
+from discreet.ledger.guarantee import GDP, ZCDP, ApproxDP, DeltaT, PureDP
 
 EPSILONS = ("1/10", "1", "3")
 TAIL = np.arange(-4000, 4001)
@@ -54,6 +54,7 @@ def test_a_delta_is_added_and_the_better_of_two_bounds_is_taken():
     assert advantage_bound(sulq) == pytest.approx(tanh(1 / 2) + 2 * 0.1 / (exp(1) + 1))
     loose = ApproxDP(Fraction(1), Fraction(1, 10**6), Fraction(1, 50), "replace")
     assert advantage_bound(loose) == advantage_bound(ZCDP(Fraction(1, 50), "replace")) == pytest.approx(0.1)
+    assert advantage_bound(GDP(Fraction(1), "replace")) == pytest.approx(0.3829, abs=1e-4)  # Pr[|N(0, 1)| < 1/2]
     tight = ApproxDP(Fraction(1, 10), Fraction(1, 10**6), Fraction(1), "replace")
     assert advantage_bound(tight) == pytest.approx(tanh(0.05) + 2e-6 / (exp(0.1) + 1))
 

@@ -19,6 +19,7 @@ CURRENCIES = [
     {"epsilon": 1, "neighbours": "replace"},
     {"rho": "0.07", "neighbours": "replace"},
     {"epsilon": 1, "delta": "1e-6", "neighbours": "add-remove"},
+    {"mu": "3/7", "neighbours": "replace"},
 ]
 
 

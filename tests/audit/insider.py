@@ -40,8 +40,10 @@ BUDGETS = {
     "zCDP": {"rho": 1, "neighbours": "add-remove"},
     "zCDP, replace": {"rho": 1, "neighbours": "replace"},
     "approximate": {"epsilon": 4, "delta": "1e-6", "neighbours": "replace"},
+    "Gaussian": {"mu": 1, "neighbours": "add-remove"},
     "three rows a person": {"epsilon": 4, "neighbours": "replace", "id": "person", "max_rows": 3},
     "zCDP, three rows": {"rho": 1, "neighbours": "replace", "id": "person", "max_rows": 3},
+    "Gaussian, three rows": {"mu": 1, "neighbours": "replace", "id": "person", "max_rows": 3},
 }
 QUERIES = {"queries": 200, "delta": 2, "roster": "roster.csv", "id": "person"}
 SQL = (
@@ -73,7 +75,7 @@ def make(**budget):
 
 
 def in_vault_currency(vault, amount):
-    return {"rho" if vault.ledger.budget.symbol == "ρ" else "epsilon": amount}
+    return {vault.ledger.budget.option: amount}
 
 
 def failures(audit):

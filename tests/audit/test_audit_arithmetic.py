@@ -11,10 +11,11 @@ from discreet.audit import depth, search
 from discreet.audit.depth import Field, deepest, load_of, units_at
 from discreet.audit.load import Depth, Load
 from discreet.audit.price import mispriced, read_cost, read_plan
-from discreet.audit.terms import read_terms, rho_keeps
+from discreet.audit.terms import mu_keeps, read_terms, rho_keeps
 from discreet.domain.read import parse_domain
 from discreet.ledger.budget import Induced, budget_from_json, budget_of
 from discreet.ledger.conversion import rho_for
+from discreet.ledger.gaussian_conversion import mu_squared_for
 from discreet.noise.law import Exponential, Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Residual, Sum
@@ -107,11 +108,13 @@ class TestArithmetic:
                     {"epsilon": "3", "neighbours": "replace", "max_rows": 2},
                     {"rho": "2", "neighbours": "replace", "max_rows": 1},
                     {"rho": "2", "neighbours": "add-remove", "max_rows": 3},
+                    {"mu_squared": "2", "neighbours": "replace", "max_rows": 1},
+                    {"mu_squared": "2", "neighbours": "add-remove", "max_rows": 3},
                 ]
             )
         )
         terms = read_terms(budget)
-        plan = Plan(tuple(data.draw(st.lists(measurements(domain, "rho" in budget), min_size=1, max_size=4))))
+        plan = Plan(tuple(data.draw(st.lists(measurements(domain, "epsilon" not in budget), min_size=1, max_size=4))))
         cost = plan.cost(domain, budget_from_json(budget)).to_json()
         lines = read_plan(plan.condensed(), domain)
         assert mispriced(lines, read_cost(cost, domain), domain, terms) is None
@@ -129,7 +132,7 @@ class TestArithmetic:
     @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
     @pytest.mark.parametrize("induced", [(0, 0), (2, 2), (6, 20)])
     def test_limits_are_those_of_the_vault(self, budget, induced):
-        chosen = {name: budget.get(name) for name in ("epsilon", "delta", "rho", "neighbours")}
+        chosen = {name: budget.get(name) for name in ("epsilon", "delta", "rho", "mu", "neighbours")}
         own = budget_of(**chosen, max_rows=budget.get("max_rows", 1))
         terms, theirs = read_terms(own.to_json()).under(*induced), own.under(Induced(*induced))
         assert (terms.limit, terms.factor) == (theirs.limit, theirs.factor)
@@ -140,6 +143,12 @@ class TestArithmetic:
         rho = rho_for(Fraction(epsilon), Fraction(delta))
         assert rho_keeps(rho, Fraction(epsilon), Fraction(delta))
         assert not rho_keeps(rho * Fraction(101, 100), Fraction(epsilon), Fraction(delta))
+
+    @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("0.1", "1e-10"), ("8", "1e-3"), ("3", "1e-30")])
+    def test_the_largest_mu_that_keeps_a_promise_is_accepted_and_more_is_not(self, epsilon, delta):
+        mu_squared = mu_squared_for(Fraction(epsilon), Fraction(delta))
+        assert mu_keeps(mu_squared, Fraction(epsilon), Fraction(delta))
+        assert not mu_keeps(mu_squared * Fraction(1_000_001, 1_000_000), Fraction(epsilon), Fraction(delta))
 
 
 @st.composite

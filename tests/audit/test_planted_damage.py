@@ -335,14 +335,14 @@ class TestPlantedDamage:
     @pytest.mark.parametrize(
         ("budget", "change", "words"),
         [
-            (BUDGETS["approximate"], {"rho": "1"}, "its budget of ρ does not imply the ε = 4, δ = 1e-06"),
+            (BUDGETS["approximate"], {"mu_squared": "2"}, "its budget of μ² does not imply the ε = 4, δ = 1e-06"),
             (BUDGETS["three rows a person"], {"max_rows": 1}, "count are 3 at most, and the budget is for 1"),
             (BUDGETS["pure"], {"max_rows": 2}, "count are 1 at most, and the budget is for 2"),
             (QUERIES, {"trials": 500}, "noise of 500 coins does not keep what it promises for 200 queries"),
             (QUERIES, {"dp_delta": "1/1000000000000"}, "does not keep what it promises"),
             (QUERIES, {"points": 7}, "it counts 7 rows that a person can have, and there are 7,201"),
         ],
-        ids=["ρ", "rows", "a row", "coins", "δ", "statements"],
+        ids=["μ²", "rows", "a row", "coins", "δ", "statements"],
     )
     def test_a_budget_that_does_not_keep_its_promise(self, budget, change, words):
         vault = make(**budget)

@@ -76,13 +76,13 @@ class TestAcceptedRollbacks:
         assert failures(audit) == {"guarantees"}
         assert "with 1 accepted rollback" in audit["guarantees"].findings[0].what
 
-    def test_an_epsilon_that_its_rho_does_not_keep_is_found(self, monkeypatch):
+    def test_an_epsilon_that_its_mu_does_not_keep_is_found(self, monkeypatch):
         vault = make(**BUDGETS["approximate"])
         vault.ledger.note("rollback-accepted", LOST)
-        monkeypatch.setattr("discreet.ledger.standing._epsilon_at", lambda *_: Fraction(4))
+        monkeypatch.setattr("discreet.ledger.standing.epsilon_for_mu", lambda *_: Fraction(4))
         audit = audit_vault("vault")
         assert failures(audit) == {"guarantees"}
-        assert "promises ε and δ that a ρ" in audit["guarantees"].findings[0].what
+        assert "promises ε and δ that a μ²" in audit["guarantees"].findings[0].what
 
     @pytest.mark.parametrize("content", [{}, {"seen": 7}, {**LOST, "also": 7}, []], ids=str)
     def test_an_entry_that_does_not_say_what_was_lost_is_found(self, content):

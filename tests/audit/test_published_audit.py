@@ -77,7 +77,7 @@ class TestHonestFolders:
 
     def test_a_cube_of_gaussian_noise_with_a_delta(self):
         vault = make(**BUDGETS["approximate"])
-        vault.cubes.publish(vault.cubes.plan(rho="1/100", dimensions=["sex", "job"])).save("cube")
+        vault.cubes.publish(vault.cubes.plan(mu_squared="1/50", dimensions=["sex", "job"])).save("cube")
         assert not audit_vault("vault").findings
 
     def test_what_facts_change_later_makes_an_earlier_cube_out_of_date_and_not_false(self, cube):
@@ -171,13 +171,13 @@ class TestForgedCubes:
         seal(workplace / "cube", package)
         assert words in only_finding().what
 
-    def test_a_delta_that_the_rho_does_not_keep(self, workplace):
+    def test_a_delta_that_the_mu_does_not_keep(self, workplace):
         vault = make(**BUDGETS["approximate"])
-        vault.cubes.publish(vault.cubes.plan(rho="1/10", dimensions=["sex"])).save("cube")
+        vault.cubes.publish(vault.cubes.plan(mu_squared="1/5", dimensions=["sex"])).save("cube")
         package = described(workplace / "cube")
-        package["cube"]["guarantee"].update(kind="approximate", epsilon="1/100", delta="1/1000000000")
+        package["cube"]["guarantee"].update(epsilon="1/100", delta="1/1000000000")
         seal(workplace / "cube", package)
-        assert "an ε and a δ that its ρ does not keep" in only_finding().what
+        assert "an ε and a δ that its μ² does not keep" in only_finding().what
 
     def test_words_that_say_something_else(self, cube, workplace):
         cube.save("cube")

@@ -16,9 +16,10 @@ from tests.audit.insider import Journal, failures, forget_receipts
 
 NAMES = [f"q{place}" for place in range(28)]
 BUDGETS = {
-    "add-remove": {"neighbours": "add-remove"},
-    "replace": {"neighbours": "replace"},
-    "three rows": {"neighbours": "replace", "id": "person", "max_rows": 3},
+    "add-remove": {"rho": 1, "neighbours": "add-remove"},
+    "replace": {"rho": 1, "neighbours": "replace"},
+    "three rows": {"rho": 1, "neighbours": "replace", "id": "person", "max_rows": 3},
+    "Gaussian": {"mu": 1, "neighbours": "replace", "id": "person", "max_rows": 3},
 }
 
 
@@ -33,8 +34,8 @@ def published(request, tmp_path_factory):
     ids = ['null_ids = "drop"'] if "id" in request.param else []
     (folder / "survey.toml").write_text("\n".join(['name = "survey"', *ids, *parts]))
     place = {"table": folder / "survey.parquet", "domain": folder / "survey.toml"}
-    vault = Vault.init(folder / "vault", **place, rho=1, **request.param)
-    cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/2"))
+    vault = Vault.init(folder / "vault", **place, **request.param)
+    cube = vault.cubes.publish(vault.cubes.plan(cuboids=2, **{vault.ledger.budget.option: "1/2"}))
     assert cube.plan.basis == "residuals"
     cube.save(folder / "cube")
     forget_receipts(vault)
@@ -86,7 +87,7 @@ def test_another_plan_for_the_same_cost_is_found(forge):
 
 def test_a_folder_with_other_residuals_is_found(folder):
     vault = Vault.open("vault")
-    vault.cubes.publish(vault.cubes.plan(cuboids=2, rho="1/8")).save("other")
+    vault.cubes.publish(vault.cubes.plan(cuboids=2, **{vault.ledger.budget.option: "1/8"})).save("other")
     package = json.loads((folder / "cube" / PACKAGE).read_text())
     assert "the residuals of cuboids" in package["resources"][0]["description"]
     shutil.copy(folder / "other" / SOURCES, folder / "cube" / SOURCES)

@@ -220,9 +220,11 @@ class TestHonestVaults:
             ({"epsilon": 6, "neighbours": "replace"}, "ε = 6 promises little"),
             ({"rho": 2, "neighbours": "replace"}, "ρ = 2 promises little: not even ε = 10 with δ = 10^-6"),
             (QUERIES | {"delta": 6}, "δ = 6 promise little"),
+            ({"mu": 2, "neighbours": "replace"}, "μ² = 4 promises little: not even ε = 10 with δ = 10^-6"),
             ({"rho": 1, "neighbours": "replace"}, ""),
+            ({"mu": 1, "neighbours": "replace"}, ""),
         ],
-        ids=["ε", "ρ", "δ", "enough"],
+        ids=["ε", "ρ", "δ", "μ", "enough", "enough μ"],
     )
     def test_with_a_budget_that_promises_little_are_told_so(self, budget, words):
         make(**budget)

@@ -14,14 +14,23 @@ from typer.testing import CliRunner
 
 from discreet.cli import app
 from discreet.empirical import mechanisms
-from discreet.empirical.catalogue import ANOTHER, EMPTY_OR_ONE, EPSILON, NOBODY_OR_ONE, TEN_ROWS, Case, catalogue
+from discreet.empirical.catalogue import (
+    ANOTHER,
+    EMPTY_OR_ONE,
+    EPSILON,
+    FILLED_CELL,
+    NOBODY_OR_ONE,
+    TEN_ROWS,
+    Case,
+    catalogue,
+)
 from discreet.empirical.copies import runs_of
 from discreet.empirical.evidence import ERROR, FEWEST_RUNS, audit, least_loss, lower_limit, upper_limit
 from discreet.empirical.mechanisms import audit_mechanisms
-from discreet.empirical.releases import measured
+from discreet.empirical.releases import drawn_rows, measured
 from discreet.empirical.statistics import fitted_statistics, lowest_bit
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.guarantee import ZCDP, ApproxDP, DeltaT, PureDP
+from discreet.ledger.guarantee import GDP, ZCDP, ApproxDP, DeltaT, PureDP
 from discreet.noise.bits import SeededBits
 from discreet.noise.law import Gaussian, Laplace
 
@@ -188,6 +197,7 @@ def test_the_bound_of_a_coin_holds_in_every_one_of_many_audits():
         (ONE, "ε", 1.0),
         (HALF_RHO, "ρ", 0.5),
         (ApproxDP(Fraction(1), Fraction(1, 10**6), Fraction(1, 50), "replace"), "ρ", 0.02),
+        (GDP(Fraction(1, 4), "replace", 1, (), Fraction(1), Fraction(1, 10**6)), "μ²", 0.25),
         (SULQ, "ε", 1.0),
     ],
 )
@@ -220,6 +230,16 @@ def test_an_audits_vaults_leave_no_receipt_behind(state_home):
     assert not list(state_home.rglob("receipts"))
 
 
+def test_synthetic_rows_are_measured_fitted_and_drawn_anew_for_every_run():
+    release = drawn_rows(("sex", "income"), epsilon=1)
+    first, second, stated = runs_of(FILLED_CELL, release, 4, EPSILON, most_copies=1)
+    assert stated == PureDP(Fraction(1), "add-remove")
+    for outcomes in (first, second):
+        assert outcomes.shape == (4, 1 + 3 * 3)
+        assert (outcomes[:, 0] == outcomes[:, 1:].sum(axis=1)).all()
+        assert len({tuple(run) for run in outcomes.tolist()}) > 1
+
+
 def test_runs_are_dealt_out_over_as_many_vaults_as_it_takes():
     sizes = []
 
@@ -238,7 +258,7 @@ def test_runs_are_dealt_out_over_as_many_vaults_as_it_takes():
 def test_every_law_and_every_kind_of_release_is_in_the_catalogue():
     names = " ".join(case.mechanism for case in catalogue())
     for word in ("Laplace", "Gaussian", "binomial", "exponential", "COUNT", "SUM", "AVG", "MEDIAN", "MIN", "MAX",
-                 "cube", "residual", "fact", "the first again", "sulq", "k = 3", "ρ", "δ"):  # fmt: skip
+                 "cube", "residual", "rows", "fact", "the first again", "sulq", "k = 3", "ρ", "δ"):  # fmt: skip
         assert word in names
     cases = [(case.mechanism, case.inputs) for case in catalogue()]
     assert len(set(cases)) == len(cases)

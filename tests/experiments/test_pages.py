@@ -159,3 +159,93 @@ def test_the_page_on_relaxation_says_what_its_numbers_say():
     settings = {"2008", "1,000,000", "79", "14", "23", "100", "20,000", "2000", "0.3", "3", "100,000", "300", "4"}
     settings |= {"2", "128", "10", "13", "15", "0.1", "0.5", "1", "16", "5", "8", "12"}
     check_page("relaxation", list(relaxation_claims()), settings)
+
+
+BUCKET_TABLES = ("OCC-300K", "EDU-300K", "Census-Income, occupation", "Census-Income, education")
+THETAS = (2, 4, 8, 16, 32)
+
+
+def three_digits(number):
+    return f"{number:#.3g}".rstrip(".")
+
+
+def buckets_claims():
+    three, four, five, similar, six = (
+        rows_of("buckets", name) for name in ("fig3", "fig4", "fig5", "fig5_similar", "fig6")
+    )
+    needed = {
+        table: [pick(three, "ℓ", table=f"{table}-300K", method="ℓ that the limits need", θ=theta) for theta in (2, 32)]
+        for table in ("OCC", "EDU")
+    }
+    yield Claim("Yes: OCC {:.0f} to {:.0f}, EDU {:.0f} to {:.0f}.", (*needed["OCC"], *needed["EDU"]))
+
+    def mse(method, theta, table):
+        return pick(four, "MSE", table=table, method=method, θ=theta)
+
+    for line, method in (
+        ("Anatomy, its bound ignored", "Anatomy"),
+        *((name, name) for name in ("TwoSize", "MultiSize (seed's)", "MultiSize", "Optimal")),
+    ):
+        cells = [three_digits(mse(method, 8, table)) for table in BUCKET_TABLES]
+        yield Claim(f"| {line} | {{}} | {{}} | {{}} | {{}} |", cells)
+
+    def ratios(one, other):
+        every = [mse(one, theta, table) / mse(other, theta, table) for table in BUCKET_TABLES for theta in THETAS]
+        return min(every), max(every)
+
+    yield Claim("Yes: {:.1f} to {:.0f} times TwoSize's.", ratios("Anatomy", "TwoSize"))
+    yield Claim("No: {:.1f} to {:.1f} times.", ratios("TwoSize", "MultiSize"))
+    theirs, ours = ratios("MultiSize (seed's)", "Optimal"), ratios("MultiSize", "Optimal")
+    yield Claim(
+        "By the paper's algorithm {:.0f}% to {:.0f}% above; with exchanges {:.1f}% to {:.0f}%.",
+        [100 * (ratio - 1) for ratio in (*theirs, *ours)],
+    )
+    errors = {(row["table"], row["method"], int(row["θ"])): float(row["relative error, %"]) for row in five}
+    yield Claim("| {:.0f}% at most. The queries", [max(errors.values())])
+
+    def below(one, other):
+        every = [1 - errors[t, one, theta] / errors[t, other, theta] for t in BUCKET_TABLES[2:] for theta in THETAS]
+        return [round(100 * part) for part in (min(every), max(every))]
+
+    yield Claim("Optimal is up to {}% below MultiSize", [below("Optimal", "MultiSize")[1]])
+    yield Claim("*similar* is {}% to {}% below MultiSize", below("similar", "MultiSize"))
+    for row in similar:
+        name = row["dealt"].removeprefix("sizes ").replace("Morton", "Morton order")
+        name += ": `similar`" if name == "25 to 50, sweep" else ""
+        shares = [f"{float(row[column]):.0f}" for column in ("guessed blindly, %", "by order, %", "by a learner, %")]
+        error = f"{float(row['relative error, %']):.1f}%"
+        error = f"**{error}**" if "similar" in name else error
+        name = name.replace("`similar`", "")
+        yield Claim(
+            f"| {name} | {{:.1f}} | {{}} | {{}}% | {{}}% | {{}}% |".replace("  ", " "),
+            (float(row["MSE"]), error, *shares),
+        )
+    times = {(row["table"], row["method"], int(row["records, thousands"])): float(row["seconds"]) for row in six}
+    yield Claim(
+        "Yes: {:.1f} ms, {:.0f} ms and {:.0f} ms at 300,000 records of OCC.",
+        [1000 * times["OCC", f"{name}-pruning", 300] for name in ("Full", "Loss", "No")],
+    )
+    program = [seconds for (_, method, _), seconds in times.items() if method == "Optimal"]
+    yield Claim("it takes from {:.2f} s to {:.0f} s", (min(program), max(program)))
+
+
+def test_the_page_on_buckets_says_what_its_numbers_say():
+    # The paper's and the tables' settings; Figure 7's times, in words of their size.
+    settings = {
+        "2012",
+        "50",
+        "14",
+        "0.18",
+        "7.5",
+        "0.44",
+        "27.3",
+        "300,000",
+        "146,451",
+        "46",
+        "219,751",
+        "16",
+        "1",
+        "8",
+    }
+    settings |= {"0.02", "120", "2", "7", "32", "13", "4", "5,000", "20", "25", "10", "50,000", "500,000", "3,200"}
+    check_page("buckets", list(buckets_claims()), settings)

@@ -16,13 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet.audit.terms import rho_keeps
+from discreet.audit.terms import mu_keeps, rho_keeps
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded, JournalCorrupt, JournalRolledBack
-from discreet.ledger.budget import Budget, ConcentratedBudget, PureBudget, QueryBudget
-from discreet.ledger.guarantee import ZCDP, ApproxDP, DeltaT, PureDP, guarantee_from_json
+from discreet.ledger.budget import Budget, ConcentratedBudget, GaussianBudget, PureBudget, QueryBudget
+from discreet.ledger.conversion import rho_for
+from discreet.ledger.guarantee import GDP, ZCDP, ApproxDP, DeltaT, PureDP, guarantee_from_json
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt, last_receipt, lost_receipts, receipt_path
 from discreet.ledger.snapshot import SnapshotId
@@ -33,7 +34,8 @@ from discreet.mining.sulq import loss_of, query_budget
 ONE, DELTA = Fraction(1), Fraction(1, 10**6)
 PURE = PureBudget(ONE, "add-remove")
 RHO = ConcentratedBudget(Fraction(1, 3), "replace", 2)
-APPROXIMATE = ConcentratedBudget.of(ONE, DELTA, "replace")
+APPROXIMATE = ConcentratedBudget(rho_for(ONE, DELTA), "replace", 1, ONE, DELTA)
+MU, BY_MU = GaussianBudget(Fraction(1, 3), "replace", 2), GaussianBudget.of(ONE, DELTA, "replace")
 
 
 def seen(number: int) -> dict[str, str]:
@@ -53,6 +55,7 @@ class TestAcceptedRollbacks:
         n = 1 + times
         assert replace(accepted(PURE, times).guarantee(), remarks=()) == PureDP(n * ONE, "add-remove")
         assert replace(accepted(RHO, times).guarantee(), remarks=()) == ZCDP(n * RHO.rho, "replace", 2)
+        assert replace(accepted(MU, times).guarantee(), remarks=()) == GDP(n * MU.mu_squared, "replace", 2)
 
     def test_of_epsilon_and_delta_the_epsilon_grows_as_far_as_its_rho_needs_and_no_further(self, times: int) -> None:
         stated = accepted(APPROXIMATE, times).guarantee()
@@ -60,6 +63,16 @@ class TestAcceptedRollbacks:
         assert (stated.rho, stated.delta) == ((1 + times) * APPROXIMATE.rho, DELTA)
         assert rho_keeps(stated.rho, stated.epsilon, DELTA)
         assert not rho_keeps(stated.rho, stated.epsilon * Fraction(999, 1000), DELTA)
+        assert (stated.epsilon == 1) == (times == 0)
+        assert guarantee_from_json(stated.to_json()) == stated
+
+    def test_of_epsilon_and_delta_the_epsilon_grows_as_far_as_its_mu_needs_and_no_further(self, times: int) -> None:
+        stated = accepted(BY_MU, times).guarantee()
+        assert isinstance(stated, GDP)
+        assert (stated.mu_squared, stated.delta) == ((1 + times) * BY_MU.mu_squared, DELTA)
+        assert stated.epsilon is not None
+        assert mu_keeps(stated.mu_squared, stated.epsilon, DELTA)
+        assert not mu_keeps(stated.mu_squared, stated.epsilon * Fraction(999, 1000), DELTA)
         assert (stated.epsilon == 1) == (times == 0)
         assert guarantee_from_json(stated.to_json()) == stated
 
@@ -80,6 +93,7 @@ class TestAcceptedRollbacks:
         named = f"everything that was ever released is bounded by ε = {1 + times}"
         assert (named in str(promise)) == (times > 0)
         assert isinstance(accepted(APPROXIMATE, times).promise(1), ZCDP)
+        assert isinstance(accepted(BY_MU, times).promise(1), GDP)
 
     def test_a_release_of_queries_is_some_of_all_that_were_answered(self, times: int) -> None:
         budget = QueryBudget(10, ONE, 100, "exact", DELTA, DELTA, 3)
@@ -305,7 +319,7 @@ STEPS = st.lists(
 
 
 @settings(max_examples=60)
-@given(st.sampled_from([PURE, PureBudget(ONE, "replace", 2), ConcentratedBudget(ONE, "replace")]), STEPS)
+@given(st.sampled_from([PURE, PureBudget(ONE, "replace", 2), ConcentratedBudget(ONE, "replace"), MU]), STEPS)
 def test_what_is_stated_covers_all_that_was_ever_spent_in_whatever_branch(budget: Budget, steps: list[Any]) -> None:
     """A person is at one point of each version of the table, whichever; and every charge counts, lost or not."""
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
@@ -346,7 +360,7 @@ def test_what_is_stated_covers_all_that_was_ever_spent_in_whatever_branch(budget
 
 def test_guarantees_of_vaults_are_made_in_one_place() -> None:
     """`guarantee.py` reads back what was stated; the audit's catalogue has mechanisms by themselves, in no vault."""
-    source, makers = Path(discreet.__file__).parent, {"PureDP", "ZCDP", "ApproxDP", "DeltaT", "FPrivacy"}
+    source, makers = Path(discreet.__file__).parent, {"PureDP", "ZCDP", "ApproxDP", "GDP", "DeltaT", "FPrivacy"}
     made = {
         str(file.relative_to(source))
         for file in source.rglob("*.py")

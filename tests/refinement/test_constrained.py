@@ -1,6 +1,6 @@
 """Order, bounds and signs, against closed forms, another solver and an enumeration of active sets."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -145,3 +145,34 @@ def test_estimates_that_are_not_linear_have_no_stated_variance(asked):
     refined = refine([1.0, -2.0], nonnegative=True)
     with pytest.raises(InvalidFact, match="not linear"):
         refined.variances if asked == "variances" else refined.rule()
+
+
+def laws_of(refined, truth, reach):
+    """The chance of each refined value, over responses within reach, with discrete Laplace noise of scale 1."""
+    law: dict[tuple[float, ...], float] = {}
+    for response in product(range(-reach, reach + 1), repeat=len(truth)):
+        chance = np.prod([np.exp(-abs(one - true)) for one, true in zip(response, truth, strict=True)])
+        value = tuple(np.round(refined(response), 6).tolist())
+        law[value] = law.get(value, 0.0) + float(chance)
+    return law
+
+
+# refinement, Section 4 leaves open whether knowledge of order and range can breach privacy
+@pytest.mark.parametrize(
+    "known",
+    [{"order": "ascending"}, {"nonnegative": True}, {"bounds": (0, 3)}, {"order": "ascending", "nonnegative": True}],
+)
+def test_order_range_and_signs_that_hold_for_both_tables_cost_nothing(known):
+    tables = [laws_of(lambda y: refine(y, **known).estimates, truth, 6) for truth in ((1, 2), (1, 3))]
+    assert tables[0].keys() == tables[1].keys()
+    ratios = [tables[0][value] / tables[1][value] for value in tables[0]]
+    assert max(ratios) <= np.exp(1) * (1 + 1e-9)
+    assert min(ratios) >= np.exp(-1) * (1 - 1e-9)
+
+
+def test_a_range_that_differs_between_neighbours_tells_them_apart():
+    here, there = (
+        laws_of(lambda y, most=most: refine(y, bounds=(None, most)).estimates, (most,), 20) for most in (5, 4)
+    )
+    assert here[5.0,] / sum(here.values()) > 0.5
+    assert (5.0,) not in there

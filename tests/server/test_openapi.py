@@ -36,9 +36,11 @@ def api(tmp_path_factory, people_template):
 
 
 def published(vault):
-    for folder in ("cubes", "buckets"):
+    for folder in ("cubes", "rows", "buckets"):
         (vault.path / folder).mkdir()
-    vault.cubes.publish(vault.cubes.plan(epsilon=1, cuboids=2)).save(vault.path / "cubes" / "one")
+    cube = vault.cubes.publish(vault.cubes.plan(epsilon=1, cuboids=2), estimate="modelled")
+    cube.save(vault.path / "cubes" / "one")
+    vault.rows.publish(cube, rows=50).save(vault.path / "rows" / "one.parquet")
     vault.buckets.publish(sensitive="income", limits="0.9", out=vault.path / "buckets" / "one", columns=["age"])
     headers = {"Authorization": f"Bearer {add_user(vault.path, 'boss', 'custodian')}"}
     return create_app(vault, slot=0, rate=0), headers
@@ -60,7 +62,7 @@ def test_every_route_says_what_it_does_and_takes_a_token(document):
 def test_every_request_has_an_example(document):
     shown = document["components"]["schemas"]
     for name in ("QuestionAsked", "NewFact", "CubeWish", "CubeOrder", "SubsetsAsked", "BucketsAsked",
-                 "BucketsOrder", "NewUser"):  # fmt: skip
+                 "BucketsOrder", "NewUser", "RowsOrder"):  # fmt: skip
         body = shown[name]
         assert "examples" in body or any("examples" in field for field in body["properties"].values()), name
 

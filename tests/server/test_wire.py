@@ -199,6 +199,12 @@ FREE = [
     ("SELECT DATABASE(), CURRENT_USER()", [("discreet", "ada@discreet")]),
     ("SELECT @@session.transaction_isolation AS level", [("READ-COMMITTED",)]),
     ("SELECT CAST('test plain returns' AS CHAR(60)) AS anon_1", [("test plain returns",)]),
+    (
+        "SELECT CONVERT('7', SIGNED INTEGER) AS a, CAST('8' AS UNSIGNED) AS b, CONVERT(LEFT('99', 1), CHAR) AS c",
+        [(7, 8, "9")],
+    ),
+    ("SELECT UCASE('a') AS a, LCASE('B') AS b, LOCATE('b', 'abc') AS c, RIGHT('abc', 2) AS d", [("A", "b", 2, "bc")]),
+    ("SELECT LEAST(3, 2) AS a, GREATEST(3, 2) AS b, LEAST(1, NULL) AS c, RIGHT('abc', 0) AS d", [(2, 3, None, "")]),
     ("SET NAMES utf8mb4", []),
     ("SET autocommit = 1, sql_mode = 'ANSI_QUOTES'", []),
     ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", []),

@@ -144,7 +144,7 @@ def codes_of(column, attribute):
     return [None if code < 0 else code for code in coded(column, attribute).codes.tolist()]
 
 
-@settings(max_examples=600)
+@settings(max_examples=250)
 @given(case=number_columns(), attribute=integer_attributes() | bins_attributes())
 def test_a_number_gets_the_code_and_adds_the_amount_that_the_domain_says(oracle, case, attribute):
     column, values = case

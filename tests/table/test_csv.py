@@ -158,7 +158,7 @@ def soups(separator):
     )
 
 
-@settings(max_examples=1500)
+@settings(max_examples=400)
 @given(st.data(), st.sampled_from([b",", b";", b"\t", b"|"]), st.integers(1, 4), st.sampled_from([1, 7, 64, 1 << 24]))
 def test_any_bytes_are_the_rows_that_one_reads_by_hand_or_are_refused_at_the_same_line(data, separator, width, block):
     content = data.draw(soups(separator))
@@ -190,8 +190,9 @@ def _require_same(header, content, separator, wanted, block):
         source = csv_module.open_csv(__file__)
         read = source.read([names[place] for place in wanted], nobody)
         if refused is not None:
-            # In one block, every carriage return is looked for before any quote.
-            with pytest.raises(TableError, match=refused if block > len(content) else r"line \d"):
+            # In one block, every carriage return is looked for before any quote. A last line without an end is another.
+            at_once = block > len(header + content) and (content.endswith(b"\n") or b"\n" not in content)
+            with pytest.raises(TableError, match=refused if at_once else r"line \d"):
                 list(read)
             return
         batches = list(read)

@@ -126,6 +126,7 @@ BUDGETS: dict[str, dict[str, Any]] = {
     "epsilon, add-remove": {"epsilon": "1/2", "neighbours": "add-remove"},
     "epsilon, replace": {"epsilon": 2, "neighbours": "replace"},
     "rho": {"rho": "1/10", "neighbours": "add-remove"},
+    "epsilon and delta": {"epsilon": "2", "delta": "1e-6", "neighbours": "replace"},
     "people with several rows": {"epsilon": 1, "neighbours": "add-remove", "id": "person", "max_rows": 3},
 }
 PLACES = ("parquet", "csv", "duckdb", "frame")
@@ -200,8 +201,9 @@ def published(draw: Random, number: int) -> Action:
     consistent = draw.random() < 0.7
 
     def publish(vault: Vault) -> object:
-        currency = "rho" if vault.ledger.budget.symbol == "ρ" else "epsilon"
-        plan = vault.cubes.plan(**{currency: share}, dimensions=dimensions, planner=planner, measure=measure)
+        plan = vault.cubes.plan(
+            **{vault.ledger.budget.option: share}, dimensions=dimensions, planner=planner, measure=measure
+        )
         cube = vault.cubes.publish(plan, consistent=consistent)
         folder = vault.path.parent / f"cube-{number}"
         cube.save(folder)

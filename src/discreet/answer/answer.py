@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -68,6 +69,14 @@ class Desk:
     """Charges whose answers are on their way: worth waiting for."""
     asker: Asker | None = None
     """For whom; their quota bounds what may be bought."""
+
+    def __post_init__(self) -> None:
+        self.policy.metric(self.domain)  # weights of no attribute are refused before anything is asked
+
+    @cached_property
+    def metric(self) -> Metric:
+        """How far regions are from one another, as the policy weighs it."""
+        return self.policy.metric(self.domain)
 
     def relaxing(self, relax: bool | None) -> "Desk":
         """The same for a question that says whether it may be relaxed; None where it does not."""
@@ -280,15 +289,15 @@ def _is_sharp(drafts: tuple[Draft, ...], noise: Law, desk: Desk) -> bool:
 
 def _drafts(query: Count | Sum, region: Region, desk: Desk, can_measure: CanMeasure) -> tuple[Draft, ...]:
     """The nearest compound for each box of a region, to be added up; where those overlap, for the box that bounds them
-    all. None where nothing was ever released."""
+    all. None where nothing was ever released, or nothing that is near enough for the policy."""
 
     def drafts_of(*boxes: Box) -> tuple[Draft, ...]:
-        past, metric = desk.known.of(query), Metric.even(desk.domain.shape)
+        past, metric = desk.known.of(query), desk.metric
         planned: list[Box] = []
         drafts = []
         for box in boxes:
             draft = best_draft(box, past, metric, desk.policy.compound_size, lambda *more: can_measure(*planned, *more))  # noqa: B023
-            if draft is None:
+            if draft is None or not desk.policy.is_near(draft.error):
                 return ()
             drafts.append(draft)
             planned += draft.to_buy
@@ -562,8 +571,7 @@ def _relaxed(
             raise Refreshed("the vault was refreshed in the meantime: ask again")  # this is about another table by now
         return found[0] if found else None
 
-    metric = Metric.even(desk.domain.shape)
-    relaxed = [carried_out(draft, metric, measured) for draft in drafts]
+    relaxed = [carried_out(draft, desk.metric, measured) for draft in drafts]
     is_free = not any(one.measured for one in relaxed)
     if is_free and tuple(one.compound.difference for one in relaxed) == region.boxes:
         terms = [answer for one in relaxed for answer in (*one.compound.plus, *one.compound.minus)]
@@ -574,7 +582,7 @@ def _relaxed(
         if derived is not None:
             estimate = released(derived.terms, "derived", region, past, desk.known.noise)
             return in_grains(estimate, desk.grain(query))
-    if not desk.policy.relax:
+    if not desk.policy.relax or not all(desk.policy.is_near(one.error) for one in relaxed):
         return None
     return combined([(1, _compound_estimate(query, one, desk)) for one in relaxed])
 

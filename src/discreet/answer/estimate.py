@@ -15,7 +15,7 @@ from discreet.domain.region import Region
 from discreet.noise.spread import Draws, Mixture, Spread, gathered, halfwidth
 from discreet.query.marginals import Source
 
-Kind = Literal["measured", "repeated", "derived", "relaxed", "unanswered"]
+Kind = Literal["measured", "repeated", "derived", "relaxed", "unanswered", "modelled"]
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,7 @@ class PublicHalf:
 
     def evaluated(self) -> Evaluated:
         """What the query makes of the noisy numbers, without intervals."""
-        found = run_prepared(_prepared(self.statement, self.is_direct), self._tables())
+        found = run_prepared(_prepared(self.statement, self.is_direct), self.tables())
         if found.num_rows > MOST_LINES:
             raise UnsupportedQuery(f"the answer has {found.num_rows:,} lines, and at most {MOST_LINES:,} are shown")
         names = [name for name in found.column_names if name != LINE]
@@ -238,7 +238,7 @@ class PublicHalf:
         """The query without what chooses lines by noise in its outermost SELECT."""
         return _unchosen(self.statement)
 
-    def _tables(self) -> dict[str, "pa.Table"]:
+    def tables(self) -> dict[str, "pa.Table"]:
         read = _named(self.statement)
         found = {answer.block.name: self.table(answer, answer.values, read) for answer in self.answers}
         return found | self.lookups

@@ -111,12 +111,11 @@ class Answers:
 
     @property
     def simpler(self) -> list[JointSystem]:
-        """What has fewer draws of noise in it, so that less of its widths is given away: marginals without what was
-        asked for beside them; and each cube with nothing but facts, whose numbers were published with their widths."""
+        """Each cube with nothing but facts, where there is more: its numbers were published with their widths."""
         joint = self.joint
         if self._simpler is None or self._simpler[0] is not joint:
             exact, tables = joint.marginals.exact, joint.marginals.tables
-            found = [JointSystem(joint.marginals, ())] if joint.parts and tables else []
+            found = []
             for charge in sorted(self.cubes):
                 own = tuple(table for table in tables if table.source[0] == charge and table.variance)
                 if own and (joint.parts or len(own) + len(exact) < len(tables)):

@@ -14,7 +14,7 @@ w of least variance that meet these equations make the best linear unbiased esti
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from math import inf
@@ -167,6 +167,11 @@ class JointSystem:
                 shares[place] = np.nan
         noise = np.diag([part.variance for part in self.parts])
         return found - shares @ with_parts.T - with_parts @ shares.T + shares @ (self._covariance + noise) @ shares.T
+
+    @cached_property
+    def without_parts(self) -> "JointSystem":
+        """Its marginals alone."""
+        return replace(self, parts=(), is_whole=False, _solvers={})
 
     @property
     def sources(self) -> frozenset[Source]:

@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import cached_property
 
 from discreet.answer.answer import Desk, bounding_box
-from discreet.answer.compound import Metric
 from discreet.answer.different import most_values
 from discreet.answer.past import groups_of
 from discreet.answer.policy import DEFAULT_SHARE, FINEST_STEP, SOLVING_STEPS, Wish, exponential_like, noise_affordable
@@ -177,7 +176,7 @@ class Offers:
 
 def nearest_quantile(quantile: Quantile, desk: Desk) -> Region | None:
     """The region nearest to a quantile's own of which the same quantile was released."""
-    metric = Metric.even(desk.domain.shape)
+    metric = desk.metric
     asked = bounding_box(quantile.where)
     regions = [one for one in desk.known.quantile_regions(quantile) if one != quantile.where]
     return min(regions, key=lambda one: metric.error(asked, bounding_box(one)), default=None)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from discreet.answer.answer import Desk, bounding_box, public
 from discreet.answer.best import Best
-from discreet.answer.compound import Metric
 from discreet.answer.estimate import Estimate
 from discreet.domain.region import Box, Region
 from discreet.query.query import Count, Sum
@@ -21,12 +20,14 @@ def in_one_region(
     """The sum and the count of the region with the least relaxation error in which both are public; None where there is
     none. `also` are regions to look at besides the nearest that were released."""
     box = bounding_box(asked)
-    metric = Metric.even(desk.domain.shape)
+    metric = desk.metric
     near = {one for region in also for one in region.boxes if len(region.boxes) == 1}
     for query in (total, count):
         near |= {answer.box for answer in desk.known.of(query).nearest(box, metric.step, LOOKED_AT)}
     summed = {_with_values(one, total, desk) for one in near}
     for one in sorted(summed, key=lambda one: (metric.error(box, one), one.low, one.high)):
+        if not desk.policy.is_near(metric.error(box, one)):
+            return None
         region = Region((one,))
         [counted] = desk.known.best(count, [region])
         added = counted and _sum_of(total, one, desk)

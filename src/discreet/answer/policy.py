@@ -4,14 +4,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise, VaultError
 from discreet.ledger.budget import Budget
 from discreet.noise.confidence import exact_confidence
 from discreet.noise.law import Exponential, Gaussian, Noise
 from discreet.query.plan import exact_scale
 from discreet.release.purchase import NO_LIMITS, QuestionLimits
+
+if TYPE_CHECKING:
+    from discreet.answer.compound import Metric
 
 DEFAULT_SHARE = 100
 """Where nothing is said, a question spends one in so many parts of the budget in its region."""
@@ -39,6 +43,24 @@ class Policy:
     """Whether a relaxed answer may buy counts of other regions, to come nearer to the one that was asked about."""
     null_unanswered: bool = False
     """Whether over MySQL a number that cannot be answered is NULL, with a warning, and not an error."""
+    weights: tuple[tuple[str, Fraction], ...] = ()
+    """How much it matters that a relaxed answer is off in an attribute; 1 where nothing is said [relaxation, 4.1]."""
+    max_relaxation: Fraction | None = None
+    """The relaxation error beyond which a region is not nearby, and a question is refused as without `relax`."""
+
+    def metric(self, domain: Domain) -> "Metric":
+        """How far regions are from one another, by the weights. Raises VaultError where one is of no attribute."""
+        from discreet.answer.compound import Metric  # reading a policy needs no answers
+
+        own = dict(self.weights)
+        strangers = sorted(own.keys() - set(domain.names))
+        if strangers:
+            raise VaultError(f"[policy] weights in vault.toml name {', '.join(strangers)}, which the domain has not")
+        return Metric(domain.shape, tuple(float(own.get(name, 1)) for name in domain.names))
+
+    def is_near(self, error: float) -> bool:
+        """Whether a region with this relaxation error may be answered for instead of the one asked about."""
+        return self.max_relaxation is None or error <= self.max_relaxation
 
     @property
     def limits(self) -> QuestionLimits:
@@ -55,7 +77,10 @@ class Policy:
                 raise VaultError(f"[policy] in vault.toml has no {key!r}; it takes {', '.join(known)}")
             if key in SWITCHES and not isinstance(value, bool):
                 raise VaultError(f"[policy] {key} in vault.toml must be true or false")
-            values[key] = value if key in (*SWITCHES, "compound_size") else _exact(value, key)
+            if key == "weights":
+                values[key] = _weights(value)
+            else:
+                values[key] = value if key in (*SWITCHES, "compound_size") else _exact(value, key)
         size = values.get("compound_size", 1)
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise VaultError("[policy] compound_size in vault.toml must be a whole number, 1 or more")
@@ -69,6 +94,12 @@ def _exact(value: Any, key: str) -> Fraction:
         return exact_confidence(value)
     except InvalidNoise as error:
         raise VaultError(f"[policy] in vault.toml: {error}") from None
+
+
+def _weights(value: object) -> tuple[tuple[str, Fraction], ...]:
+    if not isinstance(value, dict):
+        raise VaultError("[policy] weights in vault.toml is a table of numbers by attribute: weights = { age = 2 }")
+    return tuple((str(name), exact_scale(weight, "weights")) for name, weight in value.items())
 
 
 @dataclass(frozen=True)
@@ -124,7 +155,8 @@ def exponential_like(noise: Noise, budget: Budget) -> Exponential:
     """The exponential mechanism that costs as much as a count with this noise, or hardly less."""
     if not isinstance(noise, Gaussian):
         return Exponential(Fraction(noise.scale))
-    equal = math.sqrt(float(noise.sigma_squared * budget.loss(Exponential(Fraction(1)), Fraction(1), True) * 2))
+    one = Fraction(1)
+    equal = math.sqrt(float(budget.loss(Exponential(one), one, True) / budget.loss(noise, one, True)))
     return Exponential(stepped(equal) + Fraction(1, FINEST_STEP))
 
 

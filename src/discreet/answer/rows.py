@@ -72,7 +72,7 @@ class Rows:
             return GridLines(grid)
         found: list[Line] = []
         for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
-            places = [_Place((), column.name, _asked(column, region, question)) for column in question.aggregates]
+            places = [_Place((), column.name, asked_region(column, region, question)) for column in question.aggregates]
             rows = [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)]
             found.append((codes, rows))
         return found
@@ -103,7 +103,7 @@ class Rows:
             return None
 
         def asked(region: Region) -> Region:
-            return _asked(column, region, question)
+            return asked_region(column, region, question)
 
         if not isinstance(query, Mean):
             return number_column(column.name, numbers[0], confidence, isinstance(query, Count), asked)
@@ -144,7 +144,7 @@ class Rows:
         codes_of: dict[tuple[Label, ...], Codes] = {}
         for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             labels = tuple(own[code] for own, code in zip(named, codes, strict=True))
-            places = [_Place(labels, column.name, _asked(column, region, question)) for column in aggregates]
+            places = [_Place(labels, column.name, asked_region(column, region, question)) for column in aggregates]
             lines.append(
                 [self._shown_row(column, codes, place) for column, place in zip(aggregates, places, strict=True)]
             )
@@ -207,7 +207,7 @@ class Rows:
                 if not free:
                     continue
                 as_if = {cell: self._as_if_bought(cell, decision) for cell in parts if cell in needed}
-                place = _Place((), column.name, _asked(column, region, question))
+                place = _Place((), column.name, asked_region(column, region, question))
                 foreseen = replace(self, settled=Settled(self.settled.numbers.plus(Cells.of(as_if))))
                 if foreseen._row(column, codes, place).is_wider_than(within):
                     cells.update(free)
@@ -390,7 +390,7 @@ def _between(low: float | None, value: float | None, high: float | None) -> floa
     return value if high is None else min(value, high)
 
 
-def _asked(column: AggregateColumn, group: Region, question: Question) -> Region:
+def asked_region(column: AggregateColumn, group: Region, question: Question) -> Region:
     """The region that one number is about: its aggregate's own, within the group."""
     query = column.query
     if not isinstance(query, Combination):

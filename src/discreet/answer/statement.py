@@ -1,4 +1,8 @@
-"""A whole statement: its private blocks planned and bought together, its public half run over their answers."""
+"""A whole statement: its private blocks planned and bought together, its public half run over their answers.
+
+Nothing in it is relaxed: a number for another region would go into totals, shares and choices as if it were the line's
+own. What cannot be bought is NULL, and the answer says so.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -48,6 +52,7 @@ ASKED_OF = "scale and within are about the counts, sums and averages that a stat
 def ask_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk, purchase: Purchase) -> Answer:
     """Answer a statement: what `explain_statement` said, and never more. What is refused was not spent."""
     purchase.snapshot = desk.ledger.snapshot
+    desk = desk.relaxing(False)
     try:
         desk.known.refresh()
         if isinstance(statement, Stepwise):
@@ -261,6 +266,7 @@ def explain_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk) -
     The cost is what is then spent, to the unit; where something depends on an answer that is not there yet it is the
     most that it can be, and said to be.
     """
+    desk = desk.relaxing(False)
     desk.known.refresh()
     return _foreseen_steps(statement, wish, desk)
 
@@ -380,7 +386,7 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
         cost = stepwise.policy.max_per_query
     notes += [*scales.notes, *([ASKED_OF] if wish.within is not None else [])]
     if decision.relax:
-        notes.append("too little is left there for some of the numbers: they are relaxed, or not answered")
+        notes.append("too little is left there for some of the numbers: they are not answered (NULL)")
     return Explanation(
         text=statement.text,
         forecasts=tuple(_forecasts(statement, levels, decision, solved, desk)),

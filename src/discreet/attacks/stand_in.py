@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from discreet.empirical.copies import vault_over
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import PureBudget
-from discreet.ledger.spend import UNITS, units_up
+from discreet.exact import parse_exact
+from discreet.ledger.spend import units_up
+from discreet.noise.law import Laplace
 from discreet.vault.vault import Vault
 
 FINEST_STEP = 1 << 20
@@ -47,10 +48,15 @@ def stand_in(vault: Vault, people: pa.Table) -> Iterator[Vault]:
 
 
 def _currency(vault: Vault) -> dict[str, Any]:
-    """The budget as `init` takes it: of ε, of ε and δ, or of ρ."""
+    """The budget as `init` takes it: of ε, of ε and δ, of ρ, or of μ. Of a ρ that keeps (ε, δ), the ρ."""
     budget = vault.ledger.header["budget"]
-    names = ("epsilon", "delta") if "epsilon" in budget else ("rho",)
-    return {"neighbours": budget["neighbours"], **{name: budget[name] for name in names if name in budget}}
+    names = ("rho",) if "rho" in budget else ("epsilon", "delta")
+    stated = budget.get("implies", budget)
+    chosen = {name: stated[name] for name in names if name in stated}
+    if not chosen:
+        square = parse_exact(budget["mu_squared"])
+        chosen = {"mu": Fraction(isqrt(square.numerator), isqrt(square.denominator))}
+    return {"neighbours": budget["neighbours"], **chosen}
 
 
 def sharpest(vault: Vault, questions: int) -> tuple[Fraction, int]:
@@ -60,10 +66,11 @@ def sharpest(vault: Vault, questions: int) -> tuple[Fraction, int]:
     units = max(budget.limit // questions, 1)
     if policy.max_per_query is not None:
         units = min(units, max(int(policy.max_per_query / budget.amount_of(1)), 1))
-    if isinstance(budget, PureBudget):
-        scale = Fraction(UNITS, units)
+    noise = budget.noise_costing(budget.amount_of(units))
+    if isinstance(noise, Laplace):
+        scale = noise.scale
     else:
-        scale = Fraction(isqrt(FINEST_STEP**2 * UNITS // (2 * units)) + 1, FINEST_STEP)
+        scale = Fraction(isqrt(int(FINEST_STEP**2 * noise.scale_squared)) + 1, FINEST_STEP)
     scale = max(scale, policy.min_scale or scale)
     spent = units_up(budget.loss(budget.noise_of_scale(scale), Fraction(1), one_signed=True))
     return scale, budget.limit // spent

@@ -13,13 +13,14 @@ from typing import Any
 from discreet.audit.finding import Check, Findings, counted, listed
 from discreet.audit.replay import RESTORE, Replay
 from discreet.audit.spending import Spending
-from discreet.audit.terms import Terms, rho_keeps
+from discreet.audit.terms import Terms
 from discreet.exact import equals_text, parse_exact
 from discreet.ledger.receipt import Receipt, last_receipt, receipt_path
 
 USERS = "users.json"
 LARGE, TWICE = Fraction(5), Fraction(10)
-"""Above the first ε a promise says little: docs/how-to/choose-a-budget.md. A ρ is looked at by the second, with a δ."""
+"""Above the first ε a promise says little: docs/how-to/choose-a-budget.md. A ρ or a μ² is looked at by the
+second, with a δ."""
 
 
 def check_files(home: Path) -> Check:
@@ -137,9 +138,10 @@ def _promises_little(read: Replay, terms: Terms) -> str:
         delta = parse_exact(str(read.header["budget"]["delta"]))
         little = f"the log-odds of δ {equals_text(delta)} promise little"
         return little if delta > LARGE else ""
-    if terms.currency == "rho" and terms.epsilon is None:
-        little = f"the budget of ρ {equals_text(terms.total)} promises little: not even ε = {TWICE} with δ = 10^-6"
-        return "" if rho_keeps(terms.total, TWICE, Fraction(1, 10**6)) else little
+    if terms.currency in ("rho", "mu_squared") and terms.epsilon is None:
+        budget = f"the budget of {terms.symbol} {equals_text(terms.total)}"
+        little = f"{budget} promises little: not even ε = {TWICE} with δ = 10^-6"
+        return "" if terms.keeps(terms.total, TWICE, Fraction(1, 10**6)) else little
     epsilon = terms.epsilon or terms.total
     return f"the budget of ε {equals_text(epsilon)} promises little" if epsilon > LARGE else ""
 

@@ -184,8 +184,8 @@ def _prices(line: PlanLine, domain: Domain, terms: Terms) -> Counter[int]:
         raise Unreadable(f"its plan has a residual with {line.law} noise")
     prices = Counter[int]()
     for sizes, times in Counter(tuple(sorted(domain[name].size for name in group)) for group in line.groups).items():
-        alike = line.parameter / _squared_move(sizes, terms.neighbours)
-        prices[terms.units(line.law, alike, ONE, one_signed=True)] += times
+        squared = _squared_move(sizes, terms.neighbours)
+        prices[terms.units(line.law, line.parameter, squared, one_signed=True)] += times
     return prices
 
 
@@ -228,13 +228,13 @@ def _priced_sum(line: PlanLine, domain: Domain, terms: Terms) -> PricedSum:
     of = line.fields["of"]
     if isinstance(of, str):
         column = AddedColumn(domain[of], domain.axis(of))
-        return PricedSum(column, line.boxes, _units(line, terms, _one_signed(domain[of])))
+        return PricedSum(column, line.boxes, _units(line, terms, _one_signed(domain[of]), _grain(domain[of])))
     amount = read_amount(of, domain)
-    return PricedSum(amount, line.boxes, _units(line, terms, amount.is_one_signed))
+    return PricedSum(amount, line.boxes, _units(line, terms, amount.is_one_signed, amount.grain))
 
 
-def _units(line: PlanLine, terms: Terms, one_signed: bool) -> Callable[[Fraction], int]:
-    return lambda most: terms.units(line.law, line.parameter, most, one_signed)
+def _units(line: PlanLine, terms: Terms, one_signed: bool, grain: Fraction) -> Callable[[Fraction], int]:
+    return lambda most: terms.units(line.law, line.parameter, most**2, one_signed, grain)
 
 
 @dataclass(frozen=True)
@@ -273,6 +273,11 @@ def _most_added(attribute: Attribute, first: int, last: int) -> Fraction:
             if len(sides) == last - first + 2:
                 return grain * max(floor(abs(Fraction(float(edge) / float(grain))) + Fraction(1, 2)) for edge in sides)
     raise Unreadable(f"its plan sums {attribute.name}, which has no bound")
+
+
+def _grain(attribute: Attribute) -> Fraction:
+    """What a sum's noise is drawn in whole numbers of."""
+    return attribute.grain if isinstance(attribute, Bins) and attribute.grain is not None else ONE
 
 
 def _one_signed(attribute: Attribute) -> bool:

@@ -12,12 +12,12 @@ from typing import Any
 
 from discreet.audit.replay import Replay
 from discreet.audit.spending import Spending
-from discreet.audit.terms import Terms, rho_keeps
+from discreet.audit.terms import Terms
 from discreet.exact import equals_text, parse_exact
 
 
 def bound_of(read: Replay, spending: Spending) -> Fraction:
-    """ε, ρ or the number of queries that bounds everything ever released. Requires that the header was understood."""
+    """ε, ρ, μ² or the number of queries that bounds all that was released. Requires a header that was understood."""
     return _with_lost(read, spending, spending.most)
 
 
@@ -49,11 +49,11 @@ def understated(stated: Mapping[str, Any], read: Replay, spending: Spending) -> 
         if stated["points"] < min(rows, max(made["points"], 10**15)):
             yield f"the vault counts {stated['points']:,} rows that a person can have; refreshes make them more"
         return
-    amount = parse_exact(stated["epsilon" if terms.currency == "epsilon" else "rho"])
+    amount = parse_exact(stated[terms.currency])
     if amount < bound:
         yield f"the vault promises {terms.symbol} {equals_text(amount)}, {holds}"
     if terms.delta is not None and not _keeps(stated, bound, terms):
-        yield f"the vault promises ε and δ that a ρ {equals_text(bound)} does not keep{of_lost}"
+        yield f"the vault promises ε and δ that a {terms.symbol} {equals_text(bound)} does not keep{of_lost}"
 
 
 def _most(key: str) -> Fraction:
@@ -61,7 +61,7 @@ def _most(key: str) -> Fraction:
     return Fraction(1 if key in ("failure", "dp_delta") else 10**60)
 
 
-def _keeps(stated: Mapping[str, Any], rho: Fraction, terms: Terms) -> bool:
-    return parse_exact(stated.get("delta", "1")) == terms.delta and rho_keeps(
-        rho, parse_exact(stated["epsilon"]), parse_exact(stated["delta"])
+def _keeps(stated: Mapping[str, Any], bound: Fraction, terms: Terms) -> bool:
+    return parse_exact(stated.get("delta", "1")) == terms.delta and terms.keeps(
+        bound, parse_exact(stated["epsilon"]), parse_exact(stated["delta"])
     )

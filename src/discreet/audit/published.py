@@ -24,7 +24,7 @@ from discreet.audit.recomputed import (
     require_statistics_again,
 )
 from discreet.audit.replay import Charged, Replay
-from discreet.audit.terms import Terms, Unreadable, rho_keeps
+from discreet.audit.terms import Terms, Unreadable
 from discreet.errors import DiscreetError
 from discreet.exact import equals_text, parse_exact
 from discreet.ledger.journal import Journal
@@ -32,6 +32,8 @@ from discreet.ledger.ledger import Ledger
 from discreet.release.archive import Archive
 from discreet.release.package import PACKAGE, file_hash, package_digest
 
+RANGES = "-ranges"
+"""The end of the names of folders with simulated releases: they are nobody's numbers, and are not made again."""
 KINDS = ("cube", "buckets", "statistics")
 NOT_THERE = "give the folder itself, the one that has a datapackage.json; if this is it, take it back"
 
@@ -97,11 +99,14 @@ def _places(home: Path, given: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
     """Where to look; and whether what is there must be this vault's."""
     named = [path.resolve() for path in given]
     yield from ((path, True) for path in given)
-    for parent, certain in ((home / "cubes", True), (home / "buckets", True), (home.absolute().parent, False)):
+    own = [(home / name, True) for name in ("cubes", "models", "buckets")]
+    for parent, certain in (*own, (home.absolute().parent, False)):
         # What may not be read here is not an error: beside a vault there may be anybody's folders.
         with suppress(OSError):
             for path in sorted(parent.iterdir()):
-                if os.path.isfile(path / PACKAGE) and path.resolve() not in named and path.name[0] != ".":
+                if path.resolve() in named or path.name[0] == "." or path.name.endswith(RANGES):
+                    continue
+                if os.path.isfile(path / PACKAGE):
                     yield path, certain
 
 
@@ -169,7 +174,7 @@ def _require_current(guarantee: dict[str, Any], charge: Charged, read: Replay) -
 
 
 def _amount(guarantee: dict[str, Any], terms: Terms) -> Fraction:
-    return parse_exact(guarantee["rho" if terms.currency == "rho" else "epsilon"])
+    return parse_exact(guarantee[terms.currency])
 
 
 def _require_stated(guarantee: dict[str, Any], charge: Charged, read: Replay) -> None:
@@ -184,5 +189,5 @@ def _require_stated(guarantee: dict[str, Any], charge: Charged, read: Replay) ->
     if stated < terms.amount(charge.peak) or whose != (terms.neighbours, terms.max_rows):
         raise Unlike(f"it promises {terms.symbol} = {float(stated):.6g}, and its release cost more")
     loss = [parse_exact(guarantee[key]) for key in ("epsilon", "delta")] if "delta" in guarantee else []
-    if loss and not rho_keeps(stated, *loss):
-        raise Unlike("it promises an ε and a δ that its ρ does not keep")
+    if loss and not terms.keeps(stated, *loss):
+        raise Unlike(f"it promises an ε and a δ that its {terms.symbol} does not keep")

@@ -27,7 +27,7 @@ from discreet.ledger.journal import Entry, Journal
 RESTORE = "restore the journal from a backup that is not older than the last receipt, and find out who wrote to it"
 spelt = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 """JSON as Discreet writes it."""
-NOTES = ("cube", "rows", "statistics", "rollback-accepted", "lookups")
+NOTES = ("cube", "model", "rows", "statistics", "rollback-accepted", "lookups")
 
 
 @dataclass(frozen=True)

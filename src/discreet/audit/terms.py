@@ -16,6 +16,7 @@ UNITS = 720_720_000_000
 
 SENSES = {"add-remove": 1, "replace": 2}
 MOST_UNITS = 2**62
+ONE = Fraction(1)
 MOST_COINS = 10**12
 
 
@@ -27,7 +28,7 @@ class Unreadable(Exception):
 class Terms:
     """What the vault promises in all; `people` and `squares` are how far apart public facts put neighbours."""
 
-    currency: Literal["epsilon", "rho", "queries"]
+    currency: Literal["epsilon", "rho", "mu_squared", "queries"]
     total: Fraction
     neighbours: str
     max_rows: int
@@ -39,7 +40,7 @@ class Terms:
 
     @property
     def symbol(self) -> str:
-        return {"epsilon": "ε", "rho": "ρ", "queries": "T"}[self.currency]
+        return {"epsilon": "ε", "rho": "ρ", "mu_squared": "μ²", "queries": "T"}[self.currency]
 
     @property
     def factor(self) -> int:
@@ -65,26 +66,54 @@ class Terms:
         """The same once a fact is public: neighbours never come closer again."""
         return replace(self, people=max(self.people, people), squares=max(self.squares, squares))
 
-    def units(self, law: str, parameter: Fraction, move: Fraction, one_signed: bool) -> int:
-        """Units at a point whose row moves the measured numbers by at most `move`, rounded up.
+    def keeps(self, amount: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+        """Whether an amount of the vault's currency is known to imply (ε, δ)."""
+        return (rho_keeps if self.currency == "rho" else mu_keeps)(amount, epsilon, delta)
 
-        Laplace noise and the exponential mechanism lose move/scale; as ρ half its square. Gaussian noise has no pure
-        loss, and move²/(2σ²) as ρ. Where a person is replaced, two rows may work together: twice, unless they cannot.
+    def units(self, law: str, parameter: Fraction, squared: Fraction, one_signed: bool, grain: Fraction = ONE) -> int:
+        """Units at a point whose row moves the measured numbers by a squared length of `squared` at most, rounded up.
+
+        Laplace noise and the exponential mechanism lose move/scale; as ρ half its square; as μ² 11/7 of it, and 11/28
+        of it. Gaussian noise has no pure loss, and as ρ squared/(2σ²); as μ², of whole grains, what `_least_gaussian`
+        finds. Where a person is replaced, two rows may work together: twice, unless they cannot.
         """
         if self.currency == "queries" or law == "binomial":
             raise Unreadable(f"noise of kind {law} has no price in {self.symbol}")
         if self.currency == "epsilon" and law == "gaussian":
             raise Unreadable("Gaussian noise, which a budget of ε cannot pay for")
         apart = self.neighbours == "replace" and not (law == "gaussian" and one_signed)
-        return _units(self.currency, law, parameter, move, apart)
+        return _units(self.currency, law, parameter, squared, grain, 2 if apart else 1)
 
 
 @lru_cache(maxsize=4096)
-def _units(currency: str, law: str, parameter: Fraction, move: Fraction, apart: bool) -> int:
+def _units(currency: str, law: str, parameter: Fraction, squared: Fraction, grain: Fraction, times: int) -> int:
     if currency == "epsilon":
+        move = Fraction(math.isqrt(squared.numerator), math.isqrt(squared.denominator))
         return math.ceil(UNITS * move / parameter)
-    rho = move**2 / (2 * parameter) if law == "gaussian" else (move / parameter) ** 2 / 2
-    return math.ceil(UNITS * (2 * rho if apart else rho))
+    if law == "gaussian" and currency == "mu_squared":
+        return _least_gaussian(parameter / grain**2, times * squared / grain**2)
+    if law == "gaussian":
+        return math.ceil(UNITS * times * squared / (2 * parameter))
+    share = Fraction(1, 2) if currency == "rho" else {"laplace": Fraction(11, 7), "exponential": Fraction(11, 28)}[law]
+    return math.ceil(UNITS * times * share * squared / parameter**2)
+
+
+def _least_gaussian(sigma_squared: Fraction, squared: Fraction) -> int:
+    """The least units u that a number costs in μ² which moves by this squared length under discrete Gaussian noise: for
+    d = u/(UNITS·squared), d − d²/12 ≥ 1/σ² and d ≤ 6; below σ² = 1/3, d ≥ 4/σ². Found by halving."""
+    whole = UNITS * squared
+    if 3 * sigma_squared < 1:
+        return math.ceil(4 * whole / sigma_squared)
+
+    def enough(units: int) -> bool:
+        price = units / whole
+        return price >= 6 or sigma_squared * price * (12 - price) >= 12
+
+    low, high = math.floor(whole / sigma_squared) - 1, math.ceil(2 * whole / sigma_squared)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def read_terms(budget: Mapping[str, Any]) -> Terms:
@@ -98,10 +127,15 @@ def read_terms(budget: Mapping[str, Any]) -> Terms:
             ):
                 raise ValueError
             return Terms("queries", Fraction(queries), "replace", 1, trials)
-        currency: Literal["epsilon", "rho"] = "rho" if "rho" in budget else "epsilon"
+        currency: Literal["epsilon", "rho", "mu_squared"] = (
+            "mu_squared" if "mu_squared" in budget else "rho" if "rho" in budget else "epsilon"
+        )
         terms = Terms(currency, parse_exact(budget[currency]), budget["neighbours"], budget["max_rows"])
-        if "delta" in budget:
-            terms = replace(terms, epsilon=parse_exact(budget["epsilon"]), delta=parse_exact(budget["delta"]))
+        if (currency == "epsilon" and "delta" in budget) or {"rho", "mu_squared"} <= set(budget):
+            raise ValueError
+        implied = budget.get("implies", {}) if currency == "mu_squared" else budget
+        if "delta" in implied:
+            terms = replace(terms, epsilon=parse_exact(implied["epsilon"]), delta=parse_exact(implied["delta"]))
         if type(terms.max_rows) is not int or terms.max_rows < 1 or terms.neighbours not in SENSES:
             raise ValueError
         if not 0 < terms.limit < MOST_UNITS:
@@ -117,8 +151,15 @@ def unkept(header: Mapping[str, Any], terms: Terms, points: int) -> str:
     rows = unit.get("max_rows") if isinstance(unit, Mapping) else 1
     if rows != terms.max_rows:
         return f"the rows of a person that count are {rows} at most, and the budget is for {terms.max_rows}"
-    if terms.epsilon is not None and terms.delta is not None and not rho_keeps(terms.total, terms.epsilon, terms.delta):
-        return f"its budget of ρ does not imply the ε = {terms.epsilon}, δ = {float(terms.delta):g} that it promises"
+    if (
+        terms.epsilon is not None
+        and terms.delta is not None
+        and not terms.keeps(terms.total, terms.epsilon, terms.delta)
+    ):
+        return (
+            f"its budget of {terms.symbol} does not imply the ε = {terms.epsilon}, δ = {float(terms.delta):g} that it "
+            "promises"
+        )
     if terms.currency == "queries" and not _coins_keep(header["budget"], terms):
         return f"noise of {terms.trials:,} coins does not keep what it promises for {int(terms.total):,} queries"
     # A person's row is a point of the domain, or there is none.
@@ -150,3 +191,17 @@ def rho_keeps(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
         default=math.inf,
     )
     return found <= math.log(delta) * (1 - 1e-6)
+
+
+def mu_keeps(mu_squared: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether Gaussian differential privacy of μ² implies (ε, δ): what N(0, 1) and N(μ, 1) lose, by many digits.
+    [Balle, Wang 2018, Theorem 8]"""
+    from mpmath import mp  # few journals need it
+
+    with mp.workdps(60):
+        mu = mp.sqrt(mp.mpf(mu_squared.numerator) / mu_squared.denominator)
+        apart = mp.mpf(epsilon.numerator) / epsilon.denominator / mu
+        lost = (
+            mp.erfc((apart - mu / 2) / mp.sqrt(2)) / 2 - mp.exp(apart * mu) * mp.erfc((apart + mu / 2) / mp.sqrt(2)) / 2
+        )
+        return bool(lost * delta.denominator <= delta.numerator)

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation, Forecast
 
 
+class Estimate(StrEnum):
+    unbiased = "unbiased"
+    modelled = "modelled"
+
+
 class Relax(StrEnum):
     on = "on"
     off = "off"
@@ -28,6 +33,9 @@ def ask(
         Relax | None,
         typer.Option(help="whether a region without budget is answered by one nearby; as the policy says by default"),
     ] = None,
+    estimate: Annotated[
+        Estimate, typer.Option(help="modelled: from a published model, free, sharper and biased; where one covers it")
+    ] = Estimate.unbiased,
     explain: Annotated[bool, typer.Option("--explain", help="show cost and expected error; spend nothing")] = False,
     shrunken: Annotated[
         bool, typer.Option("--shrunken", help="beside the counts of a long GROUP BY, show the shrunken ones")
@@ -47,7 +55,12 @@ def ask(
 
     if explain:
         told = Vault.open(vault).explain(
-            sql, scale=scale, within=within, confidence=confidence, relax=None if relax is None else relax is Relax.on
+            sql,
+            scale=scale,
+            within=within,
+            confidence=confidence,
+            relax=None if relax is None else relax is Relax.on,
+            estimate=estimate.value,
         )
         if as_json:
             print_json(told)
@@ -62,6 +75,7 @@ def ask(
             within=within,
             confidence=confidence,
             relax=None if relax is None else relax is Relax.on,
+            estimate=estimate.value,
         )
     if save is not None:
         answer.save_csv(save, shrunken)
@@ -114,7 +128,8 @@ def _show_explanation(explanation: "Explanation") -> None:
         for forecast in explanation.forecasts
     ]
     error = f"error at {float(explanation.confidence):.0%}"
-    table("", ("column", "answered by", error, "scale"), rows, right=(error, "scale"))
+    if rows:
+        table("", ("column", "answered by", error, "scale"), rows, right=(error, "scale"))
     pairs(
         "",
         [

@@ -36,6 +36,7 @@ MeasureOf = Annotated[str, typer.Option("--measure", help="count, or sum(income)
 Facts = Annotated[bool, typer.Option("--facts", help="agree exactly with the vault's facts that are cuboids")]
 SPENDS = "what the cube spends: 1, 0.5, 1/3"
 SPENDS_RHO = "in a vault with a budget of ρ: how much of it the cube may spend"
+SPENDS_MU = "in a vault with a budget of μ, or of ε and δ: how much μ² the cube may spend"
 
 
 @app.command()
@@ -46,6 +47,7 @@ def plan(
     neighbours: Annotated[str | None, typer.Option(help="with --sizes: add-remove or replace")] = None,
     epsilon: Annotated[str | None, typer.Option(help=SPENDS)] = None,
     rho: Annotated[str | None, typer.Option(help=SPENDS_RHO)] = None,
+    mu_squared: Annotated[str | None, typer.Option(help=SPENDS_MU)] = None,
     cuboids: WhichCuboids = "all",
     planner: Planner = "optimal",
     purpose: Purpose = "tables",
@@ -70,7 +72,7 @@ def plan(
     if vault is None:
         if estimate is not None:
             raise UnsupportedQuery("--estimate takes a cube of a vault: name the vault, not --sizes")
-        planned, affordable = _plan_for_sizes(str(sizes), neighbours, epsilon, rho, choice), None
+        planned, affordable = _plan_for_sizes(str(sizes), neighbours, (epsilon, rho, mu_squared), choice), None
     else:
         from discreet.vault.vault import Vault
 
@@ -78,6 +80,7 @@ def plan(
         planned = cubes.plan(
             epsilon=epsilon,
             rho=rho,
+            mu_squared=mu_squared,
             dimensions=_names(dimensions),
             estimate=estimate,
             measure=measure,
@@ -106,6 +109,7 @@ def publish(
     folder: Annotated[Path, typer.Option("--out", help="a new folder for the cube")],
     epsilon: Annotated[str | None, typer.Option(help=SPENDS)] = None,
     rho: Annotated[str | None, typer.Option(help=SPENDS_RHO)] = None,
+    mu_squared: Annotated[str | None, typer.Option(help=SPENDS_MU)] = None,
     charge: Annotated[
         int | None, typer.Option(help="instead: the charge of a cube that is to be written again")
     ] = None,
@@ -133,7 +137,7 @@ def publish(
     from discreet.release.package import require_new_folder
     from discreet.vault.vault import Vault
 
-    if (epsilon is None and rho is None) == (charge is None):
+    if (epsilon is None and rho is None and mu_squared is None) == (charge is None):
         raise InvalidBudget("say what the cube may spend, --epsilon 0.5, or which charge to go on from, --charge 17")
     choice = _choice(cuboids, _planner(planner, purpose), objective, weight, bound, expected)
     modelled = estimate == "modelled"
@@ -144,6 +148,7 @@ def publish(
             opened.cubes.plan(
                 epsilon=epsilon,
                 rho=rho,
+                mu_squared=mu_squared,
                 dimensions=_names(dimensions),
                 estimate=None if modelled else estimate,
                 measure=measure,
@@ -413,11 +418,11 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _plan_for_sizes(
-    sizes: str, neighbours: str | None, epsilon: str | None, rho: str | None, choice: dict[str, Any]
+    sizes: str, neighbours: str | None, amounts: tuple[str | None, str | None, str | None], choice: dict[str, Any]
 ) -> "CubePlan":
     from discreet.cube.noise_model import NoiseModel
     from discreet.cube.planning import plan_cube
-    from discreet.ledger.budget import budget_of
+    from discreet.ledger.budget import budget_from_json, exact_amount
     from discreet.query.lattice import Lattice
 
     try:
@@ -426,9 +431,15 @@ def _plan_for_sizes(
         raise UnsupportedQuery("--sizes takes numbers of values by comma, as in 9,16,7") from None
     if neighbours not in ("add-remove", "replace"):
         raise InvalidBudget("--sizes needs --neighbours add-remove or --neighbours replace")
-    if (epsilon is None) == (rho is None):
-        raise InvalidBudget("say what the cube may spend: --epsilon 1, or --rho 0.5")
-    return plan_cube(lattice, NoiseModel(budget_of(epsilon, None, rho, neighbours, max_rows=1)), **choice)  # type: ignore[arg-type]
+    given = {
+        name: str(exact_amount(amount, symbol))
+        for name, symbol, amount in zip(("epsilon", "rho", "mu_squared"), ("ε", "ρ", "μ²"), amounts, strict=True)
+        if amount is not None
+    }
+    if len(given) != 1:
+        raise InvalidBudget("say what the cube may spend: --epsilon 1, --rho 0.5, or --mu-squared 1")
+    budget = budget_from_json({**given, "neighbours": neighbours, "max_rows": 1})
+    return plan_cube(lattice, NoiseModel(budget), **choice)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ def publish(
     cube: Annotated[Path | None, typer.Option("--from", help="a cube that this vault published: costs nothing")] = None,
     epsilon: Annotated[str | None, typer.Option(help="instead: what may be spent on a cube for the rows")] = None,
     rho: Annotated[str | None, typer.Option(help="the same in a vault with a budget of ρ")] = None,
+    mu_squared: Annotated[str | None, typer.Option(help="the same in a vault with a budget of μ or of ε and δ")] = None,
     rows: Annotated[int | None, typer.Option(help="how many; as many as the model expects by default")] = None,
     seed: Annotated[int, typer.Option(help="other seeds draw other rows of the same model")] = 0,
     as_json: Json = False,
@@ -31,7 +32,9 @@ def publish(
     require_rows_file(path)
     with waiting("drawing rows", as_json) as told:
         opened = Vault.open(vault)
-        made = opened.rows.publish(cube, epsilon=epsilon, rho=rho, rows=rows, seed=seed, progress=told)
+        made = opened.rows.publish(
+            cube, epsilon=epsilon, rho=rho, mu_squared=mu_squared, rows=rows, seed=seed, progress=told
+        )
         made.save(path)
     about = made.about
     if as_json:

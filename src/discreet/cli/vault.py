@@ -48,9 +48,10 @@ def init(
     ] = None,
     delta: Annotated[
         str | None,
-        typer.Option(help="with --epsilon: (ε, δ), by way of zCDP; with --queries: how far log-odds may move"),
+        typer.Option(help="with --epsilon: (ε, δ), by way of Gaussian DP; with --queries: how far log-odds may move"),
     ] = None,
     rho: Annotated[str | None, typer.Option(help="instead: a budget of zCDP, with Gaussian noise")] = None,
+    mu: Annotated[str | None, typer.Option(help="instead: a budget of Gaussian DP, with Gaussian noise")] = None,
     queries: Annotated[
         int | None, typer.Option(help="instead: a SuLQ database, with so many counts over subsets of a roster, ever")
     ] = None,
@@ -95,6 +96,7 @@ def init(
                 epsilon=epsilon,
                 delta=delta,
                 rho=rho,
+                mu=mu,
                 neighbours=cast(Literal["add-remove", "replace"] | None, neighbours),
                 queries=queries,
                 roster=roster,

@@ -36,7 +36,8 @@ class Affordable(FieldsView):
             return ""
         if not self.at_most:
             return "nothing is left at some points, and a cube is about all of them"
-        return f"plan it with {self.budget.option} (--{self.budget.option}) at most {number_text(self.at_most)}"
+        option = self.budget.option
+        return f"plan it with {option} (--{option.replace('_', '-')}) at most {number_text(self.at_most)}"
 
     def to_json(self) -> "AffordableJson":
         return {"affordable": self.fits, "at_most": number_text(self.at_most)}

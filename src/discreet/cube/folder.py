@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.cube.dimension import Dimension, Origin
-from discreet.cube.model_files import model_record, model_resources, read_model, write_model
+from discreet.cube.model_files import MODEL, model_record, model_resources, read_model, write_model
 from discreet.cube.parquet import columns_of, is_wide_file, read_cells, write_cells
 from discreet.cube.parquet_wide import value_columns
 from discreet.cube.record import plan_of, plan_record
@@ -71,7 +71,7 @@ def cube_parts(path: Path) -> dict[str, Any]:
             "consistent": about["consistent"],
             "norm": about.get("norm", "l2"),
             "counts": about.get("counts", "real"),
-            "model": read_model(path, plan.lattice, about["model"]) if "model" in about else None,
+            "model": read_model(path / MODEL, plan.lattice, about["model"]) if "model" in about else None,
             "origin": Origin(
                 about["table"],
                 guarantee_from_json(about["guarantee"]),

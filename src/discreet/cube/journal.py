@@ -9,6 +9,7 @@ from discreet.cube.publish import measurements_of
 from discreet.cube.record import plan_of, plan_record
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery, VaultError
+from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge
 from discreet.ledger.ledger import Ledger
 from discreet.query.plan import Plan
@@ -34,7 +35,7 @@ def note_plan(plan: CubePlan, domain: Domain, ledger: Ledger) -> None:
         ledger.note(NOTE, plan_record(plan))
 
 
-def noted_plan(charge: Charge, domain: Domain, ledger: Ledger) -> CubePlan:
+def noted_plan(charge: Charge, domain: Domain, ledger: Books) -> CubePlan:
     """The cube plan that a charge was made for."""
     found, measured = None, Plan.from_json(charge.plan)
     for entry in ledger.entries():

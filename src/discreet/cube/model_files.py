@@ -45,9 +45,13 @@ def model_record(model: Model, lattice: Lattice) -> Json:
 
 def write_model(cube: "Cube", model: Model, folder: Path) -> None:
     """Write the parameters, and the published cuboids as the model has them."""
-    table = _groups(model) if isinstance(model, ProductMixture) else _potentials(model, cube.plan.lattice)
-    pq.write_table(table, folder / MODEL, compression="zstd")
+    pq.write_table(parameters_of(model, cube.plan.lattice), folder / MODEL, compression="zstd")
     pq.write_table(_cuboids(cube, model.cuboids(cube.plan.published)), folder / MODELLED, compression="zstd")
+
+
+def parameters_of(model: Model, lattice: Lattice) -> pa.Table:
+    """The parameters of a model, as its file has them."""
+    return _groups(model) if isinstance(model, ProductMixture) else _potentials(model, lattice)
 
 
 def _groups(model: ProductMixture) -> pa.Table:
@@ -91,13 +95,13 @@ def value_column(cube: "Cube") -> tuple[str, str]:
     return own[0], own[1]
 
 
-def read_model(folder: Path, lattice: Lattice, about: Json) -> Model:
-    """The model in a folder. Raises ValueError, or what the like leads to, where it makes no sense."""
+def read_model(path: Path, lattice: Lattice, about: Json) -> Model:
+    """The model in a file. Raises ValueError, or what the like leads to, where it makes no sense."""
     if "groups" in about:
-        return _read_groups(folder, lattice, about)
+        return _read_groups(path, lattice, about)
     masks = [lattice.mask(*names) for names in about["cuboids"]]
     sizes = [lattice.cells(mask) for mask in masks]
-    numbers = pq.read_table(folder / MODEL, columns=["potential"]).column(0).to_numpy()
+    numbers = pq.read_table(path, columns=["potential"]).column(0).to_numpy()
     if numbers.size != sum(sizes):
         raise ValueError("the file does not hold these potentials")
     ends = np.cumsum(sizes).tolist()
@@ -108,8 +112,8 @@ def read_model(folder: Path, lattice: Lattice, about: Json) -> Model:
     return LogLinear(lattice, float(about["total"]), potentials, tuple(map(float, about["strengths"])))
 
 
-def _read_groups(folder: Path, lattice: Lattice, about: Json) -> ProductMixture:
-    table = pq.read_table(folder / MODEL, columns=["share", "distributions"])
+def _read_groups(path: Path, lattice: Lattice, about: Json) -> ProductMixture:
+    table = pq.read_table(path, columns=["share", "distributions"])
     shares = table["share"].to_numpy()
     tables = table["distributions"].combine_chunks().flatten().to_numpy().reshape(shares.size, -1)
     if tables.shape[1] != sum(lattice.sizes):

@@ -18,13 +18,14 @@ from discreet.cube.memory import available_bytes, gigabytes
 from discreet.cube.model_files import BIASED, ESTIMATE
 from discreet.cube.plan import CubePlan
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.guarantee import Guarantee
 from discreet.model.fit import fit, needed_bytes
 from discreet.model.measured import Measured
 from discreet.model.mixture import ProductMixture
 from discreet.model.mixture_fit import fit_mixture, mixture_bytes
 from discreet.model.model import Model
 from discreet.model.replicates import replicates
-from discreet.model.size import is_mixture, most_dimensions
+from discreet.model.size import MOST_CELLS, is_mixture, most_dimensions
 from discreet.noise.bits import SeededBits
 from discreet.noise.spread import require_confidence
 from discreet.progress import Progress, silent
@@ -97,6 +98,8 @@ class ModelledCube:
 
     cube: "Cube"
     model: Model
+    simulated: tuple[Model, ...] = ()
+    """Its replicates, where they were made before."""
 
     def __getitem__(self, names: Label | tuple[Label, ...]) -> "xr.DataArray":
         """A cuboid, its axes in the order of the names; it may be one that was not published."""
@@ -120,12 +123,15 @@ class ModelledCube:
         """
         level = require_confidence(confidence)
         value = self._read(names, self.model.cuboid)
-        made = np.array([self._read(names, one.cuboid) for one in self._replicates])
+        made = np.array([self._read(names, one.cuboid) for one in self.replicates])
         low, high = bounds(value, made, level)
         return self._labelled(names, low), self._labelled(names, high)
 
     @cached_property
-    def _replicates(self) -> list[Model]:
+    def replicates(self) -> tuple[Model, ...]:
+        """What release and fit would have made of a table that is as the model says, some times. Deterministic."""
+        if self.simulated:
+            return self.simulated
         plan, measured = self.cube.plan, measurements(self.cube)
         laws = {mask: plan.noise.law_in_grains(share) for mask, share in plan.cell_shares.items()}
         bits = SeededBits(self.cube.origin.charge)
@@ -135,11 +141,16 @@ class ModelledCube:
             return drawn.astype(np.float64).reshape(one.values.shape)
 
         times = MIXTURES if isinstance(self.model, ProductMixture) else REPLICATES
-        return replicates(self.model, measured, noise, times)
+        return tuple(replicates(self.model, measured, noise, times))
 
     def _read(self, names: tuple[Label, ...], cuboid: Callable[[int], Cells]) -> Cells:
         mask = self.cube.asked_mask(names)
         axes = self.cube.plan.lattice.axes(mask)
+        if self.cube.plan.lattice.cells(mask) > MOST_CELLS:
+            raise UnsupportedQuery(
+                f"this cuboid, with the dimensions that it is sliced by, has {self.cube.plan.lattice.cells(mask):,} "
+                f"cells, and at most {MOST_CELLS:,} are read from a model; name fewer dimensions"
+            )
         cells: Cells = np.asarray(cuboid(mask)[tuple(self.cube.sliced.get(axis, slice(None)) for axis in axes)])
         return cells
 
@@ -173,17 +184,31 @@ class ModelledCube:
         }
 
 
+@dataclass(frozen=True)
+class PublishedModel:
+    """A model that a vault published, with what it promises by now; `spent` is what its release cost, in units."""
+
+    cube: ModelledCube
+    guarantee: Guarantee
+    spent: int
+
+    @property
+    def charge(self) -> int:
+        return self.cube.cube.origin.charge
+
+
 def _parameters(model: Model) -> dict[str, int]:
     if isinstance(model, ProductMixture):
         return {"groups": model.shares.size}
     return {"potentials": sum(table.size for table in model.potentials.values())}
 
 
-def bounds(value: Cells, made: Cells, confidence: float) -> tuple[Cells, Cells]:
-    """A range around a value from replicates of it: moved by their mean's distance, as wide as Student's t says."""
+def bounds(value: Cells, made: Cells, confidence: float, least: float = 0.0) -> tuple[Cells, Cells]:
+    """A range around a value from replicates of it: moved by their mean's distance, as wide as Student's t says. It
+    does not reach below `least`."""
     from scipy.stats import t
 
     bias, spread = made.mean(axis=0) - value, made.std(axis=0, ddof=1)
     # A replicate is drawn around the model as the model is around the truth: the range is as wide as both ways of that.
     width = float(t.ppf(0.5 + confidence / 2, len(made) - 1)) * spread * np.sqrt(1 + 1 / len(made)) + np.abs(bias)
-    return np.maximum(value - width, 0.0), value + width
+    return np.maximum(value - width, least), value + width

@@ -60,7 +60,8 @@ class NoiseModel:
 
     def law(self, share: Fraction) -> Noise:
         """The noise that is drawn for each cell of a source with this share."""
-        return self.budget.noise_costing(self.amount * share, self.measure.move, self.measure.one_signed)
+        measure = self.measure
+        return self.budget.noise_costing(self.amount * share, measure.move, measure.one_signed, measure.grain)
 
     def law_in_grains(self, share: Fraction) -> Noise:
         """The same as the whole grains that it is drawn in."""
@@ -94,10 +95,13 @@ class NoiseModel:
         return replace(self, continuous=True)
 
 
-def noise_model(epsilon: object, rho: object, budget: Budget, measure: Measure = COUNT) -> NoiseModel:
+def noise_model(
+    epsilon: object, rho: object, mu_squared: object, budget: Budget, measure: Measure = COUNT
+) -> NoiseModel:
     """The part of a vault's budget that a cube may spend, in the vault's currency."""
-    amount = {"epsilon": epsilon, "rho": rho}.get(budget.option)
-    if amount is None or (epsilon is not None and rho is not None):
+    amounts = {"epsilon": epsilon, "rho": rho, "mu_squared": mu_squared}
+    amount = amounts.pop(budget.option, None)
+    if amount is None or any(other is not None for other in amounts.values()):
         raise InvalidBudget(
             f"this vault's budget is {budget.symbol}: say how much of it the cube may spend, {budget.option}=…"
         )

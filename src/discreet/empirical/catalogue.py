@@ -17,6 +17,7 @@ from discreet.empirical.releases import (
     asked,
     asked_in_turn,
     counted_in_subsets,
+    drawn_rows,
     knowing,
     measured,
     measured_again,
@@ -39,6 +40,7 @@ LIKELY_FAILURE = Fraction(1, 10)
 """SuLQ's bound as loose as it may be: what happens one time in a million cannot be seen in so few runs."""
 EPSILON = {"epsilon": 1_000_000}
 RHO = {"rho": 1_000_000}
+MU = {"mu": 1_000}
 EPSILON_DELTA = {"epsilon": 1000, "delta": "1e-9"}
 SMALLEST = ((0,),) * 10 + ((5,),) * 2 + ((9,),) * 12
 """Ages of which MIN takes about the eleventh: another 0 makes all that is below 5 likelier, all above less likely."""
@@ -79,7 +81,7 @@ class Case:
 
 
 def catalogue() -> list[Case]:
-    return [*_laws(), *_counts(), *_values(), *_concentrated(), *_cubes(), *_known(), *_subsets()]
+    return [*_laws(), *_counts(), *_values(), *_concentrated(), *_cubes(), *_rows(), *_known(), *_subsets()]
 
 
 def _laws() -> list[Case]:
@@ -143,6 +145,9 @@ def _concentrated() -> list[Case]:
         vault_case("residual, ρ, k = 3", OTHER_ROWS, _residuals(81), 3, budget=RHO, most_copies=1),
         vault_case("ask SUM, ρ", OPPOSITE, asked("SUM(change)", scale=2), 5, budget=RHO),
         vault_case("ask MIN, ρ", ONE_MORE, asked("MIN(age)", scale=1), 5, budget=RHO),
+        vault_case("residual, μ", ANOTHER, _residuals(9), 3, budget=MU, most_copies=1),
+        vault_case("ask SUM, μ", OPPOSITE, asked("SUM(change)", scale=2), 5, budget=MU),
+        vault_case("ask MIN, μ", ONE_MORE, asked("MIN(age)", scale=1), 5, budget=MU),
     ]
 
 
@@ -155,6 +160,15 @@ def _cubes() -> list[Case]:
         vault_case("cube, whole counts", FILLED_CELL, published(("sex",), counts="whole", epsilon=1)),
         vault_case("cube of sums", FILLED_CELL, published(("sex",), measure="sum(income)", epsilon=1)),
         vault_case("cube, ρ", FILLED_CELL, published(("sex",), rho=1), budget=RHO),
+    ]
+
+
+def _rows() -> list[Case]:
+    """Synthetic rows: each run measures, fits and draws by itself, for a model is of all copies at once."""
+    both = ("sex", "income")
+    return [
+        vault_case("synthetic rows", tables, drawn_rows(both, epsilon=1), 40, most_copies=1)
+        for tables in (FILLED_CELL, MOVED_CELL)
     ]
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from discreet.empirical.statistics import Statistic, fitted_statistics
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.guarantee import DeltaT, Guarantee, PureDP
+from discreet.ledger.guarantee import GDP, DeltaT, Guarantee, PureDP
 
 ERROR = 1e-5
 """The chance that the bound of a correct mechanism is above what it keeps."""
@@ -122,6 +122,8 @@ def loss_of(stated: Guarantee) -> tuple[str, float]:
             return "ε", float(epsilon)
         case DeltaT(delta=delta):
             return "ε", float(delta)
+        case GDP(mu_squared=mu_squared):
+            return "μ²", float(mu_squared)
     return "ρ", float(stated.rho)
 
 
@@ -130,15 +132,25 @@ def least_loss(often: Floats | float, seldom: Floats | float, stated: Guarantee)
 
     Pure: ln(p/q). With a δ beside it: ln((p − δ)/q). Concentrated: whether the event came about is computed from the
     outcome, so its own Rényi divergence is at most α·ρ, for every order α [van Erven, Harremoës 2014, data processing].
-    No (ε, δ) that ρ implies could show more, for it holds of any two coins that keep these.
+    No (ε, δ) that ρ implies could show more, for it holds of any two coins that keep these. Gaussian: normal laws as
+    far apart as the event shows, (Φ⁻¹(p) − Φ⁻¹(q))², by the definition.
     """
     p, q = np.asarray(often, np.float64), np.asarray(seldom, np.float64)
+    if isinstance(stated, GDP):
+        return _least_mu_squared(p, q)
     if loss_of(stated)[0] == "ρ":
         return _least_rho(p, q)
     beside = float(stated.dp_delta) if isinstance(stated, DeltaT) else 0.0
     with np.errstate(divide="ignore"):
         ratio = np.log(np.maximum(p - beside, 0.0)) - np.log(q)
     return np.asarray(ratio)
+
+
+def _least_mu_squared(p: Floats, q: Floats) -> Floats:
+    from scipy.special import ndtri
+
+    with np.errstate(invalid="ignore"):  # where both are 0, or both are 1
+        return np.where(p > q, (ndtri(p) - ndtri(q)) ** 2, 0.0)
 
 
 def _least_rho(p: Floats, q: Floats) -> Floats:

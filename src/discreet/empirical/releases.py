@@ -6,6 +6,7 @@ Beside the numbers stands what is stated of them, by the vault itself.
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.noise.law import Law
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Query
+from discreet.synthetic.rows import synthesise
 from discreet.vault.vault import Vault
 
 MISSING = -1e9
@@ -112,6 +114,24 @@ def published(
         plan = vault.cubes.plan(cuboids=names, measure=measure, **planned)  # type: ignore[arg-type]
         cube = vault.cubes.publish(plan, consistent=consistent, counts=counts)  # type: ignore[arg-type]
         return np.hstack([cube[cuboid].values.reshape(runs, -1) for cuboid in names]), cube.guarantee
+
+    return release
+
+
+def drawn_rows(dimensions: Sequence[str], *, epsilon: Number) -> Releasing:
+    """Synthetic rows of cubes that are measured anew: how many there are, and how many of each combination of codes."""
+
+    def release(vault: Vault, runs: int) -> Released:
+        plan = vault.cubes.plan(epsilon=epsilon, planner="model", dimensions=dimensions)
+        text, shape = vault.ledger.header["domain"], [vault.domain[name].size for name in dimensions]
+        found, cube = [], None
+        for seed in range(runs):
+            cube = vault.cubes.publish(plan, again=True)
+            codes = synthesise(cube, text, seed=seed).codes()
+            places = np.ravel_multi_index([codes[name] for name in dimensions], shape)
+            found.append([len(places), *np.bincount(places, minlength=prod(shape))])
+        assert cube is not None, "there is a run"
+        return np.array(found, np.float64), cube.guarantee
 
     return release
 

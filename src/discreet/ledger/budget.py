@@ -12,6 +12,12 @@ a person replaced, let r and a be what the rows taken away and added move a numb
 (a − r)² ≤ a² + r², hence 2k²·M; otherwise, and for pure mechanisms, (|a| + |r|)² ≤ 2a² + 2r², hence 4k²·M. So
 M ≤ ρ/(k²·S) is ρ-zCDP, where in a `replace` vault everything but one-signed Gaussian numbers is charged twice.
 
+Gaussian: the same sums of squares, of μ instead of √(2ρ): discrete Gaussian noise on a whole number that one row at p
+moves by m costs m²·d(σ²), where d is hardly above 1/σ², and a mechanism whose privacy loss stays within an interval of
+length r costs (π/8)·r²: `gaussian_price.py`. Rows that move a number together add up their moves, as above, so
+M ≤ μ²/(k²·S) is μ-Gaussian differential privacy. A ρ is never converted into it: zCDP implies no μ.
+[Dong, Roth, Su 2022; the filter: Smith, Thakurta 2022]
+
 Facts: where exact statistics are public, neighbours are tables that agree with them and have no such table between them
 [cubes, Definition 5.1.4], and several people change at once: see `Induced`. If their rows at p number g(p), k for each
 of S_Q people, the odds change by at most exp(Σ g(p)·spend at p) ≤ exp(k·S_Q·M); and a number moves by at most
@@ -36,11 +42,14 @@ from typing import Any, ClassVar, Self, get_args
 from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
 from discreet.exact import Number, parse_exact
 from discreet.ledger.conversion import rho_for
+from discreet.ledger.gaussian_conversion import mu_squared_for
+from discreet.ledger.gaussian_price import exponential_price, gaussian_at_price, gaussian_price, pure_price
 from discreet.ledger.guarantee import SENSES, Neighbours
 from discreet.ledger.spend import MAX_UNITS, UNITS, units_down
-from discreet.noise.law import Binomial, Gaussian, Laplace, Law, Noise
+from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace, Law, Noise
 
 MAX_QUERIES = 10**7
+NOT_PURE = "Gaussian noise has no pure guarantee; a vault made with --rho, --mu or --delta takes it"
 BY_QUERIES = "binomial noise is accounted for by a budget of queries alone; see `discreet init --queries`"
 SUBSETS_ONLY = (
     "this vault has a budget of queries: it answers counts over subsets of its roster, and nothing else; ask with "
@@ -138,12 +147,18 @@ class Budget(ABC):
     def under(self, induced: Induced) -> Self:  # noqa: ARG002
         """The same total where public facts induce neighbours so far apart. Raises where that is not accounted for."""
         raise UnsupportedQuery(
-            f"a vault with a budget of {self.symbol} takes no facts; make one with --epsilon or --rho"
+            f"a vault with a budget of {self.symbol} takes no facts; make one with --epsilon, --rho or --mu"
         )
 
     @abstractmethod
-    def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:
-        """What a mechanism costs a row that moves its numbers by at most `move`, before the factor."""
+    def loss(self, law: Law, move: Fraction, one_signed: bool, grain: Fraction = Fraction(1)) -> Fraction:
+        """What a mechanism costs a row that moves its number by at most `move`, before the factor. Noise is drawn in
+        whole grains."""
+
+    @abstractmethod
+    def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:
+        """What Gaussian noise on each of some whole numbers costs a row that moves them by this squared length in all,
+        before the factor."""
 
     def signs(self, one_signed: bool) -> int:  # noqa: ARG002
         """How often a number is charged for that rows move in one direction only, or in both."""
@@ -154,8 +169,15 @@ class Budget(ABC):
         """The noise that a scale means here."""
 
     @abstractmethod
-    def noise_costing(self, amount: Fraction, move: Fraction = Fraction(1), one_signed: bool = True) -> Noise:
-        """The noise with which a number that a row moves by at most `move` costs a person this much."""
+    def noise_costing(
+        self,
+        amount: Fraction,
+        move: Fraction = Fraction(1),
+        one_signed: bool = True,
+        grain: Fraction = Fraction(1),
+    ) -> Noise:
+        """The noise, drawn in whole grains, with which a number that a row moves by at most `move` costs a person this
+        much; or the least that there is which costs less."""
 
     @abstractmethod
     def part(self, amount: Fraction) -> "Budget":
@@ -192,17 +214,26 @@ class PureBudget(Budget):
     def under(self, induced: Induced) -> Self:
         return replace(self, induced=induced)
 
-    def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:  # noqa: ARG002
+    def loss(self, law: Law, move: Fraction, one_signed: bool, grain: Fraction = Fraction(1)) -> Fraction:  # noqa: ARG002
         if isinstance(law, Gaussian):
-            raise InvalidNoise("Gaussian noise has no pure guarantee; a vault made with --rho or --delta takes it")
+            raise InvalidNoise(NOT_PURE)
         if isinstance(law, Binomial):
             raise InvalidNoise(BY_QUERIES)
         return move / law.scale
 
+    def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:  # noqa: ARG002
+        raise InvalidNoise(NOT_PURE)
+
     def noise_of_scale(self, scale: Fraction) -> Noise:
         return Laplace(scale)
 
-    def noise_costing(self, amount: Fraction, move: Fraction = Fraction(1), one_signed: bool = True) -> Noise:  # noqa: ARG002
+    def noise_costing(
+        self,
+        amount: Fraction,
+        move: Fraction = Fraction(1),
+        one_signed: bool = True,  # noqa: ARG002
+        grain: Fraction = Fraction(1),  # noqa: ARG002
+    ) -> Noise:
         return Laplace(self.factor * move / amount)
 
     def part(self, amount: Fraction) -> "PureBudget":
@@ -212,31 +243,18 @@ class PureBudget(Budget):
         return {"epsilon": str(self.epsilon), "neighbours": self.neighbours, "max_rows": self.max_rows}
 
 
-@dataclass(frozen=True)
-class ConcentratedBudget(Budget):
-    """A total of ρ; with `epsilon` and `delta`, the ρ that implies them."""
+class SquaredBudget(Budget):
+    """A total of squares, which rows that move a number together add up: of ρ or of μ². With `epsilon` and `delta`, the
+    total that implies them."""
 
-    symbol: ClassVar[str] = "ρ"
-    option: ClassVar[str] = "rho"
     power: ClassVar[int] = 1
-    rho: Fraction
-    neighbours: Neighbours
-    max_rows: int = 1
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    induced: Induced = NO_FACTS
+    epsilon: Fraction | None
+    delta: Fraction | None
 
-    @classmethod
-    def of(cls, epsilon: Fraction, delta: Fraction, neighbours: Neighbours, max_rows: int = 1) -> "ConcentratedBudget":
-        """The budget of a vault that promises (ε, δ)."""
-        if not 0 < delta < 1:
-            raise InvalidBudget("δ must lie between 0 and 1; it should be far below 1 over the number of people")
-        rho = rho_for(epsilon, delta)
-        return cls(rho, neighbours, max_rows, epsilon, delta)
-
-    @property
-    def total(self) -> Fraction:
-        return self.rho
+    @staticmethod
+    @abstractmethod
+    def implying(epsilon: Fraction, delta: Fraction) -> Fraction:
+        """The largest amount, hardly rounded down, that implies (ε, δ)-differential privacy."""
 
     @property
     def currency(self) -> str:
@@ -251,22 +269,12 @@ class ConcentratedBudget(Budget):
         """In a vault that promises (ε, δ), all that is asked under a quota of ε is (ε, δ)-private."""
         if self.delta is None or str(asked).strip().endswith("%"):
             return super().quota(asked)
-        return rho_for(exact_amount(asked, "a quota"), self.delta)
+        return self.implying(exact_amount(asked, "a quota"), self.delta)
 
     @property
     def factor(self) -> int:
         moved = self.induced.people**2 if self.neighbours == "add-remove" else self.induced.squares
         return self.max_rows**2 * max(SENSES[self.neighbours], moved)
-
-    def under(self, induced: Induced) -> Self:
-        return replace(self, induced=induced)
-
-    def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:
-        if isinstance(law, Binomial):
-            raise InvalidNoise(BY_QUERIES)
-        if isinstance(law, Gaussian):
-            return self.signs(one_signed) * move**2 / (2 * law.sigma_squared)
-        return self.signs(one_signed=False) * (move / law.scale) ** 2 / 2
 
     def signs(self, one_signed: bool) -> int:
         return 1 if self.neighbours == "add-remove" or one_signed else 2
@@ -275,15 +283,126 @@ class ConcentratedBudget(Budget):
         """Gaussian noise with this σ."""
         return Gaussian(scale * scale)
 
-    def noise_costing(self, amount: Fraction, move: Fraction = Fraction(1), one_signed: bool = True) -> Noise:
+    def to_json(self) -> dict[str, Any]:
+        return {self.option: str(self.total), "neighbours": self.neighbours, "max_rows": self.max_rows}
+
+    @property
+    def implied(self) -> dict[str, str]:
+        """The ε and δ that it was made to keep, where there are any."""
+        return {} if self.epsilon is None else {"epsilon": str(self.epsilon), "delta": str(self.delta)}
+
+
+@dataclass(frozen=True)
+class ConcentratedBudget(SquaredBudget):
+    """A total of ρ. One with `epsilon` and `delta` is that of a vault made before these were kept by way of μ."""
+
+    symbol: ClassVar[str] = "ρ"
+    option: ClassVar[str] = "rho"
+    rho: Fraction
+    neighbours: Neighbours
+    max_rows: int = 1
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    induced: Induced = NO_FACTS
+
+    @staticmethod
+    def implying(epsilon: Fraction, delta: Fraction) -> Fraction:
+        return rho_for(epsilon, delta)
+
+    @property
+    def total(self) -> Fraction:
+        return self.rho
+
+    def under(self, induced: Induced) -> Self:
+        return replace(self, induced=induced)
+
+    def loss(self, law: Law, move: Fraction, one_signed: bool, grain: Fraction = Fraction(1)) -> Fraction:  # noqa: ARG002
+        if isinstance(law, Binomial):
+            raise InvalidNoise(BY_QUERIES)
+        if isinstance(law, Gaussian):
+            return self.signs(one_signed) * self.vector_loss(law, move**2)
+        return self.signs(one_signed=False) * (move / law.scale) ** 2 / 2
+
+    def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:
+        return squared_length / (2 * law.sigma_squared)
+
+    def noise_costing(
+        self,
+        amount: Fraction,
+        move: Fraction = Fraction(1),
+        one_signed: bool = True,
+        grain: Fraction = Fraction(1),  # noqa: ARG002
+    ) -> Noise:
         return Gaussian(self.factor * self.signs(one_signed) * move**2 / (2 * amount))
 
     def part(self, amount: Fraction) -> "ConcentratedBudget":
         return replace(self, rho=amount, epsilon=None, delta=None)
 
     def to_json(self) -> dict[str, Any]:
-        body = {"rho": str(self.rho), "neighbours": self.neighbours, "max_rows": self.max_rows}
-        return body if self.epsilon is None else {**body, "epsilon": str(self.epsilon), "delta": str(self.delta)}
+        return {**super().to_json(), **self.implied}
+
+
+@dataclass(frozen=True)
+class GaussianBudget(SquaredBudget):
+    """A total of μ², of Gaussian differential privacy."""
+
+    symbol: ClassVar[str] = "μ²"
+    option: ClassVar[str] = "mu_squared"
+    mu_squared: Fraction
+    neighbours: Neighbours
+    max_rows: int = 1
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    induced: Induced = NO_FACTS
+
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: Fraction, neighbours: Neighbours, max_rows: int = 1) -> "GaussianBudget":
+        """The budget of a vault that promises (ε, δ)."""
+        if not 0 < delta < 1:
+            raise InvalidBudget("δ must lie between 0 and 1; it should be far below 1 over the number of people")
+        return cls(mu_squared_for(epsilon, delta), neighbours, max_rows, epsilon, delta)
+
+    @staticmethod
+    def implying(epsilon: Fraction, delta: Fraction) -> Fraction:
+        return mu_squared_for(epsilon, delta)
+
+    @property
+    def total(self) -> Fraction:
+        return self.mu_squared
+
+    def under(self, induced: Induced) -> Self:
+        return replace(self, induced=induced)
+
+    def loss(self, law: Law, move: Fraction, one_signed: bool, grain: Fraction = Fraction(1)) -> Fraction:
+        match law:
+            case Binomial():
+                raise InvalidNoise(BY_QUERIES)
+            case Gaussian():
+                return self.signs(one_signed) * self.vector_loss(law.times(1 / grain), (move / grain) ** 2)
+            case Laplace(scale=scale):
+                return self.signs(one_signed=False) * pure_price(move / scale)
+            case Exponential(scale=scale):
+                return self.signs(one_signed=False) * exponential_price(move / scale)
+
+    def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:
+        return squared_length * gaussian_price(law.sigma_squared)
+
+    def noise_costing(
+        self,
+        amount: Fraction,
+        move: Fraction = Fraction(1),
+        one_signed: bool = True,
+        grain: Fraction = Fraction(1),
+    ) -> Noise:
+        paid = amount / (self.factor * self.signs(one_signed) * (move / grain) ** 2)
+        return gaussian_at_price(paid).times(grain)
+
+    def part(self, amount: Fraction) -> "GaussianBudget":
+        return replace(self, mu_squared=amount, epsilon=None, delta=None)
+
+    def to_json(self) -> dict[str, Any]:
+        # Kept apart: a reader that does not know μ would take an ε beside it for a pure one.
+        return {**super().to_json(), **({"implies": self.implied} if self.implied else {})}
 
 
 @dataclass(frozen=True)
@@ -327,13 +446,22 @@ class QueryBudget(Budget):
     def amount_of(self, units: int) -> Fraction:
         return Fraction(units)
 
-    def loss(self, law: Law, move: Fraction, one_signed: bool) -> Fraction:  # noqa: ARG002
+    def loss(self, law: Law, move: Fraction, one_signed: bool, grain: Fraction = Fraction(1)) -> Fraction:  # noqa: ARG002
+        raise UnsupportedQuery(SUBSETS_ONLY)
+
+    def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:  # noqa: ARG002
         raise UnsupportedQuery(SUBSETS_ONLY)
 
     def noise_of_scale(self, scale: Fraction) -> Noise:  # noqa: ARG002
         raise UnsupportedQuery(SUBSETS_ONLY)
 
-    def noise_costing(self, amount: Fraction, move: Fraction = Fraction(1), one_signed: bool = True) -> Noise:  # noqa: ARG002
+    def noise_costing(
+        self,
+        amount: Fraction,  # noqa: ARG002
+        move: Fraction = Fraction(1),  # noqa: ARG002
+        one_signed: bool = True,  # noqa: ARG002
+        grain: Fraction = Fraction(1),  # noqa: ARG002
+    ) -> Noise:
         """The noise of every answer."""
         return self.law
 
@@ -384,19 +512,27 @@ def require_queries(queries: object) -> int:
 
 
 def budget_of(
-    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours | None, max_rows: int
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    mu: Number | None,
+    neighbours: Neighbours | None,
+    max_rows: int,
 ) -> Budget:
-    """The budget that a custodian chose: by ε, by ε with δ, or by ρ."""
+    """The budget that a custodian chose: by ε, by ε with δ, by ρ, or by μ."""
     if neighbours is None:
         raise InvalidBudget(f"neighbours is one of {', '.join(get_args(Neighbours))}; it has to be chosen")
-    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise InvalidBudget("a vault has one currency: epsilon, epsilon with delta, rho, or queries with delta")
+    chosen = [amount for amount in (epsilon, rho, mu) if amount is not None]
+    if len(chosen) != 1 or (epsilon is None and delta is not None):
+        raise InvalidBudget("a vault has one currency: epsilon, epsilon with delta, rho, mu, or queries with delta")
     if rho is not None:
         return ConcentratedBudget(exact_amount(rho, "ρ"), neighbours, max_rows)
+    if mu is not None:
+        return GaussianBudget(exact_amount(mu, "μ") ** 2, neighbours, max_rows)
     total = exact_amount(epsilon or 0)
     if delta is None:
         return PureBudget(total, neighbours, max_rows)
-    return ConcentratedBudget.of(total, exact_amount(delta, "δ"), neighbours, max_rows)
+    return GaussianBudget.of(total, exact_amount(delta, "δ"), neighbours, max_rows)
 
 
 def budget_from_json(body: Mapping[str, Any]) -> Budget:
@@ -404,10 +540,13 @@ def budget_from_json(body: Mapping[str, Any]) -> Budget:
         fractions = {key: parse_exact(body[key]) for key in ("delta", "failure", "dp_delta")}
         return QueryBudget(**{**body, **fractions})
     neighbours, max_rows = body["neighbours"], int(body["max_rows"])
-    epsilon, delta, rho = (parse_exact(body[key]) if key in body else None for key in ("epsilon", "delta", "rho"))
-    if rho is None:
-        return PureBudget(parse_exact(body["epsilon"]), neighbours, max_rows)
-    return ConcentratedBudget(rho, neighbours, max_rows, epsilon, delta)
+    implied = body.get("implies", {}) if "mu_squared" in body else body
+    epsilon, delta = (parse_exact(implied[key]) if key in implied else None for key in ("epsilon", "delta"))
+    if "mu_squared" in body:
+        return GaussianBudget(parse_exact(body["mu_squared"]), neighbours, max_rows, epsilon, delta)
+    if "rho" in body:
+        return ConcentratedBudget(parse_exact(body["rho"]), neighbours, max_rows, epsilon, delta)
+    return PureBudget(parse_exact(body["epsilon"]), neighbours, max_rows)
 
 
 def exact_amount(value: Number, symbol: str = "ε") -> Fraction:

@@ -100,7 +100,7 @@ class ZCDP:
 
 @dataclass(frozen=True)
 class ApproxDP:
-    """(ε, δ)-differential privacy, kept by way of ρ-zCDP."""
+    """(ε, δ)-differential privacy, kept by way of ρ-zCDP: of vaults made before it was kept by way of μ."""
 
     symbol: ClassVar[str] = "ρ"
     epsilon: Fraction
@@ -130,6 +130,50 @@ class ApproxDP:
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
             "rho": str(self.rho),
+            "neighbours": self.neighbours,
+            "max_rows": self.max_rows,
+            **_remarked(self.remarks),
+        }
+
+
+@dataclass(frozen=True)
+class GDP:
+    """μ-Gaussian differential privacy: neighbours are as hard to tell apart as N(0, 1) and N(μ, 1), or harder.
+    [Dong, Roth, Su 2022]
+
+    With `epsilon` and `delta`, the (ε, δ)-differential privacy that it implies, and that was promised.
+    """
+
+    symbol: ClassVar[str] = "μ²"
+    mu_squared: Fraction
+    neighbours: Neighbours
+    max_rows: int = 1
+    remarks: tuple[str, ...] = ()
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+
+    @property
+    def amount(self) -> Fraction:
+        return self.mu_squared
+
+    @property
+    def brief(self) -> str:
+        if self.epsilon is None or self.delta is None:
+            return f"μ² {equals_text(self.mu_squared)}"
+        return f"ε {equals_text(self.epsilon)}, δ = {float(self.delta):g}"
+
+    def __str__(self) -> str:
+        whose = f"{_whose(self.neighbours, self.max_rows)}{_added(self.remarks)}"
+        if self.epsilon is None:
+            return f"Gaussian differential privacy, {self.brief}, {whose}"
+        return f"differential privacy, {self.brief} (by μ² {equals_text(self.mu_squared)} of Gaussian DP), {whose}"
+
+    def to_json(self) -> dict[str, Any]:
+        implied = {} if self.epsilon is None else {"epsilon": str(self.epsilon), "delta": str(self.delta)}
+        return {
+            "kind": "gaussian",
+            **implied,
+            "mu_squared": str(self.mu_squared),
             "neighbours": self.neighbours,
             "max_rows": self.max_rows,
             **_remarked(self.remarks),
@@ -214,7 +258,7 @@ class FPrivacy:
         return {"kind": "f-prime", "words": str(self)}
 
 
-Guarantee: TypeAlias = PureDP | ZCDP | ApproxDP | DeltaT
+Guarantee: TypeAlias = PureDP | ZCDP | ApproxDP | GDP | DeltaT
 """What a release promises; every currency of a vault adds its own class."""
 
 
@@ -233,4 +277,7 @@ def guarantee_from_json(guarantee: Mapping[str, Any]) -> Guarantee:
         case "approximate":
             epsilon, delta, rho = (parse_exact(guarantee[key]) for key in ("epsilon", "delta", "rho"))
             return ApproxDP(epsilon, delta, rho, *whom)
+        case "gaussian":
+            implied = [parse_exact(guarantee[key]) for key in ("epsilon", "delta") if key in guarantee]
+            return GDP(parse_exact(guarantee["mu_squared"]), *whom, *implied)
     raise ValueError(f"a guarantee of kind {guarantee['kind']!r:.40}; this version does not know it")

@@ -24,9 +24,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from discreet.errors import JournalCorrupt
-from discreet.ledger.budget import Budget, ConcentratedBudget, Induced, QueryBudget
+from discreet.ledger.budget import Budget, ConcentratedBudget, GaussianBudget, Induced, QueryBudget
 from discreet.ledger.conversion import epsilon_for
-from discreet.ledger.guarantee import ZCDP, ApproxDP, DeltaT, FPrivacy, Guarantee, PureDP
+from discreet.ledger.gaussian_conversion import epsilon_for_mu
+from discreet.ledger.guarantee import GDP, ZCDP, ApproxDP, DeltaT, FPrivacy, Guarantee, PureDP
 
 NAMED = 3
 """A guarantee names so many facts, and counts the others."""
@@ -151,6 +152,10 @@ class Standing:
         if isinstance(budget, ConcentratedBudget) and budget.epsilon is not None and budget.delta is not None:
             epsilon = budget.epsilon if whole == budget.rho else _epsilon_at(whole, budget.delta)
             return ApproxDP(epsilon, budget.delta, whole, budget.neighbours, budget.max_rows)
+        if isinstance(budget, GaussianBudget) and budget.epsilon is not None and budget.delta is not None:
+            kept = whole == budget.mu_squared
+            epsilon = budget.epsilon if kept else epsilon_for_mu(whole, budget.delta, FINEST)
+            return GDP(whole, budget.neighbours, budget.max_rows, (), epsilon, budget.delta)
         return self._stated(whole)
 
     def _queries(self, budget: QueryBudget) -> DeltaT:
@@ -166,8 +171,13 @@ class Standing:
 
     def _stated(self, amount: Fraction, remarks: tuple[str, ...] = ()) -> Guarantee:
         budget = self.budget
-        kind = ZCDP if isinstance(budget, ConcentratedBudget) else PureDP
-        return kind(amount, budget.neighbours, budget.max_rows, remarks)
+        whom = budget.neighbours, budget.max_rows, remarks
+        match budget:
+            case ConcentratedBudget():
+                return ZCDP(amount, *whom)
+            case GaussianBudget():
+                return GDP(amount, *whom)
+        return PureDP(amount, *whom)
 
     def _remarks(self, spent: int) -> tuple[str, ...]:
         """What every guarantee of the vault says besides its number."""

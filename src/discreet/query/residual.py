@@ -17,8 +17,9 @@ be added, and r be removed. Together they move the residual by a squared length 
 
 `ledger/budget.py` allows for (a + r)² times the charge of a row under `add-remove`, and for a² + r² times it under
 `replace`, whether rows are one person's or those of several whom facts tie together. So Gaussian noise of variance τ²
-is charged N/(2τ²) = ∏(1 − 1/nᵢ)/(2σ²) under the one, and m/(m − 1) times that under the other, at every point of the
-region. Without axes the residual is the count, which has one sign: N = 1, both times.
+is charged N/(2τ²) = ∏(1 − 1/nᵢ)/(2σ²) in ρ under the one, and m/(m − 1) times that under the other, at every point of
+the region; in μ² N times what it costs a count, as the coordinates of a move are whole numbers whose μ² add up. Without
+axes the residual is the count, which has one sign: N = 1, both times.
 """
 
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidNoise, UnsupportedQuery
+from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Neighbours
 from discreet.noise.law import Gaussian, Law
 
@@ -45,11 +47,11 @@ def squared_move(sizes: Sequence[int], neighbours: Neighbours) -> Fraction:
     return square * min(sizes) / (min(sizes) - 1)
 
 
-def as_counts(law: Law, sizes: Sequence[int], neighbours: Neighbours) -> Gaussian:
-    """The noise on a count that costs as much as this noise does on a residual."""
+def residual_loss(law: Law, sizes: Sequence[int], budget: Budget) -> Fraction:
+    """What a residual costs a row of its region, before the factor."""
     if not isinstance(law, Gaussian):
         raise InvalidNoise("a residual is measured with Gaussian noise: one row moves all of its numbers")
-    return Gaussian(law.sigma_squared / squared_move(sizes, neighbours))
+    return budget.vector_loss(law, squared_move(sizes, budget.neighbours))
 
 
 def require_residual(sizes: Sequence[int]) -> None:

@@ -34,7 +34,7 @@ from discreet.query.query import (
     grains_of,
     require_people,
 )
-from discreet.query.residual import as_counts
+from discreet.query.residual import residual_loss
 
 PIECES = 256
 """A Sum charges a box in at most so many pieces, each for the largest value in it: rounded up, never down."""
@@ -53,8 +53,7 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
             amount = units_up(budget.loss(law, Fraction(1), one_signed=True))
             yield from ((box, amount) for box in query.where.boxes)
         case Residual():
-            alike = as_counts(law, answer_shape(query, domain), budget.neighbours)
-            amount = units_up(budget.loss(alike, Fraction(1), one_signed=True))
+            amount = units_up(residual_loss(law, answer_shape(query, domain), budget))
             yield from ((box, amount) for box in query.where.boxes)
         case SubsetCount():
             # A person's row moves each answer by at most 1, wherever it is: a query is one of T for everybody.
@@ -63,13 +62,13 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
             # A row at p moves the sum by |f(p)| grains, and one of its groups alone.
             for box in query.where.boxes:
                 for piece, grains in amount.pieces(box, domain):
-                    yield piece, units_up(budget.loss(law, grains * amount.grain, amount.is_one_signed))
+                    yield piece, units_up(budget.loss(law, grains * amount.grain, amount.is_one_signed, amount.grain))
         case Sum(of=str() as name):
             axis, attribute = domain.axis(name), domain[name]
             grain, one_signed = grain_of(attribute), is_one_signed(attribute)
             for box in query.where.boxes:
                 for low, high, grains in _pieces(attribute, box.low[axis], box.high[axis]):
-                    yield _cut(box, axis, low, high), units_up(budget.loss(law, grains * grain, one_signed))
+                    yield _cut(box, axis, low, high), units_up(budget.loss(law, grains * grain, one_signed, grain))
 
 
 def is_one_signed(attribute: Attribute) -> bool:

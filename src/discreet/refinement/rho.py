@@ -16,6 +16,9 @@ matter. Ω counts exactly where (0, 1) is not in the span of the rows (A_i, d_i)
 hyperplanes of that row matroid without (0, 1), and each is determined by a basis of A's rows: t is known up to A's
 kernel by d on the basis, and the outputs that this t gets right are the set. So it is enough to go through the bases;
 if d is in A's range, one does.
+
+It covers linear refinements. Nearest points under order, range and signs cost nothing where what is known is the same
+for both tables, and have no finite ρ where it is not: docs/explain/facts.md.
 """
 
 from collections.abc import Iterator, Sequence

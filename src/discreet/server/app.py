@@ -18,7 +18,7 @@ from discreet.server.headers import Headers
 from discreet.server.jobs import wait_for_jobs
 from discreet.server.metrics import Metrics
 from discreet.server.pace import Bucket
-from discreet.server.routes import account, ask, buckets, cubes, numbers, users
+from discreet.server.routes import account, ask, buckets, cubes, numbers, rows, users
 from discreet.server.seen import Seen
 from discreet.server.shares import Shares
 from discreet.server.shelf import Shelf
@@ -83,6 +83,7 @@ def create_app(
         account.routes(desk),
         users.routes(desk),
         cubes.routes(desk, shelf),
+        rows.routes(desk, shelf),
         buckets.routes(desk, shelf),
         numbers.routes(desk, metrics),
     ):

@@ -31,7 +31,7 @@ from discreet.server.shelf import require_name
 JOBS = "jobs"
 TELL_SECONDS = 0.2
 """A job says how far it is at most this often."""
-Published = Literal["cube", "buckets"]
+Published = Literal["cube", "rows", "buckets"]
 _running: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
 State = Literal["running", "done", "failed", "interrupted"]
 UNSAID = (
@@ -73,7 +73,7 @@ class Job:
     def seen_by(self, user: User) -> "Job":
         """What a user may know of it. Why buckets were refused speaks of the table's counts: for custodians only."""
         named = replace(self, user=name_for(user, self.user) or "")
-        if self.what == "cube" or self.error is None or user.role == "custodian":
+        if self.what != "buckets" or self.error is None or user.role == "custodian":
             return named
         return replace(
             named, error={"kind": "EngineError", "message": "nothing was published; a custodian can see why"}
@@ -159,9 +159,9 @@ def _run(folder: Path, job: Job, lock: int, work: Callable[[Progress], object], 
 
 
 def _kept(folder: Path, job: Job, kind: str, words: str) -> ErrorJson:
-    """What a job's file says of a failure. What is wrong with a cube is public."""
+    """What a job's file says of a failure. What is wrong with a cube, or with rows drawn from its model, is public."""
     why: ErrorJson = {"kind": kind, "message": words}
-    if job.what == "cube":
+    if job.what != "buckets":
         return why
     _why[_file(folder, job.id), job.at] = why
     while len(_why) > MOST_KEPT:

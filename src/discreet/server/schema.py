@@ -44,8 +44,12 @@ class QuestionAsked(Request):
         None, description="whether a region without budget is answered by one nearby; the policy's word where not given"
     )
 
+    estimate: Literal["unbiased", "modelled"] = Field(
+        "unbiased", description="modelled: from a published model, free, sharper and biased; where one covers it"
+    )
+
     def wish(self) -> dict[str, Any]:
-        return {"scale": self.scale, "within": self.within, "confidence": self.confidence, "relax": self.relax}
+        return self.model_dump(exclude={"sql"})
 
 
 class SubsetsAsked(Request):
@@ -79,6 +83,7 @@ class CubeWish(Request):
     )
     epsilon: Number | None = None
     rho: Number | None = None
+    mu_squared: Number | None = None
     cuboids: Literal["all"] | Annotated[int, Field(ge=0, le=64)] | list[list[Text]] = "all"
     planner: Text = "optimal"
     objective: Text = "max"
@@ -92,7 +97,19 @@ class CubeWish(Request):
 class CubeOrder(CubeWish):
     consistent: bool = True
     charge: int | None = Field(None, ge=1, le=2**53, description="instead: the charge of a publish to go on from")
+    estimate: Literal["least-squares", "modelled"] = Field(
+        "least-squares", description="modelled: a model of the same measurements is fitted, and kept beside them"
+    )
     again: bool = Field(False, description="measure anew what was published before, and pay again")
+
+
+class RowsOrder(Request):
+    """Synthetic rows to draw: from which published cube, how many, by which seed."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"cube": "census", "rows": 20000}]})
+    cube: Text = Field(description="the name of a published cube that has a model")
+    rows: int | None = Field(None, ge=1, le=2**53, description="as many as the model expects where not given")
+    seed: int = Field(0, ge=0, le=2**53, description="other seeds draw other rows of the same model")
 
 
 class BucketsOrder(Request):

@@ -1,4 +1,5 @@
-"""What a vault has published, in folders of its own: vault/cubes/NAME and vault/buckets/NAME. Public, and free."""
+"""What a vault has published, in folders of its own: vault/cubes/NAME, vault/rows/NAME.parquet and vault/buckets/NAME.
+Public, and free."""
 
 import re
 import threading
@@ -7,10 +8,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from discreet.errors import DiscreetError, NotFound, UnsupportedQuery
-from discreet.ledger.guarantee import Guarantee
+from discreet.errors import ArchiveError, DiscreetError, NotFound, UnsupportedQuery
+from discreet.ledger.guarantee import Guarantee, guarantee_from_json
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt
 from discreet.release.package import PACKAGE
@@ -18,8 +19,9 @@ from discreet.release.package import PACKAGE
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
     from discreet.microdata.buckets import Buckets
+    from discreet.synthetic.rows import SyntheticRows
 
-CUBES, BUCKETS = "cubes", "buckets"
+CUBES, ROWS, BUCKETS = "cubes", "rows", "buckets"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 MOST_OPEN = 8
 """So many published things are kept in memory; the longest unused gives way."""
@@ -72,7 +74,7 @@ class Shelf:
     again, come after it."""
 
     def __init__(self, home: Path, ledger: Ledger) -> None:
-        self.cubes_folder, self.buckets_folder = home / CUBES, home / BUCKETS
+        self.cubes_folder, self.rows_folder, self.buckets_folder = home / CUBES, home / ROWS, home / BUCKETS
         self._ledger = ledger
         self._cubes: _Opened[Cube] = _Opened(self.cubes_folder, self._cube_now)
         self._buckets: _Opened[Buckets] = _Opened(self.buckets_folder, self._buckets_now)
@@ -108,6 +110,40 @@ class Shelf:
 
     def cubes(self) -> list[str]:
         return names_in(self.cubes_folder)
+
+    def rows_names(self) -> list[str]:
+        """The published files of synthetic rows, by name."""
+        found = self.rows_folder.glob("*.parquet") if self.rows_folder.is_dir() else ()
+        return sorted(path.stem for path in found if NAME.fullmatch(path.stem))
+
+    def about_rows(self, name: str) -> dict[str, Any]:
+        """What a file of synthetic rows says of itself, and what it promises by now; without its domain, which is the
+        vault's own. Raises NotFound where there is none, ArchiveError where it is damaged."""
+        about = {key: value for key, value in self._read_rows(name).about.items() if key != "domain"}
+        try:
+            stated = guarantee_from_json(about["guarantee"])
+            now = self.promise(about["charge"], Receipt.parse(about["receipt"]), stated)
+        except (ValueError, LookupError, TypeError):
+            raise ArchiveError(f"the rows {name} are damaged; restore them from a copy") from None
+        return {**about, "guarantee": now.to_json(), "guarantee_in_words": str(now)}
+
+    def checked_rows(self, name: str) -> dict[str, Any]:
+        """How far a file of rows is from the cube that it was drawn from. Raises NotFound where that is gone."""
+        from discreet.synthetic.check import check_rows
+
+        rows = self._read_rows(name)
+        for cube in map(self.cube, self.cubes()):
+            if cube.model is not None and str(cube.origin.receipt) == rows.about["receipt"]:
+                return check_rows(rows, cube).to_json()
+        raise NotFound(f"the cube that the rows {name!r} were drawn from is not published here")
+
+    def _read_rows(self, name: str) -> "SyntheticRows":
+        from discreet.synthetic.rows import SyntheticRows
+
+        path = self.rows_folder / f"{require_name(name)}.parquet"
+        if not path.is_file():
+            raise NotFound(f"there are no published rows called {name!r} here")
+        return SyntheticRows.load(path)
 
     def buckets(self, name: str) -> "Buckets":
         from discreet.microdata.buckets import Buckets

@@ -15,7 +15,7 @@ from discreet.sql.amount import read_amount, read_labelling
 from discreet.sql.condition import AllOf, Atom, Condition, atoms, region_of
 from discreet.sql.question import Measure
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import exact_number, literal, only, refused
+from discreet.sql.syntax import exact_number, literal, only, place_of, refused
 from discreet.sql.where import cells_where, read_condition, value_of
 
 AGGREGATES = (
@@ -24,6 +24,12 @@ AGGREGATES = (
 )
 LEVELS = {exp.Min: Fraction(0), exp.Median: Fraction(1, 2), exp.Max: Fraction(1)}
 LARGEST_FACTOR = 10**6
+OF_EXPRESSIONS = (
+    "take it of a column, with FILTER (WHERE …) for some of the rows, and calculate with that; or count the values of "
+    "the expression e and add them up: SELECT MIN(e) FROM (SELECT e, SUM(COUNT(*)) OVER (ORDER BY e) / SUM(COUNT(*)) "
+    "OVER () AS share FROM … GROUP BY e) AS t WHERE share >= 0.5"
+)
+"""What to write instead of a quantile of an expression: its noisy distribution tells it, for what a count costs."""
 PERCENTILE = "PERCENTILE_CONT(level) WITHIN GROUP (ORDER BY column)"
 
 
@@ -264,17 +270,24 @@ def _numbers(
     """A numeric attribute and the region in which it has a declared value: what SQL's aggregates look at, but for
     values outside the declared ones, which no sum can hold."""
     column = column.unnest() if column is not None else None
+    if column is None or column.find(exp.AggFunc) is not None or isinstance(column, exp.Literal | exp.Star):
+        raise refused(column, f"{_called(node)} of a column")
     if not isinstance(column, exp.Column):
-        raise refused(column, f"{node.key.upper()} of a column")
+        raise UnsupportedQuery(f"{_called(node)} of an expression is not supported{place_of(column)}; {OF_EXPRESSIONS}")
     axis = groups.scope.axis(column)
     attribute = groups.scope.domain.attributes[axis]
     if isinstance(attribute, Category):
         raise UnsupportedQuery(f"{attribute.name} is a category: it can be counted and grouped by, not calculated with")
     if attribute.size == attribute.cells:
         return attribute, _region(groups, filters), ()
-    note = f"values of {attribute.name} outside the declared ones are left out of {node.key.upper()}"
+    note = f"values of {attribute.name} outside the declared ones are left out of {_called(node)}"
     declared = Atom(axis, ((0, attribute.cells - 1),))
     return attribute, _region(groups, (*filters, declared)), (note,) if attribute.outside == "other" else ()
+
+
+def _called(node: exp.Expression) -> str:
+    """What an aggregate is called in SQL."""
+    return "PERCENTILE_CONT" if isinstance(node, exp.WithinGroup | exp.PercentileCont) else str(node.key.upper())
 
 
 def _region(groups: Grouping, further: tuple[Condition, ...]) -> Region:

@@ -129,7 +129,12 @@ class _Endless(Exception):
 
 class _BoundedParser(DuckDB.Parser):  # type: ignore[misc]
     """The parser, stopped after a number of steps that grows with the tokens alone: on some broken statements, such as
-    `FROM people x (a, NOT`, it would go back and forth for ever. Whole statements take less than 2 steps a token."""
+    `FROM people x (a, NOT`, it would go back and forth for ever. Whole statements take less than 2 steps a token.
+
+    `%` binds as `*` does, as the engine has it; sqlglot's would read 1 + a % 2 as (1 + a) % 2."""
+
+    TERM = {token: kind for token, kind in DuckDB.Parser.TERM.items() if token != TokenType.MOD}  # noqa: RUF012
+    FACTOR = {**DuckDB.Parser.FACTOR, TokenType.MOD: exp.Mod}  # noqa: RUF012
 
     def __init__(self, tokens: int) -> None:
         self.steps_left = STEPS_PER_TOKEN * tokens

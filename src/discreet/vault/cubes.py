@@ -32,6 +32,7 @@ from discreet.release.gate import Gate
 from discreet.release.release import Release
 from discreet.vault.charged import bought_before, charge_at, release_of
 from discreet.vault.facts import VaultFacts
+from discreet.vault.models import note_model
 from discreet.vault.public import PublicCubes
 
 
@@ -50,6 +51,7 @@ class VaultCubes(FieldsView):
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
+        mu_squared: Number | None = None,
         cuboids: Cuboids = "all",
         planner: str = "optimal",
         objective: Objective = "max",
@@ -61,8 +63,8 @@ class VaultCubes(FieldsView):
         estimate: Cube | str | Path | None = None,
         facts: Literal["vault"] | None = None,
     ) -> CubePlan:
-        """Which cuboids to measure, with what shares of `epsilon` (or `rho`, by the vault's budget), and how exact
-        every cuboid will be. Spends nothing.
+        """Which cuboids to measure, with what shares of `epsilon` (or `rho` or `mu_squared`, by the vault's budget),
+        and how exact every cuboid will be. Spends nothing.
 
         `cuboids` is "all", a number (all cuboids of at most so many dimensions), or a list of cuboids by their
         dimensions. `dimensions` are all attributes where nothing is said. Noise is always what the vault's facts need;
@@ -84,7 +86,7 @@ class VaultCubes(FieldsView):
         known = known_cuboids(self.facts.current(), lattice, self.domain) if facts else {}
         plan = plan_cube(
             lattice,
-            noise_model(epsilon, rho, self.ledger.budget, measured),
+            noise_model(epsilon, rho, mu_squared, self.ledger.budget, measured),
             cuboids=cuboids,
             planner=planner,
             objective=objective,
@@ -119,7 +121,7 @@ class VaultCubes(FieldsView):
         interrupted, or lost since: nothing more is spent.
         Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit. `norm` and
         `counts` as in `Cube.reshaped`. With `estimate="modelled"` a model is fitted to the same measurements and kept
-        beside least squares: see `Cube.modelled`.
+        beside least squares: see `Cube.modelled`; the journal notes it, and `ask` can be answered from it.
         """
         charge = charge_at(plan, self.ledger, self.path) if isinstance(plan, int) else None
         planned = plan if charge is None else noted_plan(charge, self.domain, self.ledger)
@@ -137,7 +139,11 @@ class VaultCubes(FieldsView):
 
         def finished(cube: Cube) -> Cube:
             shaped = cube.reshaped(norm=norm, counts=counts)
-            return shaped.with_model(progress) if estimate == "modelled" else shaped
+            if estimate != "modelled":
+                return shaped
+            modelled = shaped.with_model(progress)
+            note_model(modelled, self.ledger, self.path)
+            return modelled
 
         if charge is None and not again:
             charge = bought_before(measurements_of(planned, self.domain), self.ledger)

@@ -18,7 +18,9 @@ from discreet.sql.split import Statement, Stepwise, read
 from discreet.vault.lookups import read_lookups
 
 if TYPE_CHECKING:
+    from discreet.cube.modelled import ModelledCube
     from discreet.facts.facts import Fact
+    from discreet.model.model import Model
 
 QUESTIONS = 256
 """Size of the cache of parsed SQL statements."""
@@ -46,6 +48,16 @@ class Memory:
     @cached_property
     def known(self) -> Known:
         return Known(self.domain, self.ledger, self.recall, self.facts)
+
+    @cached_property
+    def models(self) -> "dict[int, ModelledCube]":
+        """Published models that were read, by the numbers of their charges."""
+        return {}
+
+    @cached_property
+    def replicates(self) -> "dict[str, tuple[Model, ...]]":
+        """Replicates of cubes' models, by the cubes' receipts."""
+        return {}
 
     @cached_property
     def others(self) -> Others:

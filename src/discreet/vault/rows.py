@@ -31,30 +31,33 @@ class VaultRows(FieldsView):
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
+        mu_squared: Number | None = None,
         rows: int | None = None,
         seed: int = 0,
         progress: Progress = silent,
     ) -> SyntheticRows:
         """Synthetic rows of the vault's columns, from the model of a cube that it published: nothing is spent.
 
-        Instead of a cube, `epsilon` (or `rho`) buys one first: all pairs or triples of attributes, as `cubes.plan` with
-        the planner model has it. `rows` are as many as the model expects where no number is given. The same cube,
-        number and seed give the same rows. That rows were drawn is journalled.
+        Instead of a cube, `epsilon` (or `rho`, or `mu_squared`) buys one first: all pairs or triples of attributes, as
+        `cubes.plan` with the planner model has it. `rows` are as many as the model expects where no number is given.
+        The same cube, number and seed give the same rows. That rows were drawn is journalled.
         """
         if seed < 0:
             raise UnsupportedQuery("a seed is a whole number, 0 or above")
-        if (cube is None) == (epsilon is None and rho is None):
+        if (cube is None) == (epsilon is None and rho is None and mu_squared is None):
             raise InvalidBudget("say which cube rows are drawn from, or what may be spent on one: epsilon=1")
         if rows is not None:
             require_rows(0, len(self.domain.attributes), rows)
-        drawn_from = self._bought(epsilon, rho, progress) if cube is None else self._own(cube)
+        drawn_from = self._bought(epsilon, rho, mu_squared, progress) if cube is None else self._own(cube)
         made = synthesise(drawn_from, self.ledger.header["domain"], rows, seed, progress)
         self.ledger.note(NOTE, {key: made.about[key] for key in ("charge", "rows", "seed", "digest")})
         return made
 
-    def _bought(self, epsilon: Number | None, rho: Number | None, progress: Progress) -> Cube:
+    def _bought(
+        self, epsilon: Number | None, rho: Number | None, mu_squared: Number | None, progress: Progress
+    ) -> Cube:
         dimensions = [attribute.name for attribute in self.domain.attributes if attribute.size > 1]
-        plan = self.cubes.plan(epsilon=epsilon, rho=rho, planner="model", dimensions=dimensions)
+        plan = self.cubes.plan(epsilon=epsilon, rho=rho, mu_squared=mu_squared, planner="model", dimensions=dimensions)
         return self.cubes.publish(plan, estimate="modelled", progress=progress)
 
     def _own(self, cube: Cube | str | Path) -> Cube:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from discreet.errors import (
     JournalError,
     PartyError,
     Refreshed,
+    UnsupportedQuery,
     VaultError,
 )
 from discreet.exact import Number
@@ -117,6 +118,7 @@ class Vault(NotebookView):
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
+        mu: Number | None = None,
         queries: int | None = None,
         roster: object = None,
         calibration: "Calibration" = "exact",
@@ -135,13 +137,14 @@ class Vault(NotebookView):
         large to copy: plain tables of Postgres and Spark only, and the guarantee says so.
 
         The budget bounds everything that the vault will ever release, together: `epsilon` (pure differential privacy,
-        Laplace noise), `rho` (zCDP, Gaussian noise), or `epsilon` with `delta` (kept by way of zCDP). `neighbours` says
-        whom it protects: "add-remove", a person who may be in the table or not; "replace", a person whose row may be
-        another. Where people have several rows, `id` is the column that tells people apart, and at most `max_rows` rows
-        of each are kept; the domain says what rows without an id are. `ledger` is a Postgres database for the journal,
-        for several hosts to share; a file in the vault if not given. `progress` as in `open`. `fitted` is told how the
-        domain fits the table (`discreet domain fit`), unless it is read live: exact and confidential, for the custodian
-        alone. What it raises stops the making, and leaves nothing behind.
+        Laplace noise), `rho` (zCDP, Gaussian noise), `mu` (Gaussian differential privacy, with the same noise), or
+        `epsilon` with `delta` (kept by way of μ). `neighbours` says whom it protects: "add-remove", a person who may be
+        in the table or not; "replace", a person whose row may be another. Where people have several rows, `id` is the
+        column that tells people apart, and at most `max_rows` rows of each are kept; the domain says what rows without
+        an id are. `ledger` is a Postgres database for the journal, for several hosts to share; a file in the vault if
+        not given. `progress` as in `open`. `fitted` is told how the domain fits the table (`discreet domain fit`),
+        unless it is read live: exact and confidential, for the custodian alone. What it raises stops the making, and
+        leaves nothing behind.
 
         `queries` with `delta` make a SuLQ database instead: so many counts over subsets of a public `roster` (a file of
         record ids, as in column `id`), ever, that move nobody's log-odds by more than δ but for the probability
@@ -158,10 +161,10 @@ class Vault(NotebookView):
         people = None
         if queries is None and roster is None:
             unit = unit_of(id, max_rows, described.null_ids)
-            budget = budget_of(epsilon, delta, rho, neighbours, unit.max_rows if unit else 1)
+            budget = budget_of(epsilon, delta, rho, mu, neighbours, unit.max_rows if unit else 1)
         else:
-            if epsilon is not None or rho is not None or neighbours is not None:
-                raise InvalidBudget("a budget of queries has no epsilon, rho or neighbours: any row may be another")
+            if any(other is not None for other in (epsilon, rho, mu, neighbours)):
+                raise InvalidBudget("a budget of queries has no epsilon, rho, mu or neighbours: any row may be another")
             unit = unit_on_roster(id, max_rows, described.null_ids)
             people, budget = _sulq(queries, delta, roster, unit.id, described.points, calibration, failure)
         key = Bits().words(KEY_WORDS).tobytes()
@@ -311,6 +314,7 @@ class Vault(NotebookView):
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Answer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
 
@@ -319,7 +323,13 @@ class Vault(NotebookView):
         counts, sums and averages that it is made of. `relax` says whether a region without budget is answered by one
         nearby, or not at all; the policy's word where nothing is said. Every number is the best that is public by then:
         all released answers and facts are in it.
+
+        With `estimate="modelled"` it is read from a published model (`cubes.publish(plan, estimate="modelled")`):
+        sharper, biased, and free whatever is left; refused where no model covers it.
         """
+        if estimate != "unbiased":
+            self._require_model(estimate, scale=scale, within=within, relax=relax)
+            return self._ask_model(sql, confidence)
         wish = Wish.of(self.policy, scale, within, confidence)
         asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
         purchase = Purchase(self.gate, self.policy.limits)
@@ -329,6 +339,24 @@ class Vault(NotebookView):
 
         return ask_statement(asked, wish, desk, purchase)
 
+    @staticmethod
+    def _require_model(estimate: str, **sharper: object) -> None:
+        if estimate != "modelled":
+            raise UnsupportedQuery(f"an estimate is unbiased or modelled, not {estimate!r:.40}")
+        given = [name for name, value in sharper.items() if value is not None]
+        if given:
+            raise UnsupportedQuery(f"a modelled answer draws no noise: leave out {' and '.join(given)}")
+
+    def _ask_model(self: PublicDesk, sql: str, confidence: Number | None) -> Answer:
+        """Answer a SELECT from a published model. Spends nothing."""
+        from discreet.answer.modelled import ask_modelled
+        from discreet.vault.models import published_models, with_ranges
+
+        wish, models = Wish.of(self.policy, None, None, confidence), published_models(self)
+        return ask_modelled(
+            self._memory.question(sql), wish, models, self._desk, lambda model: with_ranges(model, self)
+        )
+
     def explain(
         self: PublicDesk,
         sql: str,
@@ -337,8 +365,16 @@ class Vault(NotebookView):
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
+        if estimate != "unbiased":
+            from discreet.answer.modelled import explain_modelled
+            from discreet.vault.models import published_models
+
+            Vault._require_model(estimate, scale=scale, within=within, relax=relax)
+            plain = Wish.of(self.policy, None, None, confidence)
+            return explain_modelled(self._memory.question(sql), plain, published_models(self), self._desk)
         wish = Wish.of(self.policy, scale, within, confidence)
         asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
         if isinstance(asked, Question):

@@ -21,6 +21,7 @@ KINDS = {
     "derived": "It follows from facts and answers that were released before, for nothing.",
     "relaxed": "Too little budget is left there, so this is the nearest that released answers come to it, for nothing.",
     "unanswered": "Too little budget is left there, and nothing that was released answers it.",
+    "modelled": "Read from a published model, for nothing: sharper than unbiased numbers, and biased.",
     "mixed": "Some numbers are new and some follow from what was released before; each line says which.",
 }
 CONFIDENCES = ("0.9", "0.95", "0.99")
@@ -82,6 +83,8 @@ def question(visit: Visit) -> str:
 def _wish(visit: Visit) -> dict[str, str]:
     """How sharp the answer is to be."""
     given = {"within": visit.first("within").replace(",", ""), "confidence": visit.first("confidence")}
+    if visit.first("estimate") == "modelled":
+        return {"estimate": "modelled", **({"confidence": given["confidence"]} if given["confidence"] else {})}
     return {key: value for key, value in given.items() if value}
 
 
@@ -96,6 +99,7 @@ def _form(visit: Visit) -> dict[str, Any]:
         "within": visit.first("within"),
         "confidence": visit.first("confidence", f"{float(visit.vault.policy.confidence):g}"),
         "confidences": CONFIDENCES,
+        "estimate": visit.first("estimate", "unbiased"),
         "refusal": None,
     }
 

@@ -1,7 +1,7 @@
 """Cube: pick dimensions, roll up, drill down and slice a published cube, as bars, table or heat map; take it along."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -15,6 +15,7 @@ from discreet.server.console.heat import Heat, heat_map
 from discreet.server.console.page import BY, number
 from discreet.server.console.table import BarLine, table_of
 from discreet.server.console.visit import Visit
+from discreet.vault.vault import Vault
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
@@ -27,6 +28,7 @@ FIRST_LINES = 40
 """The first view of a cube is by a dimension of at most so many values, where there is one."""
 MOST_HEAT = 20_000
 """No heat map has more cells."""
+ESTIMATES = {"unbiased": "Unbiased", "modelled": "Modelled"}
 VIEWS = {"bars": "Bars", "table": "Table", "heat": "Heat map"}
 
 Cells = NDArray[np.float64]
@@ -50,13 +52,15 @@ class Axis:
 
 @dataclass(frozen=True)
 class Seen:
-    """The cells of a view, and the intervals around them."""
+    """The cells of a view, and the intervals, or model ranges, around them."""
 
     counts: Cells
     low: Cells
     high: Cells
     half: float | None
     """Half of an interval's width, where it is that of every cell."""
+    measured_together: bool = True
+    """Of modelled cells: whether these dimensions were."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Look:
     chosen: dict[str, str]
     view: str
     page: int
+    estimate: str = "unbiased"
 
     @cached_property
     def by(self) -> list[Axis]:
@@ -86,26 +91,40 @@ class Look:
             if self.chosen[dimension.name] and _level(self.chosen[dimension.name]) is None
         }
 
-    def seen(self) -> Seen:
-        """The cells, and the intervals around them."""
+    def seen(self, vault: Vault) -> Seen:
+        """The cells by the estimate that was chosen, and the intervals or model ranges around them."""
         names = [axis.name for axis in self.by]
         part = self.cube.slice(**self.sliced)
-        if any(axis.level for axis in self.by):
+        if self.estimate == "modelled":
+            from discreet.vault.models import modelled_cube  # models take long to import, and few cubes have one
+
+            modelled = modelled_cube(part, vault)
+            low, high = modelled.range(*names)
+            return Seen(modelled.cells(*names), low.values, high.values, None, modelled.is_measured(*names))
+        if self.is_grouped:
             grouped = part.grouped(*names)
             return Seen(grouped.sums.values, grouped.low.values, grouped.high.values, None)
         low, high = part.interval(*names)
         return Seen(part.cells(*names), low.values, high.values, part.halfwidth(*names))
 
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a dimension is shown by groups, which a model is not read by."""
+        return any(axis.level for axis in self.by)
+
     def address(self, **changes: str) -> str:
         """Where the view is that differs in these dimensions' fields; "view" and "page" are fields too."""
         fields = {f"d.{name}": value for name, value in {**self.chosen, **_dimensions(changes)}.items() if value}
         rest = {"view": changes.get("view", self.view), "page": changes.get("page", "0")}
+        if (estimate := changes.get("estimate", self.estimate)) != "unbiased":
+            rest["estimate"] = estimate
         return f"/cube/{quote(self.name)}?{urlencode({**fields, **rest})}"
 
     def download(self, form: str) -> str:
         """Where the API has all cells of this view, as csv or parquet."""
         by = [("by", axis.name) for axis in self.by]
         fields = [*by, *(("slice", f"{name}={label}") for name, label in self.sliced.items()), ("format", form)]
+        fields += [("estimate", self.estimate)] if self.estimate == "modelled" else []
         return f"{API}/cubes/{quote(self.name)}/download?{urlencode(fields)}"
 
     def drilled(self, axis: Axis, line: "Run") -> str:
@@ -128,7 +147,7 @@ def _dimensions(changes: dict[str, str]) -> dict[str, str]:
 def show(visit: Visit) -> Response:
     """The page, or the view alone."""
     look = _look(visit)
-    seen = look.seen()
+    seen = look.seen(visit.vault)
     cells = seen.counts.size
     shown: dict[str, Any] = {
         "look": look,
@@ -136,6 +155,8 @@ def show(visit: Visit) -> Response:
         "about": look.cube.describe(),
         "of_release": look.cube.of_release,
         "views": VIEWS,
+        "estimates": ESTIMATES if look.cube.model is not None and not look.is_grouped else {},
+        "measured_together": seen.measured_together,
         "half": seen.half,
         "cells": cells,
         "pages": max(-(-cells // LINES), 1),
@@ -145,7 +166,8 @@ def show(visit: Visit) -> Response:
     }
     if look.view != "heat":
         lines = list(_lines(look, seen, range(*_page(look.page, cells))))
-        shown["table"] = table_of([axis.dimension.name for axis in look.by], "count", lines, LINES)
+        column = "modelled" if look.estimate == "modelled" else "count"
+        shown["table"] = table_of([axis.dimension.name for axis in look.by], column, lines, LINES)
     return visit.page("cube.html", **shown)
 
 
@@ -157,7 +179,9 @@ def _look(visit: Visit) -> Look:
         fitting = [d for d in cube.dimensions if len(d.labels) <= FIRST_LINES] or cube.dimensions
         chosen[fitting[0].name] = BY
     view = visit.first("view", "bars")
-    return Look(name, cube, chosen, view if view in VIEWS else "bars", visit.number("page", 0, 10**9))
+    look = Look(name, cube, chosen, view if view in VIEWS else "bars", visit.number("page", 0, 10**9))
+    by_model = visit.first("estimate") == "modelled" and cube.model is not None and not look.is_grouped
+    return replace(look, estimate="modelled") if by_model else look
 
 
 def _field(dimension: "Dimension", text: str) -> str:

@@ -22,6 +22,7 @@ from discreet.server.console import (
     ledger,
     plan,
     publish_buckets,
+    rows,
     users,
 )
 from discreet.server.console.drafts import Drafts
@@ -46,6 +47,8 @@ READ: tuple[tuple[str, View], ...] = (
     ("/cube/{name}", cube.show),
     ("/lattice", lattice.show),
     ("/lattice/{name}", lattice.show),
+    ("/rows", rows.show),
+    ("/rows/{name}", rows.show),
     ("/budget", budget.show),
     ("/releases", ledger.show_releases),
     ("/releases/{charge}", ledger.show_release),

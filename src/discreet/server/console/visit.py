@@ -92,6 +92,7 @@ class Visit:
             ("/ask", "Ask", self.answers_sql),
             ("/cube", "Cube", cubes),
             ("/lattice", "Lattice", cubes),
+            ("/rows", "Rows", bool(self.shelf.rows_names())),
             ("/budget", "Budget", True),
             ("/releases", "Releases", self.vault.ledger.charges > 0),
             ("/ledger", "Ledger", True),

@@ -44,7 +44,7 @@ def evaluate(
 ) -> ClientRows:
     """The rows of a SELECT over the catalogue, or over nothing. `about` is what functions such as VERSION() say."""
     names: dict[str, str] = {}
-    text = "".join(_written(token, variable, names) for token in _called(statement.written))
+    text = "".join(_written(token, variable, names) for token in _called(_cast(statement.written)))
     words = {token.value for token in statement.written}
     named = {name: table for name, table in tables.items() if name.partition(".")[2] in words}
     with closing(_database(named, about)) as database:
@@ -63,11 +63,34 @@ def evaluate(
     return ClientRows(columns, tuple(tuple(_cell(value) for value in row) for row in rows))
 
 
+def _cast(tokens: Sequence[Token]) -> list[Token]:
+    """CONVERT(value, type) as CAST(value AS type); all else as it is."""
+    written, opened, converts = list(tokens), list[bool](), False
+    for place, token in enumerate(tokens):
+        if token.is_sign("("):
+            opened.append(converts)
+        elif token.is_sign(")") and opened:
+            opened.pop()
+        elif token.is_sign(",") and opened and opened[-1]:
+            written[place] = Token("word", " AS ", "as")
+        converts = token.is_word("convert") or (converts and token.kind == "space")
+        if token.is_word("convert"):
+            written[place] = Token("word", "CAST", "cast")
+    return written
+
+
 def _called(tokens: Sequence[Token]) -> list[Token]:
-    """CURRENT_USER and its like as calls; all else as it is."""
+    """CURRENT_USER and its like as calls, LEFT(…) as one, SIGNED INTEGER by one word of the two; all else as it is."""
     plain = [*tokens, Token("space", " ", " ")]
-    written = []
+    written: list[Token] = []
+    signed = False
     for token, after in pairwise(plain):
+        if signed and token.is_word("integer", "int"):
+            continue
+        signed = token.is_word("signed", "unsigned") or (signed and token.kind == "space")
+        if token.is_word("left", "right") and after.is_sign("("):  # words of joins to SQLite, unless they are quoted
+            written.append(Token("name", f"`{token.text}`", token.value))
+            continue
         bare = token.is_word(*CALLED) and not after.is_sign("(")
         written.append(Token("word", f"{token.text}()", f"{token.value}()") if bare else token)
     return written
@@ -151,6 +174,20 @@ def _functions(about: Mapping[str, Any]) -> list[tuple[str, int, Callable[..., A
         ("if", 3, lambda condition, then, otherwise: then if condition else otherwise),
         ("concat", -1, lambda *parts: None if None in parts else "".join(map(str, parts))),
         ("left", 2, lambda text, length: None if text is None else str(text)[: max(int(length), 0)]),
+        (
+            "right",
+            2,
+            lambda text, length: None if text is None else str(text)[-int(length) :] if int(length) > 0 else "",
+        ),
+        ("ucase", 1, lambda text: None if text is None else str(text).upper()),
+        ("lcase", 1, lambda text: None if text is None else str(text).lower()),
+        (
+            "locate",
+            2,
+            lambda part, text: None if None in (part, text) else str(text).lower().find(str(part).lower()) + 1,
+        ),
+        ("least", -1, lambda *values: None if None in values else min(values)),
+        ("greatest", -1, lambda *values: None if None in values else max(values)),
         ("char_length", 1, lambda text: None if text is None else len(str(text))),
         ("isnull", 1, lambda value: int(value is None)),
         ("like", 2, like := _BoundedLike()),

@@ -20,8 +20,9 @@ NO_LIMIT = 2**64 - 1
 IDLE_SECONDS = 600
 """A session that says nothing for so long is closed; pools of clients open another when they need one."""
 SPOKEN = ("character_set_client", "character_set_connection", "character_set_results")
-SETTINGS = ("discreet_confidence", "discreet_intervals", "discreet_null_unanswered", "discreet_relax",
-            "discreet_scale", "discreet_within")  # fmt: skip
+SETTINGS = ("discreet_confidence", "discreet_estimate", "discreet_intervals", "discreet_null_unanswered",
+            "discreet_relax", "discreet_scale", "discreet_within")  # fmt: skip
+ESTIMATES = ("unbiased", "modelled")
 
 
 def _switch(what: str) -> Any:
@@ -42,6 +43,12 @@ def _amount(name: str) -> Any:
         return str(value)
 
     return check
+
+
+def _estimate(value: object) -> str:
+    if str(value).lower() not in ESTIMATES:
+        raise InvalidNoise("discreet_estimate is 'unbiased', or 'modelled': from a published model, free and biased")
+    return str(value).lower()
 
 
 def _idle(value: object) -> int:
@@ -96,6 +103,7 @@ VARIABLES: dict[str, VariableSchema] = {
     "version_compile_os": (str, "", False),
     "wait_timeout": (_idle, IDLE_SECONDS, True),
     "discreet_confidence": (_amount("discreet_confidence"), None, True),
+    "discreet_estimate": (_estimate, ESTIMATES[0], True),
     "discreet_intervals": (
         _switch(
             "discreet_intervals is 1 (noisy columns come with _low, _high, _shrunken and _may_be_zero, and lines with "
@@ -124,7 +132,8 @@ def wish_of(variables: SessionVariables) -> dict[str, Any]:
     chosen = {name: variables.get_variable(f"discreet_{name}") for name in ("scale", "within", "confidence")}
     relax = variables.get_variable("discreet_relax")
     wish = {name: None if value is None else exact_scale(value, name) for name, value in chosen.items()}
-    return {**wish, "relax": None if relax is None else bool(relax)}
+    estimate = variables.get_variable("discreet_estimate")
+    return {**wish, "relax": None if relax is None else bool(relax), "estimate": estimate}
 
 
 def value_of(variables: SessionVariables, written: str) -> Any:

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import FileResponse, Response
 
 from discreet import replies
-from discreet.errors import ArchiveError, BudgetExceeded, InvalidBudget, UnsupportedQuery
+from discreet.errors import ArchiveError, BudgetExceeded, InvalidBudget, NotFound, UnsupportedQuery
 from discreet.ledger.receipt import Receipt
 from discreet.plain import cells_of_text
 from discreet.private import private_folder
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from discreet.cube.cube import Cube
+    from discreet.cube.modelled import ModelledCube
     from discreet.cube.plan import CubePlan
 
 MOST_CELLS = 50_000
@@ -41,6 +42,10 @@ By = Annotated[list[str] | None, Query(description="the cuboid's dimensions; non
 Sliced = Annotated[list[str] | None, Query(alias="slice", description="only these people: region=Arden", max_length=64)]
 Confidence = Annotated[float, Query(gt=0, lt=1)]
 PARQUET = "application/vnd.apache.parquet"
+Estimate = Literal["least-squares", "modelled"]
+LEAST_SQUARES: Estimate = "least-squares"
+CubeFile = Literal["datapackage.json", "sources.parquet", "cuboids.parquet", "model.parquet", "modelled.parquet"]
+MODEL_FILES = ("model.parquet", "modelled.parquet")
 
 
 def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
@@ -61,10 +66,12 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
         require_custodian(user, "publish cubes")
         if name == "plan" or (shelf.cubes_folder / require_name(name)).exists():
             raise UnsupportedQuery(f"there is a cube {name!r} already; choose another name")
-        if (order.epsilon is None and order.rho is None) == (order.charge is None):
-            raise InvalidBudget("say what the cube may spend, epsilon or rho; or the charge to go on from")
+        amounts = (order.epsilon, order.rho, order.mu_squared)
+        if all(amount is None for amount in amounts) == (order.charge is None):
+            raise InvalidBudget("say what the cube may spend, epsilon, rho or mu_squared; or the charge to go on from")
         if order.charge is None:
             planned = _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
+            _require_model(planned, order.estimate)
             if not (affordable := desk.asked_by(desk.asker(user)).cubes.affordable(planned)).fits:
                 raise BudgetExceeded(f"the budget cannot pay for this cube: {affordable.words}")
         log_asked(desk.vault.path, user.name, "cube publish", {"name": name, **order.model_dump(exclude_defaults=True)})
@@ -96,16 +103,27 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
             {"name": name, **found.describe(), "labels": labels, "lattice": _lattice(found.plan, found.consistent)}
         )
 
-    _browsing(router, shelf)
+    _browsing(router, desk, shelf)
     return router
 
 
-def _browsing(router: APIRouter, shelf: Shelf) -> None:
-    @router.get("/cubes/{name}/cuboid", response_model=replies.CuboidJson)
-    def cuboid(name: Name, by: By = None, sliced: Sliced = None, confidence: Confidence = 0.95) -> JsonReply:
-        """A cuboid, or a slice of one, with its interval: `count` is nested lists in the order of `by`."""
+def _browsing(router: APIRouter, desk: FrontDesk, shelf: Shelf) -> None:
+    @router.get("/cubes/{name}/cuboid", response_model=replies.CuboidJson | replies.ModelledCuboidJson)
+    def cuboid(
+        name: Name,
+        by: By = None,
+        sliced: Sliced = None,
+        confidence: Confidence = 0.95,
+        estimate: Estimate = LEAST_SQUARES,
+    ) -> JsonReply:
+        """A cuboid, or a slice of one, with its interval: `count` is nested lists in the order of `by`. With
+        `estimate=modelled` it is read from the cube's model, has `modelled`, `low` and `high` instead, and may be one
+        that was not published."""
         cube, names, chosen = _view(shelf.cube(name), by, sliced)
         _require_few(prod(len(_labels(cube, one)) for one in names))
+        seen = {"dimensions": names, "labels": {one: _labels(cube, one) for one in names}, "slice": chosen}
+        if estimate == "modelled":
+            return JsonReply({**seen, **_modelled(_read_by_model(cube, desk.vault), names, confidence)})
         return JsonReply(
             replies.CuboidJson(
                 **_cells(cube, cube[tuple(names)], chosen, confidence),
@@ -141,21 +159,31 @@ def _browsing(router: APIRouter, shelf: Shelf) -> None:
         sliced: Sliced = None,
         form: Annotated[Literal["csv", "parquet"], Query(alias="format")] = "csv",
         confidence: Confidence = 0.95,
+        estimate: Estimate = LEAST_SQUARES,
     ) -> Response:
-        """A cuboid, by groups too, or a slice of one, as a table: its labels, count, low and high."""
+        """A cuboid, by groups too, or a slice of one, as a table: its labels, count (or modelled), low and high."""
         cube, names, _ = _view(shelf.cube(name), by, sliced)
+        if estimate == "modelled":
+            found = _read_by_model(cube, desk.vault)
+            low, high = found.range(*names, confidence=confidence)
+            numbers = {"modelled": found[tuple(names)], "low": low, "high": high}
+        else:
+            grouped = cube.grouped(*names, confidence=confidence)
+            numbers = {"count": grouped.sums, "low": grouped.low, "high": grouped.high}
         media = "text/csv; charset=utf-8" if form == "csv" else PARQUET
         file = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
-        return Response(_table(cube, names, confidence, form), media_type=media, headers=file)
+        return Response(_table(names, numbers, form), media_type=media, headers=file)
 
     @router.get(
         "/cubes/{name}/files/{file}",
         response_class=FileResponse,
         responses={200: {"content": {"application/json": {}, PARQUET: {}}}},
     )
-    def files(name: Name, file: Literal["datapackage.json", "sources.parquet", "cuboids.parquet"]) -> FileResponse:
-        """A cube's own file, whole; together the three are the folder that `discreet cube show` reads."""
-        shelf.cube(name)
+    def files(name: Name, file: CubeFile) -> FileResponse:
+        """A cube's own file, whole; together they are the folder that `discreet cube show` reads. The last two are
+        there where it has a model."""
+        if shelf.cube(name).model is None and file in MODEL_FILES:
+            raise NotFound(f"the cube {name!r} was published without a model")
         media = "application/json" if file == PACKAGE else PARQUET
         return FileResponse(shelf.cubes_folder / name / file, media_type=media, filename=file)
 
@@ -204,22 +232,49 @@ def _labels(cube: "Cube", name: str) -> tuple[str, ...]:
     raise UnsupportedQuery(f"the cube has no dimension {name!r}; there are {', '.join(cube.names) or 'none'}")
 
 
-def _table(cube: "Cube", names: list[str], confidence: float, form: str) -> bytes:
+def _require_model(planned: "CubePlan", estimate: Estimate) -> None:
+    from discreet.cube.modelled import require_model
+
+    if estimate == "modelled":
+        require_model(planned)
+
+
+def _read_by_model(cube: "Cube", vault: Vault) -> "ModelledCube":
+    """A cube, or a slice of one, as its model has it."""
+    from discreet.vault.models import modelled_cube
+
+    return modelled_cube(cube, vault)
+
+
+def _modelled(cube: "ModelledCube", names: list[str], confidence: float) -> dict[str, Any]:
+    low, high = cube.range(*names, confidence=confidence)
+    return {
+        "modelled": cube[tuple(names)].values,
+        "low": low.values,
+        "high": high.values,
+        "confidence": confidence,
+        "measured_together": cube.is_measured(*names),
+        "note": cube.describe()["note"],
+        "guarantee": str(cube.cube.guarantee),
+        "receipt": str(cube.cube.origin.receipt),
+    }
+
+
+def _table(names: list[str], numbers: "Mapping[str, xr.DataArray]", form: str) -> bytes:
     import numpy as np
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    found = cube.grouped(*names, confidence=confidence)
-    counts = found.sums.values
-    codes = np.indices(counts.shape).reshape(counts.ndim, counts.size)
+    first = next(iter(numbers.values()))
+    codes = np.indices(first.shape).reshape(first.ndim, first.size)
     columns: dict[str, Any] = {
-        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(found.sums[name].values, pa.string()))
+        name: pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), pa.array(first[name].values, pa.string()))
         for name, code in zip(names, codes, strict=True)
     }
     taken = [*columns]
-    for column, numbers in (("count", found.sums), ("low", found.low), ("high", found.high)):
-        columns[f"{column}_" if column in taken else column] = pa.array(numbers.values.reshape(-1), pa.float64())
+    for column, own in numbers.items():
+        columns[f"{column}_" if column in taken else column] = pa.array(own.values.reshape(-1), pa.float64())
     table, out = pa.table(columns), io.BytesIO()
     if form == "parquet":
         pq.write_table(table, out)
@@ -250,6 +305,7 @@ def _planned(vault: Vault, wish: schema.CubeWish) -> "CubePlan":
     return vault.cubes.plan(
         epsilon=wish.epsilon,
         rho=wish.rho,
+        mu_squared=wish.mu_squared,
         cuboids=[tuple(one) for one in wish.cuboids] if isinstance(wish.cuboids, list) else wish.cuboids,
         planner=wish.planner,
         objective=objective,
@@ -273,7 +329,13 @@ def _publishing(vault: Vault, order: schema.CubeOrder, folder: File) -> Callable
             private_folder(folder.parent)
         except OSError:
             raise ArchiveError("the cube's folder cannot be made; is there space on the vault's disk?") from None
-        vault.cubes.publish(what, consistent=order.consistent, again=order.again, progress=tell).save(folder, tell)
+        cube = vault.cubes.publish(
+            what, consistent=order.consistent, estimate=order.estimate, again=order.again, progress=tell
+        )
+        cube.save(folder, tell)
+        if cube.model is not None:
+            tell("simulating releases for model ranges", 0.0)
+            _read_by_model(cube, vault)
 
     return work
 

@@ -201,6 +201,7 @@ document.addEventListener("submit", async (event) => {
   form.querySelector("button").disabled = true;
   const order = { [currency]: amount, planner, dimensions: dimensions.split("|") };
   if (cuboids !== "all") order.cuboids = Number(cuboids);
+  if (form.elements.modelled.checked) order.estimate = "modelled";
   const reply = await fetch(`/api/v1/cubes/${encodeURIComponent(name)}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },

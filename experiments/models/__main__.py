@@ -1,0 +1,8 @@
+"""Where models fail: `python -m experiments.models`; a minute, and 1 GB of memory."""
+
+import sys
+
+from experiments.redo import redo
+
+if __name__ == "__main__":
+    sys.exit(redo("experiments.models", ["error"]))

@@ -1,0 +1,286 @@
+"""Questions answered from a published model: free, marked, refused where no model covers them."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from discreet.audit.report import audit_vault
+from discreet.cli import app
+from discreet.cube.cube import Cube
+from discreet.errors import ArchiveError, UnsupportedQuery
+from discreet.model import mixture_fit, size
+from discreet.model.mixture import ProductMixture
+from discreet.vault.models import MODELS
+from discreet.vault.vault import Vault
+
+DOMAIN = """
+name = "people"
+[attributes.sex]
+kind = "category"
+values = ["F", "M"]
+source = "form"
+[attributes.age]
+kind = "integer"
+low = 18
+high = 23
+null = true
+source = "form"
+[attributes.region]
+kind = "category"
+values = ["north", "east", "south"]
+source = "atlas"
+[attributes.income]
+kind = "bins"
+edges = [0, 100, 300, 1000]
+grain = 1
+source = "form"
+[attributes.work]
+kind = "category"
+values = ["none", "full"]
+source = "form"
+[attributes.country]
+kind = "category"
+values = ["here"]
+source = "atlas"
+"""
+MODELLED = ("sex", "age", "region", "income")
+
+
+def made_up() -> pa.Table:
+    rng = np.random.default_rng(5)
+    size = 2000
+    age = rng.integers(18, 24, size)
+    return pa.table(
+        {
+            "sex": rng.choice(["F", "M"], size),
+            "age": pa.array(age, mask=rng.random(size) < 0.05),
+            "region": rng.choice(["north", "east", "south"], size, p=[0.6, 0.3, 0.1]),
+            "income": rng.integers(0, 1000, size),
+            "work": np.where(rng.random(size) < (age - 17) / 7, "full", "none"),
+            "country": ["here"] * size,
+        }
+    )
+
+
+def vault_in(folder) -> Vault:
+    pq.write_table(made_up(), folder / "people.parquet")
+    (folder / "people.toml").write_text(DOMAIN)
+    return Vault.init(
+        folder / "vault",
+        table=folder / "people.parquet",
+        domain=folder / "people.toml",
+        epsilon=20,
+        neighbours="add-remove",
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    vault = vault_in(tmp_path_factory.mktemp("modelled"))
+    plan = vault.cubes.plan(epsilon=4, planner="model", dimensions=MODELLED)
+    return vault, vault.cubes.publish(plan, estimate="modelled")
+
+
+@pytest.fixture
+def vault(made) -> Vault:
+    return made[0]
+
+
+@pytest.fixture
+def joint(made):
+    """The modelled count of every cell, its axes as in MODELLED."""
+    return made[1].modelled[MODELLED].values
+
+
+AGES = np.arange(18, 24)
+MIDDLES = np.array([50.0, 200.0, 650.0])
+CASES = {
+    "SELECT COUNT(*) FROM people": lambda n: n.sum(),
+    "SELECT COUNT(*) FROM people WHERE sex = 'F'": lambda n: n[0].sum(),
+    "SELECT COUNT(*) FROM people WHERE sex = 'F' OR age < 20": lambda n: n[0].sum() + n[1, :2].sum(),
+    "SELECT COUNT(*) FROM people WHERE country = 'here' AND region <> 'south'": lambda n: n[:, :, :2].sum(),
+    "SELECT COUNT(*) FROM people WHERE age IS NULL": lambda n: n[:, 6].sum(),
+    "SELECT SUM(age) FROM people WHERE region = 'east'": lambda n: (n[:, :6, 1].sum(axis=(0, 2)) * AGES).sum(),
+    "SELECT AVG(age) FROM people": lambda n: (n[:, :6].sum(axis=(0, 2, 3)) * AGES).sum() / n[:, :6].sum(),
+    "SELECT SUM(income) FROM people": lambda n: (n.sum(axis=(0, 1, 2)) * MIDDLES).sum(),
+    "SELECT SUM(2 * age) FROM people": lambda n: 2 * (n[:, :6].sum(axis=(0, 2, 3)) * AGES).sum(),
+    "SELECT COUNT(*) FILTER (WHERE sex = 'M') FROM people WHERE age = 18": lambda n: n[1, 0].sum(),
+    "SELECT 100.0 * COUNT(*) FILTER (WHERE sex = 'M') / COUNT(*) FROM people": lambda n: 100 * n[1].sum() / n.sum(),
+}
+
+
+@pytest.mark.parametrize("sql", CASES)
+def test_a_modelled_number_is_the_models_own_sum_of_cells(vault, joint, sql):
+    spent = vault.ledger.spent_max
+    answer = vault.ask(sql, estimate="modelled")
+    assert answer.value == pytest.approx(CASES[sql](joint), rel=1e-6)
+    low, high = answer.interval()
+    assert low < answer.value < high
+    assert answer.kind == "modelled"
+    assert answer.cost == 0
+    assert vault.ledger.spent_max == spent
+    assert any("biased" in note for note in answer.notes)
+
+
+def test_groups_are_all_that_the_question_has_and_agree_with_the_cube(vault, made):
+    answer = vault.ask("SELECT region, sex, COUNT(*) FROM people GROUP BY region, sex", estimate="modelled")
+    cuboid, (low, high) = made[1].modelled["region", "sex"], made[1].modelled.range("region", "sex")
+    assert len(answer.rows) == 6
+    for row in answer.rows:
+        at = dict(zip(("region", "sex"), row.labels, strict=True))
+        assert row.value == pytest.approx(float(cuboid.sel(at)), rel=1e-6)
+        assert row.low == pytest.approx(float(low.sel(at)), rel=1e-6, abs=1e-6)
+        assert row.high == pytest.approx(float(high.sel(at)), rel=1e-6)
+
+
+def test_groups_of_an_expression_are_sums_of_its_cells(vault, joint):
+    answer = vault.ask("SELECT age >= 20 AS old, COUNT(*) FROM people GROUP BY age >= 20", estimate="modelled")
+    ages = joint.sum(axis=(0, 2, 3))
+    assert [row.value for row in answer.rows] == pytest.approx([ages[:2].sum(), ages[2:6].sum(), ages[6]], rel=1e-6)
+
+
+def test_order_and_limit_go_by_modelled_numbers_and_widen_the_ranges(vault):
+    every = vault.ask("SELECT age, COUNT(*) AS n FROM people GROUP BY age ORDER BY n DESC", estimate="modelled")
+    values = [row.value for row in every.rows]
+    assert values == sorted(values, reverse=True)
+    first = vault.ask("SELECT age, COUNT(*) AS n FROM people GROUP BY age ORDER BY n DESC LIMIT 2", estimate="modelled")
+    assert [row.value for row in first.rows] == values[:2]
+    assert all(row.chosen for row in first.rows)
+    assert first.rows[0].high > every.rows[0].high
+
+
+def test_lines_that_having_chooses_are_those_of_the_model(vault):
+    every = vault.ask("SELECT region, COUNT(*) AS n FROM people GROUP BY region", estimate="modelled")
+    some = vault.ask(
+        "SELECT region, COUNT(*) AS n FROM people GROUP BY region HAVING COUNT(*) > 400", estimate="modelled"
+    )
+    kept = {row.labels: row.value for row in every.rows if row.value > 400}
+    assert {row.labels: row.value for row in some.rows} == pytest.approx(kept, rel=1e-9)
+    assert all(row.low < row.value < row.high and row.kind == "modelled" for row in some.rows)
+
+
+def test_dimensions_that_were_never_measured_together_are_said_to_be_so(vault):
+    apart = vault.ask(
+        "SELECT COUNT(*) FROM people WHERE sex = 'F' AND age = 18 AND region = 'east'", estimate="modelled"
+    )
+    assert any("never measured together" in note for note in apart.notes)
+    together = vault.ask("SELECT COUNT(*) FROM people WHERE sex = 'F' AND age = 18", estimate="modelled")
+    assert not any("never measured together" in note for note in together.notes)
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT COUNT(*) FROM people WHERE work = 'full'", "--dimensions work"),
+        ("SELECT work, AVG(age) FROM people GROUP BY work", "--dimensions age,work"),
+        ("SELECT MEDIAN(age) FROM people", "counts, sums and averages"),
+        ("SELECT COUNT(DISTINCT region) FROM people", "counts, sums and averages"),
+        ("SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)", "by itself"),
+        (
+            "SELECT MAX(n) AS most FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region) AS t",
+            "choose among them",
+        ),
+    ],
+)
+def test_what_no_model_answers_is_refused_with_what_would(vault, sql, words):
+    head = vault.ledger.head
+    with pytest.raises(UnsupportedQuery, match=words):
+        vault.ask(sql, estimate="modelled")
+    assert vault.ledger.head == head
+
+
+def test_a_mixture_answers_as_well(tmp_path, monkeypatch):
+    monkeypatch.setattr(size, "MOST_CELLS", 50)
+    monkeypatch.setattr(mixture_fit, "GROUPS", 20)
+    vault = vault_in(tmp_path)
+    plan = vault.cubes.plan(epsilon=4, planner="model", dimensions=["sex", "age", "region", "work"])
+    cube = vault.cubes.publish(plan, estimate="modelled")
+    assert isinstance(cube.model, ProductMixture)
+    sql = "SELECT work, COUNT(*) FROM people WHERE region = 'north' AND age < 20 GROUP BY work"
+    answer = vault.ask(sql, estimate="modelled")
+    cells = cube.modelled["work", "region", "age"].values
+    assert [row.value for row in answer.rows] == pytest.approx(cells[:, 0, :2].sum(axis=1).tolist(), rel=1e-6)
+    assert all(row.low < row.value < row.high for row in answer.rows)
+    again = Vault.open(vault.path).ask(sql, estimate="modelled")
+    assert [row.high for row in again.rows] == pytest.approx([row.high for row in answer.rows], rel=1e-9)
+
+
+@pytest.mark.parametrize("sharper", [{"scale": 3}, {"within": 10}, {"relax": False}])
+def test_a_modelled_answer_takes_nothing_that_is_about_noise(vault, sharper):
+    with pytest.raises(UnsupportedQuery, match="draws no noise"):
+        vault.ask("SELECT COUNT(*) FROM people", estimate="modelled", **sharper)
+
+
+def test_another_estimate_is_refused(vault):
+    with pytest.raises(UnsupportedQuery, match="unbiased or modelled"):
+        vault.ask("SELECT COUNT(*) FROM people", estimate="best")
+
+
+def test_a_lost_copy_of_a_model_is_made_again_the_same(vault):
+    sql = "SELECT sex, COUNT(*), AVG(age) FROM people GROUP BY sex"
+    before = vault.ask(sql, estimate="modelled")
+    shutil.rmtree(vault.path / MODELS)
+    again = Vault.open(vault.path).ask(sql, estimate="modelled")
+    assert [row.value for row in again.rows] == pytest.approx([row.value for row in before.rows], rel=1e-6)
+    assert [row.high for row in again.rows] == pytest.approx([row.high for row in before.rows], rel=1e-4)
+    kept = Vault.open(vault.path).ask(sql, estimate="modelled")
+    assert [row.high for row in kept.rows] == pytest.approx([row.high for row in again.rows], rel=1e-9)
+
+
+def test_a_copy_that_was_touched_is_refused(tmp_path, vault):
+    vault.ask("SELECT COUNT(*) FROM people", estimate="modelled")
+    copy = tmp_path / "vault"
+    shutil.copytree(vault.path, copy)
+    [ranges] = (copy / MODELS).glob("*-ranges")
+    (ranges / "0.parquet").write_bytes(b"other")
+    with pytest.raises(ArchiveError, match="remove it"):
+        Vault.open(copy).ask("SELECT COUNT(*) FROM people", estimate="modelled")
+
+
+def test_the_audit_knows_the_note_of_a_model(vault):
+    assert audit_vault(vault.path).holds
+
+
+def test_the_audit_finds_a_copy_of_a_model_that_says_something_else(tmp_path, vault):
+    copy = tmp_path / "vault"
+    shutil.copytree(vault.path, copy)
+    [path] = (path for path in (copy / MODELS).iterdir() if path.name.isdigit())
+    cube = Cube.load(path)
+    potentials = {
+        mask: table + np.arange(table.size).reshape(table.shape) for mask, table in cube.model.potentials.items()
+    }
+    shutil.rmtree(path)
+    replace(cube, model=replace(cube.model, potentials=potentials)).save(path)
+    report = audit_vault(copy)
+    assert [check.name for check in report.checks if check.outcome == "failed"] == ["published"]
+
+
+def test_a_model_of_an_earlier_table_answers_nothing(tmp_path):
+    vault = vault_in(tmp_path)
+    vault.cubes.publish(vault.cubes.plan(epsilon=1, planner="model", dimensions=["sex", "region"]), estimate="modelled")
+    assert vault.ask("SELECT COUNT(*) FROM people", estimate="modelled").kind == "modelled"
+    vault.refresh()
+    with pytest.raises(UnsupportedQuery, match="no model of this table"):
+        vault.ask("SELECT COUNT(*) FROM people", estimate="modelled")
+
+
+def test_modelled_answers_on_the_command_line(vault):
+    def run(*words, code=0):
+        found = CliRunner().invoke(app, ["ask", str(vault.path), *words])
+        assert found.exit_code == code, found.output
+        return found.output
+
+    told = json.loads(run("SELECT sex, COUNT(*) FROM people GROUP BY sex", "--estimate", "modelled", "--json"))
+    assert told["kind"] == "modelled"
+    assert told["cost"] == "0"
+    assert "model range" in run("SELECT COUNT(*) FROM people", "--estimate", "modelled")
+    assert "it is free" in run("SELECT COUNT(*) FROM people", "--estimate", "modelled", "--explain")
+    assert "--dimensions work" in run(
+        "SELECT COUNT(*) FROM people WHERE work = 'full'", "--estimate", "modelled", code=1
+    )
