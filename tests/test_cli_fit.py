@@ -96,3 +96,65 @@ def test_a_table_without_rows_makes_no_vault(folder: Path) -> None:
     assert run(*INIT)[0] == 1
     assert not (folder / "vault").exists()
     assert "no rows: a vault over it would be about nobody" in run("domain", "fit", "people.csv", "people.toml")[1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_domain_and_a_table_in_the_wrong_order_are_told_in_the_right_one() -> None:
+    code, _, error = run("domain", "fit", "people.toml", "people.csv")
+    assert code == 1
+    assert "the table comes first: discreet domain fit people.csv people.toml" in " ".join(error.split())
+
+
+VISITS = "town,who\n" + "Bern,a\n" * 6 + "Bern,\n" * 3 + "Chur,b\nberne-by-lake,b\n"
+BY_PERSON = ("--id", "who", "--max-rows", "2")
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_without_an_id_and_rows_beyond_the_bound_are_told_and_count_as_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("people.csv").write_text(VISITS)
+    assert run(*INIT, *BY_PERSON, "--accept-loss", "0.7")[0] == 1  # 8 of 11 are lost
+    monkeypatch.setattr(present.err, "is_interactive", True)
+    code, shown, error = run(*INIT, *BY_PERSON, "--accept-loss", "0.8")
+    assert code == 0
+    assert "11 rows read, 3 kept, 8 lost (72.7%). exact and confidential" in error
+    assert "3 of those fit the domain, and name nobody" in error
+    assert "4 of those fit the domain, and are beyond the rows that are kept of one person" in error
+    assert "lost" not in shown
+
+
+def test_refresh_stops_where_much_is_lost_and_the_snapshot_stays(folder: Path) -> None:
+    assert run(*INIT, "--quiet")[0] == 0
+    Path("lost.csv").write_text("town,n\n" + "berne-by-lake,1\n" * 9)
+    before = held_in(folder / "vault")
+    for more in ((), ("--json",), ("--accept-loss", "0.5"), ("--again", "--accept-loss", "0.5")):
+        code, shown, error = run("refresh", "vault", "--table", "lost.csv", *more)
+        assert code == 1
+        assert "the vault stays over the snapshot that it has" in " ".join((shown + error).split())
+        assert "berne" not in shown + error
+    assert held_in(folder / "vault") == before
+    for more in (("--accept-loss", "1"), ("--quiet", "--again"), ("--again",)):
+        code, shown, error = run("refresh", "vault", "--table", "lost.csv", *more)
+        assert code == 0
+        assert "lost" not in (shown + error).replace("lost.csv", "")
+    assert b"berne-by-lake" not in held_in(folder / "vault")
+
+
+@pytest.mark.parametrize(("typed", "taken"), [("y\n", True), ("n\n", False)])
+@pytest.mark.usefixtures("folder")
+def test_whoever_refreshes_at_the_terminal_is_told_and_asked(
+    monkeypatch: pytest.MonkeyPatch, typed: str, taken: bool
+) -> None:
+    assert run(*INIT, "--quiet")[0] == 0
+    Path("lost.csv").write_text("town,n\nBern,1\nberne-by-lake,1\n")
+    monkeypatch.setattr(present.err, "is_interactive", True)
+    monkeypatch.setattr("discreet.cli.vault.is_typed", lambda: True)
+    code, shown, error = run("refresh", "vault", "--table", "lost.csv", typed=typed)
+    assert "2 rows read, 1 kept, 1 lost (50.0%). exact and confidential" in error
+    assert "Take the snapshot nevertheless?" in error
+    assert (code == 0, "now over snapshot 2" in " ".join(shown.split())) == (taken, taken)
+    code, _, error = run("refresh", "vault", "--table", "lost.csv", "--again")  # told, and not asked
+    assert code == 0
+    assert "1 lost" in error
+    assert "nevertheless" not in error

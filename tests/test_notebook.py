@@ -1,6 +1,7 @@
 """What notebooks show: a few lines of a vault, a plan, a budget, an answer; frames and pictures of answers; and nothing
 of libraries when the kernel ends."""
 
+import json
 import subprocess
 import sys
 
@@ -9,9 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.client import RemoteAnswer
 from discreet.errors import JournalError, PictureError
 from discreet.ledger.ledger import Ledger
 from discreet.notebook import NotebookView, brief
+from discreet.plain import plain
 from discreet.vault import Vault
 
 DOMAIN = """\
@@ -100,6 +103,7 @@ def test_an_answer_becomes_a_frame_a_table_and_a_picture(vault, tmp_path):
 
 SESSION = """
 import duckdb, ibis, sys
+from discreet.plain import plain
 from discreet.vault import Vault
 for name in ("one.duckdb", "two.duckdb"):
     with duckdb.connect(name) as made:
@@ -117,6 +121,39 @@ sys.modules["kept"] = kept
 
 
 @pytest.mark.alarm(0)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM people",
+        "SELECT sex, COUNT(*), AVG(age) FROM people GROUP BY sex",
+        "SELECT COUNT(DISTINCT sex), MEDIAN(age) FROM people",
+        "SELECT sex, COUNT(*) / SUM(age) AS x, 1 AS one FROM people GROUP BY sex ORDER BY sex DESC",
+        "SELECT 'same' AS label, COUNT(*) AS n FROM people GROUP BY sex",
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) < -1000000",
+        "SELECT age, COUNT(*) FROM people WHERE age < 3 GROUP BY age",
+    ],
+)
+def test_an_answer_of_a_server_is_shown_as_one_of_a_vault(vault, sql):
+    vault.ask("SELECT COUNT(*) FROM people WHERE age < 2", scale="1.02")  # what is left there is too little
+    answer = vault.ask(sql, scale=200)
+    remote = RemoteAnswer.of(json.loads(json.dumps(answer.to_json(), default=plain)))
+    assert remote.table() == answer.table()
+    assert remote.to_csv() == answer.to_csv()
+    assert remote.to_arrow().equals(answer.to_arrow())
+    assert str(remote).rpartition("spent")[0] == str(answer).rpartition("spent")[0]
+    assert remote._repr_html_().rpartition("spent")[0] == answer._repr_html_().rpartition("spent")[0]
+    assert (remote.kind, remote.cost, remote.text) == (answer.kind, answer.cost, answer.text)
+    if answer.rows and answer.columns:
+        assert len(remote.plot().axes) == len(answer.plot().axes) == 1
+
+
+def test_a_release_shows_its_numbers(vault):
+    one, many = vault.measure(vault.count(), scale=20), vault.measure(vault.count(by="age"), scale=20)
+    assert f"{one.value:,} ± " in repr(one)
+    assert "at 95%" in repr(one)
+    assert f"{many.value[0]:,}, {many.value[1]:,}, {many.value[2]:,}, … 100 in all ± " in repr(many)
+
+
 def test_a_session_that_keeps_everything_ends_without_a_word(vault):  # noqa: ARG001 -- it makes the domain's file
     done = subprocess.run([sys.executable, "-c", SESSION], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -6,7 +6,9 @@ from typer.testing import CliRunner
 
 from discreet.audit.report import audit_vault
 from discreet.cli import EVERYTHING, app_of
-from discreet.errors import UnsupportedQuery, VaultError
+from discreet.errors import DomainError, UnsupportedQuery, VaultError
+from discreet.server.mysql.catalogue import Catalogue
+from discreet.server.mysql.text import read_statement
 from discreet.vault.vault import Vault
 
 DOMAIN = """
@@ -143,3 +145,46 @@ def test_the_command_line_adds_lists_and_asks(vault, tmp_path):
     asked = run.invoke(app, ["ask", home, "SELECT m.title, COUNT(*) AS n FROM visits v JOIN more m ON m.code = v.code "
                              "GROUP BY m.title", "--scale", "0.00001"])  # fmt: skip
     assert "Diabetes" in asked.output, asked.output
+
+
+def test_an_unknown_table_names_the_look_up_tables_that_there_are(vault, tmp_path):
+    with pytest.raises(
+        UnsupportedQuery, match=r"no table 'airlines'.*ask FROM visits, and join it with .*: icd9, words$"
+    ):
+        vault.ask("SELECT a.name, COUNT(*) FROM visits JOIN airlines AS a ON a.code = visits.code GROUP BY a.name")
+    given = {"table": pd.DataFrame({"code": ["250"], "days": [1]}), "epsilon": 1, "neighbours": "add-remove"}
+    bare = Vault.init(tmp_path / "bare", domain=tmp_path / "visits.toml", **given)
+    with pytest.raises(UnsupportedQuery, match="discreet lookup add"):
+        bare.ask("SELECT a.name, COUNT(*) FROM visits JOIN airlines AS a ON a.code = visits.code GROUP BY a.name")
+
+
+def test_clients_are_shown_the_look_up_tables(vault):
+    catalogue = Catalogue(vault.domain, vault.lookups.current())
+
+    def shown(sql):
+        return [*catalogue.show(read_statement(sql), (), ()).rows]
+
+    assert shown("SHOW TABLES") == [("visits",), ("visits_with_intervals",), ("icd9",), ("words",)]
+    assert [line[:3] for line in shown("SHOW COLUMNS FROM icd9")] == [
+        ("code", "varchar(3)", "NO"),
+        ("chapter", "varchar(11)", "NO"),
+        ("chronic", "bigint", "NO"),
+    ]
+    assert "CREATE TABLE `icd9`" in shown("SHOW CREATE TABLE icd9")[0][1]
+    names, lines = catalogue.tables()["information_schema.columns"]
+    places = names.index("TABLE_NAME"), names.index("COLUMN_NAME")
+    assert ["icd9", "chapter"] in [[line[place] for place in places] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        ('SELECT COUNT(*) FROM visits WHERE code = "V45"', "texts go in single quotes, as in 'V45'"),
+        ('SELECT COUNT(*) FROM visits WHERE code IN ("v45", "401")', "texts go in single quotes, as in 'V45'"),
+        ("SELECT DATE_FORMAT(days, '%Y') AS y, COUNT(*) FROM visits GROUP BY 1", r"write STRFTIME\(date, '%Y-%m'\)"),
+        ("SELECT TO_CHAR(days, 'YYYY') AS y, COUNT(*) FROM visits GROUP BY 1", r"write STRFTIME\(date, '%Y-%m'\)"),
+    ],
+)
+def test_what_other_databases_write_is_refused_with_what_to_write_here(vault, sql, hint):
+    with pytest.raises((UnsupportedQuery, DomainError), match=hint):
+        vault.explain(sql)

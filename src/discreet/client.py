@@ -1,5 +1,6 @@
 """A vault behind `discreet serve`, with the verbs of Vault: `Client("http://localhost:8801", token).ask("…")`."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -8,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from urllib.parse import quote, urlencode
 
-from discreet.errors import ArchiveError, EngineError, ServerError, UnsupportedQuery
+from discreet.answer.view import AnswerView, offer_text
+from discreet.errors import ArchiveError, EngineError, ServerError
 from discreet.http_json import STRANGER, Json, base_of, call, fetch
 from discreet.notebook import FieldsView
 from discreet.progress import Progress, silent
@@ -42,13 +44,47 @@ class RemoteRow(FieldsView):
     relaxation_error: float = 0.0
     affordable: float | None = None
     affordable_scale: float | None = None
+    line: int = 0
+    """The number of its line in the answer."""
+
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        """Its labels, in order."""
+        return tuple(self.labels.values())
+
+    @property
+    def key(self) -> int:
+        return self.line
+
+    @property
+    def offer(self) -> str | None:
+        """What could be had instead, in words."""
+        return offer_text(self.affordable, self.affordable_scale)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is about another region than the one asked about."""
+        return self.answered is not None
+
+    @property
+    def is_even(self) -> bool:
+        """Whether its interval reaches as far to either side, but for rounding."""
+        if self.value is None or self.low is None or self.high is None:
+            return False
+        return math.isclose(self.value - self.low, self.high - self.value, rel_tol=1e-6, abs_tol=1e-9)
+
+    @property
+    def is_too_noisy(self) -> bool:
+        return self.too_noisy
 
 
 @dataclass(frozen=True, repr=False)
-class RemoteAnswer(FieldsView):
-    """An answer to one SELECT, with an interval beside every number."""
+class RemoteAnswer(AnswerView[RemoteRow]):
+    """An answer to one SELECT, with an interval beside every number: it is shown, saved and drawn as one of a vault."""
 
     text: str
+    by: tuple[str, ...]
+    columns: tuple[str, ...]
     rows: tuple[RemoteRow, ...]
     confidence: float
     kind: str
@@ -56,33 +92,36 @@ class RemoteAnswer(FieldsView):
     answered: str | None
     relaxation_error: float
     cost: Fraction
+    share: float
+    """The cost, as a part of the whole budget."""
     guarantee: Json
     notes: tuple[str, ...]
 
     @classmethod
     def of(cls, body: "AnswerJson") -> "RemoteAnswer":
+        in_line = max(len(body["columns"]), 1)
+        rows = (_known(RemoteRow, {**row, "line": place // in_line}) for place, row in enumerate(body["rows"]))
         return cls(
             text=body["sql"],
-            rows=tuple(_known(RemoteRow, row) for row in body["rows"]),
+            by=tuple(body["by"]),
+            columns=tuple(body["columns"]),
+            rows=tuple(rows),
             confidence=body["confidence"],
             kind=body["kind"],
             asked=body["asked"],
             answered=body["answered"],
             relaxation_error=body["relaxation_error"],
             cost=Fraction(body["cost"]),
+            share=body["share"],
             guarantee=body["guarantee"],
             notes=tuple(body["notes"]),
         )
 
-    @property
-    def only(self) -> RemoteRow:
-        if len(self.rows) != 1:
-            raise UnsupportedQuery(f"this answer has {len(self.rows)} numbers; look at .rows")
-        return self.rows[0]
+    def _region_text(self, row: RemoteRow) -> str:
+        return row.answered or ""
 
-    @property
-    def value(self) -> float | None:
-        return self.only.value
+    def _spent(self) -> str:
+        return f"{100 * self.share:.2g}% of the budget"
 
     def interval(self) -> tuple[float | None, float | None]:
         """Bounds that hold the truth of the answered region with the confidence that was asked for."""

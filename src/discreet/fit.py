@@ -23,6 +23,8 @@ class ColumnFit:
     missing: int
     unreadable: int
     """Rows with a text that is no number or date, where the domain says that the column holds such."""
+    rounded: int
+    """Rows with a number between two whole ones, which the domain clamps to the lower of them."""
     lost: int
     """Rows that are not in the population because of this column, whatever the others say."""
     outside_is: str
@@ -43,7 +45,12 @@ class Fit:
 
     rows: int
     kept: int
+    """Rows that answers are about."""
     columns: tuple[ColumnFit, ...]
+    nameless: int = 0
+    """Rows that fit the domain and are left out because they name nobody: no id, or one that is not on the roster."""
+    beyond_bound: int = 0
+    """Rows that fit the domain and are left out because their person has more than are kept of one."""
 
     @property
     def lost(self) -> int:

@@ -73,6 +73,10 @@ class AnswerJson(TypedDict):
     """An answer to one SELECT, with an interval beside every number."""
 
     sql: str
+    by: list[str]
+    """what the labels of a line are of, in order"""
+    columns: list[str]
+    """the numbers of a line, in order"""
     value: float | None
     """the number, where there is one"""
     interval: list[float | None] | None

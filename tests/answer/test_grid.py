@@ -122,7 +122,7 @@ def test_what_is_put_beside_numbers_leaves_those_it_was_made_of_as_they_were(vau
 
 
 def test_a_long_answer_is_printed_by_its_first_lines_and_the_others_are_not_made(vault, monkeypatch):
-    monkeypatch.setattr("discreet.answer.reply.MOST_PRINTED", 3)
+    monkeypatch.setattr("discreet.answer.view.MOST_PRINTED", 3)
     answer = vault.ask("SELECT age, sex, COUNT(*) AS n FROM people GROUP BY age, sex", scale=20)
     made = []
     monkeypatch.setattr(

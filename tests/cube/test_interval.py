@@ -6,13 +6,17 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.cube.interval import cell_error, difference_halfwidth, halfwidth, sum_halfwidth
+from discreet.cube.interval import cell_error, difference_halfwidth, halfwidth
+from discreet.noise.law import Laplace
+from discreet.noise.spread import Draws
+from discreet.noise.spread import halfwidth as spread_halfwidth
 
 
 def test_a_cuboid_of_base_is_a_sum_of_equal_draws_consistent_or_not(town):
     plan = town.plan(planner="base")
+    twelve = spread_halfwidth((Draws(1.0, Laplace(Fraction(1)), 12),), Fraction(95, 100))
     for consistent in (True, False):
-        assert halfwidth(plan, 0b001, consistent, 0.95) == sum_halfwidth(Fraction(1), 12, 0.95)
+        assert halfwidth(plan, 0b001, consistent, 0.95) == twelve
 
 
 def test_consistency_never_widens_an_interval_much(town):

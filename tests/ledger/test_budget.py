@@ -163,6 +163,12 @@ def test_amounts_are_said_as_a_part_of_the_budget():
     pure, rho = PureBudget(Fraction(1), "replace"), ConcentratedBudget(Fraction("0.5"), "replace")
     assert pure.in_words(Fraction("0.0617")) == "ε 0.0617 of 1 · 6.2%"
     assert rho.in_words(Fraction("0.25")) == "ρ 0.25 of 0.5 · 50%"
+    assert [pure.share(Fraction(part)) for part in ("0.994", "0.998", "0.99999", "1")] == [
+        "99%",
+        "99.8%",
+        "99.9%",
+        "100%",
+    ]
     assert GaussianBudget(Fraction("0.5"), "replace").in_words(Fraction("0.25")) == "μ² 0.25 of 0.5 · 50%"
     for implying in (by_rho, GaussianBudget.of):
         both = implying(Fraction(2), Fraction("1e-6"), "replace")

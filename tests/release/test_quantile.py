@@ -95,13 +95,13 @@ def test_the_loss_for_one_row_is_at_most_one_over_the_scale(counts, level, scale
     counts=st.lists(st.integers(0, 200), min_size=1, max_size=12),
     level=levels,
     scale=st.sampled_from([Fraction(1, 2), Fraction(2), Fraction(10)]),
-    confidence=st.sampled_from([0.5, 0.9, 0.99]),
+    confidence=st.sampled_from([Fraction(1, 2), Fraction(9, 10), Fraction(99, 100)]),
 )
 def test_the_rank_is_as_close_as_is_said_at_least_as_often(counts, level, scale, confidence):
     bound = rank_error(scale, len(counts), confidence)
     found = utilities(counts, level, rank_margin(scale, len(counts)))
     far = sum(p for p, u in zip(probabilities(counts, level, scale), found, strict=True) if -u > bound)
-    assert far <= 1 - confidence + 1e-12
+    assert far <= float(1 - confidence) + 1e-12
 
 
 CASES = {

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from discreet.cli import app
 from discreet.server import log
-from discreet.server.log import ASIDE, LOG, last_asked, log_asked
+from discreet.server.log import ASIDE, LOG, RequestOrigin, last_asked, log_asked, log_denied
 
 
 def asked(home, number, user="ana"):
@@ -62,6 +62,30 @@ def _many(home, user):
     log.FILE_BYTES, log.KEPT = 20_000, 1000
     for number in range(300):
         asked(home, number, user)
+
+
+def test_a_cut_is_counted_in_bytes(tmp_path):
+    log_asked(tmp_path, "ana", "ask", {"sql": "ü" * log.MOST_BYTES})
+    [line] = last_asked(tmp_path, 9)
+    assert len(line["cut"].encode()) == log.MOST_BYTES
+    assert "ü" * 100 in line["cut"]
+
+
+@pytest.mark.parametrize("path", ["/" + "x" * 100_000, "/" + "ü" * 100_000, '/"' + "\\" * 100_000])
+def test_who_is_turned_away_from_a_very_long_path_is_in_the_log_with_its_beginning(tmp_path, path):
+    log_denied(tmp_path, RequestOrigin("here"), None, "401", {"method": "GET", "path": path, "status": 401})
+    [line] = last_asked(tmp_path, 9)
+    assert (line["user"], line["method"], line["status"], line["outcome"]) == (None, "GET", 401, "401")
+    assert path.startswith(line["path"])
+    assert 500 < len(line["path"].encode()) < log.MOST_BYTES
+    assert len(line["sha256"]) == 64
+
+
+def test_what_is_0_is_said_and_what_is_not_there_is_not(tmp_path):
+    log_asked(tmp_path, "ana", "cube", {"number": 0, "share": 0.0, "again": False, "name": None, "empty": ""})
+    [line] = last_asked(tmp_path, 9)
+    assert (line["number"], line["share"], line["empty"]) == (0, 0.0, "")
+    assert not {"again", "name"} & line.keys()
 
 
 def test_of_many_processes_that_write_and_set_aside_no_line_is_lost(tmp_path):

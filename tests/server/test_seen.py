@@ -5,6 +5,7 @@ import json
 import pymysql
 import pytest
 from fastapi.testclient import TestClient
+from starlette.requests import ClientDisconnect
 from typer.testing import CliRunner
 
 from discreet.cli import app as cli
@@ -58,6 +59,29 @@ def test_people_without_a_token_cannot_fill_the_audit_log(client, people):
     for _ in range(200):
         client.get("me", headers={"Authorization": "Bearer wrong"})
     assert len(last_asked(people.path, 1000)) < 150
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "outcome"), [(RuntimeError, 500, "500"), (ClientDisconnect, 499, "the client has gone")]
+)
+def test_a_failure_is_a_failure_in_every_log_and_no_client_that_has_gone(
+    people, tmp_path, monkeypatch, error, status, outcome
+):
+    token = add_user(people.path, "ana", "analyst")
+    app = create_app(people, slot=0, rate=0, access_log=tmp_path / "access.jsonl")
+    client = TestClient(app, headers={"Authorization": f"Bearer {token}"}, raise_server_exceptions=False)
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("discreet.vault.vault.Vault.ask", fail)
+    assert client.post("/api/v1/ask", json={"sql": SQL, "scale": 30}).status_code == 500
+    assert [line["outcome"] for line in last_asked(people.path, 9)] == [outcome]
+    [line] = map(json.loads, (tmp_path / "access.jsonl").read_text().splitlines())
+    assert line["status"] == status
+    auditor = add_user(people.path, "aud", "auditor")
+    told = client.get("/api/v1/metrics", headers={"Authorization": f"Bearer {auditor}"}).text
+    assert any(f'status="{status}"' in counted for counted in told.splitlines())
 
 
 def test_the_audit_log_is_copied_as_lines_of_json(client, people):

@@ -69,6 +69,55 @@ def test_what_is_clamped_is_counted_one_by_one(attribute, kind):
     assert (column.lost, column.nobody) == (0, 0)
 
 
+HALVES = [None, "3", "3.0", "3.5", "5e-1", "99.5", "30e-1", "-0.5"]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())])
+def test_texts_that_a_clamped_integer_rounds_down_are_counted(kind):
+    [column] = fit_of(pa.table({"x": pa.array(HALVES * 3).cast(kind)}), AGE).columns
+    assert (column.rounded, column.outside, column.missing, column.lost) == (6, 6, 3, 0)
+    assert any(advice.startswith("6 rows hold numbers between two whole ones") for advice in column.advice)
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.decimal128(9, 2)])
+def test_numbers_that_a_clamped_integer_rounds_down_are_counted(kind):
+    numbers = [None if text is None else Fraction(text) for text in HALVES * 3]
+    plain = pa.array([None if number is None else float(number) for number in numbers])
+    [column] = fit_of(pa.table({"x": plain.cast(kind)}), AGE).columns
+    assert (column.rounded, column.outside, column.missing, column.lost) == (6, 6, 3, 0)
+
+
+def test_a_value_that_is_remembered_is_counted_wherever_it_stands_in_a_batch(monkeypatch):
+    monkeypatch.setattr(fit_module, "REMEMBERED", 3)
+    counter = _ColumnCounter(TOWN, pa.string())
+    counter._explain(pa.array(["x", "y", "z"]))
+    counter._explain(pa.array(["p", "q", "r"] + ["x"] * 1000))
+    assert {odd.text: rows for odd, rows in counter.odd.items()} == {"x": 1001, "y": 1, "z": 1}
+
+
+HOURS = Category(name="x", source="s", values=("12", "20", "night a"))
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "near"),
+    [("12", "12.0", "12"), ("12", "012", "12"), ("12", " 12", "12"), ("20", "21", None), ("20", "night b", "night a")],
+)
+def test_a_number_is_near_the_same_number_and_a_text_one_written_alike(values, text, near):
+    [column] = fit_of(pa.table({"x": [values, text]}), HOURS).columns
+    [odd] = column.odd
+    assert odd.nearest == near
+
+
+def test_numbers_that_are_written_otherwise_are_advised_as_integers():
+    whole = Category(name="x", source="s", values=("12", "20"))
+    advised = 'kind = "integer", or values as they are written ("12.0") would read 2 rows'
+    [column] = fit_of(pa.table({"x": ["12.0", "12.0", "12"]}), whole).columns
+    assert advised in column.advice
+    halves = Category(name="x", source="s", values=("1.5", "20"))
+    [column] = fit_of(pa.table({"x": ["1.50"]}), halves).columns
+    assert 'values as they are written ("1.50") would read 1 rows' in column.advice
+
+
 def test_the_first_values_without_a_code_are_remembered_and_counted_to_the_end(monkeypatch):
     monkeypatch.setattr(fit_module, "REMEMBERED", 3)
     counter = _ColumnCounter(TOWN, pa.string())

@@ -183,7 +183,7 @@ def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk
     offers = Offers((question,), wish, desk)
     found = []
     for row in rows:
-        is_near = row.kind == "relaxed" or row.is_wider_than(wish.within)
+        is_near = row.kind in ("relaxed", "unanswered") or row.is_wider_than(wish.within)
         offer = offers.of(measures[row.column], row.asked) if is_near else None
         if offer is None:
             found.append(row)
@@ -303,11 +303,13 @@ def forecast_of(column: AggregateColumn, decision: Decision, wish: Wish, desk: D
     first, *more = parts = elementary(column.query, desk)
     free = decision.free.by_query.get(first, {})
     kinds = decision.kinds(parts)
+    if kinds["relaxed"] and not desk.policy.relax:
+        kinds["unanswered"] += kinds.pop("relaxed")
     # An average's and a quantile's error depend on the answer.
     bounded = not isinstance(first, Quantile) and all(type(query) is type(first) for query in more)
     within = _halfwidth(column.query, parts, decision.laws, wish, desk) if bounded else None
-    if kinds["relaxed"]:
-        within = None  # it is for a region nearby, as wide as what was released there
+    if kinds["relaxed"] or kinds["unanswered"]:
+        within = None  # it is for a region nearby, as wide as what was released there; or for none
     elif len(parts) == 1 and bounded and not kinds["measured"]:
         noisy = [free.one] if isinstance(free, GridNumbers) else [*free.values()]
         within = max((one.halfwidth(wish.confidence) for one in noisy if isinstance(one, Estimate)), default=0.0)

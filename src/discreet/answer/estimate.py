@@ -15,7 +15,7 @@ from discreet.domain.region import Region
 from discreet.noise.spread import Draws, Mixture, Spread, gathered, halfwidth
 from discreet.query.marginals import Source
 
-Kind = Literal["measured", "repeated", "derived", "relaxed", "modelled"]
+Kind = Literal["measured", "repeated", "derived", "relaxed", "unanswered", "modelled"]
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def in_grains(estimate: Estimate, grain: Fraction) -> Estimate:
 
 def worst(kinds: set[Kind]) -> Kind:
     """Of numbers that one is made of, the kind that says the most about it."""
-    order: tuple[Kind, ...] = ("relaxed", "measured", "derived", "repeated")
+    order: tuple[Kind, ...] = ("unanswered", "relaxed", "measured", "derived", "repeated")
     return min(kinds, key=order.index)
 
 

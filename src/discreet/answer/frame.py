@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from discreet.answer.reply import Answer
+    from discreet.answer.view import AnswerView, R
 
 
-def arrow_of(answer: "Answer") -> "pa.Table":
+def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
     """A line for each group: its labels, each aggregate with its low and high, and where that comes from."""
     import pyarrow as pa  # takes long to import, and asking needs it not
 
@@ -33,7 +33,7 @@ def arrow_of(answer: "Answer") -> "pa.Table":
     return pa.table({**columns, kind: pa.array(kinds, pa.string()), answered_for: pa.array(regions, pa.string())})
 
 
-def picture_of(answer: "Answer", column: str | None = None) -> "Figure":
+def picture_of(answer: "AnswerView[R]", column: str | None = None) -> "Figure":
     """Lying bars of one aggregate, a group each, with its interval; a line where bars would be too many."""
     from discreet.picture.intervals import interval_picture  # matplotlib takes longer to import than all the rest
 
@@ -45,7 +45,7 @@ def picture_of(answer: "Answer", column: str | None = None) -> "Figure":
         raise PictureError(f"no group of this answer has a number for {name}")
     ends = [(row.low, row.value, row.high) for row in rows]
     labels = [
-        (", ".join(NULL if label is None else label for label in row.labels) or name)
+        (", ".join(NULL if label is None else label for label in row.texts) or name)
         + (" (another region)" if row.is_near else "")
         for row in rows
     ]

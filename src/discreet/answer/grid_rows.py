@@ -13,7 +13,8 @@ from discreet.answer.estimate import Estimate, Kind, Ratio, worst
 from discreet.answer.fieller import bounds_of_many
 from discreet.answer.grid import Floats, Grid, GridNumbers
 from discreet.answer.lazy_rows import LazyRows
-from discreet.answer.reply import ROUNDING, Label, Row
+from discreet.answer.reply import ROUNDING, Row
+from discreet.answer.view import Label
 from discreet.domain.region import Region
 from discreet.query.marginals import Source
 

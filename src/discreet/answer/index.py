@@ -170,11 +170,6 @@ class Answers:
             nearest.add(box)
 
     @property
-    def is_empty(self) -> bool:
-        """Whether nothing of this quantity was released."""
-        return not (self._answered or self.residuals or self.groups.blocks)
-
-    @property
     def regions(self) -> list[Answered]:
         """Every region that was answered as a whole, in the order in which they were first answered."""
         return list(self._answered.values())

@@ -12,8 +12,10 @@ from fractions import Fraction
 from functools import cached_property
 
 from discreet.answer.answer import Desk, bounding_box
+from discreet.answer.different import most_values
 from discreet.answer.past import groups_of
 from discreet.answer.policy import DEFAULT_SHARE, FINEST_STEP, SOLVING_STEPS, Wish, exponential_like, noise_affordable
+from discreet.answer.quantiles import counts_by_value
 from discreet.answer.scales import (
     elementary,
     is_solved,
@@ -26,7 +28,7 @@ from discreet.domain.region import Region
 from discreet.errors import BudgetExceeded, InvalidNoise, QuotaExceeded
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Count, Mean, Quantile, Sum
+from discreet.query.query import Combination, Count, Distinct, Mean, Quantile, Sum
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, Measure, Question
 from discreet.sql.where_text import where_text
@@ -44,11 +46,14 @@ class Offer:
     """With this as well, whatever it is: the noise of each of its numbers, in people."""
     rank: int | None = None
     """Of a quantile: so far may its rank then be off."""
+    most: int | None = None
+    """Of a count of different values: so many can there be."""
 
     @property
     def words(self) -> str:
         if self.within is not None:
-            return f"within {self.within:,.6g}"
+            tells = self.most is None or self.within < self.most
+            return f"within {self.within:,.6g}" + ("" if tells else f" (which tells nothing of 0 … {self.most:,})")
         rank = "" if self.rank is None else f" (its rank within {self.rank:,} people)"
         return f"with scale {self.scale:,.6g}{rank}"
 
@@ -81,7 +86,9 @@ class Offers:
             noise = noise.times(Fraction(budget.signs(one_signed=False)))
         scale = _rounded_up(_scale(noise) * (1 + 1e-6))  # each of several costs is rounded up to whole units
         if not isinstance(measure, Quantile):
-            return Offer(self._within(measure, noise), scale)
+            within = self._within(measure, noise)
+            most = most_values(measure, region, self.desk.domain) if isinstance(measure, Distinct) else None
+            return Offer(within, scale, most=most)
         return Offer(None, scale, self._rank(measure, budget.noise_of_scale(Fraction(str(scale)))))
 
     def _rank(self, quantile: Quantile, noise: Noise) -> int:
@@ -89,7 +96,7 @@ class Offers:
         scale = exponential_like(noise, self.desk.ledger.budget).scale
         candidates = len(candidate_codes(quantile, self.desk.domain))
         margin = rank_margin(scale, candidates) if quantile.level in (0, 1) else 0
-        return rank_error(scale, candidates, float(self.wish.confidence)) + margin
+        return rank_error(scale, candidates, self.wish.confidence) + margin
 
     def _within(self, measure: Measure, noise: Noise) -> float | None:
         """Within how much of the truth an aggregate is whose quantities have this noise, said in people."""
@@ -145,11 +152,9 @@ class Offers:
 
     def _ways_to(self, quantile: Quantile) -> Iterator[str]:
         domain, where = self.desk.domain, quantile.where
-        counts = self.of(Count(where, (quantile.of,)), where)
+        counts = self.of(Count(where, (*quantile.by, quantile.of)), where)
         if counts is not None and counts.within is not None:
-            said = where_text(where, domain)
-            rows = "" if said == "TRUE" else f" WHERE {said}"
-            yield f"COUNT(*){rows} GROUP BY {quantile.of} can be had {counts.words}, and it follows from that, free"
+            yield f"{counts_by_value(quantile, domain)} can be had {counts.words}, and it follows from that, free"
         elif (helping := self._group_by(quantile)) is not None:
             yield helping
         near = nearest_quantile(quantile, self.desk)

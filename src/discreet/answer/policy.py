@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise, VaultError
 from discreet.ledger.budget import Budget
+from discreet.noise.confidence import exact_confidence
 from discreet.noise.law import Exponential, Gaussian, Noise
 from discreet.query.plan import exact_scale
 from discreet.release.purchase import NO_LIMITS, QuestionLimits
@@ -79,13 +80,20 @@ class Policy:
             if key == "weights":
                 values[key] = _weights(value)
             else:
-                values[key] = value if key in (*SWITCHES, "compound_size") else exact_scale(value, key)
-        if not 0 < values.get("confidence", Fraction(1, 2)) < 1:
-            raise VaultError("[policy] confidence in vault.toml must lie between 0 and 1")
+                values[key] = value if key in (*SWITCHES, "compound_size") else _exact(value, key)
         size = values.get("compound_size", 1)
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise VaultError("[policy] compound_size in vault.toml must be a whole number, 1 or more")
         return cls(**values)
+
+
+def _exact(value: Any, key: str) -> Fraction:
+    if key != "confidence":
+        return exact_scale(value, key)
+    try:
+        return exact_confidence(value)
+    except InvalidNoise as error:
+        raise VaultError(f"[policy] in vault.toml: {error}") from None
 
 
 def _weights(value: object) -> tuple[tuple[str, Fraction], ...]:
@@ -106,9 +114,7 @@ class Wish:
     def of(cls, policy: Policy, scale: object, within: object, confidence: object) -> "Wish":
         if scale is not None and within is not None:
             raise InvalidNoise("say scale or within, not both")
-        wanted = policy.confidence if confidence is None else exact_scale(confidence, "confidence")  # type: ignore[arg-type]
-        if not 0 < wanted < 1:
-            raise InvalidNoise("confidence must lie between 0 and 1, as in 0.95")
+        wanted = policy.confidence if confidence is None else exact_confidence(confidence)  # type: ignore[arg-type]
         if scale is not None:
             return cls(scale=exact_scale(scale), confidence=wanted)  # type: ignore[arg-type]
         if within is not None:

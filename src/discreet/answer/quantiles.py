@@ -19,10 +19,15 @@ from discreet.answer.draws import Laws
 from discreet.answer.index import Answers
 from discreet.answer.past import CountBlock
 from discreet.domain.attribute import Attribute, Bins, Integer
-from discreet.domain.region import Region
+from discreet.domain.domain import Domain
+from discreet.domain.region import Box, Region
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, halfwidth
+from discreet.query.query import Quantile, group_name
+from discreet.sql.where_text import where_text
 
+MOST_SAID = 120
+"""A WHERE that is longer than this, in characters, is not said again."""
 LOOKED_UP = 32
 """Half-widths are made for so many values; between two of them the larger one is taken."""
 
@@ -67,6 +72,20 @@ def codes_within(level: Fraction, histogram: Histogram, confidence: Fraction) ->
     if not len(allowed):
         allowed = np.flatnonzero(histogram.draws)
     return int(allowed[0]), int(allowed[-1])
+
+
+def counts_by_value(query: Quantile, domain: Domain) -> str:
+    """The counts that tell a quantile, as SQL: of the same rows, by its groups and its attribute."""
+    axis, attribute = domain.axis(query.of), domain[query.of]
+    # A quantile is of rows with a value; counts by the values may have a line for the others as well.
+    last = attribute.cells - 1
+    boxes = [
+        Box(box.low, (*box.high[:axis], attribute.size - 1, *box.high[axis + 1 :])) if box.high[axis] == last else box
+        for box in query.where.boxes
+    ]
+    said = where_text(Region(tuple(boxes)), domain)
+    rows = "" if said == "TRUE" else f" WHERE {said}" if len(said) <= MOST_SAID else " with the same WHERE"
+    return f"COUNT(*){rows} GROUP BY {', '.join(map(group_name, (*query.by, query.of)))}"
 
 
 def code_at(level: Fraction, histogram: Histogram) -> int:

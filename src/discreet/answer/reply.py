@@ -1,46 +1,27 @@
 """What an analyst gets: an answer, or an explanation of what an answer would cost."""
 
-import csv
-import html
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from discreet.answer.compound import Compound
 from discreet.answer.estimate import Estimate, Kind, Ratio
+from discreet.answer.view import AnswerView, Label, number, offer_text
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.errors import UnsupportedQuery, VaultError
+from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget
 from discreet.ledger.guarantee import Guarantee
 from discreet.notebook import FieldsView, NotebookView, Pairs
-from discreet.plain import cells_of_text
-from discreet.sql.question import NULL
 from discreet.sql.where_text import where_text
 
-ANSWERED_FOR = "answered for"
-NEAR = "relaxed: too little budget is left, so a number and its interval are for the region beside them"
-OFFER = "what was asked could be had as sharply as the last column says: ask with within (--within) that, or more"
-OR_SCALE = ", and where it says scale with scale (--scale)"
-MOST_SHOWN = 40
-"""Lines of an answer that a notebook shows."""
-IN_NOTEBOOKS = ".rows has all of them, print() shows more"
-MOST_PRINTED = 1_000
-"""Lines of an answer that are printed; files have all of them."""
-Label = str | None
 LabelKind = Literal["text", "whole", "number"]
 ROUNDING = 1e-9
 """Interval ends this close to each other, relatively, may be equal."""
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-    from matplotlib.figure import Figure
-
     from discreet.answer.past import PastAnswer
     from discreet.replies import AnswerJson, CompoundJson, ExplanationJson, PartJson, RowJson
 
@@ -72,6 +53,8 @@ class Row(FieldsView):
     """Whether its line was chosen by its noise: its interval then holds for all lines at once that were there."""
     line: int | None = None
     """The number of its line, where labels do not tell lines apart."""
+    bounds: tuple[float, float] | None = None
+    """What the domain lets the number be, where it and its interval are cut to that."""
 
     @property
     def is_too_noisy(self) -> bool:
@@ -83,7 +66,7 @@ class Row(FieldsView):
     @property
     def is_unanswered(self) -> bool:
         """Whether too little was left to measure it, and nothing that was released comes near."""
-        return self.value is None and self.kind == "relaxed"
+        return self.value is None and self.kind == "unanswered"
 
     @property
     def is_near(self) -> bool:
@@ -100,9 +83,15 @@ class Row(FieldsView):
     @property
     def offer(self) -> str | None:
         """What could be had instead, in words."""
-        if self.affordable is not None:
-            return f"± {number(self.affordable)}"
-        return None if self.affordable_scale is None else f"scale {number(self.affordable_scale)}"
+        return offer_text(self.affordable, self.affordable_scale)
+
+    @property
+    def texts(self) -> tuple[Label, ...]:
+        return self.labels
+
+    @property
+    def key(self) -> object:
+        return self.labels if self.line is None else self.line
 
     @property
     def compound(self) -> Compound | None:
@@ -111,11 +100,21 @@ class Row(FieldsView):
     @property
     def is_even(self) -> bool:
         """Whether its interval reaches as far to either side: an average's and a quantile's need not."""
-        return isinstance(self.source, Estimate) and self.low is not None and self.high is not None
+        if not isinstance(self.source, Estimate) or self.low is None or self.high is None:
+            return False
+        return self.bounds is None or (self.bounds[0] < self.low and self.high < self.bounds[1])
+
+    def within_bounds(self, least: float, most: float) -> "Row":
+        """The same of a number that lies between two others, whatever the noise says."""
+
+        def cut(number: float | None) -> float | None:
+            return None if number is None else min(max(number, least), most)
+
+        return replace(self, value=cut(self.value), low=cut(self.low), high=cut(self.high), bounds=(least, most))
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, repr=False)
+class Answer(AnswerView[Row]):
     """An answer to one SELECT, with an interval beside every number. Nothing in it is exact unless it says so."""
 
     text: str
@@ -135,24 +134,6 @@ class Answer:
     label_kinds: tuple[LabelKind, ...] = ()
     """What the labels of a statement are; those of a plain question are what its attributes are."""
 
-    @property
-    def lines(self) -> list[tuple[tuple[Label, ...], list[Row]]]:
-        """The rows line by line, each with its labels."""
-        found: dict[object, list[Row]] = {}
-        for row in self.rows:
-            found.setdefault(row.labels if row.line is None else row.line, []).append(row)
-        return [(rows[0].labels, [row for row in rows if row.column in self.columns]) for rows in found.values()]
-
-    @property
-    def only(self) -> Row:
-        if len(self.rows) != 1 or not self.columns:
-            raise UnsupportedQuery(f"this answer has {len(self.rows)} numbers; look at .rows")
-        return self.rows[0]
-
-    @property
-    def value(self) -> float | None:
-        return self.only.value
-
     def interval(self, confidence: float | None = None) -> tuple[float | None, float | None]:
         """Bounds that hold the truth of the answered region with this probability (the one asked with by default)."""
         row = self.only
@@ -163,7 +144,11 @@ class Answer:
                 )
             return row.low, row.high
         half = row.source.halfwidth(Fraction(str(confidence)))
-        return row.source.value - half, row.source.value + half
+        low, high = row.source.value - half, row.source.value + half
+        if row.bounds is None:
+            return low, high
+        least, most = row.bounds
+        return min(max(low, least), most), min(max(high, least), most)
 
     @property
     def kind(self) -> str:
@@ -194,6 +179,8 @@ class Answer:
         single = len(self.rows) == 1 and bool(self.columns)
         return {
             "sql": self.text,
+            "by": list(self.by),
+            "columns": list(self.columns),
             "value": self.value if single else None,
             "interval": list(self.interval()) if single else None,
             "confidence": float(self.confidence),
@@ -233,125 +220,11 @@ class Answer:
             found["affordable_scale"] = row.affordable_scale
         return found
 
-    @property
-    def shrunken(self) -> frozenset[str]:
-        """The columns that have shrunken numbers."""
-        return frozenset(row.column for row in self.rows if row.shrunken is not None)
+    def _region_text(self, row: Row) -> str:
+        return where_text(row.answered, self.domain)
 
-    def table(self, shrunken: bool = False) -> tuple[list[str], list[list[str]]]:
-        """Headers and lines: a group a line, and for each aggregate its value with its interval; on request with its
-        shrunken number too."""
-        also = self.shrunken if shrunken else frozenset[str]()
-        bounded = {row.column for row in self.rows if row.low is not None or row.high is not None}
-        headers = [*self.by]
-        for column in self.columns:
-            headers += [column, f"{float(self.confidence):.0%}"][: 1 + (column in bounded)]
-            headers += [f"{column} shrunken"] * (column in also)
-        headers.append("kind")
-        near, offered = any(row.is_near for row in self.rows), any(row.offer for row in self.rows)
-        headers += [ANSWERED_FOR] * near + ["could be had"] * offered
-        return headers, [
-            [
-                *_line(labels, rows, bounded, also),
-                *["; ".join(self._regions(rows))] * near,
-                *[_offers(rows)] * offered,
-            ]
-            for labels, rows in self.lines
-        ]
-
-    @property
-    def origin_names(self) -> tuple[str, str]:
-        """What the columns of `origins` are called where no other column is."""
-        taken = {*self.by, *self.columns}
-        kind, answered_for = (f"discreet_{name}" if name in taken else name for name in ("kind", "answered_for"))
-        return kind, answered_for
-
-    def origins(self, rows: Sequence[Row]) -> tuple[str, str]:
-        """Of a line: the kinds of its numbers, and what regions they are for where not for those asked about."""
-        return "/".join(dict.fromkeys(row.kind for row in rows)), "; ".join(self._regions(rows))
-
-    def _regions(self, rows: Sequence[Row]) -> list[str]:
-        """Other regions than those asked about that the numbers of a line are for."""
-        return list(dict.fromkeys(where_text(row.answered, self.domain) for row in rows if row.is_near))
-
-    def to_csv(self, shrunken: bool = False) -> str:
-        """A line for each group, each aggregate with its low and high; on request with its shrunken number too. No text
-        in it is a formula to a spreadsheet: see `cells_of_text`."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        also = self.shrunken if shrunken else frozenset[str]()
-        ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
-        numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
-        writer.writerow(cells_of_text([*self.by, *numbered, *self.origin_names]))
-        for labels, rows in self.lines:
-            numbers = [
-                number
-                for row in rows
-                for number in (row.value, row.low, row.high, *[row.shrunken] * (row.column in also))
-            ]
-            writer.writerow([*cells_of_text(labels), *numbers, *cells_of_text(self.origins(rows))])
-        return out.getvalue()
-
-    def to_arrow(self) -> "pa.Table":
-        """The same as an Arrow table; what is not known is null."""
-        from discreet.answer.frame import arrow_of
-
-        return arrow_of(self)
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """The same as a data frame."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
-
-    def plot(self, column: str | None = None) -> "Figure":
-        """A picture of an aggregate, the first where none is named, by group and with its intervals."""
-        from discreet.answer.frame import picture_of
-
-        return picture_of(self, column)
-
-    def __repr__(self) -> str:
-        return self._as_text(MOST_SHOWN, IN_NOTEBOOKS)
-
-    def save_csv(self, path: Path, shrunken: bool = False) -> None:
-        try:
-            path.write_text(self.to_csv(shrunken), encoding="utf-8")
-        except OSError:
-            raise VaultError(f"{path} cannot be written; the answer is recorded: ask again, it is free") from None
-
-    def __str__(self) -> str:
-        return self._as_text(MOST_PRINTED, ".rows has all of them, .save_csv() writes them")
-
-    def first(self, most: int) -> tuple["Answer", int]:
-        """The same with its first lines alone, and how many more there are: the others are not even made."""
-        in_line = max(len(self.columns), 1)
-        hidden = max(len(self.rows) // in_line - most, 0)
-        return (replace(self, rows=self.rows[: most * in_line]), hidden) if hidden else (self, 0)
-
-    def _as_text(self, most: int, instead: str) -> str:
-        """The first lines, and how many more there are."""
-        shown, hidden = self.first(most)
-        headers, lines = shown.table()
-        widths = [max(map(len, column)) for column in zip(headers, *lines, strict=True)]
-        texts = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in (headers, *lines)
-        ]
-        return "\n".join([*texts, *more_lines(hidden, instead), *shown.footnotes()])
-
-    def footnotes(self) -> list[str]:
-        """What a reader must know beside the numbers."""
-        spent = f"spent {self.budget.in_words(self.cost)}" if self.cost else "spent nothing"
-        notes = [NEAR] if any(row.is_near for row in self.rows) else []
-        if any(row.offer for row in self.rows):
-            notes.append(OFFER + OR_SCALE * any(row.affordable_scale is not None for row in self.rows))
-        return [*self.notes, *notes, spent]
-
-    def _repr_html_(self) -> str:
-        shown, hidden = self.first(MOST_SHOWN)
-        headers, lines = shown.table()
-        head = "".join(f"<th>{html.escape(header)}</th>" for header in headers)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
-        notes = "<br>".join(html.escape(note) for note in (*more_lines(hidden, IN_NOTEBOOKS), *shown.footnotes()))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{notes}</small>"
+    def _spent(self) -> str:
+        return self.budget.in_words(self.cost)
 
 
 @dataclass(frozen=True, repr=False)
@@ -421,43 +294,9 @@ class Explanation(NotebookView):
         }
 
 
-def more_lines(hidden: int, instead: str) -> list[str]:
-    """What to say of lines that are not shown."""
-    return [f"… and {hidden:,} more lines: {instead}"] if hidden else []
-
-
 def _off_by(forecast: Forecast) -> str:
     made_of = ", ".join(forecast.kinds)
     return made_of if forecast.halfwidth is None else f"± {number(forecast.halfwidth)}, {made_of}"
-
-
-def number(value: float | None) -> str:
-    """A number with its thousands apart, without decimals that say nothing."""
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:,.4g}"
-
-
-def _interval_text(row: Row) -> str:
-    """± where the interval is even around the value, else its ends."""
-    if row.low is None or row.high is None:
-        ends = [("≥", row.low), ("≤", row.high)]
-        return next((f"{sign} {number(end)}" for sign, end in ends if end is not None), "–")
-    if row.is_even:
-        return f"± {number((row.high - row.low) / 2)}{', may be 0' * row.may_be_zero}"
-    return f"{number(row.low)} … {number(row.high)}{', too noisy' * row.is_too_noisy}"
-
-
-def _offers(rows: Sequence[Row]) -> str:
-    return "; ".join(dict.fromkeys(row.offer for row in rows if row.offer is not None))
-
-
-def _line(labels: tuple[Label, ...], rows: list[Row], bounded: set[str], shrunken: frozenset[str]) -> list[str]:
-    cells = [NULL if label is None else label for label in labels]
-    for row in rows:
-        cells += [number(row.value), _interval_text(row)][: 1 + (row.column in bounded)]
-        cells += [number(row.shrunken)] * (row.column in shrunken)
-    return [*cells, "/".join(dict.fromkeys(row.kind for row in rows))]
 
 
 def _compound_json(compound: Compound | None, domain: Domain) -> "CompoundJson | None":

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from discreet.answer.answer import Decision, Desk, Picked, Settled, public
 from discreet.answer.chosen import at_once, chosen_columns, sources_of
+from discreet.answer.different import most_values
 from discreet.answer.estimate import Estimate, combined, in_grains, nothing, worst
 from discreet.answer.fieller import ratio
 from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
@@ -24,15 +25,16 @@ from discreet.answer.grid_rows import (
 )
 from discreet.answer.one_region import in_one_region
 from discreet.answer.past import groups_to_plan
-from discreet.answer.quantiles import codes_within, histogram_of, values_of
-from discreet.answer.reply import Label, Row
+from discreet.answer.quantiles import codes_within, counts_by_value, histogram_of, values_of
+from discreet.answer.reply import Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken, shrunken_column
+from discreet.answer.view import Label
 from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
 from discreet.noise.law import Exponential, Noise
 from discreet.noise.spread import Draws, Mixture
-from discreet.query.query import Combination, Count, Mean, Quantile, Query, Sum, group_attribute
+from discreet.query.query import Combination, Count, Distinct, Mean, Quantile, Query, Sum, group_attribute
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
@@ -48,7 +50,7 @@ class _Place:
     asked: Region
 
     def unanswered(self) -> Row:
-        return Row(self.labels, self.column, None, None, None, "relaxed", self.asked, self.asked)
+        return Row(self.labels, self.column, None, None, None, "unanswered", self.asked, self.asked)
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,9 @@ class Rows:
         for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             labels = tuple(own[code] for own, code in zip(named, codes, strict=True))
             places = [_Place(labels, column.name, asked_region(column, region, question)) for column in aggregates]
-            lines.append([self._row(column, codes, place) for column, place in zip(aggregates, places, strict=True)])
+            lines.append(
+                [self._shown_row(column, codes, place) for column, place in zip(aggregates, places, strict=True)]
+            )
             codes_of[labels] = codes
         add_shrunken(lines, aggregates)
         for key in reversed(question.order_by):
@@ -173,7 +177,7 @@ class Rows:
 
     def _again(self, row: Row, column: AggregateColumn, codes: Codes) -> Row:
         """A row of a line that was chosen by its noise, with an interval that holds for all lines at once."""
-        found = self._row(column, codes, _Place(row.labels, row.column, row.asked))
+        found = self._shown_row(column, codes, _Place(row.labels, row.column, row.asked))
         return replace(found, shrunken=row.shrunken, chosen=True)
 
     def _say_what_they_are(self, column: str, lines: int, doubtful: int, noisy: int, is_shrunken: bool) -> None:
@@ -239,6 +243,13 @@ class Rows:
                 return self._estimate(self._together([query for _, query in terms], parts) or combined(parts), place)
             case query:
                 return self._estimate(self._number(query, codes, place), place, is_count=isinstance(query, Count))
+
+    def _shown_row(self, column: AggregateColumn, codes: Codes, place: _Place) -> Row:
+        """A row as it is handed out: of a count of different values, cut to what the domain allows."""
+        row = self._row(column, codes, place)
+        if not isinstance(column.query, Distinct) or row.value is None:
+            return row
+        return row.within_bounds(0, most_values(column.query, row.answered, self.desk.domain))
 
     def _together(self, queries: list[Count | Sum], parts: list[tuple[int, Estimate]]) -> Estimate | None:
         """A sum of public numbers of one quantity as one estimate: what they have in common cancels. None where it is
@@ -328,7 +339,7 @@ class Rows:
             return place.unanswered()
         attribute = self.desk.domain[query.of]
         candidates = len(candidate_codes(query, self.desk.domain))
-        rank = rank_error(found.scale, candidates, float(self.confidence))
+        rank = rank_error(found.scale, candidates, self.confidence)
         if query.level in (0, 1):
             rank += rank_margin(found.scale, candidates)
         surely = f"{100 * float(self.confidence):.8g}%"
@@ -358,7 +369,7 @@ class Rows:
             first, last = codes[0], codes[-1]
             self.notes.append(
                 f"no released counts by {query.of} say which values that allows: intervals are narrower after "
-                f"COUNT(*) … GROUP BY {query.of}"
+                f"{counts_by_value(query, self.desk.domain)}"
             )
         else:
             first, last = codes_within(query.level, histogram, self.confidence)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from discreet.answer.answer import Decision, Desk, decide, settle
+from discreet.answer.different import most_values
 from discreet.answer.estimate import Estimate
 from discreet.answer.policy import (
     Wish,
@@ -20,14 +21,26 @@ from discreet.answer.policy import (
     stepped,
     usual_noise,
 )
+from discreet.answer.what_counts import what_counts
 from discreet.domain.attribute import Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.errors import BudgetExceeded, QuotaExceeded
 from discreet.exact import number_text
 from discreet.ledger.budget import Budget
-from discreet.noise.law import Law, Noise
+from discreet.noise.law import Gaussian, Laplace, Law, Noise
 from discreet.query.cells import Amount
-from discreet.query.query import Combination, Count, Distinct, Mean, People, Quantile, Query, Sum, summed_name
+from discreet.query.query import (
+    Combination,
+    Count,
+    Distinct,
+    Mean,
+    People,
+    Quantile,
+    Query,
+    Sum,
+    group_name,
+    summed_name,
+)
 from discreet.query.sensitivity import largest_in_sum
 from discreet.release.purchase import Purchase
 from discreet.sql.question import Measure, Question
@@ -95,7 +108,25 @@ def scales_for(question: Question, wish: Wish, desk: Desk, purchase: Purchase | 
         _want(column.query, scales)
         for query, law in scales.laws.items():
             desk.policy.limits.require_noise(query, law, desk.domain)
+    scales.notes += [*what_counts(question, desk.domain), *_too_few_values(question, scales)]
     return scales
+
+
+def _too_few_values(question: Question, scales: Scales) -> list[str]:
+    """What to say of counts of different values whose noise reaches further than there are values."""
+    notes, domain = [], scales.desk.domain
+    for column in question.aggregates:
+        law = scales.laws.get(column.query) if isinstance(column.query, Distinct) else None
+        if not isinstance(column.query, Distinct) or not isinstance(law, Laplace | Gaussian):
+            continue
+        most, off = most_values(column.query, column.query.where, domain), law.halfwidth(scales.wish.confidence)
+        if 0 < most <= off:
+            by = ", ".join(map(group_name, column.query.of))
+            notes.append(
+                f"{column.name}: the noise, ± {off:,}, tells nothing of a number between 0 and {most:,}; ask with a "
+                f"smaller scale, or look at COUNT(*) GROUP BY {by}"
+            )
+    return notes
 
 
 def _want(measure: Measure, scales: Scales) -> None:

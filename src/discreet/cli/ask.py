@@ -87,7 +87,7 @@ def ask(
 
 def show_answer(answer: "Answer", shrunken: bool = False) -> None:
     """Print an answer as a table, with what a reader must know under it."""
-    from discreet.answer.reply import ANSWERED_FOR, MOST_PRINTED, more_lines
+    from discreet.answer.view import ANSWERED_FOR, MOST_PRINTED, more_lines
 
     shown, hidden = answer.first(MOST_PRINTED)
     headers, lines = shown.table(shrunken)
@@ -99,8 +99,12 @@ def show_answer(answer: "Answer", shrunken: bool = False) -> None:
 def _error_text(forecast: "Forecast") -> str:
     if forecast.halfwidth is None:
         return "–"
-    relative = "" if forecast.relative is None else f" (about {forecast.relative:.0%} of it)"
+    relative = "" if forecast.relative is None else f" ({_part_text(forecast.relative)} of it)"
     return f"± {forecast.halfwidth:,.6g}{relative}"
+
+
+def _part_text(part: float) -> str:
+    return "less than 1%" if part < 0.005 else f"about {part:.0%}"
 
 
 def _more_text(explanation: "Explanation") -> str:
@@ -112,7 +116,7 @@ def _more_text(explanation: "Explanation") -> str:
 
 
 def _show_explanation(explanation: "Explanation") -> None:
-    from discreet.answer.reply import number
+    from discreet.answer.view import number
 
     rows = [
         (

@@ -10,7 +10,7 @@ from rich.markup import escape
 from discreet.cli.present import Json, command, out, print_json, table, waiting
 from discreet.domain.attribute import Attribute
 from discreet.domain.read import read_domain
-from discreet.errors import VaultError
+from discreet.errors import DomainError, VaultError
 
 MOST_LABELS = 10_000
 
@@ -99,6 +99,9 @@ def fit(
     """Say what becomes of a table's rows by a domain: exact and confidential, for the custodian alone."""
     from discreet.cli.show_fit import CONFIDENTIAL, show_fit
     from discreet.vault import fit_domain
+
+    if source.endswith(".toml") and domain.suffix != ".toml":
+        raise DomainError(f"the table comes first: discreet domain fit {domain} {source}")
 
     with waiting("reading the table", as_json) as told:
         found = fit_domain(source, domain, told)

@@ -73,7 +73,7 @@ def _first_of(texts: list[str], most: int = 4) -> str:
 
 def _cells(row: "ReleasedCell", noisy: "Noisy", domain: "Domain") -> tuple[str, ...]:
     """A quantile is recorded as a code: people read its label."""
-    from discreet.answer.reply import number
+    from discreet.answer.view import number
     from discreet.query.query import Quantile
 
     query = noisy.measurement.query

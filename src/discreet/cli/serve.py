@@ -61,7 +61,7 @@ def serve(
     if mysql_port is not None and (before := allow_mysql(vault)):
         out.print(
             f"[dim]Their tokens are older than the MySQL port, and do not open it:[/] {escape(', '.join(before))}; "
-            "revoke and add them again"
+            f"discreet user rotate {escape(str(vault))} NAME gives another"
         )
     run(
         opened,

@@ -16,14 +16,22 @@ def show_fit(fit: Fit, to: Console) -> None:
     to.print(
         f"{fit.rows:,} rows read, {fit.kept:,} kept, {fit.lost:,} lost{share}. [dim]{CONFIDENTIAL}[/]", soft_wrap=True
     )
+    for left_out, why in (
+        (fit.nameless, "name nobody: they have no id, or one that is not on the roster"),
+        (fit.beyond_bound, "are beyond the rows that are kept of one person (--max-rows)"),
+    ):
+        if left_out:
+            to.print(f"{left_out:,} of those fit the domain, and {why}.", soft_wrap=True)
     if not fit.rows:
         to.print("The table has no rows: a vault over it would be about nobody.")
         return
-    told = [column for column in in_order(fit) if column.outside or column.missing or column.unreadable]
+    told = [
+        column for column in in_order(fit) if column.outside or column.missing or column.unreadable or column.rounded
+    ]
     if told:
-        heads = ("column", "rows lost", "outside", "missing", "not readable", "most frequent outside")
+        heads = ("column", "rows lost", "outside", "missing", "not readable", "rounded", "most frequent outside")
         rows = [_row(column) for column in told[:MOST_COLUMNS]]
-        table("", heads, rows, right=heads[1:5], to=to)
+        table("", heads, rows, right=heads[1:6], to=to)
     if len(told) > MOST_COLUMNS:
         to.print(f"[dim]and {len(told) - MOST_COLUMNS:,} columns more; --json has all[/]")
     for column in fit.columns:
@@ -48,4 +56,4 @@ def _row(column: ColumnFit) -> tuple[str, ...]:
     outside = f"{column.outside:,}" + (f" {column.outside_is}" if column.outside else "")
     missing = f"{column.missing:,}" + (f" {column.missing_is}" if column.missing else "")
     unreadable = f"{column.unreadable:,}" + (f" {column.missing_is}" if column.unreadable else "")
-    return column.name, f"{column.lost:,}", outside, missing, unreadable, ", ".join(odd)
+    return column.name, f"{column.lost:,}", outside, missing, unreadable, f"{column.rounded:,}", ", ".join(odd)

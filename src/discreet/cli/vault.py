@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast
 
 import typer
 from rich.markup import escape
@@ -15,10 +16,14 @@ from discreet.ledger.guarantee import DeltaT
 
 if TYPE_CHECKING:
     from discreet.account import BudgetReport
+    from discreet.ledger.receipt import Receipt
     from discreet.vault.vault import Vault
 
+Done = TypeVar("Done")
+
 ACCEPTED_LOSS = 0.05
-"""The share of rows that may be left out before `init` stops: a table that loses more is mostly misread."""
+"""The share of rows that may be left out before `init` and `refresh` stop: a table that loses more is mostly misread.
+"""
 READING = "reading the table into a snapshot"
 
 
@@ -105,7 +110,7 @@ def init(
                 fitted=fitted,
             )
 
-    made = make(None) if quiet or live else _made_if_it_fits(make, accept_loss, as_json)
+    made = make(None) if quiet or live else _done_if_it_fits(make, accept_loss, MAKING, as_json)
     if as_json:
         print_json(made.describe())
         return
@@ -119,14 +124,29 @@ def is_typed() -> bool:
     return sys.stdin.isatty()
 
 
+@dataclass(frozen=True)
+class Taking:
+    """What is done with a table, in words: the question whether to do it nevertheless, and what refusing it means."""
+
+    question: str
+    refused: str
+
+
+MAKING = Taking("Make the vault nevertheless?", "no vault was made")
+REFRESHING = Taking("Take the snapshot nevertheless?", "the vault stays over the snapshot that it has")
+
+
 class _TooManyLost(Exception):
     """More rows would be left out than were accepted."""
 
 
-def _made_if_it_fits(make: "Callable[[Fitted | None], Vault]", accepted: float, as_json: bool) -> "Vault":
-    """Make a vault, and say how its domain fits where somebody sits at the terminal: nowhere else is it written.
+def _done_if_it_fits(
+    take: Callable[[Fitted | None], Done], accepted: float | None, words: Taking, as_json: bool
+) -> Done:
+    """Take a table, and say how its domain fits where somebody sits at the terminal: nowhere else is it written.
 
-    Where more is lost than was accepted, whoever sits there is asked, and else it is refused.
+    Where more is lost than was accepted, whoever sits there is asked, and else it is refused; None accepts whatever is
+    lost.
     """
     from discreet.cli.show_fit import show_fit
 
@@ -135,24 +155,24 @@ def _made_if_it_fits(make: "Callable[[Fitted | None], Vault]", accepted: float, 
 
     def fitted(fit: Fit) -> None:
         seen.append(fit)
-        if fit.loses_more_than(accepted):
+        if accepted is not None and fit.loses_more_than(accepted):
             raise _TooManyLost
 
     try:
-        made = make(fitted)
+        done = take(fitted)
     except _TooManyLost:
         if watched:
             show_fit(seen[0], err)
-        if not watched or not is_typed() or not typer.confirm("Make the vault nevertheless?", err=True):
+        if not watched or not is_typed() or not typer.confirm(words.question, err=True):
             raise TableError(
                 f"more than {accepted:.0%} of the rows would be left out, or are no numbers where there should be "
-                "some, or there are no rows: no vault was made. See why with `discreet domain fit`; mend the domain "
+                f"some, or there are no rows: {words.refused}. See why with `discreet domain fit`; mend the domain "
                 "from public documents, or say --accept-loss 1"
             ) from None
-        return make(None)
+        return take(None)
     if watched:
         show_fit(seen[0], err)
-    return made
+    return done
 
 
 @command
@@ -246,17 +266,34 @@ def refresh(
         typer.Option("--live/--snapshot", help="read rows live from now on, or from a snapshot; as before if not said"),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="take it even if it has the very rows that the vault is over; for jobs")
+        bool, typer.Option("--again", help="take it whatever the rows hold, and be they those it has; for jobs")
     ] = False,
+    accept_loss: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help=f"stop, or ask, where more than this share of the rows would be left out; {ACCEPTED_LOSS} by default, "
+            "and with --again any",
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="do not look at how the domain fits the table")] = False,
     as_json: Json = False,
 ) -> None:
     """Take a new snapshot of the table as it is now, or of another one. All spending is kept."""
     from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
-    with waiting(READING, as_json) as told:
-        before = opened.ledger.snapshot
-        receipt = opened.refresh(source, live=live, unless_same=not again, progress=told)
+    before = opened.ledger.snapshot
+
+    def take(fitted: Fitted | None) -> "Receipt":
+        with waiting(READING, as_json) as told:
+            return opened.refresh(source, live=live, unless_same=not again, progress=told, fitted=fitted)
+
+    if quiet or (opened.ledger.is_live if live is None else live):
+        receipt = take(None)
+    else:
+        accepted = ACCEPTED_LOSS if accept_loss is None and not again else accept_loss
+        receipt = _done_if_it_fits(take, accepted, REFRESHING, as_json)
     taken = opened.ledger.snapshot
     number = taken.number if taken else 0
     if as_json:

@@ -12,7 +12,6 @@ from math import prod
 from discreet.cube.plan import CubePlan
 from discreet.deadline import still_wanted
 from discreet.domain.region import Box
-from discreet.noise.law import Laplace
 from discreet.noise.spread import Draws, Spread, any_halfwidth, gathered, normal_halfwidth, rounded_down
 from discreet.noise.spread import halfwidth as spread_halfwidth
 from discreet.query.marginals import MOST_TABLES
@@ -117,9 +116,3 @@ def difference_halfwidth(total: CellError, count: CellError, times: float, confi
         return any_halfwidth(variance, min(scales), confidence, rounded_down(variance / largest) if largest else 1)
     steps = float(total.grain) + abs(times) * float(count.grain)
     return normal_halfwidth(variance, confidence) - 0.5 + steps / 2
-
-
-def sum_halfwidth(scale: Fraction, draws: int, confidence: float) -> float:
-    """A width within which a sum of so many discrete Laplace draws stays with this probability: the least one, where
-    its law is short enough to be written out."""
-    return spread_halfwidth((Draws(1.0, Laplace(scale), draws),), Fraction(str(confidence)))

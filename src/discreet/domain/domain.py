@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from discreet.domain.attribute import Attribute
+from discreet.domain.attribute import Attribute, Category
 from discreet.domain.region import Box, Region
 from discreet.errors import DomainError
 
@@ -54,7 +54,14 @@ class Domain:
             return self._axes[name]
         near = difflib.get_close_matches(name, self.names, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self.names)}"
+        if (value := self._value_like(name)) is not None:
+            hint = f"texts go in single quotes, as in '{value}'; {hint}"
         raise DomainError(f"{self.name} has no attribute {name!r}; {hint}")
+
+    def _value_like(self, name: str) -> str | None:
+        """The declared value of a category that is written so, whatever its case."""
+        values = (value for one in self.attributes if isinstance(one, Category) for value in one.values)
+        return next((value for value in values if value.lower() == name.lower()), None)
 
     def __getitem__(self, name: str) -> Attribute:
         return self.attributes[self.axis(name)]

@@ -69,12 +69,12 @@ def rank_margin(scale: Fraction, candidates: int) -> int:
     return math.ceil(2 * float(scale) * math.log(EMPTY_ODDS * candidates))
 
 
-def rank_error(scale: Fraction, candidates: int, confidence: float) -> int:
+def rank_error(scale: Fraction, candidates: int, confidence: Fraction) -> int:
     """The drawn code's rank is within this many rows of t, with at least this probability.
 
     t is level·n, or where that is closer than rank_margin to either end of the order, about so far from it.
     """
-    return math.ceil(2 * float(scale) * math.log(max(candidates, 1) / (1 - confidence)))
+    return math.ceil(2 * float(scale) * math.log(max(candidates, 1) / float(1 - confidence)))
 
 
 def draw_quantiles(query: Quantile, scale: Fraction, histogram: Array, domain: Domain, bits: Bits) -> Array:

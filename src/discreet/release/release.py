@@ -15,13 +15,15 @@ from discreet.exact import parse_exact
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Exponential, Law, Noise
-from discreet.notebook import FieldsView
+from discreet.notebook import FieldsView, Pairs, brief
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Quantile, Query, SubsetCount, group_attribute, group_name
 
 if TYPE_CHECKING:
     from discreet.replies import ReleaseJson
 
+MOST_TOLD = 3
+"""Numbers of an array that are shown."""
 Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
 
 
@@ -65,6 +67,17 @@ class Noisy(FieldsView):
         width = int(half) if half.denominator == 1 else float(half)
         low, high = self.values - width, self.values + width
         return (low.item(), high.item()) if low.ndim == 0 else (low, high)
+
+    @property
+    def words(self) -> str:
+        """The numbers, the first of many, with how far off each may be."""
+        numbers = [f"{number:,.10g}" for number in self.values.reshape(-1)[:MOST_TOLD].tolist()]
+        more = f", … {self.values.size:,} in all" if self.values.size > MOST_TOLD else ""
+        told = f"{', '.join(numbers)}{more}"
+        if isinstance(self.measurement.query, Quantile):
+            return f"code {told}"
+        each = " each" if self.values.size > 1 else ""
+        return f"{told} ± {float(self.halfwidth()):,.6g}{each} at 95%"
 
     def rows(self, domain: Domain, confidence: float = 0.95) -> Iterator["ReleasedCell"]:
         """One row for each cell: the labels of its group, the value, and an interval where there is one."""
@@ -111,6 +124,10 @@ class Release(FieldsView):
     charge: int
     receipt: Receipt
     facts: tuple[int, ...] = ()
+
+    def _shown(self) -> tuple[str, Pairs]:
+        title, pairs = super()._shown()
+        return title, [("value", brief([noisy.words for noisy in self.answers])), *pairs]
 
     @property
     def only(self) -> Noisy:

@@ -30,7 +30,8 @@ from discreet.private import private_file
 LOG = "asked.jsonl"
 ASIDE = "asked-*.jsonl"
 MOST_BYTES = 4000
-"""A longer line is cut: what it says of the question, not who asked and when; it has the question's SHA-256 then."""
+"""A longer line is cut: what it says of the question or the path, not who asked, when, and what became of it; it has
+the SHA-256 of the whole then."""
 FILE_BYTES = 64 << 20
 """A file of this size is full: some 300,000 questions."""
 KEPT = 15
@@ -61,15 +62,15 @@ origin: "ContextVar[RequestOrigin | None]" = ContextVar("origin", default=None)
 def log_asked(home: Path, user: str, verb: str, what: Mapping[str, Any]) -> None:
     """Append a line. Whole lines of any number of processes follow each other: each is one write to its end."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    said = {key: value for key, value in what.items() if value not in (None, False)}
+    said = {key: value for key, value in what.items() if value is not None and value is not False}
     come, head = origin.get(), {"at": at, "user": user, "verb": verb}
     if come is not None:
         come.is_logged = True
         head |= {"id": come.id, "address": come.address}
     line = json.dumps({**head, **said}, ensure_ascii=False, default=str)
-    if len(line) > MOST_BYTES:
-        whole = hashlib.sha256(str(said.get("sql", line)).encode()).hexdigest()
-        line = json.dumps({**head, "sha256": whole, "cut": line[:MOST_BYTES]}, ensure_ascii=False)
+    if _size(line) > MOST_BYTES:
+        whole = _digest(str(said.get("sql", line)))
+        line = json.dumps({**head, "sha256": whole, "cut": _beginning(line, MOST_BYTES)}, ensure_ascii=False)
     _write(home, line)
 
 
@@ -84,9 +85,28 @@ def log_outcome(home: Path, come: RequestOrigin, outcome: str) -> None:
 def log_denied(home: Path, come: RequestOrigin, user: str | None, outcome: str, what: Mapping[str, Any]) -> None:
     """Somebody who was turned away: by their role, or before anybody knew who they are."""
     head = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "user": user, "verb": "denied", "id": come.id}
-    line = json.dumps({**head, "address": come.address, **what, "outcome": outcome}, ensure_ascii=False, default=str)
+    head |= {"address": come.address}
+    line = json.dumps({**head, **what, "outcome": outcome}, ensure_ascii=False, default=str)
+    if _size(line) > MOST_BYTES:
+        each = MOST_BYTES // (len(what) + 1)
+        short = {key: _beginning(text, each) if isinstance(text, str) else text for key, text in what.items()}
+        whole = {"sha256": _digest(str(what.get("path", line)))}
+        line = json.dumps({**head, **short, **whole, "outcome": outcome}, ensure_ascii=False, default=str)
     with suppress(VaultError):
-        _write(home, line[:MOST_BYTES])
+        _write(home, line)
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))
+
+
+def _beginning(text: str, most: int) -> str:
+    """The first characters of a text that take so many bytes."""
+    return text.encode(errors="replace")[:most].decode(errors="ignore")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 def _write(home: Path, line: str) -> None:

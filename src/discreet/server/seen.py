@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import TooManyRequests
@@ -22,6 +23,7 @@ REFUSED = "discreet.refused"
 """Where a request's scope has the kind of the error that it was refused with."""
 LEFT = 499
 """The status of a request whose client went before its reply: nobody was told it."""
+FAILED = 500
 DENIED = (401, 403)
 NAMELESS = 10.0
 """Lines a second of people without a token: they cannot fill the log."""
@@ -61,6 +63,11 @@ class Seen:
         before = origin.set(come)
         try:
             await self.app(scope, receive, counted)
+        except ClientDisconnect:
+            raise
+        except Exception:
+            status = FAILED  # whatever stands before this part replies so
+            raise
         finally:
             origin.reset(before)
             self._tell(scope, come, status, size, time.monotonic() - began)

@@ -288,6 +288,13 @@ def _beyond_note(attribute: Integer | Bins, low: Bound | None, high: Bound | Non
     return f"{_asked_range(attribute, low, high)} reaches beyond the domain: {_declares(attribute)}"
 
 
+def declares(attribute: Attribute) -> str | None:
+    """The range that is declared of numbers or dates; None of a category."""
+    if isinstance(attribute, Date):
+        return _declares(attribute.days)
+    return _declares(attribute) if isinstance(attribute, Integer | Bins) else None
+
+
 def _declares(attribute: Integer | Bins) -> str:
     ends: tuple[int | Fraction | None, ...] = (
         (attribute.low, attribute.high) if isinstance(attribute, Integer) else attribute.edges[:: attribute.cells]

@@ -18,10 +18,11 @@ from discreet.query.query import Group, People, group_attribute, group_name
 from discreet.query.rows_per_person import RowsPerPerson
 from discreet.sql.aggregate import AGGREGATES, Grouping, Term, read_aggregate, read_terms
 from discreet.sql.amount import expression_text, read_labelling
-from discreet.sql.condition import MOST_CELLS, AllOf, Condition, atoms, region_of
+from discreet.sql.compare import declares
+from discreet.sql.condition import MOST_CELLS, AllOf, Atom, Condition, atoms, region_of
 from discreet.sql.question import AggregateColumn, Column, GroupColumn, OrderKey, Question
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import exact_number, only, read_select, read_where, refused
+from discreet.sql.syntax import NO_AGGREGATE, exact_number, only, read_select, read_where, refused
 from discreet.sql.tokens import shown
 from discreet.sql.where import read_condition
 from discreet.sql.where_text import identifier
@@ -62,7 +63,7 @@ def parse_select(select: exp.Select, text: str, domain: Domain) -> Question:
         _require_people(columns)
     notes = [note for atom in atoms(where) for note in atom.notes] + [*grouped.notes] + column_notes
     if not groups.region:
-        notes.append("no point of the domain satisfies the WHERE: the region is empty on every table")
+        notes.append(f"no point of the domain satisfies the WHERE: {_why_empty(where, domain)}")
     return Question(
         text=text,
         by=by,
@@ -73,6 +74,19 @@ def parse_select(select: exp.Select, text: str, domain: Domain) -> Question:
         offset=_row_number(select, "offset") or 0,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _why_empty(where: Condition, domain: Domain) -> str:
+    """That no row can be there; and what is declared of columns of which a comparison holds for no value, where it did
+    not say that itself."""
+    nowhere = [
+        axis
+        for atom in atoms(where)
+        if not atom.notes and not (atom.codes if isinstance(atom, Atom) else atom.held.any())
+        for axis in ((atom.axis,) if isinstance(atom, Atom) else atom.axes)
+    ]
+    declared = [declares(domain.attributes[axis]) for axis in dict.fromkeys(nowhere)]
+    return "; ".join(["the region is empty on every table", *filter(None, declared)])
 
 
 def parse_predicate(text: str, domain: Domain) -> tuple[Region, tuple[str, ...]]:
@@ -158,7 +172,7 @@ def _columns(
             columns.append(AggregateColumn(output.alias or _free_name(aggregate.name, taken), aggregate.query))
             notes += aggregate.notes
     if not any(isinstance(column, AggregateColumn) for column in columns):
-        raise UnsupportedQuery("the statement has no aggregate; ask for COUNT(*), or for another of its groups")
+        raise UnsupportedQuery(NO_AGGREGATE)
     return tuple(columns), notes
 
 

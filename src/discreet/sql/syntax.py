@@ -164,9 +164,22 @@ def only(node: exp.Expression, parts: tuple[str, ...], supported: str) -> None:
             raise UnsupportedQuery(f"{name} is not supported here; supported: {supported}")
 
 
+NO_AGGREGATE = (
+    "the statement has no aggregate, and single rows are never shown; ask for COUNT(*), or for another of its groups"
+)
+INSTEAD = {
+    "DATE_FORMAT": "STRFTIME(date, '%Y-%m')",
+    "TO_CHAR": "STRFTIME(date, '%Y-%m')",
+    "FORMAT_DATE": "STRFTIME(date, '%Y-%m')",
+}
+"""Functions of other databases, and what says the same here."""
+
+
 def refused(node: exp.Expression | None, supported: str) -> UnsupportedQuery:
     """The refusal of a node by its name, with what may stand there."""
-    return UnsupportedQuery(f"{_name(node)} is not supported here{place_of(node)}; supported: {supported}")
+    instead = INSTEAD.get(_name(node).removeprefix("the function ").strip("'").upper())
+    hint = f"; write {instead}" if instead else ""
+    return UnsupportedQuery(f"{_name(node)} is not supported here{place_of(node)}{hint}; supported: {supported}")
 
 
 def place_of(node: exp.Expression | None) -> str:

@@ -4,12 +4,13 @@ It is tried, not assumed: a setting is named only where values that were seen wo
 """
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Integer
 from discreet.domain.date import Date
-from discreet.domain.notation import Notation
+from discreet.domain.notation import PLAIN, Notation
 from discreet.table.csv_format import CsvFormat
 
 BOOLEANS = (
@@ -54,12 +55,33 @@ class Odd:
 
 
 def nearest(attribute: Attribute, odd: Odd) -> str | None:
-    """The declared value that is written most alike, None where none is alike."""
+    """The declared value that is the same number; of a text, the one that is written most alike. None where none is."""
     if not isinstance(attribute, Category) or isinstance(attribute, Date):
         return None
-    by_spelling = {value.lower(): value for value in attribute.values[:NEAR_VALUES]}
+    number, declared = _number(odd.bytes), attribute.values[:NEAR_VALUES]
+    if number is not None:
+        same = next((value for value in declared if _number(value.encode()) == number), None)
+        if same is not None:
+            return same
+        declared = tuple(value for value in declared if _number(value.encode()) is None)  # 20 is not near 12.0
+    by_spelling = {value.lower(): value for value in declared}
     found = difflib.get_close_matches(odd.text.lower().strip(), by_spelling, n=1)
     return by_spelling[found[0]] if found else None
+
+
+def _number(text: bytes) -> float | None:
+    """A text as a number, written as people write them; None where it is none."""
+    number = PLAIN.number(text.strip())
+    return number if math.isfinite(number) else None
+
+
+def advice_on_rounded(rows: int) -> Iterator[str]:
+    """What to set where numbers between two whole ones are clamped to the lower."""
+    if rows:
+        yield (
+            f'{rows:,} rows hold numbers between two whole ones, and count as the lower: kind = "bins" with a grain '
+            'keeps what they hold, and outside = "drop" leaves them out'
+        )
 
 
 def advice_on(
@@ -87,11 +109,23 @@ def _of_category(attribute: Category, odd: Mapping[Odd, int]) -> Iterator[tuple[
     notation = attribute.notation
     yield "trim = true", _matched(attribute, replace(notation, trim=True), odd)
     yield "ignore_case = true", _matched(attribute, replace(notation, ignore_case=True), odd)
+    yield _same_numbers(attribute, odd)
     if set(attribute.values) & set(TRUTHS):
         for pair in BOOLEANS:
             true, _, false = pair.partition("/")
             written = replace(notation, booleans=((true, false),))
             yield f'booleans = "{pair}"', _matched(attribute, written, odd)
+
+
+def _same_numbers(attribute: Category, odd: Mapping[Odd, int]) -> tuple[str, int]:
+    """What to set where numbers are declared, and written otherwise: 12 as 12.0."""
+    declared = {number for value in attribute.values if (number := _number(value.encode())) is not None}
+    same = {value: rows for value, rows in odd.items() if _number(value.bytes) in declared}
+    if not same:
+        return "", 0
+    whole = all(number.is_integer() for number in declared) and len(declared) == len(attribute.values)
+    integers = 'kind = "integer", or ' if whole else ""
+    return f'{integers}values as they are written ("{next(iter(same)).text}")', sum(same.values())
 
 
 def _of_date(attribute: Date, odd: Mapping[Odd, int]) -> Iterator[tuple[str, int]]:

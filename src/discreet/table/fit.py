@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
@@ -20,7 +21,7 @@ from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.fit import ColumnFit, Fit, OddValue
 from discreet.progress import Progress, silent
-from discreet.table.advice import Odd, advice_on, nearest
+from discreet.table.advice import Odd, advice_on, advice_on_rounded, nearest
 from discreet.table.coding import (
     Codes,
     Flags,
@@ -33,7 +34,7 @@ from discreet.table.coding import (
 )
 from discreet.table.dates import period_reader
 from discreet.table.source import Source, read_ahead
-from discreet.table.text import is_text
+from discreet.table.text import as_bytes, is_text
 
 MOST_CELLS = 1 << 20
 """Of an attribute whose values are counted one by one, to tell which of them nobody has."""
@@ -67,7 +68,8 @@ class FitCounter:
     def __init__(self, domain: Domain, source: Source) -> None:
         self._columns = {a.name: _ColumnCounter(a, stored_type(source.require(a.name))) for a in domain.attributes}
         self._location = source.location
-        self._rows = self._kept = 0
+        self._rows = self._fitting = 0
+        self.nameless = self.beyond_bound = 0
 
     def add_column(self, name: str, column: pa.Array, codes: Codes) -> bool:
         """Whether the column loses any of these rows."""
@@ -77,11 +79,12 @@ class FitCounter:
 
     def add_rows(self, kept: Flags) -> None:
         self._rows += kept.size
-        self._kept += int(np.count_nonzero(kept))
+        self._fitting += int(np.count_nonzero(kept))
 
     def fit(self) -> Fit:
         columns = tuple(column.fit(self._location) for column in self._columns.values())
-        return Fit(self._rows, self._kept, columns)
+        kept = self._fitting - self.nameless - self.beyond_bound
+        return Fit(self._rows, kept, columns, self.nameless, self.beyond_bound)
 
 
 @dataclass
@@ -91,8 +94,11 @@ class _ColumnCounter:
     outside: int = 0
     missing: int = 0
     unreadable: int = 0
+    rounded: int = 0
     lost: int = 0
     odd: Counter[Odd] = field(default_factory=Counter)
+    _remembered: pa.Array | None = None
+    """The values that `odd` counts, as the column stores them."""
 
     def __post_init__(self) -> None:
         counted = self.attribute.cells <= MOST_CELLS
@@ -124,15 +130,28 @@ class _ColumnCounter:
             self._explain(column.filter(pa.array(asked)))
 
     def _may_be_clamped(self, column: pa.Array, codes: Codes) -> Flags:
-        """Rows whose number may lie beyond the range: those that do, or, where reading it is dear, all at its ends."""
+        """Rows whose number may lie beyond the range or between two whole ones: those that do, or, where reading it is
+        dear, all at its ends and all that are written as if they did."""
         if pa.types.is_dictionary(column.type):  # each spelling is looked at once
             beyond = np.append(np.logical_or.reduce(self._reasons(column.dictionary)), False)
             return beyond.take(distinct_values(column)[1]) if beyond.any() else np.zeros(codes.size, np.bool_)
         plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         if self._read is None or isinstance(self.attribute, Date) or not plain:
-            return np.asarray((codes == 0) | (codes == self.attribute.cells - 1))
+            at_ends = (codes == 0) | (codes == self.attribute.cells - 1)
+            return np.asarray(at_ends | self._may_be_rounded(column))
         numbers, missing = self._read(column)
-        return _is_outside(self.attribute, numbers) & ~missing
+        return (_is_outside(self.attribute, numbers) | _is_rounded(self.attribute, numbers)) & ~missing
+
+    def _may_be_rounded(self, column: pa.Array) -> Flags:
+        """Rows that may hold a number between two whole ones: one with a decimal sign, or a negative exponent."""
+        if not isinstance(self.attribute, Integer) or not (is_text(self.kind) or pa.types.is_decimal(self.kind)):
+            return np.zeros(len(column), np.bool_)
+        if pa.types.is_decimal(self.kind):
+            return np.full(len(column), self.kind.scale > 0)
+        texts = as_bytes(column)
+        signs = pc.match_substring(texts, self.attribute.notation.decimal)
+        found = pc.or_(signs, pc.match_substring(texts, "e-", ignore_case=True))
+        return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
 
     def _explain(self, column: pa.Array) -> None:
         """Why these rows have no code of their own, or the code at an end of a range."""
@@ -140,17 +159,27 @@ class _ColumnCounter:
         counts = np.bincount(places[places >= 0], minlength=len(every))
         values, rows = every.filter(pa.array(counts > 0)), counts[counts > 0]
         self.missing += int(rows[values.is_null().to_numpy(False)].sum())  # null by its dictionary
-        missing, unreadable, outside = self._reasons(values)
+        missing, unreadable, outside, rounded = self._reasons(values)
         self.missing += int(rows[missing].sum())
         self.unreadable += int(rows[unreadable].sum())
         self.outside += int(rows[outside].sum())
-        for place in np.flatnonzero(unreadable | outside)[:REMEMBERED].tolist():
-            odd = _written(values[place])
-            if odd in self.odd or len(self.odd) < REMEMBERED:
-                self.odd[odd] += int(rows[place])
+        self.rounded += int(rows[rounded].sum())
+        strange = unreadable | outside
+        if strange.any():
+            self._remember(values.filter(pa.array(strange)), rows[strange])
 
-    def _reasons(self, values: pa.Array) -> tuple[Flags, Flags, Flags]:
-        """Which of some distinct values are missing, not readable as numbers, and outside. Null is none of them."""
+    def _remember(self, values: pa.Array, rows: NDArray[np.int64]) -> None:
+        """Count rows of values without a code: of all that are remembered, and of new ones while there is room."""
+        if self._remembered is None:
+            self._remembered = values.slice(0, 0)
+        known = pc.is_in(values, value_set=self._remembered).to_numpy(zero_copy_only=False)
+        new = np.flatnonzero(~known)[: REMEMBERED - len(self._remembered)]
+        self._remembered = pa.concat_arrays([self._remembered, values.take(pa.array(new))])
+        for place in (*np.flatnonzero(known).tolist(), *new.tolist()):
+            self.odd[_written(values[place])] += int(rows[place])
+
+    def _reasons(self, values: pa.Array) -> tuple[Flags, Flags, Flags, Flags]:
+        """Which of some distinct values are missing, not readable as numbers, outside, and rounded. Null is none."""
         there = ~values.is_null().to_numpy(False)
         dated = isinstance(self.attribute, Date)
         if dated and pa.types.is_integer(self.kind):
@@ -161,12 +190,13 @@ class _ColumnCounter:
             missing = declared_missing(self.attribute, values.type if dated else self.kind, values) & there
         none = np.zeros(len(values), np.bool_)
         if self._read is None:
-            return missing, none, there & ~missing
+            return missing, none, there & ~missing, none
         numbers, unread = self._read(values)
         if not written:
             missing |= unread & there
         unreadable = unread & there & ~missing
-        return missing, unreadable, there & ~missing & ~unreadable & _is_outside(self.attribute, numbers)
+        read, outside = there & ~missing & ~unreadable, _is_outside(self.attribute, numbers)
+        return missing, unreadable, read & outside, read & ~outside & _is_rounded(self.attribute, numbers)
 
     def fit(self, location: str) -> ColumnFit:
         attribute = self.attribute
@@ -179,13 +209,14 @@ class _ColumnCounter:
             self.outside,
             self.missing,
             self.unreadable,
+            self.rounded,
             self.lost,
             {"drop": "left out", "clamp": "clamped", "other": "(other)"}[attribute.outside],
             "(missing)" if attribute.null else "(other)" if attribute.outside == "other" else "left out",
             nobody.size,
             tuple(attribute.label(code) for code in nobody[:SHOWN].tolist()),
             tuple(OddValue(odd.text, rows, nearest(attribute, odd)) for odd, rows in frequent),
-            tuple(advice_on(attribute, self.odd, location, self.missing, has_utf8)),
+            (*advice_on(attribute, self.odd, location, self.missing, has_utf8), *advice_on_rounded(self.rounded)),
         )
 
 
@@ -216,6 +247,13 @@ def _is_outside(attribute: Attribute, numbers: NDArray[Any]) -> Flags:
     if high is not None:
         outside |= numbers >= high
     return outside
+
+
+def _is_rounded(attribute: Attribute, numbers: NDArray[Any]) -> Flags:
+    """Which numbers go to the whole one below them."""
+    if not isinstance(attribute, Integer) or attribute.outside != "clamp" or numbers.dtype.kind != "f":
+        return np.zeros(numbers.size, np.bool_)
+    return np.asarray(numbers != np.floor(numbers))
 
 
 def _written(value: pa.Scalar) -> Odd:

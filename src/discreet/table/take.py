@@ -117,7 +117,10 @@ class _Taking:
                 if self.counter is not None:
                     self.counter.add_rows(kept)
                 if self.unit is not None:
+                    fitting = int(np.count_nonzero(kept))
                     kept &= self._identified(batch.column(self.unit.id), kept, self.unit)
+                    if self.counter is not None:
+                        self.counter.nameless += fitting - int(np.count_nonzero(kept))
                 self.rows += int(np.count_nonzero(kept))
                 if self.rows >= MOST_ROWS:
                     raise TableError(f"the table has {MOST_ROWS:,} rows or more; read it where it is, with --live")
@@ -175,6 +178,8 @@ class _Taking:
             arrays[PLACE] = np.concatenate([np.empty(0, np.int64), *self._places])[kept]
             types[PLACE] = np.dtype(np.int64)
         self.rows = numbers.size
+        if self.counter is not None:
+            self.counter.beyond_bound = people.size - numbers.size
         with _ColumnFiles(self.folder, types, self.key) as written:
             written.add(arrays)
             about = written.about()

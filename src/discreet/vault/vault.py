@@ -476,9 +476,11 @@ class Vault(NotebookView):
         live: bool | None = None,
         unless_same: bool = False,
         progress: Progress = silent,
+        fitted: Fitted | None = None,
     ) -> Receipt:
         """Take a new snapshot: of the source as it is now, or of another table with the same columns. All spending is
-        kept. `live` says whether rows are to be read live from now on; as before where nothing is said.
+        kept. `live` says whether rows are to be read live from now on; as before where nothing is said. `fitted` as in
+        `init`: what it raises leaves the snapshot and the journal as they are.
 
         One budget protects a person in both snapshots. Someone may be at another point of the new one, so every region
         counts from now on as much spent as the most spent one; and what was released of the old one answers nothing.
@@ -501,6 +503,7 @@ class Vault(NotebookView):
             self._own.key(),
             self.path,
             progress,
+            fitted,
         )
         try:
             before = self._whole_snapshot() if unless_same and not live else None

@@ -20,6 +20,7 @@ KINDS = {
     "repeated": "The same was measured before: the same answer again, for nothing.",
     "derived": "It follows from facts and answers that were released before, for nothing.",
     "relaxed": "Too little budget is left there, so this is the nearest that released answers come to it, for nothing.",
+    "unanswered": "Too little budget is left there, and nothing that was released answers it.",
     "modelled": "Read from a published model, for nothing: sharper than unbiased numbers, and biased.",
     "mixed": "Some numbers are new and some follow from what was released before; each line says which.",
 }
@@ -116,7 +117,7 @@ def _told(visit: Visit) -> dict[str, Any]:
 
 def _forecast(told: Explanation) -> dict[str, Any]:
     whole = told.cost + told.left
-    relaxed = any("relaxed" in aggregate.kinds for aggregate in told.forecasts)
+    relaxed = any({"relaxed", "unanswered"} & {*aggregate.kinds} for aggregate in told.forecasts)
     return {"told": told, "share": float(told.cost / whole) if whole else 0.0, "free": told.cost == 0 and not relaxed}
 
 

@@ -1,17 +1,18 @@
 """The catalogue: SHOW, DESCRIBE and information_schema, told from the declared domain and nothing else."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mysql_mimic.constants import INFO_SCHEMA
 
-from discreet.domain.attribute import Attribute
+from discreet.domain.attribute import Attribute, Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.server.mysql.columns import ClientRows, comment, text_column, type_name
 from discreet.server.mysql.probe import Tables, evaluate, is_like
 from discreet.server.mysql.text import Token, TokenList, read_statement, standard
+from discreet.sql.lookup import Lookup
 from discreet.sql.tokens import shown
 
 DATABASE = "discreet"
@@ -42,9 +43,20 @@ Line = Sequence[Any]
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What a domain tells of itself to SQL clients."""
+    """What a domain tells of itself to SQL clients, and the look-up tables that questions may join it with."""
 
     domain: Domain
+    lookups: Mapping[str, Lookup] = field(default_factory=dict)
+
+    def attributes_of(self, name: str) -> tuple[Attribute, ...]:
+        """The columns of a table, of its view, or of a look-up table; an unknown one raises."""
+        if name.lower() in (self.domain.name.lower(), self.view.lower()):
+            return self.domain.attributes
+        if name.lower() not in self.lookups:
+            names = ", ".join([self.domain.name, *self.lookups])
+            raise UnknownTable(f"there is no table {shown(name)}; there is {names}")
+        lookup = self.lookups[name.lower()]
+        return tuple(_looked_up(lookup.name, column, values) for column, values in lookup.columns.items())
 
     @property
     def view(self) -> str:
@@ -56,13 +68,13 @@ class Catalogue:
         filled = {
             "schemata": [{"catalog_name": "def", "schema_name": name, "default_character_set_name": CHARSET,
                           "default_collation_name": COLLATION} for name in SCHEMAS],
-            "tables": [self._table(), self._view()],
+            "tables": [self._table(), self._view(), *map(self._lookup, self.lookups)],
             "views": [{"table_catalog": "def", "table_schema": DATABASE, "table_name": self.view, "is_updatable": "NO",
                        "check_option": "NONE", "character_set_client": CHARSET, "collation_connection": COLLATION}],
             "columns": [
                 {**self._column(place, attribute), "table_name": name}
-                for name in (self.domain.name, self.view)
-                for place, attribute in enumerate(self.domain.attributes, 1)
+                for name in (self.domain.name, self.view, *self.lookups)
+                for place, attribute in enumerate(self.attributes_of(name), 1)
             ],
             "character_sets": [{"character_set_name": CHARSET, "default_collate_name": COLLATION, "maxlen": 4}],
             "collations": [{"collation_name": COLLATION, "character_set_name": CHARSET, "id": 45, "is_default": "Yes",
@@ -99,6 +111,9 @@ class Catalogue:
             "engine": None,
             "table_comment": comment,
         }
+
+    def _lookup(self, name: str) -> dict[str, Any]:
+        return {**self._table(), "table_name": name, "table_comment": "a public look-up table, to join with"}
 
     def _column(self, place: int, attribute: Attribute) -> dict[str, Any]:
         whole = type_name(attribute)
@@ -150,8 +165,9 @@ class Catalogue:
                 return ("Database",), [(name,) for name in SCHEMAS]
             case "tables":
                 database = named[-1] if named else DATABASE
-                both = [(self.domain.name, "BASE TABLE"), (self.view, "VIEW")]
-                lines = both if database == DATABASE else []
+                public = [(name, "BASE TABLE") for name in self.lookups]
+                every = [(self.domain.name, "BASE TABLE"), (self.view, "VIEW"), *public]
+                lines = every if database == DATABASE else []
                 titles = (f"Tables_in_{database}", "Table_type")
                 return (titles, lines) if full else (titles[:1], [line[:1] for line in lines])
             case "columns":
@@ -176,16 +192,12 @@ class Catalogue:
             f"SHOW {shown(what.upper())} is not supported; TABLES, COLUMNS, DATABASES, VARIABLES are"
         )
 
-    def require_table(self, name: str) -> None:
-        if name not in (self.domain.name.lower(), self.view.lower()):
-            raise UnknownTable(f"there is no table {shown(name)}; there is {self.domain.name}")
-
     def _columns(self, named: list[str], full: bool) -> tuple[Sequence[str], Sequence[Line]]:
         if not named:
             raise UnsupportedQuery(f"of which table? SHOW COLUMNS FROM {self.domain.name}")
-        self.require_table(named[0] if named[0] != DATABASE or len(named) == 1 else named[1])
+        own = self.attributes_of(named[0] if named[0] != DATABASE or len(named) == 1 else named[1])
         titles = ("Field", "Type", "Null", "Key", "Default", "Extra")
-        found = [self._column(place, attribute) for place, attribute in enumerate(self.domain.attributes, 1)]
+        found = [self._column(place, attribute) for place, attribute in enumerate(own, 1)]
         lines = [(c["column_name"], c["column_type"], c["is_nullable"], "", None, "") for c in found]
         if not full:
             return titles, lines
@@ -204,7 +216,7 @@ class Catalogue:
 
     def _create(self, tokens: Sequence[Token]) -> ClientRows:
         named, _ = _from([Token("word", "FROM", "from"), *tokens])
-        self.require_table(named[0])
+        own = self.attributes_of(named[0])
         if named[0] == self.view.lower():
             titles = ("View", "Create View", "character_set_client", "collation_connection")
             text = f"CREATE VIEW `{self.view}` AS SELECT * FROM `{self.domain.name}`"
@@ -212,16 +224,28 @@ class Catalogue:
         lines = [
             f"  `{attribute.name}` {type_name(attribute)} {'DEFAULT' if attribute.null else 'NOT'} NULL COMMENT "
             f"'{comment(attribute).replace(chr(39), chr(39) * 2)}'"
-            for attribute in self.domain.attributes
+            for attribute in own
         ]
         body = ",\n".join(lines)
-        text = f"CREATE TABLE `{self.domain.name}` (\n{body}\n) ENGINE=Discreet DEFAULT CHARSET={CHARSET}"
-        return _picked(("Table", "Create Table"), [(self.domain.name, text)], [])
+        name = named[0] if named[0] in self.lookups else self.domain.name
+        text = f"CREATE TABLE `{name}` (\n{body}\n) ENGINE=Discreet DEFAULT CHARSET={CHARSET}"
+        return _picked(("Table", "Create Table"), [(name, text)], [])
 
     def _table_status(self) -> tuple[Sequence[str], Sequence[Line]]:
         titles = ("Name", "Engine", "Version", "Rows", "Collation", "Comment")
-        both = (self._table(), self._view())
-        return titles, [(one["table_name"], one["engine"], 10, None, COLLATION, one["table_comment"]) for one in both]
+        every = (self._table(), self._view(), *map(self._lookup, self.lookups))
+        return titles, [(one["table_name"], one["engine"], 10, None, COLLATION, one["table_comment"]) for one in every]
+
+
+def _looked_up(table: str, name: str, values: Sequence[Any]) -> Attribute:
+    """A column of a look-up table, as a domain would declare it."""
+    there = [value for value in values if value is not None]
+    about: dict[str, Any] = {"name": name, "source": f"look-up table {table}", "null": len(there) < len(values)}
+    if there and all(type(value) is int for value in there):
+        return Integer(low=min(there), high=max(there), **about)
+    if there and all(type(value) is float for value in there):
+        return Bins(edges=(None, None), **about)
+    return Category(values=tuple(dict.fromkeys(map(str, there))), **about)
 
 
 def _text(value: Any) -> str | None:

@@ -23,7 +23,7 @@ from mysql_mimic.types import ServerStatus, uint_len
 from discreet.errors import DiscreetError
 from discreet.server.auth import User, list_users
 from discreet.server.log import RequestOrigin, log_denied
-from discreet.server.mysql.catalogue import DATABASE, Catalogue
+from discreet.server.mysql.catalogue import DATABASE
 from discreet.server.mysql.columns import sample_column
 from discreet.server.mysql.session import MySession, as_mysql
 from discreet.server.mysql.text import TokenList, read_statement
@@ -146,10 +146,10 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         """The columns of a table, a packet each: older clients complete names with them."""
         table = self.client_charset.decode(data.partition(b"\0")[0])
         try:
-            Catalogue(self.session.domain).require_table(table.lower())
+            columns = self.session.catalogue.attributes_of(table)
         except DiscreetError as error:
             raise as_mysql(error) from None
-        for attribute in self.session.domain.attributes:
+        for attribute in columns:
             column = sample_column(attribute.name, attribute)
             await self.stream.write(
                 packets.make_column_definition_41(

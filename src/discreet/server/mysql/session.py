@@ -173,8 +173,8 @@ class MySession(BaseSession):  # type: ignore[misc]
             raise MysqlError("there is no statement; ask with one SELECT", 1065)
         before, self.notes = self.notes, ()
         if tokens[0].is_word("show"):
-            show = partial(Catalogue(self.domain).show, statement, self.variables.list(), before)
-            found = await anyio.to_thread.run_sync(show)
+            listed = self.variables.list()
+            found = await anyio.to_thread.run_sync(lambda: self.catalogue.show(statement, listed, before))
         else:
             found = await self._other(statement, tokens, user)
         self.notes = before if statement.begins("show", "warnings") else _levelled(found)
@@ -191,7 +191,7 @@ class MySession(BaseSession):  # type: ignore[misc]
             case "describe" | "desc" | "explain" if len(tokens) > 1 and not tokens[1].is_word(
                 "select", "with", "format"
             ):
-                return Catalogue(self.domain).describe(tokens[1:])
+                return self.catalogue.describe(tokens[1:])
             case "describe" | "desc" | "explain" if len(tokens) > 1 and tokens[1].is_word("select", "with"):
                 return explained(await self._explained(_after_first(self._of_table(statement), 1), user))
             case "describe" | "desc" | "explain" if _is_format(tokens):
@@ -204,6 +204,10 @@ class MySession(BaseSession):  # type: ignore[misc]
         of_table = self._of_table(statement)
         intervals = of_table != statement or bool(self.variables.get_variable("discreet_intervals"))
         return await self._asked(standard_text(of_table, DATABASE), user, intervals)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return Catalogue(self.domain, self.desk.vault.lookups.current())
 
     def _of_table(self, statement: TokenList) -> TokenList:
         """A statement over the view with intervals as one over the table itself."""
@@ -226,7 +230,7 @@ class MySession(BaseSession):  # type: ignore[misc]
             "connection_id": self.connection_id,
             **dict.fromkeys(("user", "current_user", "session_user", "system_user"), name),
         }
-        return evaluate(statement, partial(value_of, self.variables), about, Catalogue(self.domain).tables())
+        return evaluate(statement, partial(value_of, self.variables), about, self.catalogue.tables())
 
     async def _asked(self, text: str, user: User, intervals: bool) -> ClientRows:
         sampled = await anyio.to_thread.run_sync(partial(look, text, self.domain))

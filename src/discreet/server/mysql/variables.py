@@ -8,6 +8,7 @@ from mysql_mimic.charset import CharacterSet
 from mysql_mimic.variables import SYSTEM_VARIABLES, GlobalVariables, SessionVariables, VariableSchema
 
 from discreet.errors import InvalidNoise, UnsupportedQuery
+from discreet.noise.confidence import exact_confidence
 from discreet.query.plan import exact_scale
 from discreet.server.mysql.text import Token, TokenList
 from discreet.sql.tokens import shown
@@ -35,8 +36,10 @@ def _switch(what: str) -> Any:
 
 def _amount(name: str) -> Any:
     def check(value: object) -> str:
-        if exact_scale(str(value), name) >= 1 and name == "discreet_confidence":
-            raise InvalidNoise("discreet_confidence must lie between 0 and 1, as in 0.95")
+        if name == "discreet_confidence":
+            exact_confidence(str(value), name)
+        else:
+            exact_scale(str(value), name)
         return str(value)
 
     return check

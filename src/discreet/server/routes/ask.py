@@ -35,7 +35,9 @@ def routes(desk: FrontDesk) -> APIRouter:
             answer = vault.ask(asked.sql, **asked.wish())
             told = JsonReply(answer)
             # What a quota kept from being measured is this asker's answer alone.
-            if not answer.cost and (user.quota is None or all(row.kind != "relaxed" for row in answer.rows)):
+            if not answer.cost and (
+                user.quota is None or all(row.kind not in ("relaxed", "unanswered") for row in answer.rows)
+            ):
                 free.keep(question, head, bytes(told.body))
             return told
 

@@ -25,7 +25,7 @@ from discreet.sql.passes.tree import (
     qualifier_of,
     sources_of,
 )
-from discreet.sql.syntax import OWN, only, place_of, refused
+from discreet.sql.syntax import NO_AGGREGATE, OWN, only, place_of, refused
 from discreet.sql.tokens import shown
 
 
@@ -35,7 +35,7 @@ def inline_rows(tree: exp.Query, domain: Domain, lookups: Mapping[str, Lookup]) 
     if isinstance(relation, PerPerson):
         raise UnsupportedQuery(f"single people are never shown; {form_of(domain)}")
     if not isinstance(relation, Results):
-        raise UnsupportedQuery("the statement has no aggregate; ask for COUNT(*), or for another of its groups")
+        raise UnsupportedQuery(NO_AGGREGATE)
     return relation.tree
 
 
@@ -160,7 +160,8 @@ class _Inliner:
                     only(table, ("this", "alias", "joins"), f"FROM {self.domain.name}")
                     return TableRows()
                 raise UnknownTable(
-                    f"there is no table {shown(table.sql())}{place_of(table.this)}; ask FROM {self.domain.name}"
+                    f"there is no table {shown(table.name)}{place_of(table.this)}; ask FROM {self.domain.name}, and "
+                    f"join it with look-up tables: {_named(self.lookups)}"
                 )
         raise refused(table.this if isinstance(table, exp.Table) else table, f"FROM {self.domain.name}")
 
@@ -219,3 +220,7 @@ class _Inliner:
 def _as_operand(tree: exp.Query) -> exp.Query:
     """A side of a UNION: in parentheses where it has clauses of its own at its end."""
     return tree.subquery() if tree.args.get("with_") or tree.args.get("order") or tree.args.get("limit") else tree
+
+
+def _named(lookups: Mapping[str, Lookup]) -> str:
+    return ", ".join(lookups) if lookups else "there is none yet, a custodian adds them with `discreet lookup add`"

@@ -26,7 +26,8 @@ from discreet.sql.syntax import only, place_of
 from discreet.sql.tokens import shown
 
 ROWS_ONLY = (
-    "a SELECT over rows takes columns, expressions and WHERE; aggregate it, by GROUP BY or in the SELECT around it"
+    "a SELECT over rows takes columns, expressions and WHERE, and single rows are never shown; aggregate it, by "
+    "GROUP BY or in the SELECT around it"
 )
 MOST_WRITTEN = 4_000
 """Nodes of what the columns of a SELECT stand for, together: each WITH may double those of the one before."""
