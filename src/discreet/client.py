@@ -44,8 +44,6 @@ class RemoteRow(FieldsView):
     relaxation_error: float = 0.0
     affordable: float | None = None
     affordable_scale: float | None = None
-    line: int = 0
-    """The number of its line in the answer."""
 
     @property
     def texts(self) -> tuple[str | None, ...]:
@@ -53,8 +51,8 @@ class RemoteRow(FieldsView):
         return tuple(self.labels.values())
 
     @property
-    def key(self) -> int:
-        return self.line
+    def key(self) -> object:
+        return self.texts
 
     @property
     def offer(self) -> str | None:
@@ -99,13 +97,11 @@ class RemoteAnswer(AnswerView[RemoteRow]):
 
     @classmethod
     def of(cls, body: "AnswerJson") -> "RemoteAnswer":
-        in_line = max(len(body["columns"]), 1)
-        rows = (_known(RemoteRow, {**row, "line": place // in_line}) for place, row in enumerate(body["rows"]))
         return cls(
             text=body["sql"],
             by=tuple(body["by"]),
             columns=tuple(body["columns"]),
-            rows=tuple(rows),
+            rows=tuple(_known(RemoteRow, row) for row in body["rows"]),
             confidence=body["confidence"],
             kind=body["kind"],
             asked=body["asked"],
@@ -116,6 +112,13 @@ class RemoteAnswer(AnswerView[RemoteRow]):
             guarantee=body["guarantee"],
             notes=tuple(body["notes"]),
         )
+
+    @property
+    def lines(self) -> list[tuple[tuple[str | None, ...], list[RemoteRow]]]:
+        """The rows line by line, each with its labels: as many to a line as there are columns, whatever its labels."""
+        in_line = max(len(self.columns), 1)
+        found = [list(self.rows[start : start + in_line]) for start in range(0, len(self.rows), in_line)]
+        return [(rows[0].texts, [row for row in rows if row.column in self.columns]) for rows in found]
 
     def _region_text(self, row: RemoteRow) -> str:
         return row.answered or ""
