@@ -2,6 +2,8 @@
 
 import pytest
 
+from discreet.errors import BudgetExceeded
+
 BESIDE = "WITH a AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex), b AS (SELECT {by}, SUM(age) AS m FROM people "
 BESIDE += "GROUP BY {by}) SELECT a.sex, b.age, a.n AS n, b.m AS m FROM a {join}"
 
@@ -19,6 +21,38 @@ def test_groups_of_two_kinds_share_points_and_what_is_explained_of_them_is_spent
     # The first kind fits as a whole, and the second, but for the sums of small ages, does not fit beside it.
     assert all(row.value is not None for row in answer.rows if row.column == "n")
     assert any(row.value is None for row in answer.rows if row.column == "m")
+
+
+class TestWhatIsLeftOut:
+    """Numbers that can no longer be bought: those of another region are not taken for a line's own."""
+
+    @pytest.fixture
+    def vault(self, make_vault):
+        vault = make_vault(epsilon=2)
+        vault.ask("SELECT COUNT(*) FROM people WHERE age >= 6", scale="0.51")
+        return vault
+
+    def test_a_line_has_its_own_number_or_none_and_no_total_is_made_without_it(self, vault):
+        answer = vault.ask("SELECT age // 2 AS pair, COUNT(*) AS n FROM people GROUP BY ROLLUP (pair)", scale=20)
+        numbers = {row.labels[0]: row.value for row in answer.rows}
+        assert all(numbers[pair] is not None for pair in ("0", "1", "2"))
+        assert all(numbers[pair] is None for pair in ("3", "4", None))
+        assert not any(row.is_near for row in answer.rows)
+
+    @pytest.mark.parametrize(
+        "number", ["SUM(n)", "MAX(n)", "100.0 * n / SUM(n) OVER ()"], ids=["total", "largest", "shares"]
+    )
+    def test_what_needs_all_lines_is_refused_and_nothing_is_spent(self, vault, number):
+        before = vault.ledger.spent_max, vault.ledger.charges
+        sql = f"SELECT {number} AS x FROM (SELECT age // 2 AS pair, COUNT(*) AS n FROM people GROUP BY pair) AS t"
+        for ask in (vault.explain, vault.ask):
+            with pytest.raises(BudgetExceeded, match=r"allows COUNT\(\*\) within"):
+                ask(sql, scale=20)
+        assert (vault.ledger.spent_max, vault.ledger.charges) == before
+
+    def test_lines_are_not_ordered_by_numbers_of_other_regions(self, vault):
+        answer = vault.ask("SELECT age, COUNT(*) AS n FROM people GROUP BY age ORDER BY n DESC LIMIT 4", scale=20)
+        assert not any(row.is_near for row in answer.rows)
 
 
 def test_asking_for_more_makes_no_earlier_answer_wider(make_vault):

@@ -450,6 +450,16 @@ def settle(decision: Decision, desk: Desk, purchase: Purchase | None) -> Settled
     return settled
 
 
+def require_all(decision: Decision, desk: Desk) -> None:
+    """Raise what some of the numbers would be refused with, unless all can be bought, or made of what was released."""
+    if not decision.relax:
+        return
+    found = settle(decision, desk, None).numbers
+    numbers = [found.get(cell) for cell in decision.relax]
+    if any(one is None or (isinstance(one, Estimate) and one.kind == "relaxed") for one in numbers):
+        desk.ledger.require(_all_of_it(decision).plan().cost(desk.domain, desk.ledger.budget), desk.asker)
+
+
 def _awaited(decision: Decision, desk: Desk, purchase: Purchase) -> bool:
     """See to a charge without an answer that will answer a missing number, alone or as one of its groups: wait for
     whoever is at it; or, where it lost its answer and was made for these very numbers, finish it. False where there is

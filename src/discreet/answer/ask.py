@@ -7,7 +7,7 @@ from math import sqrt
 from statistics import median
 from time import monotonic, sleep
 
-from discreet.answer.answer import Decision, Desk, Settled, decide, settle
+from discreet.answer.answer import Decision, Desk, Settled, decide, require_all, settle
 from discreet.answer.chosen import at_once
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Ratio
@@ -37,15 +37,17 @@ MOST_GUESSED = 100
 AS_NEAR = "answered as near as that and what was released allow"
 
 
-def unanswered(desk: Desk) -> str:
-    """What to say of numbers that cannot be bought, and that nothing released is near to."""
+def too_dear(desk: Desk) -> str:
+    """What to say of numbers that cannot be bought."""
     most = desk.policy.max_per_query
     limit = "" if most is None else f", or than the {desk.ledger.budget.in_words(most)} that a question may spend"
+    return f"some numbers (–) would cost more than is left there{limit}"
+
+
+def unanswered(desk: Desk) -> str:
+    """The same, of numbers that nothing released is near to, or that are not relaxed."""
     other = "nothing that was released comes near them"
-    return (
-        f"some numbers (–) would cost more than is left there{limit}; "
-        f"{other if desk.policy.relax else 'with relax they are answered for a region nearby'}"
-    )
+    return f"{too_dear(desk)}; {other if desk.policy.relax else 'with relax they are answered for a region nearby'}"
 
 
 def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answer:
@@ -195,15 +197,23 @@ def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk
 
 
 def settled_of(
-    questions: Sequence[Question], wish: Wish, laws: dict[Query, Law], desk: Desk, purchase: Purchase
+    questions: Sequence[Question],
+    wish: Wish,
+    laws: dict[Query, Law],
+    desk: Desk,
+    purchase: Purchase,
+    is_whole: bool = False,
 ) -> Settled:
-    """Decide and measure. Where others spent what was left, wait for their answers: one can be made of them."""
+    """Decide and measure. Where others spent what was left, wait for their answers: one can be made of them. With
+    `is_whole` all numbers are had, or it raises what some would be refused with, and nothing is spent."""
     patient_until = monotonic() + PATIENCE
     waited = False
     while True:
         decision = decided(questions, wish, laws, desk, purchase.bought)
         purchase.require(decision.plan())  # beyond the policy it is refused, not relaxed
         try:
+            if is_whole:
+                require_all(decision, desk)
             return settle(decision, desk, purchase)
         except BudgetExceeded:
             if not waited and _waited_for_all(desk, purchase):

@@ -37,7 +37,9 @@ class Levels:
             for codes, _ in groups_to_plan(fine.by, fine.where, desk.domain):
                 found = settled.numbers.get((fine, codes))
                 own = tuple(codes[fine.by.index(name)] for name in coarse.by)
-                parts.setdefault(own, []).append(found if isinstance(found, Estimate) else None)
+                if not isinstance(found, Estimate) or found.kind == "relaxed":  # of another region, then
+                    found = None
+                parts.setdefault(own, []).append(found)
             for codes, region in groups_to_plan(coarse.by, coarse.where, desk.domain):
                 estimates = parts.get(codes, [])
                 known = [one for one in estimates if one is not None]

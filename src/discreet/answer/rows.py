@@ -405,14 +405,15 @@ def _sorted(
     descending: bool,
     codes_of: Mapping[tuple[Label, ...], Codes],
 ) -> list[list[Row]]:
-    """By the codes of a group column, or by noisy values, unanswered ones last."""
+    """By the codes of a group column, or by noisy values; last come lines without one, or with another region's."""
     column = question.columns[place]
     if isinstance(column, GroupColumn):
         axis = question.by.index(column.attribute)
         return sorted(lines, key=lambda rows: codes_of[rows[0].labels][axis], reverse=descending)
     aggregate = question.aggregates.index(column)
-    answered = [rows for rows in lines if rows[aggregate].value is not None]
-    rest = [rows for rows in lines if rows[aggregate].value is None]
+    own = [rows[aggregate].value is not None and not rows[aggregate].is_near for rows in lines]
+    answered = [rows for rows, is_own in zip(lines, own, strict=True) if is_own]
+    rest = [rows for rows, is_own in zip(lines, own, strict=True) if not is_own]
     return sorted(answered, key=lambda rows: rows[aggregate].value or 0, reverse=descending) + rest
 
 

@@ -1,17 +1,19 @@
 """A whole statement: its private blocks planned and bought together, its public half run over their answers.
 
 Nothing in it is relaxed: a number for another region would go into totals, shares and choices as if it were the line's
-own. What cannot be bought is NULL, and the answer says so.
+own. What cannot be bought is NULL, and the answer says so; where lines are added up or compared, it is refused.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from sqlglot import exp
 
-from discreet.answer.answer import Decision, Desk, Settled, settle
+from discreet.answer.answer import Decision, Desk, Settled, require_all, settle
 from discreet.answer.ask import (
     are_fresh,
     decided,
@@ -19,11 +21,12 @@ from discreet.answer.ask import (
     forecast_of,
     in_steps,
     settled_of,
-    unanswered,
+    too_dear,
     unit_of,
 )
 from discreet.answer.chosen import at_once
 from discreet.answer.grid import codes_of_groups, count_of_groups
+from discreet.answer.grid_rows import GridLines, Line
 from discreet.answer.halves import BlockAnswer, Evaluated, PublicHalf, Result, ResultRows, is_number, lineage_of
 from discreet.answer.intervals import result_of
 from discreet.answer.levels import Levels, levels_of
@@ -46,13 +49,14 @@ from discreet.sql.syntax import place_of
 FIRST = "its sub-query is answered first, and its noisy value goes into the rest"
 NO_VALUE = "its sub-query came out as NULL, with which nothing compares"
 NO_ANSWER = "with the numbers that came out there is no answer, but NULL; they are public now, and free to be asked for"
+NOT_ANSWERED: dict[str, Any] = {"value": None, "low": None, "high": None, "kind": "unanswered", "source": None}
 ASKED_OF = "scale and within are about the counts, sums and averages that a statement is made of"
 
 
 def ask_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk, purchase: Purchase) -> Answer:
     """Answer a statement: what `explain_statement` said, and never more. What is refused was not spent."""
     purchase.snapshot = desk.ledger.snapshot
-    desk = desk.relaxing(False)
+    desk = _unpatched(desk)
     try:
         desk.known.refresh()
         if isinstance(statement, Stepwise):
@@ -122,7 +126,7 @@ class _Asking:
             self.purchase.limits = desk.policy.limits
             scales = scales_for(_merged(together), solved, desk, self.purchase)
             levels = levels_of(scales.laws, solved, desk)
-            settled = settled_of(together, solved, levels.laws, desk, self.purchase)
+            settled = settled_of(together, solved, levels.laws, desk, self.purchase, is_whole=needs_all(statement))
         levels.fill(settled, desk)
         notes += scales.notes
         desk.known.refresh()
@@ -134,17 +138,35 @@ class _Asking:
         rows = Rows(settled, self.wish.confidence, desk, said)
         answers, start = [], 0
         for block in statement.blocks:
-            answers.append(BlockAnswer.of(block, rows.lines(block.question), start))
+            answers.append(BlockAnswer.of(block, _of_their_own(rows.lines(block.question)), start))
             start += answers[-1].count
         every = [row for answer in answers for row in answer.samples]
         self.is_fresh = self.is_fresh and are_fresh(every, settled)
         said += facts_in(every)
         if any(row.is_unanswered for row in every):
-            said.append(unanswered(desk))
-        if any(row.is_near for row in every):
-            said.append("some of the numbers that it is made of are relaxed: for a region nearby")
+            said.append(too_dear(desk))
         half = PublicHalf(statement, answers, self.wish.confidence, desk, list(dict.fromkeys(said)))
         return result_of(half)
+
+
+def needs_all(statement: Statement) -> bool:
+    """Whether lines are added up or compared: a total without some of them would be one of something else."""
+    return statement.public.find(exp.AggFunc, exp.Window) is not None
+
+
+def _unpatched(desk: Desk) -> Desk:
+    """The same, which buys nothing to relax an answer with."""
+    return replace(desk, policy=replace(desk.policy, patches=False))
+
+
+def _of_their_own(lines: Sequence[Line]) -> Sequence[Line]:
+    """Lines without the numbers that are for another region than theirs. Those in arrays have none."""
+    if isinstance(lines, GridLines):
+        return lines
+    return [
+        (codes, [replace(row, **NOT_ANSWERED, answered=row.asked) if row.is_near else row for row in rows])
+        for codes, rows in lines
+    ]
 
 
 def reply(
@@ -266,7 +288,7 @@ def explain_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk) -
     The cost is what is then spent, to the unit; where something depends on an answer that is not there yet it is the
     most that it can be, and said to be.
     """
-    desk = desk.relaxing(False)
+    desk = _unpatched(desk)
     desk.known.refresh()
     return _foreseen_steps(statement, wish, desk)
 
@@ -378,6 +400,8 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
         levels = levels_of(scales.laws, solved, stepwise)
         decision = decided(together, solved, levels.laws, stepwise, Cost())
         stepwise.policy.limits.require(decision.plan(), desk.domain, budget)
+        if needs_all(statement) and is_exact:
+            require_all(decision, stepwise)
         if decision.relax and is_exact:
             settle(decision, stepwise, None)  # raises what asking would be refused with, where nothing can be said
     cost = budget.amount_of(decision.plan().cost(desk.domain, budget).peak)
