@@ -124,7 +124,7 @@ class Purchase:
         spent = sum((self._cost(release.plan) for release in self.releases), Cost())
         return type(error)(
             f"{error}; before that this question spent {budget.symbol} {equals_text(budget.amount_of(spent.peak))} "
-            f"(charge {charges}), and what that bought is public"
+            f"(charge {charges}), and what that bought is public: asked again, only the rest is needed, as explain says"
         )
 
     def _cost(self, plan: Plan) -> Cost:
