@@ -165,7 +165,7 @@ def in_grains(estimate: Estimate, grain: Fraction) -> Estimate:
 
 def worst(kinds: set[Kind]) -> Kind:
     """Of numbers that one is made of, the kind that says the most about it."""
-    order: tuple[Kind, ...] = ("unanswered", "relaxed", "measured", "derived", "repeated")
+    order: tuple[Kind, ...] = ("unanswered", "relaxed", "modelled", "measured", "derived", "repeated")
     return min(kinds, key=order.index)
 
 
