@@ -29,10 +29,10 @@ ONE: dict[type[exp.Expression], Formula] = {
 TWO: dict[type[exp.Expression], Formula] = {
     exp.CovarPop: lambda s: f"({s.cross}) / {s.n}",
     exp.CovarSamp: lambda s: f"({s.cross}) / ({s.n} - 1)",
-    exp.Corr: lambda s: f"({s.cross}) / {_root(f'({s.xx}) * ({s.yy})')}",
+    exp.Corr: lambda s: _between(-1, f"({s.cross}) / {_root(f'({s.xx}) * ({s.yy})')}", 1),
     exp.RegrSlope: lambda s: f"({s.cross}) / ({s.xx})",
     exp.RegrIntercept: lambda s: f"{s.mean_y} - ({s.cross}) / ({s.xx}) * ({s.mean_x})",
-    exp.RegrR2: lambda s: f"({s.cross}) * ({s.cross}) / (({s.xx}) * ({s.yy}))",
+    exp.RegrR2: lambda s: _between(0, f"({s.cross}) * ({s.cross}) / (({s.xx}) * ({s.yy}))", 1),
     exp.RegrCount: lambda s: s.n,
     exp.RegrAvgx: lambda s: s.mean_x,
     exp.RegrAvgy: lambda s: s.mean_y,
@@ -155,6 +155,11 @@ class _Sums:
     def _shifted(self, node: exp.Expression) -> str:
         middle = self._middle(node)
         return self._text(node) if middle == "0" else f"({self._text(node)} - ({middle}))"
+
+
+def _between(least: int, text: str, most: int) -> str:
+    """What never lies outside of two numbers but for noise. NULL stays NULL."""
+    return f"CASE WHEN {text} < {least} THEN {least} WHEN {text} > {most} THEN {most} ELSE {text} END"
 
 
 def _root(text: str) -> str:
