@@ -243,7 +243,7 @@ class TestFilesAndFolders:
 
 MAKERS = {"mkdir", "makedirs", "write_text", "write_bytes", "touch", "mkstemp", "mkdtemp", "TemporaryDirectory"}
 NAMED_BY_A_USER = {
-    "answer/reply.py": "answers as CSV",
+    "answer/view.py": "answers as CSV",
     "cli/audit_vault.py": "a report",
     "cli/demo.py": "the demo's folder",
     "client.py": "what was downloaded",
@@ -256,6 +256,7 @@ FOR_THEIR_OWNER = {
     "audit/recomputed.py": "a temporary folder",
     "audit/report.py": "a temporary folder",
     "home.py": "the folders above a vault",
+    "native.py": "locks beside compiled kernels: no data",
     "ledger/receipt.py": "the folders above the user's receipts",
     "release/archive.py": "a temporary file, mode 600 as Python makes it",
     "release/folder_beside.py": "a temporary folder",

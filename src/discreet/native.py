@@ -78,6 +78,8 @@ class Kernel(Generic[Given, Result]):
         _python.left = -1
         function = self._calling(lambda kernel: kernel.compiled)
         compiled: Any = njit(function, nogil=True, **self._options)
+        if isinstance(compiled, FunctionType):  # NUMBA_DISABLE_JIT: for whoever looks at each step
+            return compiled
         compiled._cache = _cache_of(function)
         compiled._cache._cache_file._source_stamp = self.digest
         compiled.compile = _by_one_process(compiled)

@@ -129,7 +129,7 @@ def test_people_of_the_roster_who_are_in_no_table_count_as_meeting_nothing():
     [
         ("a0 AND a1 AND a2 AND a3 AND a4", "has 5 attributes; from conjunctions of 2 literals.*at most 4"),
         ("a0 AND a9", "no attribute 'a9'; there are a0, a1"),
-        ("a0 > 3", "GT is not supported here"),
+        ("a0 > 3", "'a0 > 3' is not supported here"),
         ("a0 AND", "not understood|missing"),
         ("", "not understood|missing|nothing"),
         ("a0; a1", "one statement|not understood|statement"),

@@ -110,7 +110,7 @@ FREE_POSTS = {
 """What can be sent that spends nothing, and tells something."""
 DEEDS = {f"{API}/cubes/{{name}}", f"{API}/buckets/{{name}}", f"{API}/facts", f"{API}/sulq/ask", f"{API}/users",
          f"{API}/users/{{name}}", f"{API}/users/{{name}}/token", "/buckets/publish", "/facts", "/users",
-         "/users/edit", "/users/rotate", "/users/revoke"}  # fmt: skip
+         "/users/edit", "/users/rotate", "/users/revoke", f"{API}/rows/{{name}}"}  # fmt: skip
 """What changes something, and tells no more than what it did."""
 
 

@@ -60,7 +60,7 @@ def ask_modelled(
     """
     covered = _covered(asked, models, desk)
     model = ranged(covered.model)
-    reading, notes = _Reading(model, desk), list(covered.notes)
+    reading, notes = _ModelReading(model, desk), list(covered.notes)
     if isinstance(covered.asked, Question):
         return _answer(covered.asked, reading, wish, notes)
     result = _Half(covered.asked, reading, wish, notes).result()
@@ -183,7 +183,7 @@ def _has_bins(of: str | Amount, domain: Domain) -> bool:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _ModelReading:
     """Numbers read from a model and from its simulated releases: arrays with the model's own in line 0."""
 
     model: PublishedModel
@@ -311,7 +311,7 @@ def _grains(attribute: Attribute) -> Ints:
     return np.rint(_values(attribute) / float(grain_of(attribute))).astype(np.int64)
 
 
-def _answer(question: Question, reading: _Reading, wish: Wish, notes: list[str]) -> Answer:
+def _answer(question: Question, reading: _ModelReading, wish: Wish, notes: list[str]) -> Answer:
     """A plain SELECT: its groups, ordered and cut by the modelled numbers."""
     desk, domain = reading.desk, reading.desk.domain
     groups = list(groups_to_plan(question.by, question.where, domain))
@@ -382,7 +382,7 @@ class _Half:
     """A statement's public half over modelled numbers, and over those of every simulated release."""
 
     statement: Statement
-    reading: _Reading
+    reading: _ModelReading
     wish: Wish
     notes: list[str]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation, Forecast
 
 
-class Estimate(StrEnum):
+class EstimateChoice(StrEnum):
     unbiased = "unbiased"
     modelled = "modelled"
 
@@ -34,8 +34,9 @@ def ask(
         typer.Option(help="whether a region without budget is answered by one nearby; as the policy says by default"),
     ] = None,
     estimate: Annotated[
-        Estimate, typer.Option(help="modelled: from a published model, free, sharper and biased; where one covers it")
-    ] = Estimate.unbiased,
+        EstimateChoice,
+        typer.Option(help="modelled: from a published model, free, sharper and biased; where one covers it"),
+    ] = EstimateChoice.unbiased,
     explain: Annotated[bool, typer.Option("--explain", help="show cost and expected error; spend nothing")] = False,
     shrunken: Annotated[
         bool, typer.Option("--shrunken", help="beside the counts of a long GROUP BY, show the shrunken ones")

@@ -125,15 +125,15 @@ def is_typed() -> bool:
 
 
 @dataclass(frozen=True)
-class Taking:
+class TakingWords:
     """What is done with a table, in words: the question whether to do it nevertheless, and what refusing it means."""
 
     question: str
     refused: str
 
 
-MAKING = Taking("Make the vault nevertheless?", "no vault was made")
-REFRESHING = Taking("Take the snapshot nevertheless?", "the vault stays over the snapshot that it has")
+MAKING = TakingWords("Make the vault nevertheless?", "no vault was made")
+REFRESHING = TakingWords("Take the snapshot nevertheless?", "the vault stays over the snapshot that it has")
 
 
 class _TooManyLost(Exception):
@@ -141,7 +141,7 @@ class _TooManyLost(Exception):
 
 
 def _done_if_it_fits(
-    take: Callable[[Fitted | None], Done], accepted: float | None, words: Taking, as_json: bool
+    take: Callable[[Fitted | None], Done], accepted: float | None, words: TakingWords, as_json: bool
 ) -> Done:
     """Take a table, and say how its domain fits where somebody sits at the terminal: nowhere else is it written.
 

@@ -29,7 +29,7 @@ Flags = NDArray[np.bool_]
 """One for each row; none where no row is missing."""
 
 
-class Slots(NamedTuple):
+class SpellingSlots(NamedTuple):
     """An open hash table of spellings: the number of each, -1 where there is none, and the text that it stands for."""
 
     place: Places
@@ -84,8 +84,8 @@ def _spellings(offsets: Offsets, words: Words, missing: Flags) -> tuple[Places, 
 
 
 @kernel
-def _empty(size: int) -> Slots:
-    return Slots(
+def _empty(size: int) -> SpellingSlots:
+    return SpellingSlots(
         np.full(size, -1, np.int32),
         np.empty(size, np.uint64),
         np.empty(size, np.uint64),
@@ -95,7 +95,7 @@ def _empty(size: int) -> Slots:
 
 
 @kernel
-def _widened(slots: Slots) -> Slots:
+def _widened(slots: SpellingSlots) -> SpellingSlots:
     """Four times as many slots, with what was in these."""
     wider = _empty(4 * slots.place.size)
     last = np.uint64(wider.place.size - 1)
@@ -118,7 +118,7 @@ def _number_rows(
     number: int,
     places: Places,
     firsts: Rows,
-    slots: Slots,
+    slots: SpellingSlots,
 ) -> tuple[int, int]:
     """Go on from a row to the end, or until half of the slots are taken: the row that is next, and how many spellings
     there are by then."""

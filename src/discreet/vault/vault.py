@@ -325,7 +325,7 @@ class Vault(NotebookView):
         all released answers and facts are in it.
 
         With `estimate="modelled"` it is read from a published model (`cubes.publish(plan, estimate="modelled")`):
-        sharper, biased, and free whatever is left; refused where no model covers it.
+        sharper and biased, and for nothing, whatever is left; refused where no model covers it.
         """
         if estimate != "unbiased":
             self._require_model(estimate, scale=scale, within=within, relax=relax)

@@ -35,7 +35,7 @@ Cells = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Axis:
+class ViewAxis:
     """A dimension whose lines are told apart: by each value, or by groups of its hierarchy, one level of them."""
 
     name: str
@@ -51,7 +51,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenCells:
     """The cells of a view, and the intervals, or model ranges, around them."""
 
     counts: Cells
@@ -75,7 +75,7 @@ class Look:
     estimate: str = "unbiased"
 
     @cached_property
-    def by(self) -> list[Axis]:
+    def by(self) -> list[ViewAxis]:
         return [
             _axis(self.cube, dimension, level)
             for dimension in self.cube.dimensions
@@ -91,7 +91,7 @@ class Look:
             if self.chosen[dimension.name] and _level(self.chosen[dimension.name]) is None
         }
 
-    def seen(self, vault: Vault) -> Seen:
+    def seen(self, vault: Vault) -> SeenCells:
         """The cells by the estimate that was chosen, and the intervals or model ranges around them."""
         names = [axis.name for axis in self.by]
         part = self.cube.slice(**self.sliced)
@@ -100,12 +100,12 @@ class Look:
 
             modelled = modelled_cube(part, vault)
             low, high = modelled.range(*names)
-            return Seen(modelled.cells(*names), low.values, high.values, None, modelled.is_measured(*names))
+            return SeenCells(modelled.cells(*names), low.values, high.values, None, modelled.is_measured(*names))
         if self.is_grouped:
             grouped = part.grouped(*names)
-            return Seen(grouped.sums.values, grouped.low.values, grouped.high.values, None)
+            return SeenCells(grouped.sums.values, grouped.low.values, grouped.high.values, None)
         low, high = part.interval(*names)
-        return Seen(part.cells(*names), low.values, high.values, part.halfwidth(*names))
+        return SeenCells(part.cells(*names), low.values, high.values, part.halfwidth(*names))
 
     @property
     def is_grouped(self) -> bool:
@@ -127,7 +127,7 @@ class Look:
         fields += [("estimate", self.estimate)] if self.estimate == "modelled" else []
         return f"{API}/cubes/{quote(self.name)}/download?{urlencode(fields)}"
 
-    def drilled(self, axis: Axis, line: "Run") -> str:
+    def drilled(self, axis: ViewAxis, line: "Run") -> str:
         """One step down: what is in groups by narrower ones, or by each value; a value alone, and by the next dimension
         where no other tells its cells apart."""
         field = f"d.{axis.dimension.name}"
@@ -202,12 +202,12 @@ def _level(field: str) -> int | None:
     return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 4 and int(digits) else None
 
 
-def _axis(cube: "Cube", dimension: "Dimension", level: int) -> Axis:
+def _axis(cube: "Cube", dimension: "Dimension", level: int) -> ViewAxis:
     from discreet.cube.grouped import SUFFIX
 
     name = f"{dimension.name}{SUFFIX}{level}" if level else dimension.name
     [(_, lines)] = cube.runs(name)
-    return Axis(name, dimension, level, lines)
+    return ViewAxis(name, dimension, level, lines)
 
 
 def _page(page: int, cells: int) -> tuple[int, int]:
@@ -215,7 +215,7 @@ def _page(page: int, cells: int) -> tuple[int, int]:
     return first, min(first + LINES, cells)
 
 
-def _lines(look: Look, seen: Seen, places: range) -> Iterator[BarLine]:
+def _lines(look: Look, seen: SeenCells, places: range) -> Iterator[BarLine]:
     """Cells in order, each with its labels, and where its labels lead."""
     counts, lows, highs = seen.counts.reshape(-1), seen.low.reshape(-1), seen.high.reshape(-1)
     for place in places:
@@ -226,7 +226,7 @@ def _lines(look: Look, seen: Seen, places: range) -> Iterator[BarLine]:
         yield BarLine(labels, round(float(counts[place])), float(lows[place]), float(highs[place]), "", links)
 
 
-def _heat(look: Look, seen: Seen) -> Heat | None:
+def _heat(look: Look, seen: SeenCells) -> Heat | None:
     """A map of two dimensions, the longer one to the right."""
     if seen.counts.ndim != 2 or seen.counts.size > MOST_HEAT:
         return None
