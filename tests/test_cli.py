@@ -225,9 +225,7 @@ class TestBadInput:
     def test_a_changed_table_is_nothing_to_the_vault_until_it_is_taken_in(self, vault):
         pq.write_table(pa.table({"age": [34], "sex": ["Ann"], "income": [12345.0]}), "people.parquet")
         assert "written to since the snapshot" in run("describe vault")
-        assert "stays over the snapshot that it has" in run(
-            "refresh vault", exit_code=1
-        )
+        assert "stays over the snapshot that it has" in run("refresh vault", exit_code=1)
         assert "is now over snapshot 2" in run("refresh vault --accept-loss 1")
         assert "not written to since the snapshot" in run("describe vault")
         assert vault.ledger.snapshot.number == 2
