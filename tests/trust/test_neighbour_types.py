@@ -239,7 +239,7 @@ def as_duckdb(table, folder):
     return folder / "t.duckdb"
 
 
-ENGINES = {as_frame: (450, 50_000), as_parquet: (200, 30_000), as_polars: (100, 10_000), as_duckdb: (40, 5_000)}
+ENGINES = {as_frame: (900, 50_000), as_parquet: (600, 30_000), as_polars: (200, 10_000), as_duckdb: (40, 5_000)}
 """How many tables are looked at in each: in `make test`, and in `make soak`."""
 
 
@@ -408,7 +408,7 @@ POSTGRES = {
 
 @pytest.mark.xdist_group("postgres")
 def test_what_a_row_in_postgres_becomes_depends_on_that_row_alone(postgres, amount, counted):
-    draw, tables = Random(18), amount(18, 2_000)
+    draw, tables = Random(18), amount(30, 2_000)
     with postgres.connect() as session:
         session.execute("DROP TYPE IF EXISTS mood CASCADE")
         session.execute("CREATE TYPE mood AS ENUM ('A', 'a')")
