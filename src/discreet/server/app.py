@@ -26,17 +26,6 @@ from discreet.vault.vault import Vault
 
 LAST_SECONDS = 1.0
 """A job has so long to finish when the server ends."""
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": replies.RefusalJson, "description": "It was not understood, or cannot be answered privately."},
-    401: {"model": replies.RefusalJson, "description": "The token is missing, unknown, expired or revoked."},
-    403: {"model": replies.RefusalJson, "description": "The role does not allow it."},
-    404: {"model": replies.RefusalJson, "description": "Nothing is there."},
-    409: {"model": replies.RefusalJson, "description": "It does not fit the budget, or the quota."},
-    413: {"model": replies.RefusalJson, "description": "The body is too large."},
-    429: {"model": replies.RefusalJson, "description": "Too many requests; Retry-After says when."},
-    504: {"model": replies.RefusalJson, "description": "It took longer than the deadline, and nothing was spent."},
-    503: {"model": replies.RefusalJson, "description": "The vault cannot answer: its disk, its journal or its table."},
-}
 
 
 def create_app(
@@ -87,7 +76,7 @@ def create_app(
         buckets.routes(desk, shelf),
         numbers.routes(desk, metrics),
     ):
-        app.include_router(routes, prefix=API, responses=REFUSALS)
+        app.routes.extend(routes.routes)  # as they are: a router that is included is built again by its first request
     add_console(app, desk, shelf)
     app.add_middleware(Seen, home=vault.path, metrics=metrics, access_log=access_log)
     app.add_middleware(Headers)

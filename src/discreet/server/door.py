@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -61,6 +61,17 @@ STATUS: dict[type[DiscreetError], int] = {
     DeadlinePassed: 504,
 }
 """Everything else is no fault of who asks: 503."""
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": RefusalJson, "description": "It was not understood, or cannot be answered privately."},
+    401: {"model": RefusalJson, "description": "The token is missing, unknown, expired or revoked."},
+    403: {"model": RefusalJson, "description": "The role does not allow it."},
+    404: {"model": RefusalJson, "description": "Nothing is there."},
+    409: {"model": RefusalJson, "description": "It does not fit the budget, or the quota."},
+    413: {"model": RefusalJson, "description": "The body is too large."},
+    429: {"model": RefusalJson, "description": "Too many requests; Retry-After says when."},
+    504: {"model": RefusalJson, "description": "It took longer than the deadline, and nothing was spent."},
+    503: {"model": RefusalJson, "description": "The vault cannot answer: its disk, its journal or its table."},
+}
 
 
 class JsonReply(Response):
@@ -163,6 +174,11 @@ def without_place(text: str, home: str) -> str:
     """A message without the vault's place on the server's disk."""
     # A name without a folder says nothing of the disk, and may well be what the table is called, too.
     return re.sub(rf"(?<![\w/.]){re.escape(home)}(?!\w)", "VAULT", text) if "/" in home else text
+
+
+def api_router(tag: str) -> APIRouter:
+    """Where routes of the API are put: below its address, each with every refusal in its description."""
+    return APIRouter(prefix=API, tags=[tag], responses=REFUSALS)
 
 
 def answer_refusals(app: FastAPI, home: str) -> None:

@@ -18,7 +18,7 @@ from discreet.query.query import answer_shape
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
-from discreet.server.door import JsonReply, user_of
+from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.log import last_asked
 from discreet.server.names import budget_for, entry_for, name_for
 from discreet.server.routes.users import require_overseeing
@@ -35,7 +35,7 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
 def routes(desk: FrontDesk) -> APIRouter:
-    router, vault = APIRouter(tags=["account"]), desk.vault
+    router, vault = api_router("account"), desk.vault
 
     @router.get("/describe", response_model=replies.DescriptionJson)
     def describe() -> JsonReply:

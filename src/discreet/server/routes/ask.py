@@ -11,13 +11,13 @@ from discreet.query.subset import subset_from_json
 from discreet.server import schema
 from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
-from discreet.server.door import JsonReply, user_of
+from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.free import FreeAnswers
 from discreet.vault.vault import Vault
 
 
 def routes(desk: FrontDesk) -> APIRouter:
-    router, free = APIRouter(tags=["ask"]), FreeAnswers()
+    router, free = api_router("ask"), FreeAnswers()
 
     @router.post("/ask", response_model=replies.AnswerJson)
     async def ask(asked: schema.QuestionAsked, user: Annotated[User, Depends(user_of)]) -> Response:

@@ -15,7 +15,7 @@ from discreet.release.package import PACKAGE
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
-from discreet.server.door import JsonReply, user_of
+from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.jobs import Job, start_job
 from discreet.server.log import log_asked
 from discreet.server.shelf import Shelf, require_name
@@ -27,7 +27,7 @@ PARQUET = "application/vnd.apache.parquet"
 
 
 def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
-    router = APIRouter(tags=["buckets"])
+    router = api_router("buckets")
 
     @router.get("/buckets", response_model=replies.BucketsJson)
     def buckets() -> JsonReply:

@@ -20,7 +20,7 @@ from discreet.release.package import PACKAGE
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
-from discreet.server.door import JsonReply, user_of
+from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.jobs import find_job, list_jobs, start_job
 from discreet.server.log import log_asked
 from discreet.server.shelf import Shelf, require_name
@@ -49,7 +49,7 @@ MODEL_FILES = ("model.parquet", "modelled.parquet")
 
 
 def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
-    router = APIRouter(tags=["cubes"])
+    router = api_router("cubes")
 
     @router.post("/cubes/plan", response_model=replies.OfferedCubeJson)
     def plan(wish: schema.CubeWish, user: Caller) -> JsonReply:

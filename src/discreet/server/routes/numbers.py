@@ -7,13 +7,13 @@ from starlette.responses import PlainTextResponse, Response
 
 from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
-from discreet.server.door import user_of
+from discreet.server.door import api_router, user_of
 from discreet.server.metrics import MEDIA_TYPE, Metrics
 from discreet.server.routes.users import require_overseeing
 
 
 def routes(desk: FrontDesk, metrics: Metrics) -> APIRouter:
-    router = APIRouter(tags=["metrics"])
+    router = api_router("metrics")
 
     @router.get("/metrics", response_class=PlainTextResponse)
     def told(caller: Annotated[User, Depends(user_of)]) -> Response:

@@ -13,7 +13,7 @@ from discreet.progress import Progress
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
 from discreet.server.desk import FrontDesk
-from discreet.server.door import JsonReply, user_of
+from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.jobs import start_job
 from discreet.server.log import log_asked
 from discreet.server.shelf import Shelf, require_name
@@ -24,7 +24,7 @@ PARQUET = "application/vnd.apache.parquet"
 
 
 def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
-    router = APIRouter(tags=["rows"])
+    router = api_router("rows")
 
     @router.get("/rows", response_model=replies.RowsJson)
     def rows() -> JsonReply:

@@ -9,7 +9,7 @@ from discreet.errors import AccessDenied
 from discreet.server import schema
 from discreet.server.auth import User, add_user, edit_user, list_users, require_custodian, revoke_user, rotate_user
 from discreet.server.desk import FrontDesk
-from discreet.server.door import JsonReply, user_of
+from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.log import log_asked
 
 Caller = Annotated[User, Depends(user_of)]
@@ -17,7 +17,7 @@ Name = Annotated[str, Path(max_length=64)]
 
 
 def routes(desk: FrontDesk) -> APIRouter:
-    router = APIRouter(tags=["users"])
+    router = api_router("users")
 
     @router.get("/users", response_model=replies.UsersJson)
     def users(caller: Caller) -> JsonReply:
