@@ -192,7 +192,7 @@ def _added(archive: tarfile.TarFile, path: Path, name: str) -> str:
         info.uid = info.gid = 0
         info.uname = info.gname = ""
         read = _Digesting(stream)
-        archive.addfile(info, read)  # type: ignore[arg-type]
+        archive.addfile(info, read)
     return read.digest.hexdigest()
 
 
@@ -301,7 +301,7 @@ def _extracted(stream: IO[bytes], path: Path, home: Path) -> str:
         private_folder(folder)
     read = _Digesting(stream)
     with os.fdopen(private_file(path, os.O_WRONLY | os.O_EXCL), "wb") as out:
-        shutil.copyfileobj(read, out)  # type: ignore[misc]
+        shutil.copyfileobj(read, out)
         out.flush()
         os.fsync(out.fileno())
     return read.digest.hexdigest()
