@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Nine million brackets are no name: a long text is called by its beginning."""
     if isinstance(val, str | bytes) and len(val) > LONG:
-        return f"{ascii(val[:LONG])} and so on"
+        return f"{val[:LONG]!a} and so on"
     return None
 
 
