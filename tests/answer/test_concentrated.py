@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import InvalidBudget, InvalidNoise
-from discreet.ledger.budget import ConcentratedBudget
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.gaussian_conversion import mu_squared_for
 from discreet.ledger.gaussian_price import gaussian_price
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.noise.law import Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 

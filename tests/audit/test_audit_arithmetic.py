@@ -13,7 +13,8 @@ from discreet.audit.load import Depth, Load
 from discreet.audit.price import mispriced, read_cost, read_plan
 from discreet.audit.terms import mu_keeps, read_terms, rho_keeps
 from discreet.domain.read import parse_domain
-from discreet.ledger.budget import Induced, budget_from_json, budget_of
+from discreet.ledger.budget import Induced
+from discreet.ledger.budget_choice import budget_from_json, budget_of
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.gaussian_conversion import mu_squared_for
 from discreet.noise.law import Exponential, Gaussian, Laplace

@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget, GaussianBudget, Induced, PureBudget, budget_from_json, budget_of
+from discreet.ledger.budget import Induced, PureBudget
+from discreet.ledger.budget_choice import budget_from_json, budget_of
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.gaussian_price import gaussian_price
 from discreet.ledger.guarantee import guarantee_from_json
+from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
 from discreet.ledger.standing import Standing
 from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace
 

@@ -54,7 +54,8 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import QueryBudget, budget_of, require_amounts
+from discreet.ledger.budget import QueryBudget, require_amounts
+from discreet.ledger.budget_choice import budget_of
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
