@@ -118,6 +118,12 @@ def test_more_noise_never_costs_more(variances: list[Fraction]) -> None:
     assert gaussian_price(low) >= gaussian_price(high)
 
 
+@pytest.mark.parametrize("border", [STEEP, LITTLE, SMOOTH], ids=str)
+def test_where_one_price_follows_another_more_noise_costs_no_more(border: Fraction) -> None:
+    prices = [gaussian_price(border * Fraction(1000 + step, 1000)) for step in range(-30, 31)]
+    assert prices == sorted(prices, reverse=True)
+
+
 @given(st.floats(-37, 37), st.floats(0.01, 40))
 def test_no_truncated_normal_law_strays_further_than_an_even_one(start: float, length: float) -> None:
     """The lemma that the price rests on: Var ≤ length²/12 on every interval; here by a sum over many points."""
