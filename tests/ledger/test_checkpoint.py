@@ -262,7 +262,7 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
-def test_an_untrue_checkpoint_is_gone_by_by_nobody(
+def test_an_untrue_checkpoint_is_passed_over_by_everybody(
     path: Path, ledger: Ledger, lie: Callable[[dict[str, Any]], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "EVERY", 1000)
@@ -343,6 +343,10 @@ def test_an_entry_before_the_checkpoint_is_checked_when_it_is_read(path: Path, l
     for read in reads:
         with pytest.raises(JournalCorrupt, match=r"edited at entry [56]"):
             read()
+    kept = SQLiteJournal(path).receipt_at(3)
+    assert kept is not None
+    with pytest.raises(JournalCorrupt, match="edited at entry 5"):
+        again.check_receipt(kept)  # the journal has it, and does not go on from it
     assert [entry.seq for entry in again.entries(6)] == [7, 8, 9, 10, 11, 12]
     assert again.recorded(9) is not None
 

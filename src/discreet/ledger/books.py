@@ -173,8 +173,11 @@ class Books:
 
     def check_receipt(self, receipt: Receipt) -> None:
         """Raise JournalRolledBack unless this journal went on from where it was when the receipt was given."""
-        with self._followed.current():
+        with self._followed.current() as state:
             self._followed.require_held(receipt)
+            if receipt.seq < state.begun_at.seq:
+                for _ in self._followed.upto(state.begun_at, receipt.seq):
+                    """Each must follow the one before."""
 
     # What is promised.
 
