@@ -71,7 +71,7 @@ class NewFact(Request):
     cuboid: list[Text] | None = Field(None, max_length=MOST_NAMES)
     values: list[Any] | None = None
     dry_run: bool = Field(False, description="only say what it would do, and add nothing")
-    accept: bool = Field(False, description="add it even if it stops the vault")
+    accept: bool = Field(False, description="add it even if it stops the vault, or S_Q is bounded alone")
 
 
 class CubeWish(Request):
@@ -88,7 +88,9 @@ class CubeWish(Request):
     planner: Text = "optimal"
     objective: Text = "max"
     dimensions: list[Text] | None = Field(None, max_length=MOST_NAMES)
-    weights: dict[str, Finite] | None = Field(None, description='how much a cuboid matters: {"sex,age": 3}')
+    weights: dict[str, Finite | list[Any]] | None = Field(
+        None, description='how much a cuboid matters: {"sex,age": 3}; or each of its cells: {"sex": [1, 3]}'
+    )
     bound: Finite | None = None
     expected: dict[str, Finite] | None = Field(None, description='expected variances: {"sex,age": 100, "others": 400}')
     facts: bool = Field(False, description="agree exactly with the vault's facts that are cuboids")
