@@ -44,6 +44,10 @@ class QuestionAsked(Request):
         None, description="whether a region without budget is answered by one nearby; the policy's word where not given"
     )
 
+    weights: dict[Text, Number] | None = Field(
+        None, description='how much it matters that a relaxed answer is off in an attribute: {"age": 4}'
+    )
+    compound_size: int | None = Field(None, description="of how many released answers a relaxed one may be made")
     estimate: Literal["unbiased", "modelled"] = Field(
         "unbiased", description="modelled: from a published model, free, sharper and biased; where one covers it"
     )
