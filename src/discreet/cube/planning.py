@@ -21,7 +21,7 @@ from discreet.cube.planners.pmostg import publish_most_generally
 from discreet.cube.planners.residuals import can_measure_residuals, optimise_either
 from discreet.cube.planners.task import Planner, Shares, Task
 from discreet.errors import InvalidBudget, UnsupportedQuery
-from discreet.query.lattice import MAX_DIMENSIONS, Cuboids, Label, Lattice
+from discreet.query.lattice import MAX_DIMENSIONS, Cuboids, Label, Lattice, Weights
 
 PLANNERS: Mapping[str, Planner] = {
     "all": share_among_all,
@@ -42,7 +42,7 @@ def plan_cube(
     cuboids: Cuboids = "all",
     planner: str = "optimal",
     objective: Objective = "max",
-    weights: Mapping[tuple[Label, ...], float] | None = None,
+    weights: Weights | None = None,
     bound: float | None = None,
     expected: Mapping[tuple[Label, ...] | str, float] | None = None,
 ) -> CubePlan:
@@ -50,8 +50,9 @@ def plan_cube(
 
     `objective` steers optimal alone; the other planners have their own. `expected` has the variance that is expected of
     each cuboid: then it is the ratio of its variance to that which is made small. `bound` is for the objective most,
-    PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise. The planner model measures what a
-    model is best fitted to; with it `cuboids` are of as many dimensions as are measured together.
+    PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise. `weights` are cuboids', or their
+    cells': of these the largest counts where the largest variance is made small, and else their sum. The planner
+    model measures what a model is best fitted to; with it `cuboids` are of as many dimensions as are measured together.
     """
     if planner not in PLANNERS:
         raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join(PLANNERS)}")
@@ -62,6 +63,7 @@ def plan_cube(
     if bound is not None and not bound > 0:
         raise UnsupportedQuery("a bound on the variance must be above 0")
     counts_precise = planner in ("pmost", "pmostg") or (planner == "optimal" and objective == "most")
+    sums_up = planner == "optimal" and objective != "max"
     if bound is not None and not counts_precise:
         raise UnsupportedQuery(f"planner {planner} takes no bound; pmost, pmostg and the objective most do")
     if planner == "model" and cuboids == "all":
@@ -70,7 +72,7 @@ def plan_cube(
     task = Task(
         lattice=lattice,
         published=published,
-        weights=lattice.weigh(published, weights),
+        weights=lattice.weigh(published, weights, "sum" if counts_precise or sums_up else "max"),
         noise=noise,
         objective=objective,
         bound=bound,
