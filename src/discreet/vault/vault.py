@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from discreet.replies import EntryJson
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
+    from discreet.vault.backup import Backup, Restored
     from discreet.vault.buckets import VaultBuckets
     from discreet.vault.cubes import VaultCubes
     from discreet.vault.facts import VaultFacts
@@ -223,6 +224,22 @@ class Vault(NotebookView):
         return cls(home, domain, account, gate, own, settings.table, settings.policy, memory)
 
     # What asking does not need takes long to import: each of these brings its own.
+
+    def backup(self, file: str | Path) -> "Backup":
+        """Copy the vault into one new file, whole whatever is asked meanwhile."""
+        from discreet.vault.backup import backup_vault
+
+        return backup_vault(self.path, Path(file))
+
+    @staticmethod
+    def restore(
+        file: str | Path, path: str | Path, *, receipt: str | None = None, accept_rollback: bool = False
+    ) -> "Restored":
+        """Make a vault of a backup, where nothing is. Raises JournalRolledBack where a receipt shows that something was
+        spent since: the last one seen here, or the one given. `accept_rollback` goes on, and the journal notes it."""
+        from discreet.vault.backup import restore_vault
+
+        return restore_vault(Path(file), Path(path), receipt=receipt, accept_rollback=accept_rollback)
 
     @property
     def cubes(self) -> "VaultCubes":
