@@ -5,7 +5,7 @@ quantity a mapping of its groups, which is an array where all of them are had in
 array for all groups is worked out once; `tests/answer/test_grid.py` compares it with group by group.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.estimate import Estimate
+from discreet.answer.labelled import LabelledGrid, labelled_grid
 from discreet.answer.past import groups_to_plan
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
@@ -73,13 +74,24 @@ class Grid(Mapping[Codes, Region]):
             found = found * len(own) + code - own.start
         return found
 
+    def of_each(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
+        """From an array over all codes of the axes, the numbers of the groups, in order."""
+        return units[np.ix_(*self.ranges)].reshape(-1)
 
-def grid_of(by: Collection[Group], where: Region, domain: Domain) -> Grid | None:
-    """The groups as a grid; None where they are not those of one box by attributes."""
+    def is_like(self, other: object) -> bool:
+        """Whether another has the same groups, by the same."""
+        return isinstance(other, Grid) and (self.axes, self.ranges) == (other.axes, other.ranges)
+
+
+AnyGrid = Grid | LabelledGrid
+
+
+def grid_of(by: Sequence[Group], where: Region, domain: Domain) -> AnyGrid | None:
+    """The groups as a grid; None where they are not those of one box."""
     if not by or len(where.boxes) != 1:
         return None
     axes = tuple(domain.axis(group) for group in by if isinstance(group, str))
-    return Grid(axes, where.boxes[0]) if len(axes) == len(by) else None
+    return Grid(axes, where.boxes[0]) if len(axes) == len(by) else labelled_grid(by, where, domain)
 
 
 def count_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> int:
@@ -101,7 +113,7 @@ def codes_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> NDA
 class GridNumbers(Mapping[Codes, Estimate]):
     """An estimate of each group: `one`, times a whole number. They have the same law, and are of the same release."""
 
-    grid: Grid
+    grid: AnyGrid
     units: NDArray[np.int64]
     """In the order of the groups."""
     one: Estimate

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.answer.answer import Desk
 from discreet.answer.estimate import Estimate
 from discreet.answer.grid import GridNumbers
+from discreet.answer.labelled import LabelledBlock, LabelledGrid
 from discreet.answer.past import CountBlock, PastAnswer
 from discreet.domain.region import Region
 from discreet.noise.law import Noise
@@ -64,10 +65,12 @@ class JointNoise:
         places = np.arange(self._count, self._count + len(numbers))
         self._count += len(numbers)
         [source], [draw], grid = numbers.one.sources, numbers.one.draws, numbers.grid
-        block = self._block(source, Region((grid.box,)))
-        if block is None:
-            atoms = np.array([self._atom((source, region), draw.law) for region in grid.values()])
+        if isinstance(grid, LabelledGrid):
+            labelled = self.labelled[source]
+            atoms = self._first(labelled, draw.law) + labelled.in_values(grid)
         else:
+            block = self._block(source, Region((grid.box,)))
+            assert block is not None
             codes = tuple(grid.codes[:, grid.axes.index(axis)] - block.where.low[axis] for axis in block.by)
             atoms = self._first(block, draw.law) + np.ravel_multi_index(codes, block.values.shape)
         self._entries.append((places, atoms, np.full(len(places), float(numbers.one.grain) * draw.weight)))
@@ -158,6 +161,11 @@ class JointNoise:
                 found.setdefault(block.source, []).append(block)
         return found
 
+    @cached_property
+    def labelled(self) -> dict[Source, LabelledBlock]:
+        """The same by expressions."""
+        return {block.source: block for answers in self.desk.known.all() for block in answers.labelled}
+
     def _block(self, source: Source, where: Region) -> CountBlock | None:
         """The table of groups that a region is in."""
         if len(where.boxes) != 1:
@@ -169,7 +177,7 @@ class JointNoise:
         for box in answer.where.boxes:
             block = self._block(answer.source, Region((box,)))
             if block is None:
-                yield self._atom((answer.source, answer.where), law)
+                yield self._cell(answer.source, answer.where, law)
                 return
             first = self._first(block, law)
             ranges = [
@@ -180,6 +188,9 @@ class JointNoise:
                 yield first + int(np.ravel_multi_index(codes, block.values.shape))
 
     def _cell(self, source: Source, where: Region, law: Noise | Mixture) -> int:
+        labelled = self.labelled.get(source)
+        if labelled is not None and where in labelled.place_of:
+            return self._first(labelled, law) + labelled.place_of[where]
         block = self._block(source, where)
         if block is None:
             return self._atom((source, where), law)
@@ -187,9 +198,10 @@ class JointNoise:
         codes = tuple(low[axis] - block.where.low[axis] for axis in block.by)
         return self._first(block, law) + int(np.ravel_multi_index(codes, block.values.shape))
 
-    def _first(self, block: CountBlock, law: Noise | Mixture) -> int:
+    def _first(self, block: CountBlock | LabelledBlock, law: Noise | Mixture) -> int:
         """The first atom of a table of groups."""
-        return self._atom((block.source, block.where), law, block.values.size)
+        box = block.where if isinstance(block, CountBlock) else block.grid.box
+        return self._atom((block.source, box), law, block.values.size)
 
     def _atom(self, name: object, law: Noise | Mixture | Spread, count: int = 1) -> int:
         found = self._atoms.setdefault(name, self._size)

@@ -12,7 +12,7 @@ from discreet.answer.chosen import at_once, chosen_columns, sources_of
 from discreet.answer.different import most_values
 from discreet.answer.estimate import Estimate, combined, in_grains, nothing, worst
 from discreet.answer.fieller import ratio
-from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
+from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, GridNumbers, grid_of
 from discreet.answer.grid_rows import (
     GridColumn,
     GridLines,
@@ -92,13 +92,13 @@ class Rows:
         return GridRows(grid, tuple(found), np.arange(len(grid))) if len(found) == len(columns) else None
 
     def _column(
-        self, column: AggregateColumn, grid: Grid, question: Question, confidence: Fraction
+        self, column: AggregateColumn, grid: AnyGrid, question: Question, confidence: Fraction
     ) -> GridColumn | None:
         query = column.query
         if not isinstance(query, Count | Sum | Mean):
             return None
         parts = [self.settled.numbers.by_query.get(part) for part in elementary(query, self.desk)]
-        numbers = [part for part in parts if isinstance(part, GridNumbers) and part.grid.ranges == grid.ranges]
+        numbers = [part for part in parts if isinstance(part, GridNumbers) and part.grid.is_like(grid)]
         if len(numbers) < len(parts) or len({part.grid.box for part in numbers}) > 1:
             return None
 
