@@ -24,6 +24,8 @@ QUESTIONS = [
     "SELECT age, sex, income, COUNT(*) AS n FROM people GROUP BY age, sex, income ORDER BY sex DESC, n, age DESC",
     "SELECT age, COUNT(*) FILTER (WHERE sex = 'F') AS women FROM people GROUP BY age",
     "SELECT age, COUNT(*) FILTER (WHERE sex = 'F') AS women, COUNT(*) AS n FROM people GROUP BY age ORDER BY n",
+    "SELECT age, COUNT(*) FILTER (WHERE income < 20) AS poor, COUNT(*) FILTER (WHERE income >= 20) AS rich, "
+    "COUNT(income) AS n, AVG(income) AS mean FROM people GROUP BY age ORDER BY n",
     "SELECT FLOOR(age / 3) AS third, COUNT(*) AS n FROM people GROUP BY FLOOR(age / 3)",
     "SELECT CASE WHEN age < 4 THEN sex END AS s, age, COUNT(*) AS n, SUM(income) AS total FROM people "
     "GROUP BY CASE WHEN age < 4 THEN sex END, age ORDER BY total DESC, age",

@@ -6,7 +6,7 @@ array for all groups is worked out once; `tests/answer/test_grid.py` compares it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate import Estimate
+from discreet.answer.estimate import Estimate, gathered_sum
 from discreet.answer.labelled import LabelledGrid, labelled_grid
 from discreet.answer.past import groups_to_plan
 from discreet.domain.domain import Domain
@@ -117,6 +117,14 @@ class GridNumbers(Mapping[Codes, Estimate]):
     units: NDArray[np.int64]
     """In the order of the groups."""
     one: Estimate
+    parts: tuple["GridNumbers", ...] = ()
+    """What it is the sum of, group by group, where it was not measured itself."""
+
+    @classmethod
+    def sum_of(cls, grid: AnyGrid, parts: Sequence["GridNumbers"]) -> "GridNumbers":
+        """The sums of numbers of parts of the same groups: of one grain, and each of a measurement of its own."""
+        one = replace(gathered_sum([part.one for part in parts], Region(())), value=parts[0].one.value)
+        return cls(grid, np.sum([part.units for part in parts], axis=0), one, tuple(parts))
 
     def __len__(self) -> int:
         return len(self.grid)
@@ -132,6 +140,9 @@ class GridNumbers(Mapping[Codes, Estimate]):
 
     def at(self, place: int, region: Region) -> Estimate:
         """The estimate of the group at a place, which has this region."""
+        if self.parts:
+            codes = tuple(self.grid.codes[place].tolist())
+            return gathered_sum([part.at(place, part.grid[codes]) for part in self.parts], region)
         one = self.one
         value = int(self.units[place]) * one.value
         return Estimate(value, one.variance, one.kind, region, one.draws, one.grain, sources=one.sources)

@@ -64,6 +64,12 @@ class JointNoise:
         """The places of many numbers of one release."""
         places = np.arange(self._count, self._count + len(numbers))
         self._count += len(numbers)
+        for part in numbers.parts or (numbers,):
+            self._add_atoms(part, places)
+        return places
+
+    def _add_atoms(self, numbers: GridNumbers, places: Ints) -> None:
+        """Add numbers of one release to those at some places."""
         [source], [draw], grid = numbers.one.sources, numbers.one.draws, numbers.grid
         if isinstance(grid, LabelledGrid):
             labelled = self.labelled[source]
@@ -74,7 +80,6 @@ class JointNoise:
             codes = tuple(grid.codes[:, grid.axes.index(axis)] - block.where.low[axis] for axis in block.by)
             atoms = self._first(block, draw.law) + np.ravel_multi_index(codes, block.values.shape)
         self._entries.append((places, atoms, np.full(len(places), float(numbers.one.grain) * draw.weight)))
-        return places
 
     def drawn(self, draws: int, key: int) -> Floats:
         """Errors that the numbers could have had: a row for each number, a column for each draw."""
