@@ -1,6 +1,5 @@
 """Statements with a public half: what they are answered with, what they cost, and intervals for whatever comes out."""
 
-import re
 from fractions import Fraction
 
 import duckdb
@@ -386,20 +385,6 @@ def test_a_number_without_an_interval_says_why(vault):
     answer = vault.ask(sql, scale=20)  # of numbers around 0, which other noise would have made negative
     assert any(row.value is not None and None in (row.low, row.high) for row in answer.rows)
     assert any("have no interval, or half of one" in note for note in answer.notes)
-
-
-@pytest.mark.parametrize(
-    "call", ["MEDIAN({})", "MAX({})", "QUANTILE({}, 0.5)", "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY {})"]
-)
-def test_a_quantile_of_an_expression_is_refused_with_a_form_that_is_answered(make_vault, truth, call):
-    vault = make_vault(epsilon=6_000_000)
-    with pytest.raises(UnsupportedQuery, match="of an expression is not supported, line 1, column") as refusal:
-        vault.ask(f"SELECT {call.format('age % 4 * 3')} AS m FROM people", **EXACTLY)
-    [form] = re.findall(r"SELECT MIN.*", str(refusal.value))
-    sql = re.sub(r"\be\b", "age % 4 * 3", form.replace("MIN(e)", "MIN(x)").replace("SELECT e,", "SELECT e AS x,"))
-    found = vault.ask(sql.replace("FROM …", "FROM people"), **EXACTLY)
-    [expected] = truth.execute("SELECT QUANTILE_DISC(age % 4 * 3, 0.5) FROM people").fetchone()
-    assert next(iter(found.to_arrow().to_pydict().values())) == [expected]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from discreet.answer.labelled import LabelledBlock, LabelledGrid, are_alike
 from discreet.answer.others import Others
 from discreet.answer.past import CountBlock, PastAnswer, groups_to_plan
 from discreet.answer.policy import Policy
-from discreet.answer.quantiles import code_at, histogram_of
+from discreet.answer.quantiles import Histogram, code_at, histogram_of, labelled_histogram
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
 from discreet.deadline import still_wanted
 from discreet.domain.domain import Domain
@@ -620,9 +620,16 @@ def _relaxed(
 
 def _from_counts(query: Quantile, region: Region, desk: Desk) -> Picked | None:
     """A quantile by the released counts of its region; None where there are none by its attribute."""
-    counts, axis = desk.known.of(Count(region)), desk.domain.axis(query.of)
-    histogram = histogram_of(region, axis, desk.domain[query.of].cells, counts, desk.known.noise)
+    histogram = released_histogram(query, region, desk)
     return None if histogram is None else Picked(code_at(query.level, histogram), Fraction(0), "derived")
+
+
+def released_histogram(query: Quantile, region: Region, desk: Desk) -> Histogram | None:
+    """The released counts of a region by what a quantile is of."""
+    counts, noise = desk.known.of(Count(region)), desk.known.noise
+    if not isinstance(query.of, str):
+        return labelled_histogram(region, query.of, counts, noise, desk.domain)
+    return histogram_of(region, desk.domain.axis(query.of), desk.domain[query.of].cells, counts, noise)
 
 
 def _compound_estimate(query: Count | Sum, relaxed: Relaxed, desk: Desk) -> Estimate:
