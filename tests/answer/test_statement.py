@@ -405,6 +405,35 @@ def test_what_no_cell_of_a_table_shows_is_refused_before_anything_is_spent(vault
     assert vault.ledger.spent_max == 0
 
 
+@pytest.mark.parametrize("column", ["sex", "income"])
+@pytest.mark.parametrize("way", ["", "ASC", "DESC"])
+@pytest.mark.parametrize("nulls", ["NULLS FIRST", "NULLS LAST"])
+@pytest.mark.parametrize("number", ["COUNT(*)", "COUNT(*) * 1.5"])
+def test_nulls_are_where_duckdb_has_them_where_that_is_said(vault, truth, column, way, nulls, number):
+    sql = f"SELECT {column} AS x, {number} AS n FROM people GROUP BY {column} ORDER BY {column} {way} {nulls}"
+    found = [row.labels[0] for row in vault.ask(sql, scale=5).rows]
+    of_rows = [line[0] for line in truth.execute(sql).fetchall()]
+    assert found.index(None) == (0 if of_rows[0] is None else len(found) - 1)
+    if column == "sex":
+        truly = [None if isinstance(one, float) else one for one in of_rows]
+        assert found == truly
+
+
+@pytest.mark.parametrize("kind", ["ROLLUP", "CUBE"])
+@pytest.mark.parametrize("cut", ["LIMIT 3", "OFFSET 9", "LIMIT 3 OFFSET 1", "ORDER BY age DESC LIMIT 2"])
+def test_what_comes_after_with_rollup_cuts_its_lines(vault, kind, cut):
+    every = vault.ask(f"SELECT age, COUNT(*) AS n FROM people GROUP BY age WITH {kind}", scale=5)
+    some = vault.ask(f"SELECT age, COUNT(*) AS n FROM people GROUP BY age WITH {kind} {cut}", scale=5)
+    labels = [row.labels[0] for row in every.rows]
+    expected = {
+        "LIMIT 3": labels[:3],
+        "OFFSET 9": labels[9:],
+        "LIMIT 3 OFFSET 1": labels[1:4],
+        "ORDER BY age DESC LIMIT 2": ["9", "8"],
+    }
+    assert [row.labels[0] for row in some.rows] == expected[cut]
+
+
 def test_nulls_come_first_where_that_is_asked_for(vault):
     answer = vault.ask("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY sex NULLS FIRST LIMIT 1", scale=5)
     assert [row.labels for row in answer.rows] in ([(None,)], [("NULL",)])
