@@ -177,7 +177,7 @@ def test_a_relaxed_bound_and_its_opposite_divide_the_known_rows(column: str, sig
 @settings(max_examples=100)
 @given(
     value=st.sampled_from(["0", "5", "10", "10.5", "15", "15.01", "19.99", "20", "20.01", "30"]),
-    sign=st.sampled_from(SIGNS),
+    sign=st.sampled_from(["<", "<=", ">", ">=", "="]),
 )
 def test_no_comparison_with_clamped_bins_leaves_out_values_that_are_counted_at_their_end(value: str, sign: str) -> None:
     """A row with 25 is counted at 20, in the last bin: what is true of 20 is never said to be true of no row."""
