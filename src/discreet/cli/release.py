@@ -74,10 +74,13 @@ def _first_of(texts: list[str], most: int = 4) -> str:
 def _cells(row: "ReleasedCell", noisy: "Noisy", domain: "Domain") -> tuple[str, ...]:
     """A quantile is recorded as a code: people read its label."""
     from discreet.answer.view import number
-    from discreet.query.query import Quantile
+    from discreet.query.query import Quantile, group_attribute
 
     query = noisy.measurement.query
-    value = domain[query.of].label(int(row.value)) if isinstance(query, Quantile) else number(row.value)
+    if isinstance(query, Quantile):
+        value = group_attribute(query.of, domain).label(int(row.value))
+    else:
+        value = number(row.value)
     return (*row.labels, value, number(row.low), number(row.high))
 
 
