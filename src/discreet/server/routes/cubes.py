@@ -372,7 +372,12 @@ def _summary(shelf: Shelf, name: str) -> replies.CubeLineJson:
             "dimensions": {one["name"]: len(one["codes"]) for one in about["dimensions"]},
             "consistent": about["consistent"],
             "guarantee": str(
-                shelf.promise(about["charge"], Receipt.parse(about["receipt"]), guarantee_from_json(about["guarantee"]))
+                shelf.promise(
+                    about["charge"],
+                    Receipt.parse(about["receipt"]),
+                    guarantee_from_json(about["guarantee"]),
+                    tuple(map(int, about.get("earlier", ()))),
+                )
             ),
             "charge": about["charge"],
             "receipt": about["receipt"],
