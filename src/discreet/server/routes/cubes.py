@@ -233,8 +233,11 @@ def _labels(cube: "Cube", name: str) -> tuple[str, ...]:
 
 
 def _require_model(planned: "CubePlan", estimate: Estimate) -> None:
+    from discreet.cube.adaptive import require_run
     from discreet.cube.modelled import require_model
 
+    if planned.candidates:
+        require_run(planned)
     if estimate == "modelled":
         require_model(planned)
 
