@@ -59,7 +59,7 @@ class Bought:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class AdaptiveRun:
     """The steps of a plan so far, in order: single dimensions, then a choice and what was chosen, again and again."""
 
     plan: CubePlan
@@ -95,7 +95,7 @@ class Run:
     def is_finished(self) -> bool:
         return bool(self.steps) and self.choice is None and (not self.candidates or self.left < least_round(self.plan))
 
-    def before(self) -> "Run":
+    def before(self) -> "AdaptiveRun":
         """The run before the last cuboid was chosen."""
         ends = [place for place, step in enumerate(self.steps) if place and _is_choice(step)]
         return replace(self, steps=self.steps[: ends[-1]] if ends else self.steps[:1])
@@ -116,7 +116,7 @@ def first_round(plan: CubePlan) -> int:
     return max(shared // min(ROUNDS_PER_DIMENSION * plan.lattice.dimensions, len(plan.candidates)), PARTS)
 
 
-def next_step(run: Run, domain: Domain, known: Known | None, fitted: "Fitted") -> Plan | None:
+def next_step(run: AdaptiveRun, domain: Domain, known: Known | None, fitted: "Fitted") -> Plan | None:
     """What to measure next; None where the run is finished. It sees public numbers only."""
     if not run.steps:
         return measurements_of(run.plan, domain)
@@ -129,7 +129,7 @@ def next_step(run: Run, domain: Domain, known: Known | None, fitted: "Fitted") -
     return _choosing(run, domain, fitted(run, known), _round(run, known, fitted))
 
 
-def _round(run: Run, known: Known | None, fitted: "Fitted") -> int:
+def _round(run: AdaptiveRun, known: Known | None, fitted: "Fitted") -> int:
     """The units of the round that begins."""
     units = first_round(run.plan)
     if run.measured:
@@ -143,7 +143,7 @@ def _round(run: Run, known: Known | None, fitted: "Fitted") -> int:
     return units if run.left >= 2 * units else run.left
 
 
-def _measuring(run: Run, domain: Domain, mask: int) -> Plan:
+def _measuring(run: AdaptiveRun, domain: Domain, mask: int) -> Plan:
     """Measure a cuboid with the parts of its round that its choice left; with all that is left, in the last one."""
     units = run.left
     if run.choice is not None and len(run.candidates) > 1:
@@ -154,7 +154,7 @@ def _measuring(run: Run, domain: Domain, mask: int) -> Plan:
     return Plan((Measurement(Count(domain.everything, names), law),))
 
 
-def _choosing(run: Run, domain: Domain, model: Model, units: int) -> Plan:
+def _choosing(run: AdaptiveRun, domain: Domain, model: Model, units: int) -> Plan:
     """Choose among the candidates by how far the model is from each, beyond what noise would be."""
     lattice, noise = run.plan.lattice, run.plan.noise
     paid = units // PARTS
@@ -190,7 +190,7 @@ def mean_distance(law: Noise) -> float:
     return float(law.scale) if isinstance(law, Laplace) else math.sqrt(2 / math.pi) * float(law.scale)
 
 
-def plan_so_far(run: Run) -> CubePlan:
+def plan_so_far(run: AdaptiveRun) -> CubePlan:
     """The plan of what a run has measured, as one cube: those cuboids, and all that can be computed from them."""
     plan = run.plan
     measured = {mask: share_of(step.units, plan.noise) for mask, step in run.measured.items()}
@@ -231,7 +231,11 @@ def require_run(plan: CubePlan) -> None:
 
 
 def cube_of_run(
-    run: Run, domain: Domain, known: Known | None, promise: Callable[[int], Guarantee], progress: Progress = silent
+    run: AdaptiveRun,
+    domain: Domain,
+    known: Known | None,
+    promise: Callable[[int], Guarantee],
+    progress: Progress = silent,
 ) -> Cube:
     """The cube of what a run has measured: made from public numbers alone. What it promises is for all of its steps
     together, choices included."""
@@ -251,7 +255,7 @@ class Fitted:
         self._domain, self._progress = domain, progress
         self._models: dict[tuple[int, ...], Model] = {}
 
-    def __call__(self, run: Run, known: Known | None) -> Model:
+    def __call__(self, run: AdaptiveRun, known: Known | None) -> Model:
         key = tuple(run.measured)
         if key not in self._models:
             # No release states what this cube promises: it is a step on the way, and nobody sees it.
@@ -261,8 +265,12 @@ class Fitted:
 
 
 def go_on(
-    run: Run, domain: Domain, buy: Callable[[Plan], Bought], known: Known | None = None, progress: Progress = silent
-) -> Run:
+    run: AdaptiveRun,
+    domain: Domain,
+    buy: Callable[[Plan], Bought],
+    known: Known | None = None,
+    progress: Progress = silent,
+) -> AdaptiveRun:
     """Buy the steps of a run that are left."""
     fitted = Fitted(domain)
     whole = run.plan.noise.limit

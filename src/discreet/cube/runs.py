@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from discreet.cube.adaptive import Bought, Run
+from discreet.cube.adaptive import AdaptiveRun, Bought
 from discreet.cube.journal import NOTE
 from discreet.cube.plan import CubePlan
 from discreet.cube.record import plan_of, plan_record
@@ -65,9 +65,9 @@ def charges_of(number: int, books: Books) -> list[Charge]:
     return found
 
 
-def read_run(number: int, books: Books, answer: Callable[[Charge], Release]) -> Run:
+def read_run(number: int, books: Books, answer: Callable[[Charge], Release]) -> AdaptiveRun:
     """A run as far as it came. `answer` has what a charge bought."""
-    return Run(read_plan(number, books), tuple(Bought(one, answer(one)) for one in charges_of(number, books)))
+    return AdaptiveRun(read_plan(number, books), tuple(Bought(one, answer(one)) for one in charges_of(number, books)))
 
 
 def read_plan(number: int, books: Books) -> CubePlan:

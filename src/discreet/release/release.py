@@ -185,6 +185,6 @@ def noise_in_grains(measurement: Measurement, domain: Domain) -> Noise:
 def _in_grains(law: Law, grain: Fraction) -> Noise:
     if isinstance(law, Exponential):
         raise UnsupportedQuery(
-            "how far off the exponential mechanism is depends on the data; a quantile's rank error is public: rank_error"
+            "how far off the exponential mechanism is depends on the data; a quantile's rank error is public"
         )
     return law.times(1 / grain)
