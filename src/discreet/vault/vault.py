@@ -67,7 +67,7 @@ from discreet.notebook import NotebookView, Pairs
 from discreet.postgres_address import of_vault
 from discreet.progress import Progress, silent
 from discreet.query.plan import Measurement, Plan, exact_scale
-from discreet.query.query import Count, Quantile, Query, Sum
+from discreet.query.query import Choice, Count, Quantile, Query, Sum
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
@@ -322,7 +322,7 @@ class Vault(NotebookView):
         if scale is None:
             raise VaultError("say how much noise: measure(query, scale=100)")
         noise = self.ledger.budget.noise_of_scale(exact_scale(scale))
-        law = exponential_like(noise, self.ledger.budget) if isinstance(query, Quantile) else noise
+        law = exponential_like(noise, self.ledger.budget) if isinstance(query, Quantile | Choice) else noise
         return self.gate.measure(Plan((Measurement(query, law),)))
 
     def ask(
