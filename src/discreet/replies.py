@@ -295,6 +295,8 @@ class CubePlanJson(TypedDict):
     precise_weight: NotRequired[float | None]
     """the weight of what is within the bound"""
     precise_weight_consistent: NotRequired[float | None]
+    candidates: NotRequired[list[list[str | int]]]
+    """what is chosen among, where that is done as one goes: the shares are then those of the first step"""
     known: NotRequired[list[list[str | int]]]
     """cuboids that are facts"""
 
@@ -370,6 +372,8 @@ class CubeAboutJson(TypedDict):
     counts: NotRequired[str]
     note: NotRequired[str]
     estimates: NotRequired[str]
+    charges: NotRequired[list[int]]
+    """of a cube that was bought in steps: all of them"""
 
 
 class LabelledCellsJson(TypedDict):

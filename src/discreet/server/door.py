@@ -62,20 +62,25 @@ STATUS: dict[type[DiscreetError], int] = {
     DeadlinePassed: 504,
 }
 """Everything else is no fault of who asks: 503."""
-THE_SAME: dict[str, Any] = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/RefusalJson"}}}}
-"""Every refusal has one shape, which FastAPI makes a model of for the first alone: one for each, on every route, takes
-seconds."""
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": RefusalJson, "description": "It was not understood, or cannot be answered privately."},
-    401: {**THE_SAME, "description": "The token is missing, unknown, expired or revoked."},
-    403: {**THE_SAME, "description": "The role does not allow it."},
-    404: {**THE_SAME, "description": "Nothing is there."},
-    409: {**THE_SAME, "description": "It does not fit the budget, or the quota."},
-    413: {**THE_SAME, "description": "The body is too large."},
-    429: {**THE_SAME, "description": "Too many requests; Retry-After says when."},
-    504: {**THE_SAME, "description": "It took longer than the deadline, and nothing was spent."},
-    503: {**THE_SAME, "description": "The vault cannot answer: its disk, its journal or its table."},
+REFUSED_BECAUSE = {
+    400: "It was not understood, or cannot be answered privately.",
+    401: "The token is missing, unknown, expired or revoked.",
+    403: "The role does not allow it.",
+    404: "Nothing is there.",
+    409: "It does not fit the budget, or the quota.",
+    413: "The body is too large.",
+    429: "Too many requests; Retry-After says when.",
+    504: "It took longer than the deadline, and nothing was spent.",
+    503: "The vault cannot answer: its disk, its journal or its table.",
 }
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": words,
+        "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{RefusalJson.__name__}"}}},
+    }
+    for status, words in REFUSED_BECAUSE.items()
+}
+"""Which refusals there are, as the OpenAPI document has them."""
 
 
 class JsonReply(Response):
