@@ -199,7 +199,10 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
             return "a checkpoint: what the entries before it add up to"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
-            return f"the plan of a cube: {content['planner']}, {sources:,} cuboids to measure"
+            then = f", then some of {len(content['candidates']):,}" if "candidates" in content else ""
+            return f"the plan of a cube: {content['planner']}, {sources:,} cuboids to measure{then}"
+        case "round":
+            return f"a step of the run that began with {content['run']}"
         case "model":
             return f"a model of what charge {content['charge']} released was published"
         case "rows":

@@ -194,11 +194,14 @@ class Books:
             state = self._followed.state
             return state.standing.promise(units, state.spent_max)
 
-    def promise_of(self, charge_id: int, receipt: Receipt) -> Guarantee | None:
-        """What a release promises by now; None where it is of another journal, or of entries that were lost."""
+    def promise_of(self, charge_id: int, receipt: Receipt, earlier: Sequence[int] = ()) -> Guarantee | None:
+        """What a release promises by now, together with `earlier` charges that it is made of as well; None where it is
+        of another journal, or of entries that were lost."""
         with self._followed.current():
-            charge = self.charge_at(charge_id)
-            return self.promise(charge.cost.peak) if charge is not None and self._followed.holds(receipt) else None
+            charges = [self.charge_at(number) for number in (*earlier, charge_id)]
+            if not self._followed.holds(receipt) or any(charge is None for charge in charges):
+                return None
+            return self.promise(sum((charge.cost for charge in charges if charge is not None), Cost()).peak)
 
     def f_privacy(self, receipt: Receipt) -> FPrivacy | None:
         """What a publication of rows promises by now that was begun with this receipt; None as in `promise_of`."""
