@@ -1,4 +1,4 @@
-"""A folder of vaults in a real browser: sign in once, choose a vault, ask there, come back, sign out; at a sub-path too."""
+"""A folder of vaults in a browser: sign in once, choose a vault, ask there, come back, sign out; at a sub-path too."""
 
 import threading
 

@@ -55,8 +55,8 @@ def plan_cube(
     each cuboid: then it is the ratio of its variance to that which is made small. `bound` is for the objective most,
     PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise. `weights` are cuboids', or their
     cells': of these the largest counts where the largest variance is made small, and else their sum. The planner
-    model measures what a model is best fitted to; with it `cuboids` are of as many dimensions as are measured together. The
-    planner adaptive plans single dimensions; what is measured then is chosen among `cuboids` when it is published.
+    model measures what a model is best fitted to; with it `cuboids` are of as many dimensions as are measured together.
+    The planner adaptive plans single dimensions; what is measured then is chosen among `cuboids` when it is published.
     """
     if planner not in (*PLANNERS, ADAPTIVE):
         raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join((*PLANNERS, ADAPTIVE))}")

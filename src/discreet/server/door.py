@@ -62,7 +62,7 @@ STATUS: dict[type[DiscreetError], int] = {
     DeadlinePassed: 504,
 }
 """Everything else is no fault of who asks: 503."""
-REFUSALS = {
+REFUSED_BECAUSE = {
     400: "It was not understood, or cannot be answered privately.",
     401: "The token is missing, unknown, expired or revoked.",
     403: "The role does not allow it.",
@@ -72,6 +72,13 @@ REFUSALS = {
     429: "Too many requests; Retry-After says when.",
     504: "It took longer than the deadline, and nothing was spent.",
     503: "The vault cannot answer: its disk, its journal or its table.",
+}
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": words,
+        "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{RefusalJson.__name__}"}}},
+    }
+    for status, words in REFUSED_BECAUSE.items()
 }
 """Which refusals there are, as the OpenAPI document has them."""
 
@@ -179,11 +186,7 @@ def without_place(text: str, home: str) -> str:
 
 def api_router(tag: str) -> APIRouter:
     """Where routes of the API are put: below its address, each with every refusal in its description."""
-    shape = {"application/json": {"schema": {"$ref": f"#/components/schemas/{RefusalJson.__name__}"}}}
-    refusals: dict[int | str, dict[str, Any]] = {
-        status: {"description": words, "content": shape} for status, words in REFUSALS.items()
-    }
-    return APIRouter(prefix=API, tags=[tag], responses=refusals)
+    return APIRouter(prefix=API, tags=[tag], responses=REFUSALS)
 
 
 def answer_refusals(app: FastAPI, home: str) -> None:
