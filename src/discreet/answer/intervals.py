@@ -20,6 +20,7 @@ from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, Evaluated, PublicHa
 from discreet.answer.joint_noise import JointNoise
 from discreet.answer.matching import same_lines
 from discreet.answer.reply import Row
+from discreet.answer.view import ShownColumns, ShownNumbers
 from discreet.errors import UnsupportedQuery
 from discreet.sql.lineage import linear_terms
 from discreet.sql.sandbox import Prepared, prepare, run_prepared
@@ -58,7 +59,7 @@ def result_of(half: PublicHalf) -> Result:
         half.notes.append(
             f"lines are chosen by noise: the intervals of {names} hold for all {half.candidates:,} at once"
         )
-    return Result(found, intervals.row, tuple(half.notes))
+    return Result(found, intervals.row, tuple(half.notes), intervals.shown)
 
 
 def _without_ends(name: str, values: Floats, ends: "Ends") -> list[str]:
@@ -201,6 +202,19 @@ class Intervals:
             chosen=half.lineage.is_chosen,
             line=place,
         )
+
+    def shown(self) -> ShownColumns | None:
+        """All rows by columns; None where the kinds of lines may differ."""
+        alike = len(self.half.answers) == 1 and self.half.answers[0].columns is not None
+        if not self.found.numbers or not self.found.count or (self.half.is_direct and not alike):
+            return None
+        kinds = "/".join(dict.fromkeys(self.row(name, 0).kind for name in self.found.numbers))
+        return ShownColumns(self._labels, {name: self._numbers(name) for name in self.found.numbers}, kinds)
+
+    def _numbers(self, name: str) -> ShownNumbers:
+        ends, values = self.ends(name), self.found.listed(name)
+        low, high = ([*map(_end, column.tolist())] for column in (ends.low, ends.high))
+        return ShownNumbers(values, low, high)  # type: ignore[arg-type]  # they are numbers, or NULL
 
     @cached_property
     def _labels(self) -> list[list[str | None]]:
