@@ -81,9 +81,16 @@ class Desk:
         """How far regions are from one another, as the policy weighs it."""
         return self.policy.metric(self.domain)
 
-    def relaxing(self, relax: bool | None) -> "Desk":
-        """The same for a question that says whether it may be relaxed; None where it does not."""
-        return self if relax is None else replace(self, policy=replace(self.policy, relax=relax))
+    def relaxing(
+        self,
+        relax: bool | None,
+        weights: Mapping[str, object] | None = None,
+        compound_size: int | None = None,
+    ) -> "Desk":
+        """The same for a question that says whether and how it may be relaxed; None where it does not."""
+        if relax is None and not weights and compound_size is None:
+            return self
+        return replace(self, policy=self.policy.for_question(self.domain, relax, weights, compound_size))
 
     def fits(self, plan: Plan) -> bool:
         """Whether the vault's budget and the asker's quota have room for a plan now."""

@@ -21,7 +21,7 @@ from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.cells import Amount
 from discreet.query.marginals import Source
-from discreet.query.query import Count, Distinct, People, Quantile, Residual, SubsetCount, Sum
+from discreet.query.query import Choice, Count, Distinct, People, Quantile, Residual, SubsetCount, Sum
 from discreet.query.rows_per_person import RowsPerPerson
 from discreet.release.release import Noisy, Release
 
@@ -140,8 +140,8 @@ class Known:
                     if one not in self._quantiles or scale < self._quantiles[one][0]:
                         self._quantiles[one] = (scale, code)
                 continue
-            if isinstance(query, SubsetCount):
-                continue  # about a roster's people, not about a region's rows
+            if isinstance(query, SubsetCount | Choice):
+                continue  # about a roster's people, or about what to measure: not about a region's rows
             source = release.charge, place
             self._noises[source] = noisy.noise
             if isinstance(query, Distinct | People):
