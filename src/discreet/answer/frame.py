@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from discreet.answer.view import ColumnarRows, ShownColumns
 from discreet.errors import PictureError
 from discreet.sql.question import NULL
 
@@ -10,14 +9,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from discreet.answer.view import AnswerView, R
+    from discreet.answer.view import AnswerView, R, ShownColumns
 
 
 def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
     """A line for each group: its labels, each aggregate with its low and high, and where that comes from."""
     import pyarrow as pa  # takes long to import, and asking needs it not
 
-    shown = answer.rows.shown() if isinstance(answer.rows, ColumnarRows) else None
+    shown = answer.in_columns
     if shown is not None:
         return _of_columns(answer, shown)
     lines = answer.lines
@@ -37,7 +36,7 @@ def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
     return pa.table({**columns, kind: pa.array(kinds, pa.string()), answered_for: pa.array(regions, pa.string())})
 
 
-def _of_columns(answer: "AnswerView[R]", shown: ShownColumns) -> "pa.Table":
+def _of_columns(answer: "AnswerView[R]", shown: "ShownColumns") -> "pa.Table":
     """The same of rows that are kept in columns."""
     import pyarrow as pa
 

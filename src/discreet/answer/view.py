@@ -189,7 +189,7 @@ class AnswerView(ABC, Generic[R]):
         ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
         numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
         writer.writerow(cells_of_text([*self.by, *numbered, *self.origin_names]))
-        columns = self._in_columns
+        columns = self.in_columns
         if columns is not None:
             writer.writerows(_lines(columns, [columns.numbers[name] for name in self.columns], also, self.columns))
             return out.getvalue()
@@ -203,7 +203,8 @@ class AnswerView(ABC, Generic[R]):
         return out.getvalue()
 
     @property
-    def _in_columns(self) -> ShownColumns | None:
+    def in_columns(self) -> ShownColumns | None:
+        """All of it by columns, where its rows are kept so and are alike."""
         return self.rows.shown() if isinstance(self.rows, ColumnarRows) else None
 
     def to_arrow(self) -> "pa.Table":
