@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Data cubes: plan them, publish them, look at them.", no_args_is_help=True)
 
 WhichCuboids = Annotated[str, typer.Option(help="all; at most so many dimensions: 3; or a list: 'sex,age;region'")]
-Planner = Annotated[str, typer.Option(help="optimal, bmax, bmaxg, pmost, pmostg, all, base or model")]
+Planner = Annotated[str, typer.Option(help="optimal, bmax, bmaxg, pmost, pmostg, all, base, model or adaptive")]
 Purpose = Annotated[str, typer.Option("--for", help="tables, or model: measure what a model is best fitted to")]
 Goal = Annotated[str, typer.Option(help="what optimal makes small: max, mean, weighted, mean-std; or large: most")]
 Dimensions = Annotated[str | None, typer.Option(help="the cube's dimensions: sex,age; every attribute by default")]
@@ -436,7 +436,8 @@ def _plan_for_sizes(
 ) -> "CubePlan":
     from discreet.cube.noise_model import NoiseModel
     from discreet.cube.planning import plan_cube
-    from discreet.ledger.budget import budget_from_json, exact_amount
+    from discreet.ledger.budget import exact_amount
+    from discreet.ledger.budget_choice import budget_from_json
     from discreet.query.lattice import Lattice
 
     try:
@@ -456,6 +457,14 @@ def _plan_for_sizes(
     return plan_cube(lattice, NoiseModel(budget), **choice)
 
 
+def _for_how_much(vault: "Vault", charge: int) -> str:
+    from discreet.cube.runs import run_holding
+
+    found = vault.ledger.charge_at(charge)
+    in_steps = found is not None and run_holding(found, vault.ledger) is not None
+    return "with what is left of its budget" if in_steps else "without a further one"
+
+
 @contextmanager
 def _resumable(vault: "Vault", folder: Path, more: str) -> Iterator[None]:
     """Say how to go on, whatever happens after the charge."""
@@ -467,7 +476,7 @@ def _resumable(vault: "Vault", folder: Path, more: str) -> Iterator[None]:
         if not charges:
             raise
         again = f"discreet cube publish {vault.path} --charge {charges[-1]} --out {folder}{more}"
-        way_on = f"charge {charges[-1]} stands: `{again}` goes on without a further one"
+        way_on = f"charge {charges[-1]} stands: `{again}` goes on {_for_how_much(vault, charges[-1])}"
         if isinstance(error, KeyboardInterrupt):
             raise ArchiveError(f"interrupted; {way_on}") from None
         raise type(error)(f"{error}; {way_on}") from None

@@ -8,6 +8,7 @@ from typing import get_args
 
 from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import Basis, CubePlan, Objective
+from discreet.cube.planners.adaptive import plan_first_step
 from discreet.cube.planners.all import share_among_all
 from discreet.cube.planners.base import give_all_to_base
 from discreet.cube.planners.bmax import bound_max
@@ -33,6 +34,8 @@ PLANNERS: Mapping[str, Planner] = {
     "optimal": optimise,
     "model": all_of_order,
 }
+ADAPTIVE = "adaptive"
+"""Chooses as it goes: what it plans is the first step."""
 
 
 def plan_cube(
@@ -53,9 +56,10 @@ def plan_cube(
     PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise. `weights` are cuboids', or their
     cells': of these the largest counts where the largest variance is made small, and else their sum. The planner
     model measures what a model is best fitted to; with it `cuboids` are of as many dimensions as are measured together.
+    The planner adaptive plans single dimensions; what is measured then is chosen among `cuboids` when it is published.
     """
-    if planner not in PLANNERS:
-        raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join(PLANNERS)}")
+    if planner not in (*PLANNERS, ADAPTIVE):
+        raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join((*PLANNERS, ADAPTIVE))}")
     if objective not in get_args(Objective):
         raise UnsupportedQuery(f"no objective {objective!r}; there are {', '.join(get_args(Objective))}")
     if objective == "weighted" and not weights:
@@ -66,6 +70,10 @@ def plan_cube(
     sums_up = planner == "optimal" and objective != "max"
     if bound is not None and not counts_precise:
         raise UnsupportedQuery(f"planner {planner} takes no bound; pmost, pmostg and the objective most do")
+    if planner == ADAPTIVE:
+        if weights or expected:
+            raise UnsupportedQuery("the planner adaptive takes no weights and no expected variances")
+        return plan_first_step(lattice, noise, cuboids)
     if planner == "model" and cuboids == "all":
         cuboids = order_for_model(lattice, noise)
     published = lattice.choose(cuboids)

@@ -233,8 +233,11 @@ def _labels(cube: "Cube", name: str) -> tuple[str, ...]:
 
 
 def _require_model(planned: "CubePlan", estimate: Estimate) -> None:
+    from discreet.cube.adaptive import require_run
     from discreet.cube.modelled import require_model
 
+    if planned.candidates:
+        require_run(planned)
     if estimate == "modelled":
         require_model(planned)
 
@@ -372,7 +375,12 @@ def _summary(shelf: Shelf, name: str) -> replies.CubeLineJson:
             "dimensions": {one["name"]: len(one["codes"]) for one in about["dimensions"]},
             "consistent": about["consistent"],
             "guarantee": str(
-                shelf.promise(about["charge"], Receipt.parse(about["receipt"]), guarantee_from_json(about["guarantee"]))
+                shelf.promise(
+                    about["charge"],
+                    Receipt.parse(about["receipt"]),
+                    guarantee_from_json(about["guarantee"]),
+                    tuple(map(int, about.get("earlier", ()))),
+                )
             ),
             "charge": about["charge"],
             "receipt": about["receipt"],
