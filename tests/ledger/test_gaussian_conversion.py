@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import iv, mp
 
-from discreet.ledger import gaussian_conversion
+from discreet.ledger import gaussian_conversion, normal_tail
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.gaussian_conversion import epsilon_for_mu, mu_keeps, mu_squared_for
+from discreet.ledger.normal_tail import quotient
 
 PROMISES = [("1", "1e-5"), ("1", "1e-9"), ("0.1", "1e-5"), ("3", "1e-5"), ("8", "1e-5"), ("1/100", "1e-12")]
 
@@ -82,7 +83,7 @@ def test_enclosures_of_the_normal_law_hold_what_mpmath_finds(z: Fraction) -> Non
         point = iv.mpf(z.numerator) / z.denominator
         with mp.workprec(200):
             exact = mp.erfc(mp.mpf(z.numerator) / z.denominator / mp.sqrt(2)) / 2
-            tail = gaussian_conversion._tail(iv, point)
+            tail = normal_tail.tail(iv, point)
             assert abs(mp.mpf(tail.mid) / exact - 1) < mp.mpf(10) ** -50
             if z > 0:
                 mills = mp.mpf(gaussian_conversion._mills_from_below(iv, point).a)
@@ -114,7 +115,7 @@ def test_numbers_of_any_length_lie_in_their_intervals(mu_squared: Fraction, epsi
     mu_keeps(mu_squared, epsilon, delta)
     _, own = gaussian_conversion._contexts()
     for number in (mu_squared, epsilon, delta):
-        found = gaussian_conversion._quotient(own, number)
+        found = quotient(own, number)
         low, high = (Fraction((-1) ** sign * man) * Fraction(2) ** power for sign, man, power, _ in found._mpi_)
         assert low <= number <= high
 

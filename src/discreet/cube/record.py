@@ -10,7 +10,8 @@ from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import Basis, CubePlan
 from discreet.errors import ArchiveError, DiscreetError
 from discreet.exact import parse_exact
-from discreet.ledger.budget import Induced, budget_from_json
+from discreet.ledger.budget import Induced
+from discreet.ledger.budget_choice import budget_from_json
 from discreet.query.lattice import MAX_DIMENSIONS, Label, Lattice
 
 Json = dict[str, Any]
@@ -34,6 +35,7 @@ def plan_record(plan: CubePlan) -> Json:
         **({"expected": list(plan.expected)} if plan.expected else {}),
         **({"bound": plan.bound} if plan.bound else {}),
         **_facts(plan),
+        **({"candidates": [list(lattice.names_of(mask)) for mask in plan.candidates]} if plan.candidates else {}),
     }
 
 
@@ -127,6 +129,7 @@ def plan_of(record: Json) -> CubePlan:
             expected=tuple(record.get("expected", ())),
             bound=record.get("bound"),
             basis=_basis(record),
+            candidates=tuple(lattice.mask(*names) for names in record.get("candidates", ())),
             known=tuple((lattice.mask(*known["dimensions"]), known["fact"]) for known in record.get("known", ())),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, DiscreetError):
