@@ -19,8 +19,9 @@ from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
 from discreet.cube.runs import charges_of, run_holding
 from discreet.errors import BudgetExceeded, InvalidBudget, Refreshed, UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget, GaussianBudget, PureBudget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS, units_up
+from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
 from discreet.query.lattice import Lattice
 from discreet.query.query import Choice
 from discreet.release.gate import Gate
