@@ -14,6 +14,7 @@ from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Ratio
 from discreet.answer.grid import Cell, Cells, GridNumbers, count_of_groups
 from discreet.answer.grid_rows import GridRows, samples
+from discreet.answer.label_kinds import label_kind
 from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import SOLVING_STEPS, Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
@@ -179,6 +180,8 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
         guarantee=desk.ledger.promise(peak if are_fresh(samples(rows), settled) else desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
+        order=tuple(column.name for column in question.columns),
+        label_kinds=tuple(label_kind(group, desk.domain) for group in question.by),
     )
 
 

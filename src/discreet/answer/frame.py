@@ -13,15 +13,21 @@ if TYPE_CHECKING:
 
 
 def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
-    """A line for each group: its labels, each aggregate with its low and high, and where that comes from."""
+    """A line for each group, its columns as they were asked for: labels as what they are, each aggregate with its low
+    and high; and where that comes from."""
     import pyarrow as pa  # takes long to import, and asking needs it not
 
+    from discreet.answer.label_kinds import label_array
+
     lines = answer.lines
-    columns: dict[str, pa.Array] = {
-        name: pa.array([labels[place] for labels, _ in lines], pa.string()) for place, name in enumerate(answer.by)
-    }
-    for place, name in enumerate(answer.columns):
-        mine = [rows[place] for _, rows in lines]
+    columns: dict[str, pa.Array] = {}
+    for name in answer.in_order:
+        if name in answer.by:
+            place = answer.by.index(name)
+            kind = answer.label_kinds[place] if answer.label_kinds else "text"
+            columns[name] = label_array([labels[place] for labels, _ in lines], kind)
+            continue
+        mine = [rows[answer.columns.index(name)] for _, rows in lines]
         for end, numbers in (
             ("", [row.value for row in mine]),
             ("_low", [row.low for row in mine]),
@@ -29,8 +35,8 @@ def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
         ):
             columns[f"{name}{end}"] = pa.array(numbers, pa.float64())
     kinds, regions = zip(*(answer.origins(rows) for _, rows in lines), strict=True) if lines else ((), ())
-    kind, answered_for = answer.origin_names
-    return pa.table({**columns, kind: pa.array(kinds, pa.string()), answered_for: pa.array(regions, pa.string())})
+    how, answered_for = answer.origin_names
+    return pa.table({**columns, how: pa.array(kinds, pa.string()), answered_for: pa.array(regions, pa.string())})
 
 
 def picture_of(answer: "AnswerView[R]", column: str | None = None) -> "Figure":

@@ -30,12 +30,14 @@ from discreet.answer.grid import codes_of_groups, count_of_groups
 from discreet.answer.grid_rows import GridLines, Line
 from discreet.answer.halves import BlockAnswer, Evaluated, PublicHalf, Result, ResultRows, is_number, lineage_of
 from discreet.answer.intervals import result_of
+from discreet.answer.label_kinds import kind_of_values
 from discreet.answer.levels import Levels, levels_of
 from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import Wish
-from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind, Row
+from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
 from discreet.answer.scales import elementary, scales_for
+from discreet.answer.view import LabelKind
 from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
@@ -248,6 +250,7 @@ def reply(
         domain=desk.domain,
         order=tuple(result.columns),
         label_kinds=tuple(_label_kind(found, name) for name in found.labels),
+        is_statement=True,
     )
 
 
@@ -259,12 +262,9 @@ def _label_kind(found: Evaluated, name: str) -> LabelKind:
         return "text"
     if types.is_integer(kind):
         return "whole" if found.table.column(name).null_count < found.count else "text"
-    known = [label for label in found.listed(name) if label is not None]
-    if known and all(isinstance(label, int) and not isinstance(label, bool) for label in known):
-        return "whole"
-    if known and all(isinstance(label, int | float) and not isinstance(label, bool) for label in known):
-        return "number"
-    return "text"
+    if types.is_date(kind):
+        return "date"
+    return kind_of_values([label for label in found.listed(name) if label is not None])
 
 
 def nothing(statement: Statement, desk: Desk) -> Result:

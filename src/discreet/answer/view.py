@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, Self, TypeVar
 
 from discreet.errors import UnsupportedQuery, VaultError
 from discreet.plain import cells_of_text
@@ -28,6 +28,7 @@ IN_NOTEBOOKS = ".rows has all of them, print() shows more"
 MOST_PRINTED = 1_000
 """Lines of an answer that are printed; files have all of them."""
 Label = str | None
+LabelKind = Literal["text", "whole", "number", "date"]
 
 
 class ShownRow(Protocol):
@@ -74,6 +75,8 @@ class AnswerView(ABC, Generic[R]):
     text: str
     by: tuple[str, ...]
     columns: tuple[str, ...]
+    order: tuple[str, ...]
+    label_kinds: tuple[LabelKind, ...]
     rows: Sequence[R]
     confidence: Fraction | float
     cost: Fraction
@@ -152,6 +155,13 @@ class AnswerView(ABC, Generic[R]):
         """Other regions than those asked about that the numbers of a line are for."""
         return list(dict.fromkeys(self._region_text(row) for row in rows if row.is_near))
 
+    @property
+    def in_order(self) -> list[str]:
+        """All columns in the order they were asked for; first those that only group."""
+        named = [*self.by, *self.columns]
+        order = [name for name in self.order if name in named]
+        return [*(name for name in named if name not in order), *order]
+
     def to_csv(self, shrunken: bool = False) -> str:
         """A line for each group, each aggregate with its low and high; on request with its shrunken number too. No text
         in it is a formula to a spreadsheet: see `cells_of_text`."""
@@ -159,15 +169,16 @@ class AnswerView(ABC, Generic[R]):
         writer = csv.writer(out, lineterminator="\n")
         also = self.shrunken if shrunken else frozenset[str]()
         ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
-        numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
-        writer.writerow(cells_of_text([*self.by, *numbered, *self.origin_names]))
+        headers = [f"{column}{end}" for column in self.in_order for end in ends.get(column, [""])]
+        writer.writerow(cells_of_text([*headers, *self.origin_names]))
         for labels, rows in self.lines:
-            numbers = [
-                number
-                for row in rows
-                for number in (row.value, row.low, row.high, *[row.shrunken] * (row.column in also))
-            ]
-            writer.writerow([*cells_of_text(labels), *numbers, *cells_of_text(self.origins(rows))])
+            cells: dict[str, list[object]] = {
+                name: [label] for name, label in zip(self.by, cells_of_text(labels), strict=True)
+            }
+            for row in rows:
+                cells[row.column] = [row.value, row.low, row.high, *[row.shrunken] * (row.column in also)]
+            line = [cell for column in self.in_order for cell in cells[column]]
+            writer.writerow([*line, *cells_of_text(self.origins(rows))])
         return out.getvalue()
 
     def to_arrow(self) -> "pa.Table":

@@ -1,0 +1,45 @@
+"""What the labels of groups are: texts, whole numbers, numbers or dates. Tables for other libraries are typed so."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from discreet.answer.view import LabelKind
+from discreet.domain.attribute import Integer
+from discreet.domain.date import Date
+from discreet.domain.domain import Domain
+from discreet.query.cells import Labelling
+from discreet.query.query import Group
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def label_kind(group: Group, domain: Domain) -> LabelKind:
+    """Of the groups of an attribute or of an expression."""
+    if isinstance(group, Labelling):
+        return kind_of_values([value for value in group.values if value is not None])
+    attribute = domain[group] if isinstance(group, str) else group.attribute
+    if isinstance(attribute, Date):
+        return "date"
+    return "whole" if isinstance(attribute, Integer) else "text"
+
+
+def kind_of_values(known: Sequence[object]) -> LabelKind:
+    """Of values that are what they are; a column of nothing but NULLs is one of texts."""
+    if known and all(isinstance(one, int) and not isinstance(one, bool) for one in known):
+        return "whole"
+    if known and all(isinstance(one, int | float) and not isinstance(one, bool) for one in known):
+        return "number"
+    return "text"
+
+
+def label_array(labels: Sequence[str | None], kind: LabelKind) -> "pa.Array":
+    """Labels as an Arrow array of their kind; as texts where one of them is none of it ("other", a name for a code)."""
+    import pyarrow as pa  # takes long to import, and asking needs it not
+
+    types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "date": pa.date32()}
+    found = pa.array(labels, pa.string())
+    try:
+        return found.cast(types[kind])
+    except pa.ArrowInvalid:
+        return found
