@@ -423,3 +423,13 @@ def test_what_no_cell_of_a_table_shows_is_refused_before_anything_is_spent(vault
 def test_nulls_come_first_where_that_is_asked_for(vault):
     answer = vault.ask("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY sex NULLS FIRST LIMIT 1", scale=5)
     assert [row.labels for row in answer.rows] in ([(None,)], [("NULL",)])
+
+
+def test_a_number_of_a_statement_that_is_as_wide_as_its_interval_is_too_noisy_to_read(vault):
+    answer = vault.ask(
+        "SELECT age, 100.0 * COUNT(*) FILTER (WHERE sex = 'F') / COUNT(*) AS x FROM people GROUP BY age", scale=900
+    )
+    wide = [row for row in answer.rows if (row.high or 0) - (row.low or 0) >= 2 * abs(row.value or 0)]
+    assert wide
+    assert all(row.is_too_noisy for row in wide if None not in (row.low, row.high, row.value))
+    assert any("too noisy to read" in note for note in answer.notes)

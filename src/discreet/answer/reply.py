@@ -17,6 +17,7 @@ from discreet.ledger.guarantee import Guarantee
 from discreet.notebook import FieldsView, NotebookView, Pairs
 from discreet.sql.where_text import where_text
 
+AS_WIDE = "their intervals are as wide as the numbers; ask for more accuracy, or for larger groups"
 ROUNDING = 1e-9
 """Interval ends this close to each other, relatively, may be equal."""
 
@@ -52,6 +53,8 @@ class Row(FieldsView):
     """Whether its line was chosen by its noise: its interval then holds for all lines at once that were there."""
     line: int | None = None
     """The number of its line, where labels do not tell lines apart."""
+    is_drawn: bool = False
+    """Whether its interval was drawn, as a statement's is that calculates with noisy numbers."""
     bounds: tuple[float, float] | None = None
     """What the domain lets the number be, where it and its interval are cut to that."""
 
@@ -60,7 +63,8 @@ class Row(FieldsView):
         """Whether its interval is as wide as the number itself: too noisy to read."""
         if self.value is None or self.low is None or self.high is None or self.low == self.high:
             return False
-        return self.source is not None and (self.high - self.low) / 2 >= abs(self.value)
+        is_noise = self.source is not None or self.is_drawn  # and not the values that a quantile may have
+        return is_noise and (self.high - self.low) / 2 >= abs(self.value)
 
     @property
     def is_unanswered(self) -> bool:

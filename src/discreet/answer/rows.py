@@ -26,7 +26,7 @@ from discreet.answer.grid_rows import (
 from discreet.answer.one_region import in_one_region
 from discreet.answer.past import groups_to_plan
 from discreet.answer.quantiles import codes_within, counts_by_value, histogram_of, values_of
-from discreet.answer.reply import Row
+from discreet.answer.reply import AS_WIDE, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken, shrunken_column
 from discreet.answer.view import Label
@@ -39,7 +39,6 @@ from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
 TOO_LITTLE = "too little is left there to measure it"
-AS_WIDE = "their intervals are as wide as the numbers; ask for more accuracy, or for larger groups"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Nothing in it is relaxed: a number for another region would go into totals, shar
 own. What cannot be bought is NULL, and the answer says so; where lines are added up or compared, it is refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -42,6 +42,7 @@ from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
     DomainError,
+    InvalidNoise,
     QuotaExceeded,
     Refreshed,
     UnsupportedQuery,
@@ -356,17 +357,29 @@ def explain_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk) -
 
 
 def _foreseen_steps(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> Explanation:
-    """A statement in steps costs at most what they cost together, wherever their noisy values lead."""
+    """What is foreseen of all steps. What is refused is refused with what all of them can be had with."""
+    if isinstance(statement, Statement):
+        with refusals(Offers(_called(statement), solved_for(statement, wish, desk), desk)):
+            return _foreseen(statement, wish, desk)
+    try:
+        return _foreseen_together(statement, wish, desk)
+    except (BudgetExceeded, QuotaExceeded, InvalidNoise) as error:
+        raise type(error)(f"{error}{_or_with_scale(statement, wish, desk)}") from None
+
+
+def _foreseen_together(statement: Statement | Stepwise, wish: Wish, desk: Desk, is_whole: bool = True) -> Explanation:
+    """A statement in steps costs at most what they cost together, wherever their noisy values lead. The whole of it is
+    refused where that surely passes what a question may spend."""
     if isinstance(statement, Statement):
         return _foreseen(statement, wish, desk)
     steps, known, noisy = [], {}, {}
     notes = _several_lines(statement, desk)
     for text, first in statement.first.items():
-        steps.append(_foreseen_steps(first, wish, desk))
+        steps.append(_foreseen_together(first, wish, desk, is_whole=False))
         known[text] = _stand_in(first, desk)
         noisy[text] = _doubled(known[text]) if _is_noisy(first, desk) else known[text]
     rest = statement.then(known)
-    last = _foreseen_steps(rest, wish, desk)
+    last = _foreseen_together(rest, wish, desk, is_whole=False)
     anywhere = _anywhere(rest, wish, desk)
     if _anywhere(statement.then(noisy), wish, desk) != anywhere:
         raise UnsupportedQuery(
@@ -378,11 +391,11 @@ def _foreseen_steps(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> 
     budget = desk.ledger.budget
     limit = desk.policy.max_per_query
     if limit is not None:
-        if before and before + anywhere.least > limit:
+        if is_whole and before and before + anywhere.least > limit:
             raise BudgetExceeded(
                 f"a question may spend {budget.symbol} {equals_text(limit)} here, and this one's sub-query and the "
                 f"rest need up to {budget.symbol} {equals_text(before + anywhere.least)} together; ask the sub-query "
-                "by itself first, or for less accuracy"
+                "by itself first"
             )
         most = min(most, limit)
     return replace(
@@ -395,6 +408,23 @@ def _foreseen_steps(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> 
         budget=budget,
         notes=tuple(dict.fromkeys([FIRST, *notes, *(note for step in (*steps, last) for note in step.notes)])),
     )
+
+
+def _or_with_scale(statement: Stepwise, wish: Wish, desk: Desk) -> str:
+    """With which scale all steps can be had together. A step that may spend all there is with scale s spends no more
+    than its part of it with the sum of all such s."""
+    scales = [Offers(_called(step), wish, desk).scale() for step in _all_steps(statement, desk)]
+    known = [scale for scale in scales if scale is not None]
+    return f"; all of its steps can be had with scale {sum(known):,.6g}" if len(known) == len(scales) else ""
+
+
+def _all_steps(statement: Statement | Stepwise, desk: Desk) -> Iterator[Statement]:
+    """Every step, with values of their kinds in the places of sub-queries."""
+    while isinstance(statement, Stepwise):
+        for first in statement.first.values():
+            yield from _all_steps(first, desk)
+        statement = statement.then({text: _stand_in(first, desk) for text, first in statement.first.items()})
+    yield statement
 
 
 def _several_lines(statement: Stepwise, desk: Desk) -> list[str]:
@@ -477,17 +507,16 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
     left = min(desk.left(region) for region in regions)
     if not together:
         return Explanation(statement.text, (), wish.confidence, budget, Fraction(0), True, left, None, tuple(notes))
-    with refusals(Offers(_called(statement), solved, desk)):
-        stepwise = in_steps(_merged(together), solved, desk)
-        is_exact = stepwise is desk
-        scales = scales_for(_merged(together), solved, stepwise, purchase=None)
-        levels = levels_of(scales.laws, solved, stepwise)
-        decision = decided(together, solved, levels.laws, stepwise, Cost())
-        stepwise.policy.limits.require(decision.plan(), desk.domain, budget)
-        if needs_all(statement):
-            require_all(decision, stepwise)
-        if decision.relax and is_exact:
-            settle(decision, stepwise, None)  # raises what asking would be refused with, where nothing can be said
+    stepwise = in_steps(_merged(together), solved, desk)
+    is_exact = stepwise is desk
+    scales = scales_for(_merged(together), solved, stepwise, purchase=None)
+    levels = levels_of(scales.laws, solved, stepwise)
+    decision = decided(together, solved, levels.laws, stepwise, Cost())
+    stepwise.policy.limits.require(decision.plan(), desk.domain, budget)
+    if needs_all(statement):
+        require_all(decision, stepwise)
+    if decision.relax and is_exact:
+        settle(decision, stepwise, None)  # raises what asking would be refused with, where nothing can be said
     cost = budget.amount_of(decision.plan().cost(desk.domain, budget).peak)
     if not is_exact:
         assert stepwise.policy.max_per_query is not None
