@@ -337,6 +337,17 @@ def test_no_question_in_steps_is_refused_after_it_has_spent(people, tmp_path, bu
         vault.ledger.close()
 
 
+def test_where_noise_leads_to_a_region_without_budget_the_answer_says_what_it_bought(make_vault):
+    vault = make_vault(epsilon=10)
+    spent = Fraction(vault.ledger.left(vault.count(age=(6, 9)).where), UNITS)
+    vault.measure(Plan((Measurement(vault.count(age=(6, 9)), Laplace(1 / spent)),)))
+    inner = "SELECT 5 + ROUND(AVG(age)) FROM people WHERE age BETWEEN 0 AND 4"
+    answer = vault.ask(f"SELECT COUNT(*) AS n FROM people WHERE age = ({inner})", scale=20)
+    assert answer.cost > 0
+    assert answer.value is None
+    assert any(re.search(r"came out as 7$", note) for note in answer.notes)
+
+
 def test_patches_are_not_bought_unless_the_policy_wants_them(make_vault):
     vault = exhausted(make_vault(epsilon=10))
     before = vault.ledger.charges

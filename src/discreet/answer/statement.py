@@ -185,7 +185,7 @@ class _Asking:
         self.is_fresh = self.is_fresh and are_fresh(every, settled)
         said += facts_in(every)
         if any(row.is_unanswered for row in every):
-            said.append(too_dear(desk))
+            said += [too_dear(desk), *self.came_out]
         half = PublicHalf(statement, answers, confidence, desk, list(dict.fromkeys(said)))
         found = result_of(half)
         return _without_intervals(found) if chosen and regions > MOST_REGIONS else found
