@@ -422,7 +422,8 @@ def _plan_for_sizes(
 ) -> "CubePlan":
     from discreet.cube.noise_model import NoiseModel
     from discreet.cube.planning import plan_cube
-    from discreet.ledger.budget import budget_from_json, exact_amount
+    from discreet.ledger.budget import exact_amount
+    from discreet.ledger.budget_choice import budget_from_json
     from discreet.query.lattice import Lattice
 
     try:

@@ -11,6 +11,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from discreet.ledger.normal_tail import density, quotient, tail
+
 FINEST = 10**12
 """Solved values of μ² are multiples of 1 over this, rounded down."""
 SPARE_BITS = 96
@@ -59,8 +61,8 @@ def _delta(mu_squared: Fraction, epsilon: Fraction) -> Any:
     from mpmath import mp  # opening a vault of ε takes none of this
 
     with mp.workprec(SOLVING_BITS):
-        mu = mp.sqrt(_quotient(mp, mu_squared))
-        e = _quotient(mp, epsilon)
+        mu = mp.sqrt(quotient(mp, mu_squared))
+        e = quotient(mp, epsilon)
         return mp.ncdf(mu / 2 - e / mu) - mp.exp(e) * mp.ncdf(-e / mu - mu / 2)
 
 
@@ -72,46 +74,25 @@ def mu_keeps(mu_squared: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     try:
         # Tails are as small as δ, which decides how many digits 1 less what is nearly 1 has to keep.
         iv.prec = SPARE_BITS + max(0, -3 * (delta.numerator.bit_length() - delta.denominator.bit_length()))
-        mu, e = iv.sqrt(_quotient(iv, mu_squared)), _quotient(iv, epsilon)
+        mu, e = iv.sqrt(quotient(iv, mu_squared)), quotient(iv, epsilon)
         u, v = e / mu - mu / 2, e / mu + mu / 2
         if u.a < -FAR:  # then δ is nearly 1
             return False
-        found = _tail_from_above(iv, u) - _density(iv, u) * _mills_from_below(iv, v)
-        return bool(found.b <= _quotient(iv, delta).a)
+        found = _tail_from_above(iv, u) - density(iv, u) * _mills_from_below(iv, v)
+        return bool(found.b <= quotient(iv, delta).a)
     finally:
         iv.prec = bits
 
 
-def _quotient(context: Any, exact: Fraction) -> Any:
-    return context.mpf(exact.numerator) / context.mpf(exact.denominator)
-
-
-def _density(iv: Any, z: Any) -> Any:
-    return iv.exp(-z * z / 2) / iv.sqrt(2 * iv.pi)
-
-
 def _tail_from_above(iv: Any, z: Any) -> Any:
     """At least Φ(−z): an interval whose upper end is what counts."""
-    return _density(iv, z) / z if z.b > FAR else _tail(iv, z)
-
-
-def _tail(iv: Any, z: Any) -> Any:
-    """Φ(−z), for an interval of z: ½ − φ(z)·Σ z^(2n+1)/(1·3·…·(2n+1)), with a remainder below the last term taken."""
-    term = total = z
-    order, square = 1, z * z
-    smallest = iv.mpf(2) ** -iv.prec
-    while not (2 * square.b <= order and abs(term).b <= smallest):
-        order += 2
-        term = term * square / order
-        total += term
-    # From here on each term is at most half of the one before it, and all have z's sign.
-    return iv.mpf(1) / 2 - _density(iv, z) * (total + term * iv.mpf([0, 1]))
+    return density(iv, z) / z if z.b > FAR else tail(iv, z)
 
 
 def _mills_from_below(iv: Any, z: Any) -> Any:
     """At most Φ(−z)/φ(z), for z > 0, and hardly less: an interval whose lower end is what counts."""
     if z.a < 8:
-        return _tail(iv, z) / _density(iv, z)
+        return tail(iv, z) / density(iv, z)
     # 1/(z + 1/(z + 2/(z + 3/(z + …)))), cut off: below it where an even number of levels is left.
     bottom = z
     for level in range(DEPTH - 1, 0, -1):

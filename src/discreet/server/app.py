@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from discreet import replies
@@ -97,6 +98,7 @@ def _with_tokens(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document, which says that everything but health takes a token; made once."""
     if app.openapi_schema is None:
         document = FastAPI.openapi(app)
+        document["components"]["schemas"].update(_schemas_of(replies.RefusalJson))
         schemes = document["components"].setdefault("securitySchemes", {})
         schemes["token"] = {"type": "http", "scheme": "bearer"}
         for path, methods in document["paths"].items():
@@ -104,3 +106,9 @@ def _with_tokens(app: FastAPI) -> dict[str, Any]:
                 operation["security"] = [] if path == HEALTH else [{"token": []}]
                 operation["responses"].pop("422", None)
     return app.openapi_schema or {}
+
+
+def _schemas_of(reply: type) -> dict[str, Any]:
+    """The schema of a reply, and of what is in it, by their names."""
+    schema = TypeAdapter(reply).json_schema(ref_template="#/components/schemas/{model}")
+    return {**schema.pop("$defs", {}), reply.__name__: schema}

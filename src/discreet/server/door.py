@@ -61,17 +61,18 @@ STATUS: dict[type[DiscreetError], int] = {
     DeadlinePassed: 504,
 }
 """Everything else is no fault of who asks: 503."""
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": RefusalJson, "description": "It was not understood, or cannot be answered privately."},
-    401: {"model": RefusalJson, "description": "The token is missing, unknown, expired or revoked."},
-    403: {"model": RefusalJson, "description": "The role does not allow it."},
-    404: {"model": RefusalJson, "description": "Nothing is there."},
-    409: {"model": RefusalJson, "description": "It does not fit the budget, or the quota."},
-    413: {"model": RefusalJson, "description": "The body is too large."},
-    429: {"model": RefusalJson, "description": "Too many requests; Retry-After says when."},
-    504: {"model": RefusalJson, "description": "It took longer than the deadline, and nothing was spent."},
-    503: {"model": RefusalJson, "description": "The vault cannot answer: its disk, its journal or its table."},
+REFUSALS = {
+    400: "It was not understood, or cannot be answered privately.",
+    401: "The token is missing, unknown, expired or revoked.",
+    403: "The role does not allow it.",
+    404: "Nothing is there.",
+    409: "It does not fit the budget, or the quota.",
+    413: "The body is too large.",
+    429: "Too many requests; Retry-After says when.",
+    504: "It took longer than the deadline, and nothing was spent.",
+    503: "The vault cannot answer: its disk, its journal or its table.",
 }
+"""Which refusals there are, as the OpenAPI document has them."""
 
 
 class JsonReply(Response):
@@ -178,7 +179,11 @@ def without_place(text: str, home: str) -> str:
 
 def api_router(tag: str) -> APIRouter:
     """Where routes of the API are put: below its address, each with every refusal in its description."""
-    return APIRouter(prefix=API, tags=[tag], responses=REFUSALS)
+    shape = {"application/json": {"schema": {"$ref": f"#/components/schemas/{RefusalJson.__name__}"}}}
+    refusals: dict[int | str, dict[str, Any]] = {
+        status: {"description": words, "content": shape} for status, words in REFUSALS.items()
+    }
+    return APIRouter(prefix=API, tags=[tag], responses=refusals)
 
 
 def answer_refusals(app: FastAPI, home: str) -> None:

@@ -4,6 +4,10 @@ Requests are checked against these. Replies are not: mypy holds those who make t
 what is sent.
 """
 
+import ast
+import inspect
+from itertools import pairwise
+from types import ModuleType
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, with_config
@@ -21,8 +25,24 @@ Sql = Annotated[str, Field(max_length=SQL_CHARACTERS, examples=["SELECT sex, COU
 Text = Annotated[str, Field(max_length=1000)]
 MOST_NAMES = 1000
 
-for reply in filter(is_typeddict, vars(replies).values()):
-    with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))(reply)  # no key that is not described
+
+def _describe(module: ModuleType) -> None:
+    """Give each TypedDict of a module the docstrings of its keys, and no key that is not described.
+
+    Pydantic can read them by itself, by parsing the whole file for every use of each.
+    """
+    bodies = {
+        node.name: node.body for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ClassDef)
+    }
+    for reply in filter(is_typeddict, vars(module).values()):
+        for key, text in pairwise(bodies[reply.__name__]):
+            match key, text:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                    reply.__annotations__[name] = Annotated[reply.__annotations__[name], Field(description=words)]
+        with_config(ConfigDict(extra="forbid"))(reply)
+
+
+_describe(replies)
 
 
 class Request(BaseModel):

@@ -54,7 +54,9 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import QueryBudget, budget_of, require_amounts
+from discreet.ledger.budget import QueryBudget, require_amounts
+from discreet.ledger.budget_choice import budget_of
+from discreet.ledger.currency import require_currency
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
@@ -475,6 +477,7 @@ class Vault(NotebookView):
         *,
         live: bool | None = None,
         unless_same: bool = False,
+        currency: str | None = None,
         progress: Progress = silent,
         fitted: Fitted | None = None,
     ) -> Receipt:
@@ -489,10 +492,15 @@ class Vault(NotebookView):
         vault stays over its snapshot, what was released answers on, and the receipt is that of the last entry. Whether
         the journal has a refresh then depends on the rows: it is for a custodian who looks at a table, not for a job
         that runs by the clock (docs/explain/privacy.md, After a refresh).
+
+        `currency`: what the budget is to be counted in. A vault keeps the one that it was made with, and any other is
+        refused before anything is read, as it would loosen what was promised (docs/explain/gaussian-privacy.md).
         """
         from discreet.table.open import locate, open_source
         from discreet.table.unit import Unit
 
+        if currency is not None:
+            require_currency(self.ledger.budget, currency)
         source, now = self._own.locate() if table is None else table, self.ledger.snapshot
         live = self.ledger.is_live if live is None else live
         unit, roster = self.ledger.header.get("unit"), self._own.roster
