@@ -4,12 +4,14 @@ of libraries when the kernel ends."""
 import json
 import subprocess
 import sys
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.answer.label_kinds import label_array
 from discreet.client import RemoteAnswer
 from discreet.errors import JournalError, PictureError
 from discreet.ledger.ledger import Ledger
@@ -237,3 +239,18 @@ def test_a_frame_has_the_columns_as_they_were_asked_for_and_labels_as_what_they_
         header = answer.to_csv().splitlines()[0].split(",")
         assert [name for name in header if name in kinds] == [*kinds], sql
         assert answer.to_pandas().columns.tolist() == found.column_names
+
+
+def test_labels_of_a_frame_are_texts_where_one_of_them_is_and_null_where_one_is_missing():
+    for labels, kind, found in (
+        (["1", "2", None], "whole", [1, 2, None]),
+        (["1", "(missing)"], "whole", [1, None]),
+        (["1", "(other)", "(missing)"], "whole", ["1", "(other)", "(missing)"]),
+        (["250 Diabetes", "401"], "whole", ["250 Diabetes", "401"]),
+        (["0.5", "2"], "number", [0.5, 2.0]),
+        (["2024-02-29"], "date", [date(2024, 2, 29)]),
+        (["2024-02", "2024-03"], "date", ["2024-02", "2024-03"]),
+        (["F", "(missing)"], "text", ["F", "(missing)"]),
+        ([], "whole", []),
+    ):
+        assert label_array(labels, kind).to_pylist() == found

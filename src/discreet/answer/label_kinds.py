@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from discreet.answer.view import LabelKind
-from discreet.domain.attribute import Integer
+from discreet.domain.attribute import MISSING, Integer
 from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.query.cells import Labelling
@@ -34,12 +34,15 @@ def kind_of_values(known: Sequence[object]) -> LabelKind:
 
 
 def label_array(labels: Sequence[str | None], kind: LabelKind) -> "pa.Array":
-    """Labels as an Arrow array of their kind; as texts where one of them is none of it ("other", a name for a code)."""
+    """Labels as an Arrow array of their kind, what is missing as null; as texts where one of them is none of it, as
+    "(other)" or the name of a code."""
     import pyarrow as pa  # takes long to import, and asking needs it not
 
     types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "date": pa.date32()}
-    found = pa.array(labels, pa.string())
+    if kind == "text":
+        return pa.array(labels, pa.string())
     try:
-        return found.cast(types[kind])
+        known = pa.array([None if label == MISSING else label for label in labels], pa.string())
+        return known.cast(types[kind])
     except pa.ArrowInvalid:
-        return found
+        return pa.array(labels, pa.string())
