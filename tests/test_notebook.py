@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.answer.label_kinds import label_array
+from discreet.answer.frame import label_array
 from discreet.client import RemoteAnswer
 from discreet.errors import JournalError, PictureError
 from discreet.ledger.ledger import Ledger

@@ -89,7 +89,7 @@ def test_a_plain_question_costs_and_answers_as_before(make_vault):
     plain = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
     vault = make_vault(epsilon=10)
     answer = vault.ask(plain, scale=20)
-    assert answer.order == ()
+    assert (answer.order, answer.is_statement) == (("sex", "n"), False)
     assert answer.cost == Fraction(1, 20)
 
 
@@ -220,7 +220,7 @@ def test_an_answer_of_any_shape_is_written_in_every_form(vault):
     headers, lines = answer.table()
     assert headers[:2] == ["sex", "old"]
     assert len(lines) == len(answer.lines) == 6
-    assert answer.to_csv().splitlines()[0] == "sex,old,n,n_low,n_high,kind,answered_for"
+    assert answer.to_csv().splitlines()[0] == "n,n_low,n_high,sex,old,kind,answered_for"
     assert answer.to_json()["rows"][0]["labels"].keys() == {"sex", "old"}
     assert answer.to_arrow().num_rows == 6
 

@@ -1,7 +1,9 @@
 """An answer as a table for other libraries, and as a picture."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from discreet.domain.attribute import MISSING
 from discreet.errors import PictureError
 from discreet.sql.question import NULL
 
@@ -9,15 +11,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from discreet.answer.view import AnswerView, R
+    from discreet.answer.view import AnswerView, LabelKind, R
 
 
 def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
     """A line for each group, its columns as they were asked for: labels as what they are, each aggregate with its low
     and high; and where that comes from."""
     import pyarrow as pa  # takes long to import, and asking needs it not
-
-    from discreet.answer.label_kinds import label_array
 
     lines = answer.lines
     columns: dict[str, pa.Array] = {}
@@ -37,6 +37,21 @@ def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
     kinds, regions = zip(*(answer.origins(rows) for _, rows in lines), strict=True) if lines else ((), ())
     how, answered_for = answer.origin_names
     return pa.table({**columns, how: pa.array(kinds, pa.string()), answered_for: pa.array(regions, pa.string())})
+
+
+def label_array(labels: Sequence[str | None], kind: "LabelKind") -> "pa.Array":
+    """Labels as an Arrow array of their kind, what is missing as null; as texts where one of them is none of it, as
+    "(other)" or the name of a code."""
+    import pyarrow as pa  # takes long to import, and asking needs it not
+
+    types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "date": pa.date32()}
+    if kind == "text":
+        return pa.array(labels, pa.string())
+    try:
+        known = pa.array([None if label == MISSING else label for label in labels], pa.string())
+        return known.cast(types[kind])
+    except pa.ArrowInvalid:
+        return pa.array(labels, pa.string())
 
 
 def picture_of(answer: "AnswerView[R]", column: str | None = None) -> "Figure":

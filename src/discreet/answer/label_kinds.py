@@ -1,17 +1,13 @@
 """What the labels of groups are: texts, whole numbers, numbers or dates. Tables for other libraries are typed so."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from discreet.answer.view import LabelKind
-from discreet.domain.attribute import MISSING, Integer
+from discreet.domain.attribute import Integer
 from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.query.cells import Labelling
 from discreet.query.query import Group
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def label_kind(group: Group, domain: Domain) -> LabelKind:
@@ -31,18 +27,3 @@ def kind_of_values(known: Sequence[object]) -> LabelKind:
     if known and all(isinstance(one, int | float) and not isinstance(one, bool) for one in known):
         return "number"
     return "text"
-
-
-def label_array(labels: Sequence[str | None], kind: LabelKind) -> "pa.Array":
-    """Labels as an Arrow array of their kind, what is missing as null; as texts where one of them is none of it, as
-    "(other)" or the name of a code."""
-    import pyarrow as pa  # takes long to import, and asking needs it not
-
-    types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "date": pa.date32()}
-    if kind == "text":
-        return pa.array(labels, pa.string())
-    try:
-        known = pa.array([None if label == MISSING else label for label in labels], pa.string())
-        return known.cast(types[kind])
-    except pa.ArrowInvalid:
-        return pa.array(labels, pa.string())
