@@ -299,6 +299,8 @@ class CubePlanJson(TypedDict):
     precise_weight: NotRequired[float | None]
     """the weight of what is within the bound"""
     precise_weight_consistent: NotRequired[float | None]
+    candidates: NotRequired[list[list[str | int]]]
+    """what is chosen among, where that is done as one goes: the shares are then those of the first step"""
     known: NotRequired[list[list[str | int]]]
     """cuboids that are facts"""
 
@@ -374,6 +376,8 @@ class CubeAboutJson(TypedDict):
     counts: NotRequired[str]
     note: NotRequired[str]
     estimates: NotRequired[str]
+    charges: NotRequired[list[int]]
+    """of a cube that was bought in steps: all of them"""
 
 
 class LabelledCellsJson(TypedDict):
@@ -432,6 +436,29 @@ class BucketsJson(TypedDict):
 
 class HealthJson(TypedDict):
     status: Literal["ok"]
+
+
+class ReadyJson(TypedDict):
+    status: Literal["ready", "ending"]
+
+
+class ServedVaultJson(TypedDict):
+    """A vault of a folder that a token opens, and as whom."""
+
+    name: str
+    address: str
+    """Below the server's own: where the vault's API and console are, for `Client` and browsers."""
+    table: str | None
+    """What its table is called in SQL; None where that cannot be read."""
+    user: str
+    role: str
+    quota: str | None
+    error: ErrorJson | None
+    """Why it cannot be opened now; None where it answers."""
+
+
+class VaultsJson(TypedDict):
+    vaults: list[ServedVaultJson]
 
 
 class PartyJson(TypedDict):

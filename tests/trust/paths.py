@@ -29,8 +29,9 @@ from discreet.ledger.ledger import Ledger
 from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.noise.bits import SeededBits
 from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace
+from discreet.query.choice import Candidate
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Count, Distinct, People, Quantile, Residual, SubsetCount, Sum, answer_shape
+from discreet.query.query import Choice, Count, Distinct, People, Quantile, Residual, SubsetCount, Sum, answer_shape
 from discreet.query.rows_per_person import RowsPerPerson
 from discreet.query.subset import Everyone, Seeded
 from discreet.release import gate as gating
@@ -62,6 +63,8 @@ CONCENTRATED = ConcentratedBudget(Fraction(10**5), "replace")
 QUERIES = QueryBudget(100, Fraction(1), 1044, "exact", Fraction(1, 10**6), Fraction(1, 10**8), 101)
 NARROW, WIDE = Exponential(Fraction(1, 2)), Exponential(Fraction(300))
 
+CANDIDATES = (Candidate(("age",), (1000,) * 6, 3), Candidate(("sex", "wealth"), (7, 0, -2, 1000), 0))
+
 MEASURED: dict[str, tuple[Budget, tuple[Measurement, ...]]] = {
     "a count": (PURE, (Measurement(Count(WOMEN), Laplace(Fraction(7))),)),
     "counts": (PURE, (Measurement(Count(ALL, ("age", "sex")), Laplace(Fraction(100))),)),
@@ -76,6 +79,7 @@ MEASURED: dict[str, tuple[Budget, tuple[Measurement, ...]]] = {
     "medians": (PURE, (Measurement(Quantile("age", Fraction(1, 2), ALL, ("sex",)), WIDE),)),
     "a third": (PURE, (Measurement(Quantile("age", Fraction(1, 3), DOMAIN.slab("age", 2, 5)), WIDE),)),
     "a high quantile": (PURE, (Measurement(Quantile("wealth", Fraction(95, 100), ALL), NARROW),)),
+    "a choice": (PURE, (Measurement(Choice(CANDIDATES, ALL), WIDE),)),
     "subsets": (QUERIES, (Measurement(SubsetCount((Everyone(), Seeded(7)), WOMEN), Binomial(1044)),)),
     "many at once": (
         PURE,

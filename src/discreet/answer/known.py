@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from discreet.answer.best import Best, best
 from discreet.answer.index import Answers
 from discreet.answer.joint import Terms
+from discreet.answer.labelled import LabelledBlock, labelled_grid
 from discreet.answer.past import PastAnswer, groups_of, past_answers
 from discreet.answer.residuals import ReleasedResidual, ResidualRelease
 from discreet.domain.domain import Domain
@@ -20,7 +21,7 @@ from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.cells import Amount
 from discreet.query.marginals import Source
-from discreet.query.query import Count, Distinct, People, Quantile, Residual, SubsetCount, Sum
+from discreet.query.query import Choice, Count, Distinct, People, Quantile, Residual, SubsetCount, Sum
 from discreet.query.rows_per_person import RowsPerPerson
 from discreet.release.release import Noisy, Release
 
@@ -139,8 +140,8 @@ class Known:
                     if one not in self._quantiles or scale < self._quantiles[one][0]:
                         self._quantiles[one] = (scale, code)
                 continue
-            if isinstance(query, SubsetCount):
-                continue  # about a roster's people, not about a region's rows
+            if isinstance(query, SubsetCount | Choice):
+                continue  # about a roster's people, or about what to measure: not about a region's rows
             source = release.charge, place
             self._noises[source] = noisy.noise
             if isinstance(query, Distinct | People):
@@ -155,6 +156,10 @@ class Known:
             if isinstance(query, Residual):
                 if query.where == self.domain.everything:
                     together.tables[_axes(query, self.domain)] = _table(query, noisy, source, self.domain)
+                continue
+            grid = labelled_grid(query.by, query.where, self.domain)
+            if grid is not None:
+                answers.add(LabelledBlock(grid, noisy.units, noisy.noise.variance, source))
                 continue
             for answer in past_answers(query, noisy.units, noisy.noise.variance, source, self.domain):
                 answers.add(answer)

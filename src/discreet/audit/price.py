@@ -25,7 +25,7 @@ from discreet.domain.domain import Domain
 from discreet.exact import parse_exact
 
 Corner = tuple[int, ...]
-KINDS = ("count", "counts", "residual", "residuals", "sum", "distinct", "people", "quantile", "subset_count")
+KINDS = ("count", "counts", "residual", "residuals", "sum", "distinct", "people", "quantile", "subset_count", "choice")
 ONE = Fraction(1)
 LAWS = ("laplace", "gaussian", "exponential", "binomial")
 
@@ -94,7 +94,7 @@ def read_plan(plan: object, domain: Domain) -> list[PlanLine]:
 
 def _line(line: Mapping[str, Any], domain: Domain) -> PlanLine:
     [(kind, fields)], [(law, parameter)] = line["query"].items(), line["noise"].items()
-    if kind not in KINDS or law not in LAWS or (kind == "quantile") != (law == "exponential"):
+    if kind not in KINDS or law not in LAWS or (kind in ("quantile", "choice")) != (law == "exponential"):
         raise Unreadable(f"its plan has a {kind} with {law} noise")
     by = fields.get("by", [])
     groups = tuple(map(tuple, by if kind in ("counts", "residuals") else [by]))
@@ -106,20 +106,35 @@ def _line(line: Mapping[str, Any], domain: Domain) -> PlanLine:
         each = [one for one in group if not isinstance(one, str) and ROWS_PER_PERSON in one]
         if each and (kind != "people" or len(each) > 1):
             raise Unreadable(f"its plan has a {kind} by how many rows a person has, whose price is not known")
+    if kind == "quantile":
+        groups_in([fields["of"]], domain)
     if kind == "distinct":
         groups_in(fields["of"], domain)
         if any(not isinstance(one, str) and ROWS_PER_PERSON in one for one in fields["of"]):
             raise Unreadable("its plan counts different numbers of rows, whose price is not known")
     elif kind == "sum" and not isinstance(fields["of"], str):
         read_amount(fields["of"], domain)
-    elif kind in ("sum", "quantile") and fields["of"] not in domain.names:
+    elif kind == "sum" and fields["of"] not in domain.names:
         raise Unreadable("its plan is about an attribute that the domain does not have")
+    if kind == "choice":
+        _require_candidates(fields["candidates"], domain)
     if kind == "subset_count" and not isinstance(fields["subsets"], list):
         raise Unreadable("its plan counts over no subsets")
     exact = _exact(parameter)
     if exact <= 0:
         raise Unreadable("its plan has noise of no size")
     return PlanLine(kind, fields, tuple(read_box(box, domain) for box in fields["where"]), law, exact, groups)
+
+
+def _require_candidates(candidates: Sequence[Mapping[str, Any]], domain: Domain) -> None:
+    """Raise Unreadable unless each is a marginal of the domain: a row is in one cell of it, and moves its utility by 1,
+    whatever is expected there."""
+    for one in candidates:
+        names = list(one["by"])
+        if not names or len(set(names)) < len(names) or not set(names) <= set(domain.names):
+            raise Unreadable("its plan chooses among what the domain does not have")
+    if not candidates:
+        raise Unreadable("its plan chooses among nothing")
 
 
 @lru_cache(maxsize=4096)
@@ -148,7 +163,11 @@ def expected_answers(plan: Sequence[PlanLine], domain: Domain, people: int | Non
                 )
                 continue
             cells = groups_in(group, domain)
-            top = domain[line.fields["of"]].size - 1 if line.kind == "quantile" else None
+            top = None
+            if line.kind == "quantile":
+                top = groups_in([line.fields["of"]], domain) - 1
+            elif line.kind == "choice":
+                top = len(line.fields["candidates"]) - 1
             yield ExpectedAnswer(tuple(names_of(group)), cells, None if top is None else 0, top)
 
 

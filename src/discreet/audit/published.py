@@ -149,22 +149,41 @@ def _require_recorded(folder: Folder, read: Replay, journal: Journal, account: L
     charge = next((charge for charge in read.charges if charge.seq == about["charge"]), None)
     if charge is None or read.records.get(charge.seq) != folder.receipt[0]:
         raise Unlike("its receipt is not that of its charge")
+    steps = [*_earlier(about, charge, read), charge]
     if folder.kind == "cube":
-        _require_stated(about["guarantee"], charge, read)
-    charged, recorded = journal.entry(charge.seq), journal.entry(folder.receipt[0])
+        _require_stated(about["guarantee"], steps, read)
+    if account is not None and folder.kind == "cube":
+        bought = [_as_journalled(step.seq, read.records[step.seq], journal) for step in steps]
+        require_cube_again(folder.path, bought, account, archive)
+    elif account is not None:
+        require_statistics_again(folder.path, *_as_journalled(charge.seq, folder.receipt[0], journal), account, archive)
+    if folder.kind == "cube":
+        _require_current(about["guarantee"], steps, read)
+
+
+def _earlier(about: dict[str, Any], charge: Charged, read: Replay) -> list[Charged]:
+    """The charges before its last one that a cube was bought with. The journal says which, and so must the folder."""
+    noted = tuple(about.get("earlier", ()))
+    if noted not in read.runs.get(charge.seq, [()]):
+        raise Unlike("it does not name all the charges that it was bought with")
+    found = {one.seq: one for one in read.charges}
+    if any(number not in read.records for number in noted):
+        raise Unlike("it was made while a step of it had no answer")
+    return [found[number] for number in noted]
+
+
+def _as_journalled(charge: int, record: int, journal: Journal) -> tuple[Any, Any]:
+    """The plan of a charge, and its answer."""
+    charged, recorded = journal.entry(charge), journal.entry(record)
     assert charged is not None, "it was read before"
     assert recorded is not None, "it was read before"
-    if account is not None:
-        again = require_cube_again if folder.kind == "cube" else require_statistics_again
-        again(folder.path, charged.parsed()["content"], recorded.parsed()["content"], account, archive)
-    if folder.kind == "cube":
-        _require_current(about["guarantee"], charge, read)
+    return charged.parsed()["content"], recorded.parsed()["content"]
 
 
-def _require_current(guarantee: dict[str, Any], charge: Charged, read: Replay) -> None:
+def _require_current(guarantee: dict[str, Any], steps: Sequence[Charged], read: Replay) -> None:
     """Raise Doubtful where facts that came after a folder make it cost more than it states."""
     assert read.terms is not None, "the header was read"
-    stated, now = _amount(guarantee, read.terms), read.terms.amount(charge.peak)
+    stated, now = _amount(guarantee, read.terms), read.terms.amount(sum(step.peak for step in steps))
     if stated < now:
         raise Doubtful(
             f"it promises {read.terms.symbol} {equals_text(stated)}, and to whoever knows the facts that came later it "
@@ -177,16 +196,16 @@ def _amount(guarantee: dict[str, Any], terms: Terms) -> Fraction:
     return parse_exact(guarantee[terms.currency])
 
 
-def _require_stated(guarantee: dict[str, Any], charge: Charged, read: Replay) -> None:
+def _require_stated(guarantee: dict[str, Any], steps: Sequence[Charged], read: Replay) -> None:
     """A folder states no less than its release cost when it was charged; facts that came later may make it more."""
     assert read.own_terms is not None, "the header was read"
     terms: Terms = read.own_terms
     for number, _, content in read.facts:
-        if number < charge.seq:
+        if number < steps[-1].seq:
             terms = terms.under(*content["induced"])
     stated = _amount(guarantee, terms)
     whose = guarantee["neighbours"], guarantee["max_rows"]
-    if stated < terms.amount(charge.peak) or whose != (terms.neighbours, terms.max_rows):
+    if stated < terms.amount(sum(step.peak for step in steps)) or whose != (terms.neighbours, terms.max_rows):
         raise Unlike(f"it promises {terms.symbol} = {float(stated):.6g}, and its release cost more")
     loss = [parse_exact(guarantee[key]) for key in ("epsilon", "delta")] if "delta" in guarantee else []
     if loss and not terms.keeps(stated, *loss):

@@ -8,7 +8,7 @@ was published: that it is right is for its tests to show.
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -22,7 +22,7 @@ from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.facts.account import facts_of
 from discreet.ledger.ledger import Ledger
 from discreet.query.plan import Plan
-from discreet.query.query import answer_shape
+from discreet.query.query import Choice, answer_shape
 from discreet.release.archive import Archive
 from discreet.release.package import PACKAGE
 from discreet.release.release import Noisy, Release
@@ -55,19 +55,26 @@ class Doubtful(Unlike):
     """Why it cannot be told whether it is, and what to do."""
 
 
-def require_cube_again(path: Path, charged: Any, recorded: Any, account: Ledger, archive: Archive) -> None:
-    """Raise Unlike unless a cube's folder is what the recorded numbers make; `charged` and `recorded` are the journal's
-    plan and answer."""
+def require_cube_again(path: Path, bought: Sequence[tuple[Any, Any]], account: Ledger, archive: Archive) -> None:
+    """Raise Unlike unless a cube's folder is what the recorded numbers make. `bought` has the journal's plan and answer
+    of each charge of it, of which choices decided what was measured, and are not in the cube."""
     from discreet.cube.cube import Cube
     from discreet.cube.folder import write_cube
     from discreet.cube.known_cuboids import known_tables
     from discreet.cube.memory import require_memory
     from discreet.cube.publish import cube_of, measurements_of
 
-    cube, domain, measured = Cube.load(path), account.domain, Plan.from_json(charged)
+    cube, domain = Cube.load(path), account.domain
+    steps = [(Plan.from_json(charged), recorded) for charged, recorded in bought]
+    steps = [step for step in steps if not isinstance(step[0].measurements[0].query, Choice)]
+    measured = Plan(tuple(each for plan, _ in steps for each in plan.measurements))
     if measurements_of(cube.plan, domain) != measured:
         raise Unlike("its plan is not the one that was charged")
-    units = archive.load(recorded, [answer_shape(each.query, domain) for each in measured.measurements])
+    units = [
+        cells
+        for plan, recorded in steps
+        for cells in archive.load(recorded, [answer_shape(each.query, domain) for each in plan.measurements])
+    ]
     if any(
         not np.array_equal(cube.sources[mask], mine) for mask, mine in zip(cube.plan.source_masks, units, strict=True)
     ):

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from discreet.audit.bodies import Bodies
+from discreet.audit.checkpoints import UNTRUE, differing
 from discreet.audit.depth import deepest, load_of
 from discreet.audit.finding import Check, Findings, counted
 from discreet.audit.load import NOTHING, Depth, Load
@@ -27,7 +28,9 @@ from discreet.ledger.journal import Entry, Journal
 RESTORE = "restore the journal from a backup that is not older than the last receipt, and find out who wrote to it"
 spelt = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 """JSON as Discreet writes it."""
-NOTES = ("cube", "model", "rows", "statistics", "rollback-accepted", "lookups")
+NOTES = ("round", "cube", "model", "rows", "statistics", "rollback-accepted", "lookups")
+STATES = ("begun", "published")
+"""Of publications of rows that were not withdrawn."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,14 @@ Named = tuple[int, str]
 
 
 @dataclass
+class Rounds:
+    """A run of rounds so far: the digests of what its last notes said that it would measure, and its charges."""
+
+    noted: set[str] = field(default_factory=set)
+    charges: list[int] = field(default_factory=list)
+
+
+@dataclass
 class Replay:
     """What the journal says, entry by entry, and what is wrong with it."""
 
@@ -95,12 +106,19 @@ class Replay:
     """The number of the record of each answered charge."""
     closed: dict[int, int] = field(default_factory=dict)
     """The number of the entry that closed each charge which will never be answered."""
+    checkpoints: list[int] = field(default_factory=list)
+    unlike: Findings = field(default_factory=Findings)
+    """Checkpoints that state other numbers than were counted here."""
+    runs: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
+    """Of each charge that is a step of a run of rounds: the run's charges before it; one list for each run it is of."""
     hashes: dict[int, bytes] = field(default_factory=dict)
     """The hash of every entry, by its number."""
     last: int = 0
     """The number of the last entry."""
     first_at: str = ""
     last_at: str = ""
+    _rounds: dict[int, Rounds] = field(default_factory=dict)
+    """Runs of rounds, by the number of the entry that has their plan."""
     _people: int | None = None
     """How many are on the roster, where there is one."""
     _refreshed: int = 0
@@ -229,6 +247,7 @@ class Replay:
     def _charge(self, entry: Entry, body: dict[str, Any], domain: Domain, terms: Terms) -> None:
         self.waiting[entry.seq] = None
         self._pay(entry.seq, body)
+        self._step(entry.seq, body["content"])
         try:
             cost = read_cost(body.get("cost"), domain)
             if cost.everywhere + sum(units for _, _, units in cost.pieces) > MOST_UNITS:
@@ -256,6 +275,15 @@ class Replay:
                 f"somebody rewrote the journal, or a version of Discreet was wrong: answer nothing more, and {RESTORE}",
                 entry.seq,
             )
+
+    def _step(self, seq: int, plan: Any) -> None:
+        """A charge for what the last notes of a run said that it would measure is that run's next step."""
+        digest = hashlib.sha256(spelt({"content": plan}).encode()).hexdigest() if self._rounds else ""
+        for run in self._rounds.values():
+            if digest in run.noted:
+                self.runs.setdefault(seq, []).append(tuple(run.charges))
+                run.charges.append(seq)
+                run.noted.clear()
 
     def _pay(self, seq: int, body: dict[str, Any]) -> None:
         """A charge pays for the snapshot that the vault is over when it is made, and for no other."""
@@ -316,6 +344,13 @@ class Replay:
                 self._publication(entry, content)
             case "rollback-accepted":
                 self._rollback(entry, content)
+            case "checkpoint":
+                self._checkpoint(entry.seq, content)
+            case "round":
+                if not isinstance(content, dict) or type(content.get("run")) is not int:
+                    self._chain.failed(f"entry {entry.seq} is no step of a run", RESTORE, entry.seq)
+                    return
+                self._rounds.setdefault(content["run"], Rounds()).noted.add(str(content.get("plan")))
             case kind if kind not in NOTES:
                 self._chain.warning(
                     f"entry {entry.seq} is of a kind that this version does not know ({kind!r})",
@@ -332,6 +367,25 @@ class Replay:
             return
         self.rollbacks.append(entry.seq)
         self.lost |= {content["seen"], *map(str, also)}
+
+    def _checkpoint(self, seq: int, content: Any) -> None:
+        """What a checkpoint states, beside what the entries before it say."""
+        states = {state: sorted(began for began, now in self.rows.items() if now == state) for state in STATES}
+        own = {
+            "charges": self.kinds["charge"],
+            "pending": sorted(self.waiting),
+            "closed": sorted(self.closed),
+            "facts": [[f"{number}:{self.hashes[number].hex()}", table] for number, table, _ in self.facts],
+            "versions": 1 + self.kinds["refresh"],
+            "live": self.live,
+            "lost": sorted(self.lost),
+            **states,
+        }
+        self.checkpoints.append(seq)
+        other = differing(content, own)
+        if other:
+            what = f"entry {seq} is a checkpoint, and the entries before it say otherwise: {', '.join(other)}"
+            self.unlike.failed(what, UNTRUE, seq)
 
     def _publication(self, entry: Entry, content: Any) -> None:
         """Rows in buckets: begun, and then either published or withdrawn, once. What is out cannot be taken back."""

@@ -1,5 +1,6 @@
 """discreet cube plan | publish | show | average | export"""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Data cubes: plan them, publish them, look at them.", no_args_is_help=True)
 
 WhichCuboids = Annotated[str, typer.Option(help="all; at most so many dimensions: 3; or a list: 'sex,age;region'")]
-Planner = Annotated[str, typer.Option(help="optimal, bmax, bmaxg, pmost, pmostg, all, base or model")]
+Planner = Annotated[str, typer.Option(help="optimal, bmax, bmaxg, pmost, pmostg, all, base, model or adaptive")]
 Purpose = Annotated[str, typer.Option("--for", help="tables, or model: measure what a model is best fitted to")]
 Goal = Annotated[str, typer.Option(help="what optimal makes small: max, mean, weighted, mean-std; or large: most")]
 Dimensions = Annotated[str | None, typer.Option(help="the cube's dimensions: sex,age; every attribute by default")]
-Weight = Annotated[list[str] | None, typer.Option(help="how much a cuboid matters: sex,age=3; 1 by default")]
+Weight = Annotated[
+    list[str] | None, typer.Option(help="how much a cuboid matters: sex,age=3; its cells: sex=[1,3]; 1 by default")
+]
 Bound = Annotated[float | None, typer.Option(help="for most, pmost, pmostg: the variance up to which one is precise")]
 Expected = Annotated[
     list[str] | None, typer.Option(help="the variance that you expect of a cuboid: sex,age=100; others=400")
@@ -368,7 +371,7 @@ def _choice(
         "cuboids": _which(cuboids, by_index),
         "planner": planner,
         "objective": objective,
-        "weights": dict(_numbered(text, by_index, "a weight") for text in weights or ()),
+        "weights": dict(_weighted(text, by_index) for text in weights or ()),
         "bound": bound,
         "expected": dict(map(partial(_expected, by_index=by_index), expected or ())),
     }
@@ -404,6 +407,17 @@ def _numbered(text: str, by_index: bool, what: str) -> "tuple[tuple[Label, ...],
         return _cuboid(cuboid, by_index), float(number)
     except ValueError:
         raise UnsupportedQuery(f"{what} looks like sex,age=3, not {text!r}") from None
+
+
+def _weighted(text: str, by_index: bool) -> "tuple[tuple[Label, ...], float | list[Any]]":
+    """A cuboid with a number, or with one for each of its cells: sex=[1,3]."""
+    cuboid, _, cells = text.partition("=")
+    if not cells.lstrip().startswith("["):
+        return _numbered(text, by_index, "a weight")
+    try:
+        return _cuboid(cuboid, by_index), json.loads(cells)
+    except (ValueError, RecursionError):
+        raise UnsupportedQuery(f"weights of cells look like sex=[1,3], not {text!r}") from None
 
 
 def _expected(text: str, by_index: bool) -> "tuple[tuple[Label, ...] | str, float]":
@@ -443,6 +457,14 @@ def _plan_for_sizes(
     return plan_cube(lattice, NoiseModel(budget), **choice)
 
 
+def _for_how_much(vault: "Vault", charge: int) -> str:
+    from discreet.cube.runs import run_holding
+
+    found = vault.ledger.charge_at(charge)
+    in_steps = found is not None and run_holding(found, vault.ledger) is not None
+    return "with what is left of its budget" if in_steps else "without a further one"
+
+
 @contextmanager
 def _resumable(vault: "Vault", folder: Path, more: str) -> Iterator[None]:
     """Say how to go on, whatever happens after the charge."""
@@ -454,7 +476,7 @@ def _resumable(vault: "Vault", folder: Path, more: str) -> Iterator[None]:
         if not charges:
             raise
         again = f"discreet cube publish {vault.path} --charge {charges[-1]} --out {folder}{more}"
-        way_on = f"charge {charges[-1]} stands: `{again}` goes on without a further one"
+        way_on = f"charge {charges[-1]} stands: `{again}` goes on {_for_how_much(vault, charges[-1])}"
         if isinstance(error, KeyboardInterrupt):
             raise ArchiveError(f"interrupted; {way_on}") from None
         raise type(error)(f"{error}; {way_on}") from None

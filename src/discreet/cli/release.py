@@ -72,12 +72,19 @@ def _first_of(texts: list[str], most: int = 4) -> str:
 
 
 def _cells(row: "ReleasedCell", noisy: "Noisy", domain: "Domain") -> tuple[str, ...]:
-    """A quantile is recorded as a code: people read its label."""
+    """A quantile is recorded as a code, a choice as a place: people read what it stands for."""
     from discreet.answer.view import number
-    from discreet.query.query import Quantile
+    from discreet.query.query import Choice, Quantile, group_attribute
+    from discreet.release.release import chosen
 
     query = noisy.measurement.query
-    value = domain[query.of].label(int(row.value)) if isinstance(query, Quantile) else number(row.value)
+    match query:
+        case Quantile():
+            value = group_attribute(query.of, domain).label(int(row.value))
+        case Choice():
+            value = ", ".join(chosen(noisy).by)
+        case _:
+            value = number(row.value)
     return (*row.labels, value, number(row.low), number(row.high))
 
 

@@ -69,11 +69,21 @@ def show_plan(plan: "CubePlan") -> None:
         "",
         [
             *([("known exactly", "; ".join(known))] if known else []),
+            *([("then", _rounds_text(plan))] if plan.candidates else []),
             ("largest variance", _variance_text(plan, plan.max_variance_consistent, plan.max_variance)),
             ("mean variance", _variance_text(plan, plan.mean_variance_consistent, plan.mean_variance)),
             *_aims(plan),
             *([("memory to publish", f"{needed / 1e9:,.1f} GB")] if needed >= WORTH_SAYING else []),
         ],
+    )
+
+
+def _rounds_text(plan: "CubePlan") -> str:
+    """What comes after the first step of a plan whose cuboids are chosen as one goes."""
+    left = _share_text(1 - float(sum(plan.shares)))
+    return (
+        f"{left} of {plan.noise.budget.symbol} for rounds: each chooses one of {len(plan.candidates):,} cuboids, and "
+        "measures it; every step is a charge"
     )
 
 

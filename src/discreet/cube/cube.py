@@ -278,12 +278,15 @@ class Cube:
             **({"estimates": "least-squares, modelled"} if self.model is not None else {}),
             "guarantee": str(self.guarantee),
             "receipt": str(self.origin.receipt),
+            **({"charges": [*self.origin.earlier, self.origin.charge]} if self.origin.earlier else {}),
         }
 
     @property
     def of_release(self) -> str:
         """Which release its numbers are of, in words."""
-        return f"of release {self.origin.charge} alone: `ask` joins it with all that is public, and is never wider"
+        charges = (*self.origin.earlier, self.origin.charge)
+        named = f"release{'s' if len(charges) > 1 else ''} {', '.join(map(str, charges))}"
+        return f"of {named} alone: `ask` joins it with all that is public, and is never wider"
 
     def unusual(self) -> dict[str, str]:
         """How it differs from counts by least squares: its measure, its norm, what its counts may be."""

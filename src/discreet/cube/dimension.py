@@ -42,3 +42,5 @@ class Origin:
     guarantee: Guarantee
     charge: int
     receipt: Receipt
+    earlier: tuple[int, ...] = ()
+    """The charges before it that the cube cost as well, where it was bought in steps."""

@@ -77,6 +77,7 @@ def cube_parts(path: Path) -> dict[str, Any]:
                 guarantee_from_json(about["guarantee"]),
                 about["charge"],
                 Receipt.parse(about["receipt"]),
+                tuple(map(int, about.get("earlier", ()))),
             ),
         }
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException):
@@ -120,6 +121,7 @@ def _package(cube: "Cube", folder: Path) -> Json:
             "guarantee": cube.guarantee.to_json(),
             "charge": cube.origin.charge,
             "receipt": str(cube.origin.receipt),
+            **({"earlier": list(cube.origin.earlier)} if cube.origin.earlier else {}),
         },
     }
 

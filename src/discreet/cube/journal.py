@@ -43,7 +43,7 @@ def noted_plan(charge: Charge, domain: Domain, ledger: Books) -> CubePlan:
             break
         if entry.kind == NOTE:
             plan = plan_of(entry.parsed()["content"])
-            if measurements_of(plan, domain) == measured:
+            if not plan.candidates and measurements_of(plan, domain) == measured:
                 found = plan
     if found is None:
         raise VaultError(f"charge {charge.id} is not a cube's; `discreet release list` shows what it is")

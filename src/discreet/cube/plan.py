@@ -57,6 +57,9 @@ class CubePlan(NotebookView):
     bound: float | None = None
     """The ratio up to which a cuboid counts as precise, where that was to be."""
     basis: Basis = "cuboids"
+    candidates: tuple[int, ...] = ()
+    """Of a plan whose cuboids are chosen as one goes: what is chosen among, by mask, after its sources are measured.
+    The shares are then those of the first step alone."""
 
     def __post_init__(self) -> None:
         if len(set(self.source_masks)) != len(self.source_masks):
@@ -75,6 +78,7 @@ class CubePlan(NotebookView):
         return f"Plan of a cube, by {self.planner}", [
             ("dimensions", " ".join([" × ".join(sizes[:MOST_NAMED]), *more])),
             ("measures", f"{len(self.source_masks):,} cuboids"),
+            *([("then chooses", f"among {len(self.candidates):,} cuboids")] if self.candidates else []),
             ("publishes", f"{len(self.published):,} cuboids"),
             ("worst cell", f"σ = {self.max_variance_consistent**0.5:,.4g}"),
         ]
@@ -214,6 +218,8 @@ class CubePlan(NotebookView):
             found["bound"] = self.bound
             found["precise_weight"] = self.precise_weight(False)
             found["precise_weight_consistent"] = self.precise_weight()
+        if self.candidates:
+            found["candidates"] = [list(self.lattice.names_of(mask)) for mask in self.candidates]
         if self.known:
             found["known"] = [list(self.lattice.names_of(mask)) for mask, _ in self.known]
         return found

@@ -8,6 +8,7 @@ from typing import get_args
 
 from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import Basis, CubePlan, Objective
+from discreet.cube.planners.adaptive import plan_first_step
 from discreet.cube.planners.all import share_among_all
 from discreet.cube.planners.base import give_all_to_base
 from discreet.cube.planners.bmax import bound_max
@@ -21,7 +22,7 @@ from discreet.cube.planners.pmostg import publish_most_generally
 from discreet.cube.planners.residuals import can_measure_residuals, optimise_either
 from discreet.cube.planners.task import Planner, Shares, Task
 from discreet.errors import InvalidBudget, UnsupportedQuery
-from discreet.query.lattice import MAX_DIMENSIONS, Cuboids, Label, Lattice
+from discreet.query.lattice import MAX_DIMENSIONS, Cuboids, Label, Lattice, Weights
 
 PLANNERS: Mapping[str, Planner] = {
     "all": share_among_all,
@@ -33,6 +34,8 @@ PLANNERS: Mapping[str, Planner] = {
     "optimal": optimise,
     "model": all_of_order,
 }
+ADAPTIVE = "adaptive"
+"""Chooses as it goes: what it plans is the first step."""
 
 
 def plan_cube(
@@ -42,7 +45,7 @@ def plan_cube(
     cuboids: Cuboids = "all",
     planner: str = "optimal",
     objective: Objective = "max",
-    weights: Mapping[tuple[Label, ...], float] | None = None,
+    weights: Weights | None = None,
     bound: float | None = None,
     expected: Mapping[tuple[Label, ...] | str, float] | None = None,
 ) -> CubePlan:
@@ -50,11 +53,13 @@ def plan_cube(
 
     `objective` steers optimal alone; the other planners have their own. `expected` has the variance that is expected of
     each cuboid: then it is the ratio of its variance to that which is made small. `bound` is for the objective most,
-    PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise. The planner model measures what a
-    model is best fitted to; with it `cuboids` are of as many dimensions as are measured together.
+    PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise. `weights` are cuboids', or their
+    cells': of these the largest counts where the largest variance is made small, and else their sum. The planner
+    model measures what a model is best fitted to; with it `cuboids` are of as many dimensions as are measured together.
+    The planner adaptive plans single dimensions; what is measured then is chosen among `cuboids` when it is published.
     """
-    if planner not in PLANNERS:
-        raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join(PLANNERS)}")
+    if planner not in (*PLANNERS, ADAPTIVE):
+        raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join((*PLANNERS, ADAPTIVE))}")
     if objective not in get_args(Objective):
         raise UnsupportedQuery(f"no objective {objective!r}; there are {', '.join(get_args(Objective))}")
     if objective == "weighted" and not weights:
@@ -62,15 +67,20 @@ def plan_cube(
     if bound is not None and not bound > 0:
         raise UnsupportedQuery("a bound on the variance must be above 0")
     counts_precise = planner in ("pmost", "pmostg") or (planner == "optimal" and objective == "most")
+    sums_up = planner == "optimal" and objective != "max"
     if bound is not None and not counts_precise:
         raise UnsupportedQuery(f"planner {planner} takes no bound; pmost, pmostg and the objective most do")
+    if planner == ADAPTIVE:
+        if weights or expected:
+            raise UnsupportedQuery("the planner adaptive takes no weights and no expected variances")
+        return plan_first_step(lattice, noise, cuboids)
     if planner == "model" and cuboids == "all":
         cuboids = order_for_model(lattice, noise)
     published = lattice.choose(cuboids)
     task = Task(
         lattice=lattice,
         published=published,
-        weights=lattice.weigh(published, weights),
+        weights=lattice.weigh(published, weights, "sum" if counts_precise or sums_up else "max"),
         noise=noise,
         objective=objective,
         bound=bound,

@@ -35,6 +35,7 @@ def plan_record(plan: CubePlan) -> Json:
         **({"expected": list(plan.expected)} if plan.expected else {}),
         **({"bound": plan.bound} if plan.bound else {}),
         **_facts(plan),
+        **({"candidates": [list(lattice.names_of(mask)) for mask in plan.candidates]} if plan.candidates else {}),
     }
 
 
@@ -128,6 +129,7 @@ def plan_of(record: Json) -> CubePlan:
             expected=tuple(record.get("expected", ())),
             bound=record.get("bound"),
             basis=_basis(record),
+            candidates=tuple(lattice.mask(*names) for names in record.get("candidates", ())),
             known=tuple((lattice.mask(*known["dimensions"]), known["fact"]) for known in record.get("known", ())),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, DiscreetError):

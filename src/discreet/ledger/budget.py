@@ -56,13 +56,16 @@ SUBSETS_ONLY = (
 @dataclass(frozen=True)
 class Induced:
     """How far apart the neighbours are that public facts induce: the most people who change (S_Q), and the most of
-    added² + removed², over all such neighbours. Without facts both are 0: the vault's own neighbours decide."""
+    added² + removed², over all such neighbours. Without facts both are 0: the vault's own neighbours decide. Where they
+    are not `exact`, they are proved to be at most that."""
 
     people: int = 0
     squares: int = 0
+    exact: bool = True
 
     def or_more(self, other: "Induced") -> "Induced":
-        return Induced(max(self.people, other.people), max(self.squares, other.squares))
+        exact = self.exact and other.exact
+        return Induced(max(self.people, other.people), max(self.squares, other.squares), exact)
 
 
 NO_FACTS = Induced()

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from discreet.ledger.normal_tail import quotient, tail
+from discreet.ledger.normal_tail import bits_of, quotient, tail
 
 BITS = 320
 """Of all arithmetic. Where σ² is 1/100 or more, what lies beyond z is above 2^-80."""
@@ -33,7 +33,10 @@ def little_noise_price(sigma_squared: Fraction) -> Fraction:
 
 def is_enough(score: Fraction, sigma_squared: Fraction) -> bool:
     """Whether it is certain that Φ(−score) ≤ Pr[X ≥ 1]."""
-    iv = _intervals()
+    from mpmath.ctx_iv import MPIntervalContext  # few budgets buy so little noise
+
+    iv = MPIntervalContext()
+    iv.prec = max(BITS, bits_of(score), bits_of(sigma_squared))
     # A sum that is cut off is below the whole one, and s/(1 + 2s) grows with s: its lower end is what counts.
     return bool(tail(iv, quotient(iv, score)).b <= _above_0(iv, sigma_squared).a)
 
@@ -72,16 +75,8 @@ def _score(mp: Any, beyond: Any) -> Any:
 
 
 def _numbers() -> Any:
-    from mpmath import MPContext  # few budgets buy so little noise
+    from mpmath import MPContext
 
     mp = MPContext()
     mp.prec = BITS
     return mp
-
-
-def _intervals() -> Any:
-    from mpmath.ctx_iv import MPIntervalContext
-
-    iv = MPIntervalContext()
-    iv.prec = BITS
-    return iv

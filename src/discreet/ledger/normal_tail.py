@@ -9,6 +9,11 @@ def quotient(context: Any, exact: Fraction) -> Any:
     return context.mpf(exact.numerator) / context.mpf(exact.denominator)
 
 
+def bits_of(exact: Fraction) -> int:
+    """To which its parts are whole: mpmath takes a longer number for the nearest one, and says so by no interval."""
+    return max(exact.numerator.bit_length(), exact.denominator.bit_length())
+
+
 def density(iv: Any, z: Any) -> Any:
     """φ(z), for an interval of z."""
     return iv.exp(-z * z / 2) / iv.sqrt(2 * iv.pi)

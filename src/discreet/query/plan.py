@@ -13,6 +13,7 @@ from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law, law_from_json, law_text, law_to_json
 from discreet.notebook import NotebookView, Pairs
 from discreet.query.query import (
+    Choice,
     Count,
     Json,
     Quantile,
@@ -29,14 +30,14 @@ from discreet.query.sensitivity import spends
 
 @dataclass(frozen=True)
 class Measurement:
-    """One query with the law of the noise on each number of its answer; for a Quantile, of its mechanism."""
+    """One query with the law of the noise on each number of its answer; of a Quantile or a Choice, of its mechanism."""
 
     query: Query
     law: Law
 
     def __post_init__(self) -> None:
-        if isinstance(self.query, Quantile) != isinstance(self.law, Exponential):
-            raise InvalidNoise("a quantile is drawn by the exponential mechanism, and nothing else is")
+        if isinstance(self.query, Quantile | Choice) != isinstance(self.law, Exponential):
+            raise InvalidNoise("quantiles and choices are drawn by the exponential mechanism, and nothing else is")
 
 
 MOST_SHOWN = 6

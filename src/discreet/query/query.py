@@ -17,6 +17,7 @@ from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
 from discreet.exact import parse_exact
 from discreet.query.cells import Amount, Labelling
+from discreet.query.choice import Candidate
 from discreet.query.rows_per_person import KEY, RowsPerPerson
 from discreet.query.subset import MOST_SUBSETS, Subset, subset_from_json, subset_to_json
 
@@ -91,9 +92,10 @@ class People(Asked):
 
 @dataclass(frozen=True)
 class Quantile(Asked):
-    """The value of an attribute below which a share `level` of the rows in `where` lies; 0 is MIN, 1 is MAX."""
+    """The value of an attribute, or of an expression that is a number, below which a share `level` of the rows in
+    `where` lies; 0 is MIN, 1 is MAX. The groups of an expression are its values in their order."""
 
-    of: str
+    of: str | Labelling
     level: Fraction
     where: Region
     by: tuple[Group, ...] = ()
@@ -115,7 +117,21 @@ class SubsetCount(Asked):
             raise UnsupportedQuery("a count over subsets has no groups; ask for each with a condition of its own")
 
 
-Query = Count | Residual | Sum | Distinct | People | Quantile | SubsetCount
+@dataclass(frozen=True)
+class Choice(Asked):
+    """Which of some marginals of `where` is furthest from what is expected of it: the place of one candidate."""
+
+    candidates: tuple[Candidate, ...]
+    where: Region
+    by: tuple[str, ...] = ()
+    """Always empty: the answer is one number."""
+
+    def __post_init__(self) -> None:
+        if not self.candidates or self.by:
+            raise UnsupportedQuery("a choice has one candidate or more, and no groups")
+
+
+Query = Count | Residual | Sum | Distinct | People | Quantile | SubsetCount | Choice
 
 
 @dataclass(frozen=True)
@@ -194,9 +210,12 @@ def query_to_json(query: Query) -> Json:
         case Distinct():
             return {"distinct": {**body, "of": groups_to_json(query.of)}}
         case Quantile():
-            return {"quantile": {**body, "of": query.of, "level": str(query.level)}}
+            of = groups_to_json((query.of,))[0]
+            return {"quantile": {**body, "of": of, "level": str(query.level)}}
         case SubsetCount():
             return {"subset_count": {"where": where, "subsets": [subset_to_json(subset) for subset in query.subsets]}}
+        case Choice():
+            return {"choice": {"where": where, "candidates": [one.to_json() for one in query.candidates]}}
 
 
 def groups_to_json(by: tuple[Group, ...]) -> list[str | Json]:
@@ -230,12 +249,17 @@ def query_from_json(body: Json) -> Query:
         case "distinct":
             return Distinct(groups_from_json(fields["of"]), where, by)
         case "quantile":
-            return Quantile(fields["of"], parse_exact(fields["level"]), where, by)
+            [ranked] = groups_from_json((fields["of"],))
+            if isinstance(ranked, RowsPerPerson):
+                raise UnsupportedQuery("a quantile of how many rows a person has")
+            return Quantile(ranked, parse_exact(fields["level"]), where, by)
         case "subset_count":
             return SubsetCount(tuple(map(subset_from_json, fields["subsets"])), where)
+        case "choice":
+            return Choice(tuple(map(Candidate.from_json, fields["candidates"])), where)
     raise UnsupportedQuery(
-        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, distinct, people, quantile and "
-        "subset_count"
+        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, distinct, people, quantile, "
+        "subset_count and choice"
     )
 
 
@@ -252,6 +276,8 @@ def _parts(query: Query) -> tuple[Group | Amount, ...]:
             return (*query.by, query.of)
         case Distinct():
             return (*query.by, *query.of)
+        case Choice():
+            return tuple(name for candidate in query.candidates for name in candidate.by)
     return query.by
 
 

@@ -21,6 +21,7 @@ from discreet.ledger.spend import units_up
 from discreet.noise.law import Law
 from discreet.query.cells import Amount
 from discreet.query.query import (
+    Choice,
     Count,
     Distinct,
     People,
@@ -44,7 +45,7 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
     """Boxes, disjoint, with the units that a measurement of `query` with this noise spends on each of their points."""
     require_people(query)
     match query:
-        case Count() | Quantile() | Distinct() | People():
+        case Count() | Quantile() | Choice() | Distinct() | People():
             # A row more brings one combination of codes at most, and none is lost by it: it moves the number of
             # different ones in its group as it moves a count, by 0 or 1, and in no other group. So does a row of a
             # person move the number of people with rows there. A person's rows come and go one after the other.

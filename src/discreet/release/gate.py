@@ -30,6 +30,7 @@ from discreet.noise.bits import Bits, require_production
 from discreet.noise.law import Noise
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import (
+    Choice,
     Count,
     Distinct,
     People,
@@ -43,6 +44,7 @@ from discreet.query.query import (
 )
 from discreet.query.residual import require_residual, residual_of
 from discreet.release.archive import Archive, Array
+from discreet.release.choice import counts_for, draw_choice, require_choosable
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
 from discreet.release.release import Noisy, Release, noise_in_grains
 from discreet.release.slots import Slots
@@ -194,23 +196,26 @@ class Gate:
     def _draw(self, plan: Plan, table: "Table", charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""
         try:
-            exact = table.evaluate(_reads(plan))
-            return self._noisy(plan.measurements, exact, self.bits.for_release(charge.receipt.hash))
+            exact = iter(table.evaluate(_reads(plan)))
+            read = [[next(exact) for _ in _reads_for(each.query)] for each in plan.measurements]
+            return self._noisy(plan.measurements, read, self.bits.for_release(charge.receipt.hash))
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 
-    def _noisy(self, measurements: Sequence[Measurement], exact: Sequence[Array], bits: Bits) -> list[Array]:
+    def _noisy(self, measurements: Sequence[Measurement], read: Sequence[list[Array]], bits: Bits) -> list[Array]:
         """The answers with noise. Those of one law draw it together: a wide cube has thousands of small tables."""
         answers: dict[int, Array] = {}
         of_law: dict[Noise, list[int]] = defaultdict(list)
         for place, measurement in enumerate(measurements):
-            if isinstance(measurement.query, Quantile):
-                scale = Fraction(measurement.law.scale)
-                answers[place] = draw_quantiles(measurement.query, scale, exact[place], self.domain, bits)
+            query, law = measurement.query, measurement.law
+            if isinstance(query, Quantile):
+                answers[place] = draw_quantiles(query, Fraction(law.scale), read[place][0], self.domain, bits)
+            elif isinstance(query, Choice):
+                answers[place] = draw_choice(query, Fraction(law.scale), read[place], bits)
             else:
                 of_law[noise_in_grains(measurement, self.domain)].append(place)
         for noise, places in of_law.items():
-            answers_of = [_answer_to(measurements[place].query, exact[place]) for place in places]
+            answers_of = [_answer_to(measurements[place].query, read[place][0]) for place in places]
             sizes = [answer.size for answer in answers_of]
             draws = np.split(noise.sample(sum(sizes), bits), np.cumsum(sizes)[:-1])
             for place, answer, drawn in zip(places, answers_of, draws, strict=True):
@@ -226,6 +231,8 @@ class Gate:
             require_in_domain(measurement.query, self.domain)
             if isinstance(measurement.query, Quantile):
                 require_drawable(measurement.query, self.domain)
+            elif isinstance(measurement.query, Choice):
+                require_choosable(measurement.query, self.domain)
             else:
                 noise_in_grains(measurement, self.domain)
             if isinstance(measurement.query, Distinct):
@@ -252,16 +259,21 @@ def _stands(charge: Charge) -> str:
 
 
 def _reads(plan: Plan) -> list[Count | Sum | People | SubsetCount]:
-    return [_read_for(measurement.query) for measurement in plan.measurements]
+    return [read for measurement in plan.measurements for read in _reads_for(measurement.query)]
 
 
-def _read_for(query: Query) -> Count | Sum | People | SubsetCount:
+def _reads_for(query: Query) -> Sequence[Count | Sum | People | SubsetCount]:
     """What is read exactly, in order to answer a query."""
-    if isinstance(query, Residual):
-        return Count(query.where, query.by)
-    if isinstance(query, Distinct):
-        return Count(query.where, (*query.by, *query.of))
-    return histogram_of(query) if isinstance(query, Quantile) else query
+    match query:
+        case Residual():
+            return [Count(query.where, query.by)]
+        case Distinct():
+            return [Count(query.where, (*query.by, *query.of))]
+        case Quantile():
+            return [histogram_of(query)]
+        case Choice():
+            return counts_for(query)
+    return [query]
 
 
 def _answer_to(query: Query, read: Array) -> Array:

@@ -16,8 +16,9 @@ from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
 from discreet.noise.law import Exponential, Law, Noise
 from discreet.notebook import FieldsView, Pairs, brief
+from discreet.query.choice import Candidate
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Quantile, Query, SubsetCount, group_attribute, group_name
+from discreet.query.query import Choice, Quantile, Query, SubsetCount, group_attribute, group_name
 
 if TYPE_CHECKING:
     from discreet.replies import ReleaseJson
@@ -29,7 +30,8 @@ Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, repr=False)
 class Noisy(FieldsView):
-    """One measurement's answer: whole grains with discrete noise in every cell (codes, for a Quantile)."""
+    """One measurement's answer: whole grains with discrete noise in every cell (codes of a Quantile; the place of what
+    was chosen, of a Choice)."""
 
     measurement: Measurement
     grain: Fraction
@@ -76,6 +78,8 @@ class Noisy(FieldsView):
         told = f"{', '.join(numbers)}{more}"
         if isinstance(self.measurement.query, Quantile):
             return f"code {told}"
+        if isinstance(self.measurement.query, Choice):
+            return f"candidate {told}: {', '.join(chosen(self).by)}"
         each = " each" if self.values.size > 1 else ""
         return f"{told} ± {float(self.halfwidth()):,.6g}{each} at 95%"
 
@@ -84,7 +88,7 @@ class Noisy(FieldsView):
         query = self.measurement.query
         attributes = [group_attribute(group, domain) for group in query.by]
         values = self.values
-        half = None if isinstance(query, Quantile) else float(self.halfwidth(confidence))
+        half = None if isinstance(query, Quantile | Choice) else float(self.halfwidth(confidence))
         for cell in np.ndindex(values.shape):
             if isinstance(query, SubsetCount):
                 labels: tuple[str, ...] = (str(query.subsets[cell[0]]),)
@@ -94,6 +98,13 @@ class Noisy(FieldsView):
             yield ReleasedCell(
                 labels, value, None if half is None else value - half, None if half is None else value + half
             )
+
+
+def chosen(noisy: Noisy) -> Candidate:
+    """The candidate that a choice is."""
+    query = noisy.measurement.query
+    assert isinstance(query, Choice), "only a choice has candidates"
+    return query.candidates[int(noisy.units)]
 
 
 def label_names(query: Query) -> tuple[str, ...]:
@@ -155,7 +166,7 @@ class Release(FieldsView):
                 {
                     **measurement,
                     "value": noisy.values.tolist(),
-                    "variance": None if isinstance(noisy.measurement.query, Quantile) else noisy.variance,
+                    "variance": None if isinstance(noisy.measurement.query, Quantile | Choice) else noisy.variance,
                 }
                 for noisy, measurement in zip(self.answers, self.plan.to_json(), strict=True)
             ],
@@ -173,5 +184,7 @@ def noise_in_grains(measurement: Measurement, domain: Domain) -> Noise:
 
 def _in_grains(law: Law, grain: Fraction) -> Noise:
     if isinstance(law, Exponential):
-        raise UnsupportedQuery("a quantile's error depends on the data; its rank error is public, see rank_error")
+        raise UnsupportedQuery(
+            "how far off the exponential mechanism is depends on the data; a quantile's rank error is public"
+        )
     return law.times(1 / grain)

@@ -64,6 +64,10 @@ class QuestionAsked(Request):
         None, description="whether a region without budget is answered by one nearby; the policy's word where not given"
     )
 
+    weights: dict[Text, Number] | None = Field(
+        None, description='how much it matters that a relaxed answer is off in an attribute: {"age": 4}'
+    )
+    compound_size: int | None = Field(None, description="of how many released answers a relaxed one may be made")
     estimate: Literal["unbiased", "modelled"] = Field(
         "unbiased", description="modelled: from a published model, free, sharper and biased; where one covers it"
     )
@@ -91,7 +95,7 @@ class NewFact(Request):
     cuboid: list[Text] | None = Field(None, max_length=MOST_NAMES)
     values: list[Any] | None = None
     dry_run: bool = Field(False, description="only say what it would do, and add nothing")
-    accept: bool = Field(False, description="add it even if it stops the vault")
+    accept: bool = Field(False, description="add it even if it stops the vault, or S_Q is bounded alone")
 
 
 class CubeWish(Request):
@@ -108,7 +112,9 @@ class CubeWish(Request):
     planner: Text = "optimal"
     objective: Text = "max"
     dimensions: list[Text] | None = Field(None, max_length=MOST_NAMES)
-    weights: dict[str, Finite] | None = Field(None, description='how much a cuboid matters: {"sex,age": 3}')
+    weights: dict[str, Finite | list[Any]] | None = Field(
+        None, description='how much a cuboid matters: {"sex,age": 3}; or each of its cells: {"sex": [1, 3]}'
+    )
     bound: Finite | None = None
     expected: dict[str, Finite] | None = Field(None, description='expected variances: {"sex,age": 100, "others": 400}')
     facts: bool = Field(False, description="agree exactly with the vault's facts that are cuboids")

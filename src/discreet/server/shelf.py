@@ -4,7 +4,7 @@ Public, and free."""
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -95,13 +95,13 @@ class Shelf:
 
         return self._cubes.get(name, Cube, "cubes")
 
-    def promise(self, charge: int, receipt: Receipt, stated: Guarantee) -> Guarantee:
+    def promise(self, charge: int, receipt: Receipt, stated: Guarantee, earlier: Sequence[int] = ()) -> Guarantee:
         """What a published cube promises by now; what it states where it is of another journal."""
-        return self._ledger.promise_of(charge, receipt) or stated
+        return self._ledger.promise_of(charge, receipt, earlier) or stated
 
     def _cube_now(self, cube: "Cube") -> "Cube":
         origin = cube.origin
-        now = self.promise(origin.charge, origin.receipt, origin.guarantee)
+        now = self.promise(origin.charge, origin.receipt, origin.guarantee, origin.earlier)
         return cube if now == origin.guarantee else replace(cube, origin=replace(origin, guarantee=now))
 
     def _buckets_now(self, buckets: "Buckets") -> "Buckets":
@@ -122,7 +122,9 @@ class Shelf:
         about = {key: value for key, value in self._read_rows(name).about.items() if key != "domain"}
         try:
             stated = guarantee_from_json(about["guarantee"])
-            now = self.promise(about["charge"], Receipt.parse(about["receipt"]), stated)
+            now = self.promise(
+                about["charge"], Receipt.parse(about["receipt"]), stated, tuple(map(int, about.get("earlier", ())))
+            )
         except (ValueError, LookupError, TypeError):
             raise ArchiveError(f"the rows {name} are damaged; restore them from a copy") from None
         return {**about, "guarantee": now.to_json(), "guarantee_in_words": str(now)}

@@ -2,7 +2,7 @@
 
 from discreet.domain.domain import Domain
 from discreet.exact import number_text
-from discreet.query.query import Count, Distinct, Group, People, Quantile, Query, Residual, SubsetCount, Sum
+from discreet.query.query import Choice, Count, Distinct, Group, People, Quantile, Query, Residual, SubsetCount, Sum
 from discreet.query.rows_per_person import RowsPerPerson
 from discreet.sql.where_text import identifier, where_text
 
@@ -47,4 +47,6 @@ def _aggregate(query: Query, domain: Domain) -> str:
         case Sum():
             return f"SUM({identifier(query.of) if isinstance(query.of, str) else query.of.text})"
         case Quantile():
-            return f"QUANTILE({identifier(query.of)}, {number_text(query.level)})"
+            return f"QUANTILE({_group(query.of)}, {number_text(query.level)})"
+        case Choice():
+            return f"CHOICE(OF {len(query.candidates):,} MARGINALS)"

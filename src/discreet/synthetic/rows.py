@@ -201,4 +201,5 @@ def _about(cube: Cube, table: pa.Table, seed: int) -> dict[str, Any]:
         "guarantee_in_words": str(cube.guarantee),
         "charge": cube.origin.charge,
         "receipt": str(cube.origin.receipt),
+        **({"earlier": list(cube.origin.earlier)} if cube.origin.earlier else {}),
     }

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from discreet.cube.adaptive import Bought, cube_of_run, go_on, require_run
 from discreet.cube.affordable import Affordable, affordable, require_affordable
 from discreet.cube.cube import Cube
 from discreet.cube.journal import note_plan, noted_plan, require_plan_for
-from discreet.cube.known_cuboids import known_cuboids, known_tables
+from discreet.cube.known_cuboids import Known, known_cuboids, known_tables
 from discreet.cube.measure import parse_measure
 from discreet.cube.memory import require_memory
 from discreet.cube.modelled import require_model
@@ -16,17 +17,20 @@ from discreet.cube.noise_model import noise_model
 from discreet.cube.plan import CubePlan, Objective
 from discreet.cube.planning import plan_cube
 from discreet.cube.publish import cube_of, measurements_of, publish_cube, require_consistent
+from discreet.cube.record import plan_record
 from discreet.cube.relative import mean_squares
 from discreet.cube.reshape import require_shape
+from discreet.cube.runs import begin_run, charges_of, note_step, read_plan, read_run, run_holding, run_of_plan
 from discreet.cube.shape import Counts, Norm
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.exact import Number
 from discreet.ledger.budget import require_amounts
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.spend import Cost
 from discreet.notebook import FieldsView
 from discreet.progress import Progress, silent
-from discreet.query.lattice import Cuboids, Label, Lattice
+from discreet.query.lattice import Cuboids, Label, Lattice, Weights
 from discreet.query.plan import Plan
 from discreet.release.gate import Gate
 from discreet.release.release import Release
@@ -57,7 +61,7 @@ class VaultCubes(FieldsView):
         objective: Objective = "max",
         measure: str = "count",
         dimensions: Sequence[str] | None = None,
-        weights: Mapping[tuple[Label, ...], float] | None = None,
+        weights: Weights | None = None,
         bound: float | None = None,
         expected: Mapping[tuple[Label, ...] | str, float] | None = None,
         estimate: Cube | str | Path | None = None,
@@ -101,6 +105,11 @@ class VaultCubes(FieldsView):
         found = affordable(plan, self.ledger, self.gate.asker)
         if found.fits or plan.noise.continuous:
             return found
+        if plan.candidates:
+            begun = run_of_plan(plan, self.ledger)
+            paid = [] if begun is None else charges_of(begun, self.ledger)
+            left = Cost(everywhere=plan.noise.limit - sum(charge.cost.everywhere for charge in paid))
+            return replace(found, fits=bool(paid) and self.ledger.fits(left, self.gate.asker))
         return replace(found, fits=bought_before(measurements_of(plan, self.domain), self.ledger) is not None)
 
     def publish(
@@ -122,9 +131,16 @@ class VaultCubes(FieldsView):
         Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit. `norm` and
         `counts` as in `Cube.reshaped`. With `estimate="modelled"` a model is fitted to the same measurements and kept
         beside least squares: see `Cube.modelled`; the journal notes it, and `ask` can be answered from it.
+
+        A plan by the planner adaptive is a run of rounds, each charged by itself; published again, or by the number of
+        any of its charges, it goes on where it was cut off, and spends no more than what is left of its budget.
         """
         charge = charge_at(plan, self.ledger, self.path) if isinstance(plan, int) else None
-        planned = plan if charge is None else noted_plan(charge, self.domain, self.ledger)
+        begun = None if charge is None else run_holding(charge, self.ledger)
+        if begun is not None:
+            planned = read_plan(begun, self.ledger)
+        else:
+            planned = plan if charge is None else noted_plan(charge, self.domain, self.ledger)  # type: ignore[assignment]
         assert not isinstance(planned, int), "a number is that of a charge"
         if charge is None:
             require_plan_for(planned, self.domain, self.ledger)
@@ -145,6 +161,9 @@ class VaultCubes(FieldsView):
             note_model(modelled, self.ledger, self.path)
             return modelled
 
+        if planned.candidates:
+            require_run(planned)
+            return finished(self._run(planned, begun, known, again, progress))
         if charge is None and not again:
             charge = bought_before(measurements_of(planned, self.domain), self.ledger)
         if charge is not None:
@@ -156,6 +175,26 @@ class VaultCubes(FieldsView):
         measure = self._measure_alone
         cube = publish_cube(planned, self.domain, measure, consistent=consistent, known=known, progress=progress)
         return finished(cube)
+
+    def _run(self, plan: CubePlan, begun: int | None, known: Known, again: bool, progress: Progress) -> Cube:
+        """The cube of a run: one that was begun, as far as it came and then on, or a new one."""
+        with self.gate.underway.alone({"run": plan_record(plan)}):
+            found = begun if begun is not None or again else run_of_plan(plan, self.ledger)
+            if found is None:
+                require_affordable(plan, self.ledger, self.gate.asker)
+                found = begin_run(plan, self.ledger)
+            number = found
+            run = read_run(number, self.ledger, lambda charge: release_of(charge, self.gate))
+            over = run.steps[0].charge.snapshot if run.steps else self.ledger.snapshot
+
+            def buy(step: Plan) -> Bought:
+                note_step(number, step, self.ledger)
+                with self.gate.underway.alone(step.condensed()):
+                    release = self.gate.measure(step, over)
+                return Bought(charge_at(release.charge, self.ledger, self.path), release)
+
+            run = go_on(run, self.domain, buy, known, progress)
+        return cube_of_run(run, self.domain, known, self.ledger.promise, progress)
 
     def _measure_alone(self, plan: Plan) -> Release:
         """Measure a plan. Whoever asks meanwhile for a number of it waits for it, and is not charged."""

@@ -9,18 +9,21 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from discreet.cube.adaptive import cube_of_run
 from discreet.cube.cube import Cube
 from discreet.cube.journal import noted_plan
 from discreet.cube.known_cuboids import known_tables
 from discreet.cube.modelled import ModelledCube, PublishedModel
 from discreet.cube.publish import cube_of
 from discreet.cube.replicate_files import read_replicates, write_replicates
+from discreet.cube.runs import read_run, run_holding
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.ledger.books import Books
-from discreet.ledger.charge import Charge
+from discreet.ledger.charge import Charge, Record
 from discreet.ledger.ledger import Ledger
 from discreet.model.model import Model
 from discreet.private import private_folder
+from discreet.release.release import Release
 from discreet.vault.public import Public
 
 NOTE, MODELS = "model", "models"
@@ -93,8 +96,10 @@ def _published(vault: Public, charge: Charge) -> PublishedModel:
         known[charge.id] = _read(vault, charge)
     cube = known[charge.id]
     origin = cube.cube.origin
-    guarantee = vault.ledger.promise_of(charge.id, origin.receipt) or origin.guarantee
-    return PublishedModel(cube, guarantee, charge.cost.peak)
+    guarantee = vault.ledger.promise_of(charge.id, origin.receipt, origin.earlier) or origin.guarantee
+    earlier = [vault.ledger.charge_at(number) for number in origin.earlier]
+    spent = sum((one.cost for one in earlier if one is not None), charge.cost)
+    return PublishedModel(cube, guarantee, spent.peak)
 
 
 def _read(vault: Public, charge: Charge) -> ModelledCube:
@@ -109,13 +114,28 @@ def _read(vault: Public, charge: Charge) -> ModelledCube:
 def _made_again(vault: Public, charge: Charge) -> Cube:
     record = vault.ledger.recorded(charge.id)
     assert record is not None, "only models of what was released are read"
-    plan = noted_plan(charge, vault.domain, vault.ledger)
-    release = vault._memory.recall(charge, record)
-    known = known_tables(plan, vault.facts.of_all_tables())
-    cube = cube_of(plan, vault.domain, release, known=known).with_model()
+    cube = _cube(vault, charge, record).with_model()
     with suppress(ArchiveError):
         _keep(cube, vault.path)
     return cube
+
+
+def _cube(vault: Public, charge: Charge, record: Record) -> Cube:
+    """The cube of a charge: of the run that it ended, where it is of one."""
+    number = run_holding(charge, vault.ledger)
+    if number is not None:
+        run = read_run(number, vault.ledger, lambda one: _recalled(vault, one))
+        return cube_of_run(run, vault.domain, known_tables(run.plan, vault.facts.of_all_tables()), vault.ledger.promise)
+    plan = noted_plan(charge, vault.domain, vault.ledger)
+    release = vault._memory.recall(charge, record)
+    return cube_of(plan, vault.domain, release, known=known_tables(plan, vault.facts.of_all_tables()))
+
+
+def _recalled(vault: Public, charge: Charge) -> Release:
+    record = vault.ledger.recorded(charge.id)
+    if record is None:
+        raise ArchiveError(f"charge {charge.id} has no answer: `discreet ledger complete` gets it for nothing")
+    return vault._memory.recall(charge, record)
 
 
 def _keep(cube: Cube, home: Path) -> None:

@@ -21,6 +21,7 @@ USUAL = 8
 PLANNERS = {
     "optimal": "as exact as can be",
     "model": "what a model is best fitted to",
+    "adaptive": "for a model, chosen as one goes",
     "base": "the finest cuboid only",
     "all": "every cuboid alike",
     "bmax": "BMax: the largest error small",
@@ -28,7 +29,7 @@ PLANNERS = {
     "pmost": "PMost: most cuboids precise",
     "pmostg": "PMost, shares of any size",
 }
-MOST_DIMENSIONS = {"optimal": 12, "model": 12, "base": 8, "all": 12, "bmax": 10, "bmaxg": 12, "pmost": 10, "pmostg": 10}
+MOST_DIMENSIONS = dict.fromkeys(PLANNERS, 12) | {"base": 8, "bmax": 10, "pmost": 10, "pmostg": 10}
 """A lattice of more takes seconds to plan or to draw: it is for the command line, which waits."""
 WIDE = ("optimal", "all")
 """These plan cuboids of a few dimensions out of very many as fast."""

@@ -233,8 +233,11 @@ def _labels(cube: "Cube", name: str) -> tuple[str, ...]:
 
 
 def _require_model(planned: "CubePlan", estimate: Estimate) -> None:
+    from discreet.cube.adaptive import require_run
     from discreet.cube.modelled import require_model
 
+    if planned.candidates:
+        require_run(planned)
     if estimate == "modelled":
         require_model(planned)
 
@@ -298,7 +301,7 @@ def _decoded(column: Any) -> Any:
 def _planned(vault: Vault, wish: schema.CubeWish) -> "CubePlan":
     from discreet.query.lattice import OTHERS
 
-    def by_cuboid(numbers: dict[str, float] | None) -> dict[Any, float]:
+    def by_cuboid(numbers: Mapping[str, Any] | None) -> dict[Any, Any]:
         return {OTHERS if text == OTHERS else _cuboid(text): number for text, number in (numbers or {}).items()}
 
     objective: Any = wish.objective  # checked where it is used
@@ -372,7 +375,12 @@ def _summary(shelf: Shelf, name: str) -> replies.CubeLineJson:
             "dimensions": {one["name"]: len(one["codes"]) for one in about["dimensions"]},
             "consistent": about["consistent"],
             "guarantee": str(
-                shelf.promise(about["charge"], Receipt.parse(about["receipt"]), guarantee_from_json(about["guarantee"]))
+                shelf.promise(
+                    about["charge"],
+                    Receipt.parse(about["receipt"]),
+                    guarantee_from_json(about["guarantee"]),
+                    tuple(map(int, about.get("earlier", ()))),
+                )
             ),
             "charge": about["charge"],
             "receipt": about["receipt"],
