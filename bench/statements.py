@@ -3,8 +3,9 @@
 import math
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import duckdb
@@ -14,6 +15,7 @@ import pyarrow as pa
 from bench.figure import Figure
 from discreet.answer.chosen import at_once
 from discreet.noise.law import Laplace
+from discreet.sql.where_text import where_text
 from discreet.vault.vault import Vault
 
 RUNS = 300
@@ -55,6 +57,22 @@ CHOSEN = {
     "groups above a bound": "SELECT COUNT(*) AS x FROM (SELECT a, COUNT(*) n FROM people GROUP BY a) t WHERE n > 2000",
 }
 """At least 95 of 100 answers are to have no line whose interval fails."""
+TOP = "SELECT g FROM people GROUP BY g ORDER BY COUNT(*) DESC LIMIT 1"
+REGIONS = {
+    "the largest group": f"SELECT COUNT(*) AS x FROM people WHERE g IN ({TOP})",
+    "the three largest": f"SELECT COUNT(*) AS x FROM people WHERE g IN ({TOP.replace('LIMIT 1', 'LIMIT 3')})",
+    "groups by HAVING": "SELECT COUNT(*) AS x FROM people WHERE g IN (SELECT g FROM people GROUP BY g "
+    "HAVING COUNT(*) > 1000)",
+    "the highest average": "SELECT AVG(a) AS x FROM people WHERE g IN (SELECT g FROM people GROUP BY g "
+    "ORDER BY AVG(a) DESC LIMIT 1)",
+    "above an average": "SELECT COUNT(*) AS x FROM people WHERE a > (SELECT AVG(a) FROM people)",
+    "a maximum": "SELECT COUNT(*) AS x FROM people WHERE g = (SELECT MAX(g) FROM people)",
+    "nested": f"SELECT COUNT(*) AS x FROM people WHERE g IN ({TOP}) AND a IN (SELECT a FROM people WHERE g IN ({TOP}) "
+    "GROUP BY a ORDER BY COUNT(*) DESC LIMIT 1)",
+}
+"""Of a region that a sub-query's noise chose among groups of one size: at least 95 of 100 intervals are to hold."""
+EQUAL = 8_000
+"""People in groups of one size: of these, noise chooses."""
 ONE = "SELECT 100.0 * COUNT(*) FILTER (WHERE s = 'F') / COUNT(*) AS x FROM people"
 PLAIN_ONE = "SELECT COUNT(*) FILTER (WHERE s = 'F') AS f, COUNT(*) AS n FROM people"
 MANY = "SELECT g, a, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY g) AS x FROM people GROUP BY g, a"
@@ -105,6 +123,25 @@ def held(runs: int) -> dict[str, tuple[float, float]]:
     return {name: (hits / max(lines, 1), whole / runs) for name, (hits, lines, whole) in counts.items()}
 
 
+def held_regions(runs: int, names: Sequence[str] = tuple(REGIONS)) -> dict[str, float]:
+    """Of each statement whose region a sub-query chose: the share of answers whose interval held."""
+    rng = np.random.default_rng(21)
+    columns = {name: rng.permutation(np.arange(EQUAL) % size) for name, size in (("g", 8), ("a", 10))}
+    table = pa.table({**columns, "s": rng.choice(["F", "M"], EQUAL)})
+    engine = duckdb.connect()
+    engine.register("people", table)
+    hits = dict.fromkeys(names, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        for run, name in product(range(runs), names):
+            vault = vault_over(table, 8, 10, Path(folder, f"{run}-{name}"))
+            [row] = vault.ask(REGIONS[name], scale=SCALE).rows
+            asked = REGIONS[name].partition(" FROM")[0] + " FROM people WHERE " + where_text(row.asked, vault.domain)
+            [true] = engine.execute(asked).fetchone() or (None,)
+            hits[name] += _holds(row.low, float(true or 0), row.high)
+            vault.ledger.close()
+    return {name: count / runs for name, count in hits.items()}
+
+
 def _unchosen(sql: str) -> str:
     return sql.replace(" LIMIT 2", "").replace(" HAVING COUNT(*) > 1000", "")
 
@@ -121,6 +158,9 @@ def figures() -> Iterator[Figure]:
         yield Figure(f"intervals that hold, at most: {name}", found[name][0], 0.98, "lower", "of 95%", about)
     for name in CHOSEN:
         yield Figure(f"answers all of whose intervals hold: {name}", found[name][1], 0.95, "higher", "of 95%", about)
+    for name, share in held_regions(RUNS).items():
+        note = f"{RUNS} vaults over {EQUAL:,} people in groups of one size, scale {SCALE}"
+        yield Figure(f"intervals of a chosen region that hold: {name}", share, 0.95, "higher", "of 95%", note)
     yield Figure(
         "chance that all 8 intervals of HAVING hold", chance_of_all(8), 0.95, "higher", "", "by the noise's law"
     )

@@ -4,12 +4,14 @@ of libraries when the kernel ends."""
 import json
 import subprocess
 import sys
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.answer.frame import label_array
 from discreet.client import RemoteAnswer
 from discreet.errors import JournalError, PictureError
 from discreet.ledger.ledger import Ledger
@@ -207,3 +209,48 @@ def test_a_long_answer_is_cut_in_notebooks_and_whole_in_print(vault):
 )
 def test_values_are_shown_in_a_few_words(value, words):
     assert brief(value) == words
+
+
+def test_a_frame_has_the_columns_as_they_were_asked_for_and_labels_as_what_they_are(tmp_path, vault):
+    dated = DOMAIN + '[attributes.day]\nkind = "date"\nlow = 2024-01-01\nhigh = 2024-02-29\nsource = "form"\n'
+    (tmp_path / "dated.toml").write_text(dated)
+    days = np.datetime64("2024-01-01") + (np.arange(1000) % 60).astype("timedelta64[D]")
+    people = pa.table({"sex": ["F", "M"] * 500, "age": np.arange(1000) % 100, "day": days})
+    home = {"table": people, "domain": "dated.toml", "epsilon": 10, "neighbours": "add-remove"}
+    vault = Vault.init("dated", **home)
+    whole, text, number, date = pa.int64(), pa.string(), pa.float64(), pa.date32()
+    for sql, kinds in {
+        "SELECT COUNT(*) AS n, age FROM people GROUP BY age": {"n": number, "age": whole},
+        "SELECT sex, COUNT(*) AS n, day FROM people GROUP BY day, sex": {"sex": text, "n": number, "day": date},
+        "SELECT MONTH(day) AS m, COUNT(*) AS n FROM people GROUP BY MONTH(day)": {"m": whole, "n": number},
+        "SELECT COUNT(*) * 2 AS n, MONTH(day) AS m FROM people GROUP BY 2": {"n": number, "m": whole},
+        "SELECT COUNT(*) * 2 AS n, MAX(age) AS x, age FROM people GROUP BY age": {
+            "n": number,
+            "x": number,
+            "age": whole,
+        },
+        "SELECT COUNT(*) * 2 AS n, age > 50 AS old FROM people GROUP BY 2": {"n": number, "old": text},
+    }.items():
+        answer = vault.ask(sql, scale=50)
+        found = answer.to_arrow()
+        shown = [name for name in found.column_names if name in kinds]
+        assert {name: found.schema.field(name).type for name in shown} == kinds, sql
+        assert shown == [*kinds], sql
+        header = answer.to_csv().splitlines()[0].split(",")
+        assert [name for name in header if name in kinds] == [*kinds], sql
+        assert answer.to_pandas().columns.tolist() == found.column_names
+
+
+def test_labels_of_a_frame_are_texts_where_one_of_them_is_and_null_where_one_is_missing():
+    for labels, kind, found in (
+        (["1", "2", None], "whole", [1, 2, None]),
+        (["1", "(missing)"], "whole", [1, None]),
+        (["1", "(other)", "(missing)"], "whole", ["1", "(other)", "(missing)"]),
+        (["250 Diabetes", "401"], "whole", ["250 Diabetes", "401"]),
+        (["0.5", "2"], "number", [0.5, 2.0]),
+        (["2024-02-29"], "date", [date(2024, 2, 29)]),
+        (["2024-02", "2024-03"], "date", ["2024-02", "2024-03"]),
+        (["F", "(missing)"], "text", ["F", "(missing)"]),
+        ([], "whole", []),
+    ):
+        assert label_array(labels, kind).to_pylist() == found

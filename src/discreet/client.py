@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from urllib.parse import quote, urlencode
 
-from discreet.answer.view import AnswerView, offer_text
+from discreet.answer.view import AnswerView, LabelKind, offer_text
 from discreet.errors import ArchiveError, EngineError, ServerError
 from discreet.http_json import STRANGER, Json, base_of, call, fetch
 from discreet.notebook import FieldsView
@@ -83,6 +83,8 @@ class RemoteAnswer(AnswerView[RemoteRow]):
     text: str
     by: tuple[str, ...]
     columns: tuple[str, ...]
+    order: tuple[str, ...]
+    label_kinds: tuple[LabelKind, ...]
     rows: tuple[RemoteRow, ...]
     confidence: float
     kind: str
@@ -101,6 +103,8 @@ class RemoteAnswer(AnswerView[RemoteRow]):
             text=body["sql"],
             by=tuple(body["by"]),
             columns=tuple(body["columns"]),
+            order=tuple(body["order"]),
+            label_kinds=tuple(body["label_kinds"]),
             rows=tuple(_known(RemoteRow, row) for row in body["rows"]),
             confidence=body["confidence"],
             kind=body["kind"],

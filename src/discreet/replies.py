@@ -77,6 +77,10 @@ class AnswerJson(TypedDict):
     """what the labels of a line are of, in order"""
     columns: list[str]
     """the numbers of a line, in order"""
+    order: list[str]
+    """all columns in the order they were asked for"""
+    label_kinds: list[Literal["text", "whole", "number", "date"]]
+    """what the labels of each of `by` are"""
     value: float | None
     """the number, where there is one"""
     interval: list[float | None] | None

@@ -1,6 +1,7 @@
 """What could be had instead: whatever a refusal or a relaxed line names is granted when it is asked for."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from statistics import median
@@ -237,3 +238,26 @@ class TestQuantileThatCannotBeHad:
         with pytest.raises(BudgetExceeded, match=r"it was released of age <= 6, which is free"):
             vault.ask("SELECT MEDIAN(age) FROM people WHERE age < 8", scale=1)
         assert vault.ask("SELECT MEDIAN(age) FROM people WHERE age <= 6").cost == 0
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) AS x FROM people WHERE age > (SELECT AVG(age) FROM people)",
+        "SELECT SUM(income), COUNT(*) FROM people WHERE age IN (SELECT age FROM people GROUP BY age "
+        "HAVING COUNT(*) > 9)",
+        "SELECT COUNT(*) AS x FROM people WHERE age > (SELECT MEDIAN(age) FROM people WHERE income > "
+        "(SELECT AVG(income) FROM people))",
+    ],
+)
+def test_a_statement_in_steps_beyond_the_policy_is_refused_for_nothing_with_a_scale_that_is_granted(
+    make_vault, budget, sql
+):
+    vault = make_vault(**BUDGETS[budget])
+    vault = replace(vault, policy=Policy(max_per_query=vault.ledger.budget.total / 90))
+    with pytest.raises(BudgetExceeded, match="all of its steps can be had with scale") as refused:
+        vault.ask(sql)
+    assert vault.ledger.charges == 0
+    [scale] = re.findall(r"all of its steps can be had with scale ([\d.,e+]*\d)", str(refused.value))
+    assert vault.ask(sql, scale=scale.replace(",", "")).cost <= vault.policy.max_per_query

@@ -44,6 +44,10 @@ def cells(table, names):
     return sorted((tuple(None if cell == "(missing)" else cell for cell in line) for line in lines), key=str)
 
 
+def is_number(value):
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_without_noise_it_is_what_duckdb_makes_of_the_rows(make_vault, truth, sql):
     vault = make_vault(epsilon=6_000_000)
@@ -53,7 +57,7 @@ def test_without_noise_it_is_what_duckdb_makes_of_the_rows(make_vault, truth, sq
     assert list(answer.order) == list(reference)
     numbers, labels = answer.columns, answer.by
     expected = {
-        **{name: [None if x is None else str(x) for x in reference[name]] for name in labels},
+        **{name: [x if x is None or is_number(x) else str(x) for x in reference[name]] for name in labels},
         **{name: [None if x is None else round(float(x), 6) for x in reference[name]] for name in numbers},
     }
     got = {**found, **{name: [None if x is None else round(x, 6) for x in found[name]] for name in numbers}}
@@ -84,7 +88,7 @@ def test_a_plain_question_costs_and_answers_as_before(make_vault):
     plain = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
     vault = make_vault(epsilon=10)
     answer = vault.ask(plain, scale=20)
-    assert answer.order == ()
+    assert (answer.order, answer.is_statement) == (("sex", "n"), False)
     assert answer.cost == Fraction(1, 20)
 
 
@@ -215,7 +219,7 @@ def test_an_answer_of_any_shape_is_written_in_every_form(vault):
     headers, lines = answer.table()
     assert headers[:2] == ["sex", "old"]
     assert len(lines) == len(answer.lines) == 6
-    assert answer.to_csv().splitlines()[0] == "sex,old,n,n_low,n_high,kind,answered_for"
+    assert answer.to_csv().splitlines()[0] == "n,n_low,n_high,sex,old,kind,answered_for"
     assert answer.to_json()["rows"][0]["labels"].keys() == {"sex", "old"}
     assert answer.to_arrow().num_rows == 6
 
@@ -437,3 +441,13 @@ def test_what_comes_after_with_rollup_cuts_its_lines(vault, kind, cut):
 def test_nulls_come_first_where_that_is_asked_for(vault):
     answer = vault.ask("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY sex NULLS FIRST LIMIT 1", scale=5)
     assert [row.labels for row in answer.rows] in ([(None,)], [("NULL",)])
+
+
+def test_a_number_of_a_statement_that_is_as_wide_as_its_interval_is_too_noisy_to_read(vault):
+    answer = vault.ask(
+        "SELECT age, 100.0 * COUNT(*) FILTER (WHERE sex = 'F') / COUNT(*) AS x FROM people GROUP BY age", scale=900
+    )
+    wide = [row for row in answer.rows if (row.high or 0) - (row.low or 0) >= 2 * abs(row.value or 0)]
+    assert wide
+    assert all(row.is_too_noisy for row in wide if None not in (row.low, row.high, row.value))
+    assert any("too noisy to read" in note for note in answer.notes)

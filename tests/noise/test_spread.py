@@ -261,3 +261,24 @@ def test_the_fraction_that_a_discrete_draw_lacks_is_subgaussian_with_proxy_a_six
         if abs(s - rate) > 1e-3:
             moment = (1 - (math.sinh(s / 2) / math.sinh(rate / 2)) ** 2) / (1 - (s / rate) ** 2)
             assert moment <= math.exp(s**2 / 12) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "draws",
+    [
+        [Draws(1.0, Laplace(Fraction(20)))],
+        [Draws(0.5, Laplace(Fraction(20)), 2)],
+        [Draws(1.0, Laplace(Fraction(20))), Draws(0.3, Laplace(Fraction(7)), 9)],
+        [Draws(1.0, Gaussian(Fraction(400)), 3)],
+        [Draws(1.0, Gaussian(Fraction(400)))],
+        [Draws(1.0, Mixture(800.0, Laplace(Fraction(20)), 4))],
+        [Draws(1.0, Mixture(800.0, Gaussian(Fraction(400)), 4))],
+    ],
+)
+def test_a_width_grows_as_less_may_go_wrong_also_where_no_float_tells_it_from_nothing(draws):
+    widths = [halfwidth(draws, 1 - Fraction(1, 10**power)) for power in (2, 6, 10, 12, 20, 100, 400)]
+    assert widths == sorted(widths)
+    assert widths[-1] < 100 * widths[0] * 10
+    # No law has thinner tails than a normal one: beyond are at most the chances of the far ones.
+    deviation = math.sqrt(sum(draw.variance for draw in draws))
+    assert widths[-2] > math.sqrt(2 * 99 * math.log(10)) * deviation * 0.9

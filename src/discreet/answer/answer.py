@@ -137,6 +137,19 @@ class Decision:
         """The same decided by what is public now."""
         return decide(self.laws, desk, purchase.bought, self.afresh)
 
+    def only(self, query: Query) -> "Decision":
+        """What it says of one of its quantities."""
+        return replace(
+            self,
+            free=self.free.only(query),
+            buy=self.buy.only(query),
+            relax=self.relax.only(query),
+            laws={query: self.laws[query]},
+            drafts={cell: drafts for cell, drafts in self.drafts.items() if cell[0] == query},
+            patches={},
+            groups={query: self.groups[query]},
+        )
+
     def plan(self) -> Plan:
         """What to measure: each quantity once, over the groups that need it; and patches."""
         bought = [
@@ -431,6 +444,8 @@ class Settled:
     """What was bought for it."""
     by_quota: bool = False
     """Whether the vault had let all of it be measured, and its asker's quota did not."""
+    too_dear: frozenset[Query] = frozenset()
+    """Quantities of which some numbers could not be bought."""
 
 
 def settle(decision: Decision, desk: Desk, purchase: Purchase | None) -> Settled:
@@ -460,6 +475,7 @@ def settle(decision: Decision, desk: Desk, purchase: Purchase | None) -> Settled
         drafts = decision.drafts.get((query, codes), ())
         settled.numbers[query, codes] = _relaxed(query, region, drafts, desk, purchase is not None)
     if to_relax:
+        settled.too_dear = frozenset(query for query, cells in to_relax.by_query.items() if cells)
         missed = Decision(Cells(), to_relax, Cells(), decision.laws).plan().cost(desk.domain, desk.ledger.budget)
         limited = desk.asker is not None and desk.asker.quota is not None
         settled.by_quota = limited and desk.ledger.refusal(missed) is None

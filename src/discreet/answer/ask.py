@@ -1,7 +1,8 @@
 """SQL in, a noisy answer out: `ask`; and what it would cost: `explain`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import islice
 from math import sqrt
 from statistics import median
@@ -13,9 +14,10 @@ from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Ratio
 from discreet.answer.grid import Cell, Cells, GridNumbers, count_of_groups
 from discreet.answer.grid_rows import GridRows, samples
+from discreet.answer.label_kinds import label_kind
 from discreet.answer.levels import Levels, levels_of
 from discreet.answer.offers import Offers, refusals
-from discreet.answer.policy import Wish
+from discreet.answer.policy import SOLVING_STEPS, Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
 from discreet.answer.scales import STEPS_SHARE, Scales, elementary, needs_first_count, scales_for
@@ -38,11 +40,16 @@ MOST_GUESSED = 100
 AS_NEAR = "answered as near as that and what was released allow"
 
 
-def too_dear(desk: Desk) -> str:
-    """What to say of numbers that cannot be bought."""
+def beyond(desk: Desk) -> str:
+    """Why something cannot be bought."""
     most = desk.policy.max_per_query
     limit = "" if most is None else f", or than the {desk.ledger.budget.in_words(most)} that a question may spend"
-    return f"some numbers (–) would cost more than is left there{limit}"
+    return f"would cost more than is left there{limit}"
+
+
+def too_dear(desk: Desk) -> str:
+    """What to say of numbers that cannot be bought."""
+    return f"some numbers (–) {beyond(desk)}"
 
 
 def unanswered(desk: Desk) -> str:
@@ -64,7 +71,7 @@ def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answe
         with refusals(Offers((question,), solved, desk)):
             stepwise = in_steps(question, solved, desk)
             purchase.limits = stepwise.policy.limits
-            answer = _answer(question, wish, solved, stepwise, purchase)
+            answer = _answer(question, wish, solved, stepwise, purchase, Offers((question,), solved, desk))
         if desk.known.snapshot != purchase.snapshot:
             raise Refreshed("the vault was refreshed in the meantime: ask again")
         return answer
@@ -82,31 +89,78 @@ def _for_chosen(question: Question, wish: Wish, desk: Desk) -> Wish:
     return replace(wish, confidence=at_once(wish.confidence, lines)) if lines and is_cut else wish
 
 
-def in_steps(question: Question, wish: Wish, desk: Desk) -> Desk:
-    """Where a later step depends on the noise of the first, the most that all of them may spend is said before; and
-    what passes that in any case is refused before the first."""
+def in_steps(question: Question, wish: Wish, desk: Desk, bought: Cost | None = None) -> Desk:
+    """Where a later step depends on the noise of the first, the most that all of them may spend is said before, beside
+    what was `bought` already; and what passes that in any case is refused before the first."""
     if not needs_first_count(question, wish, desk):
         return desk
-    most, policy = desk.ledger.budget.total / STEPS_SHARE, desk.policy
+    budget, policy, bought = desk.ledger.budget, desk.policy, bought or Cost()
+    most = budget.total / STEPS_SHARE + budget.amount_of(bought.peak)
     most = most if policy.max_per_query is None else min(most, policy.max_per_query)
     desk = replace(desk, policy=replace(policy, max_per_query=most))
-    _foreseen(question, wish, desk)
+    _foreseen(question, wish, desk, bought)
     return desk
 
 
-def _foreseen(question: Question, wish: Wish, desk: Desk) -> tuple[Scales, Levels, Decision]:
+def _foreseen(
+    question: Question, wish: Wish, desk: Desk, bought: Cost | None = None
+) -> tuple[Scales, Levels, Decision]:
     """What asking would do, as far as that is known before; raises what it would be refused with by the policy."""
+    bought = bought or Cost()
     scales = scales_for(question, wish, desk, purchase=None)
     levels = levels_of(scales.laws, wish, desk)
-    decision = decided((question,), wish, levels.laws, desk, Cost())
-    desk.policy.limits.require(decision.plan(), desk.domain, desk.ledger.budget)
+    decision = decided((question,), wish, levels.laws, desk, bought)
+    desk.policy.limits.require(decision.plan(), desk.domain, desk.ledger.budget, bought)
     return scales, levels, decision
 
 
-def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: Purchase) -> Answer:
-    """The answer to a wish; its noise is `solved` for so that it meets it."""
+def fitted(
+    question: Question,
+    scales: Scales,
+    desk: Desk,
+    purchase: Purchase,
+    decided_with: Callable[[dict[Query, Law]], Decision],
+) -> dict[Query, Law]:
+    """The noise of a question. Where a first count was bought for averages, and what was then solved for costs more
+    than may be spent or is left, the least noise that does not: they are answered, and a note says so.
+
+    With the first noise all of it was foreseen, so that it fits unless others have spent it since.
+    """
+    if not scales.solved:
+        return scales.laws
+
+    def fits(decision: Decision, missed: int = 0) -> bool:
+        try:
+            purchase.require(decision.plan())
+        except BudgetExceeded:
+            return False
+        return len(decision.relax) <= missed
+
+    if fits(decided_with(scales.laws)):
+        return scales.laws
+    low, high = Fraction(0), Fraction(1)
+    missed = len(decided_with(scales.coarser(question, high)).relax)
+    for _ in range(SOLVING_STEPS):
+        middle = (low + high) / 2
+        fitting = fits(decided_with(scales.coarser(question, middle)), missed)
+        low, high = (low, middle) if fitting else (middle, high)
+    assert scales.wish.within is not None
+    names = " and ".join(f"AVG({summed_name(mean.of)})" for mean in scales.solved)
+    scales.notes.append(
+        f"{names} within {number_text(scales.wish.within)} {beyond(desk)}: {AS_NEAR}; of how many rows is public now, "
+        "so that explain says what it costs"
+    )
+    return scales.coarser(question, high)
+
+
+def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: Purchase, offers: Offers) -> Answer:
+    """The answer to a wish; its noise is `solved` for so that it meets it. What it does not meet has `offers`."""
     scales = scales_for(question, solved, desk, purchase)
-    levels = levels_of(scales.laws, solved, desk)
+
+    def decided_with(laws: dict[Query, Law]) -> Decision:
+        return decided((question,), solved, levels_of(laws, solved, desk).laws, desk, purchase.bought)
+
+    levels = levels_of(fitted(question, scales, desk, purchase, decided_with), solved, desk)
     settled = settled_of((question,), solved, levels.laws, desk, purchase)
     levels.fill(settled, desk)
     notes = [*question.notes, *scales.notes]
@@ -116,10 +170,10 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
     if settled.by_quota and desk.asker is not None:
         quota = desk.asker.quota_words(desk.ledger.budget)
         notes.append(f"{quota}, and too little of it is left there: {AS_NEAR}")
-    notes += [*_wider(rows, wish), *facts_in(samples(rows))]
-    rows = _with_offers(rows, question, solved, desk)
+    notes += [*_wider(rows, question, wish, settled, desk), *facts_in(samples(rows))]
+    rows = _with_offers(rows, offers)
     if not isinstance(rows, GridRows):
-        notes += _instead(rows, Offers((question,), solved, desk))
+        notes += _instead(rows, offers)
     budget, peak = desk.ledger.budget, purchase.bought.peak
     return Answer(
         text=question.text,
@@ -133,6 +187,8 @@ def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: 
         guarantee=desk.ledger.promise(peak if are_fresh(samples(rows), settled) else desk.ledger.spent_max),
         notes=tuple(dict.fromkeys(notes)),
         domain=desk.domain,
+        order=tuple(column.name for column in question.columns),
+        label_kinds=tuple(label_kind(group, desk.domain) for group in question.by),
     )
 
 
@@ -160,16 +216,20 @@ def facts_in(rows: Sequence[Row]) -> list[str]:
     return [f"made with fact{'s' * (len(facts) > 1)} {', '.join(map(str, facts))}"] if facts else []
 
 
-def _wider(rows: Sequence[Row], wish: Wish) -> list[str]:
+def _wider(rows: Sequence[Row], question: Question, wish: Wish, settled: Settled, desk: Desk) -> list[str]:
     """What to say of numbers that are not as sharp as was asked for, and cannot be bought so."""
+    dear = {one.name for one in question.aggregates if not settled.too_dear.isdisjoint(elementary(one.query, desk))}
     if isinstance(rows, GridRows):
         wider = rows.wider(wish.within)
-        missed = sum(wider[column.name] for column in rows.columns if column.kind == "repeated")
+        missed = sum(wider[column.name] for column in rows.columns if column.kind == "repeated" and column.name in dear)
     else:
-        missed = sum(row.kind in ("derived", "repeated") and row.is_wider_than(wish.within) for row in rows)
+        missed = sum(
+            row.column in dear and row.kind in ("derived", "repeated") and row.is_wider_than(wish.within)
+            for row in rows
+        )
     if wish.within is None or not missed:
         return []
-    return [f"no budget is left for ± {number_text(wish.within)} ({missed:,} numbers): {AS_NEAR}"]
+    return [f"± {number_text(wish.within)} {beyond(desk)} ({missed:,} numbers): {AS_NEAR}"]
 
 
 def _instead(rows: Sequence[Row], offers: Offers) -> list[str]:
@@ -181,17 +241,19 @@ def _instead(rows: Sequence[Row], offers: Offers) -> list[str]:
     return list(filter(None, notes))
 
 
-def _with_offers(rows: Sequence[Row], question: Question, wish: Wish, desk: Desk) -> Sequence[Row]:
-    """Relaxed rows say how sharply what was asked for could be measured instead."""
-    if isinstance(rows, GridRows) and not any(rows.wider(wish.within).values()):
+def _with_offers(rows: Sequence[Row], offers: Offers) -> Sequence[Row]:
+    """Relaxed rows, and those that are wider than was asked for, say how sharply what was asked for could be measured
+    instead; where that is sharper than they are."""
+    within = offers.wish.within
+    if isinstance(rows, GridRows) and not any(rows.wider(within).values()):
         return rows
-    measures = {column.name: column.query for column in question.aggregates}
-    offers = Offers((question,), wish, desk)
+    measures = {column.name: column.query for column in offers.columns}
     found = []
     for row in rows:
-        is_near = row.kind in ("relaxed", "unanswered") or row.is_wider_than(wish.within)
-        offer = offers.of(measures[row.column], row.asked) if is_near else None
-        if offer is None:
+        is_near = row.kind in ("relaxed", "unanswered")
+        wanted = is_near or row.is_wider_than(within)
+        offer = offers.of(measures[row.column], row.asked) if wanted else None
+        if offer is None or not (is_near or (offer.within is not None and row.is_wider_than(Fraction(offer.within)))):
             found.append(row)
         elif offer.within is None:
             found.append(replace(row, affordable_scale=offer.scale))

@@ -1,7 +1,9 @@
 """An answer as a table for other libraries, and as a picture."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from discreet.domain.attribute import MISSING
 from discreet.errors import PictureError
 from discreet.sql.question import NULL
 
@@ -9,22 +11,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from discreet.answer.view import AnswerView, R, ShownColumns
+    from discreet.answer.view import AnswerView, LabelKind, R, ShownColumns
 
 
 def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
-    """A line for each group: its labels, each aggregate with its low and high, and where that comes from."""
+    """A line for each group, its columns as they were asked for: labels as what they are, each aggregate with its low
+    and high; and where that comes from."""
     import pyarrow as pa  # takes long to import, and asking needs it not
 
     shown = answer.in_columns
     if shown is not None:
         return _of_columns(answer, shown)
     lines = answer.lines
-    columns: dict[str, pa.Array] = {
-        name: pa.array([labels[place] for labels, _ in lines], pa.string()) for place, name in enumerate(answer.by)
-    }
-    for place, name in enumerate(answer.columns):
-        mine = [rows[place] for _, rows in lines]
+    columns: dict[str, pa.Array] = {}
+    for name in answer.in_order:
+        if name in answer.by:
+            place = answer.by.index(name)
+            columns[name] = label_array([labels[place] for labels, _ in lines], _kind_of_label(answer, place))
+            continue
+        mine = [rows[answer.columns.index(name)] for _, rows in lines]
         for end, numbers in (
             ("", [row.value for row in mine]),
             ("_low", [row.low for row in mine]),
@@ -32,18 +37,39 @@ def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
         ):
             columns[f"{name}{end}"] = pa.array(numbers, pa.float64())
     kinds, regions = zip(*(answer.origins(rows) for _, rows in lines), strict=True) if lines else ((), ())
-    kind, answered_for = answer.origin_names
-    return pa.table({**columns, kind: pa.array(kinds, pa.string()), answered_for: pa.array(regions, pa.string())})
+    how, answered_for = answer.origin_names
+    return pa.table({**columns, how: pa.array(kinds, pa.string()), answered_for: pa.array(regions, pa.string())})
+
+
+def _kind_of_label(answer: "AnswerView[R]", place: int) -> "LabelKind":
+    return answer.label_kinds[place] if answer.label_kinds else "text"
+
+
+def label_array(labels: Sequence[str | None], kind: "LabelKind") -> "pa.Array":
+    """Labels as an Arrow array of their kind, what is missing as null; as texts where one of them is none of it, as
+    "(other)" or the name of a code."""
+    import pyarrow as pa  # takes long to import, and asking needs it not
+
+    types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "date": pa.date32()}
+    if kind == "text":
+        return pa.array(labels, pa.string())
+    try:
+        known = pa.array([None if label == MISSING else label for label in labels], pa.string())
+        return known.cast(types[kind])
+    except pa.ArrowInvalid:
+        return pa.array(labels, pa.string())
 
 
 def _of_columns(answer: "AnswerView[R]", shown: "ShownColumns") -> "pa.Table":
     """The same of rows that are kept in columns."""
     import pyarrow as pa
 
-    columns: dict[str, pa.Array] = {
-        name: pa.array(labels, pa.string()) for name, labels in zip(answer.by, shown.labels, strict=True)
-    }
-    for name in answer.columns:
+    columns: dict[str, pa.Array] = {}
+    for name in answer.in_order:
+        if name in answer.by:
+            place = answer.by.index(name)
+            columns[name] = label_array(shown.labels[place], _kind_of_label(answer, place))
+            continue
         own = shown.numbers[name]
         for end, numbers in (("", own.values), ("_low", own.low), ("_high", own.high)):
             columns[f"{name}{end}"] = pa.array(numbers, pa.float64())

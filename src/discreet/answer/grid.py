@@ -191,6 +191,10 @@ class Cells(Mapping[Cell, Value], Generic[Value]):
     def __bool__(self) -> bool:
         return any(map(len, self.by_query.values()))
 
+    def only(self, query: Query) -> "Cells[Value]":
+        """Those of one quantity."""
+        return Cells({query: self.by_query[query]} if query in self.by_query else {})
+
     def plus(self, other: "Cells[Value]") -> "Cells[Value]":
         """Both, of which no cell is in common."""
         found = Cells(self.by_query)

@@ -19,7 +19,7 @@ from discreet.answer.grid_rows import GridColumn
 from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, Evaluated, PublicHalf, Result, columns_read, label_text
 from discreet.answer.joint_noise import JointNoise
 from discreet.answer.matching import same_lines
-from discreet.answer.reply import Row
+from discreet.answer.reply import AS_WIDE, Row
 from discreet.answer.view import ShownColumns, ShownNumbers
 from discreet.errors import UnsupportedQuery
 from discreet.sql.lineage import linear_terms
@@ -54,6 +54,7 @@ def result_of(half: PublicHalf) -> Result:
     for name in found.numbers:
         intervals.ends(name)
         half.notes += _without_ends(name, found.floats(name), intervals.ends(name))
+        half.notes += _too_noisy(name, found.floats(name), intervals.ends(name))
     if found.numbers and half.lineage.is_chosen:
         names = " and ".join(found.numbers)
         half.notes.append(
@@ -70,6 +71,13 @@ def _without_ends(name: str, values: Floats, ends: "Ends") -> list[str]:
     return [f"{name}: {count:,} of {len(values):,} numbers have no interval, or half of one: {OPEN}"]
 
 
+def _too_noisy(name: str, values: Floats, ends: "Ends") -> list[str]:
+    """What to say of numbers whose intervals are as wide as they are."""
+    with np.errstate(invalid="ignore"):
+        count = int(((ends.low < ends.high) & ((ends.high - ends.low) / 2 >= np.abs(values)) & ends.is_drawn).sum())
+    return [f"{name}: {count:,} of {len(values):,} numbers are too noisy to read: {AS_WIDE}"] if count else []
+
+
 @dataclass(frozen=True, eq=False)
 class Ends:
     """The intervals of a column, nan where there is no end."""
@@ -79,6 +87,7 @@ class Ends:
     may_be_zero: NDArray[np.bool_]
     source: Callable[[int], Estimate | None]
     """What the number of a line was made of, where that is one estimate."""
+    is_drawn: bool = False
 
 
 class Intervals:
@@ -163,7 +172,7 @@ class Intervals:
         low, high = self._drawing[name]
         unknown = np.isnan(self.found.floats(name))
         none = np.zeros(len(low), np.bool_)
-        return Ends(np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), none, lambda _: None)
+        return Ends(np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), none, lambda _: None, True)
 
     @cached_property
     def confidence(self) -> Fraction:
@@ -203,6 +212,7 @@ class Intervals:
             may_be_zero=bool(ends.may_be_zero[place]),
             chosen=half.lineage.is_chosen,
             line=place,
+            is_drawn=ends.is_drawn,
         )
 
     def shown(self) -> ShownColumns | None:

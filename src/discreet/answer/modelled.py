@@ -18,6 +18,7 @@ from discreet.answer.answer import Desk
 from discreet.answer.chosen import at_once
 from discreet.answer.grid import codes_of_groups
 from discreet.answer.halves import BlockAnswer, Evaluated, PublicHalf, Result, label_text
+from discreet.answer.label_kinds import label_kind
 from discreet.answer.matching import same_lines
 from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish
@@ -352,6 +353,8 @@ def _answer(question: Question, reading: _ModelReading, wish: Wish, notes: list[
         guarantee=reading.model.guarantee,
         notes=tuple(dict.fromkeys(notes)),
         domain=domain,
+        order=tuple(column.name for column in question.columns),
+        label_kinds=tuple(label_kind(group, domain) for group in question.by),
     )
 
 

@@ -141,6 +141,12 @@ class Offers:
         together = _together(list(found.values()))
         return said if together is None else f"{said}; all together: {together}"
 
+    def scale(self) -> float | None:
+        """With which scale all of them can be had together; None where one cannot."""
+        found = [self.of(column.query, _own(column)) for column in self.columns]
+        scales = [offer.scale for offer in found if offer is not None]
+        return max(scales, default=0.0) if len(scales) == len(found) else None
+
     def advice(self) -> list[str]:
         """What else would tell the quantiles that cannot be had: counts by their attribute, a part of their region, or
         another region of which it was released."""

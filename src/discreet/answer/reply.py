@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from discreet.answer.compound import Compound
 from discreet.answer.estimate import Estimate, Kind, Ratio
-from discreet.answer.view import AnswerView, Label, number, offer_text
+from discreet.answer.view import AnswerView, Label, LabelKind, number, offer_text
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
@@ -17,7 +17,7 @@ from discreet.ledger.guarantee import Guarantee
 from discreet.notebook import FieldsView, NotebookView, Pairs
 from discreet.sql.where_text import where_text
 
-LabelKind = Literal["text", "whole", "number"]
+AS_WIDE = "their intervals are as wide as the numbers; ask for more accuracy, or for larger groups"
 ROUNDING = 1e-9
 """Interval ends this close to each other, relatively, may be equal."""
 
@@ -53,6 +53,8 @@ class Row(FieldsView):
     """Whether its line was chosen by its noise: its interval then holds for all lines at once that were there."""
     line: int | None = None
     """The number of its line, where labels do not tell lines apart."""
+    is_drawn: bool = False
+    """Whether its interval was drawn, as a statement's is that calculates with noisy numbers."""
     bounds: tuple[float, float] | None = None
     """What the domain lets the number be, where it and its interval are cut to that."""
 
@@ -61,7 +63,8 @@ class Row(FieldsView):
         """Whether its interval is as wide as the number itself: too noisy to read."""
         if self.value is None or self.low is None or self.high is None or self.low == self.high:
             return False
-        return self.source is not None and (self.high - self.low) / 2 >= abs(self.value)
+        is_noise = self.source is not None or self.is_drawn  # and not the values that a quantile may have
+        return is_noise and (self.high - self.low) / 2 >= abs(self.value)
 
     @property
     def is_unanswered(self) -> bool:
@@ -130,9 +133,11 @@ class Answer(AnswerView[Row]):
     notes: tuple[str, ...]
     domain: Domain
     order: tuple[str, ...] = ()
-    """All columns in the order they were asked for, where that is not labels before numbers."""
+    """All columns in the order they were asked for."""
     label_kinds: tuple[LabelKind, ...] = ()
-    """What the labels of a statement are; those of a plain question are what its attributes are."""
+    """What the labels of each column of labels are."""
+    is_statement: bool = False
+    """Whether its columns are what a public half made."""
 
     def interval(self, confidence: float | None = None) -> tuple[float | None, float | None]:
         """Bounds that hold the truth of the answered region with this probability (the one asked with by default)."""
@@ -181,6 +186,8 @@ class Answer(AnswerView[Row]):
             "sql": self.text,
             "by": list(self.by),
             "columns": list(self.columns),
+            "order": list(self.order),
+            "label_kinds": list(self.label_kinds),
             "value": self.value if single else None,
             "interval": list(self.interval()) if single else None,
             "confidence": float(self.confidence),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discreet.answer.answer import Decision, Desk, Picked, Settled, public, released_histogram
 from discreet.answer.chosen import at_once, chosen_columns, sources_of
 from discreet.answer.different import most_values
-from discreet.answer.estimate import Estimate, combined, in_grains, nothing, worst
+from discreet.answer.estimate import Estimate, Ratio, combined, in_grains, nothing, worst
 from discreet.answer.fieller import ratio
 from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, GridNumbers, grid_of
 from discreet.answer.grid_rows import (
@@ -26,7 +26,7 @@ from discreet.answer.grid_rows import (
 from discreet.answer.one_region import in_one_region
 from discreet.answer.past import groups_to_plan
 from discreet.answer.quantiles import codes_within, counts_by_value, values_of
-from discreet.answer.reply import Row
+from discreet.answer.reply import AS_WIDE, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken, shrunken_column
 from discreet.answer.view import Label
@@ -49,7 +49,7 @@ from discreet.query.query import (
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
-AS_WIDE = "their intervals are as wide as the numbers; ask for more accuracy, or for larger groups"
+TOO_LITTLE = "too little is left there to measure it"
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,8 @@ class Rows:
     confidence: Fraction
     desk: Desk
     notes: list[str]
+    called: Mapping[str, str] = field(default_factory=dict)
+    """What notes call columns that have no names of their own."""
     _parts: dict[Mean, tuple[Sum, Count]] = field(default_factory=dict, repr=False)
     _halves: dict[tuple[int, float, float], tuple[Noise | Mixture, float]] = field(default_factory=dict, repr=False)
     """By the law of the one draw, which is kept, so that its name stays its own."""
@@ -146,6 +148,7 @@ class Rows:
                 (np.rint(column.values) != np.rint(column.shrunken))[rows.places].any()  # counts are whole
             )
             self._say_what_they_are(column.name, len(rows.places), int(doubtful.sum()), noisy, is_shrunken)
+        self._say_of_nobody(question, GridLines(rows))
         return rows
 
     def _one_by_one(self, question: Question) -> list[Row]:
@@ -180,7 +183,47 @@ class Rows:
             doubtful = sum(row.may_be_zero for row in own)
             noisy = sum(row.is_too_noisy and not row.may_be_zero for row in own)
             self._say_what_they_are(name, len(own), doubtful, noisy, any(map(_is_shrunken, own)))
+        in_line = max(len(aggregates), 1)
+        self._say_of_nobody(question, [((), shown[at : at + in_line]) for at in range(0, len(shown), in_line)])
         return shown
+
+    def _name(self, column: str) -> str:
+        return self.called.get(column, column)
+
+    def lines_said(self, question: Question) -> Sequence[Line]:
+        """The same, and what to say of those that may be of no rows at all."""
+        found = self.lines(question)
+        self._say_of_nobody(question, found)
+        return found
+
+    def _say_of_nobody(self, question: Question, lines: Sequence[Line]) -> None:
+        """Say of how many averages and quantiles released counts cannot tell that there are rows at all: a count or a
+        sum of none is about 0, and these would be about nothing."""
+        for place, column in enumerate(question.aggregates):
+            if isinstance(column.query, Mean):
+                nobody = self._averages_of_nobody(lines, place)
+            elif isinstance(column.query, Quantile):
+                nobody = self._quantiles_of_nobody([rows[place] for _, rows in lines])
+            else:
+                continue
+            if nobody:
+                which = f"{nobody:,} of {len(lines):,} lines may be" if len(lines) > 1 else "it may be"
+                self.notes.append(f"{self._name(column.name)}: {which} of no rows at all, by released counts")
+
+    def _averages_of_nobody(self, lines: Sequence[Line], place: int) -> int:
+        if isinstance(lines, GridLines):
+            counts = lines.rows.columns[place].parts[1]
+            return int((counts.numbers[lines.rows.places] <= counts.one.halfwidth(self.confidence)).sum())
+        sources = [rows[place].source for _, rows in lines]
+        counted = [one.count for one in sources if isinstance(one, Ratio)]
+        return sum(one.value <= self._halfwidth(one) for one in counted)
+
+    def _quantiles_of_nobody(self, rows: Sequence[Row]) -> int:
+        everyone = Count(self.desk.domain.everything)
+        regions = [row.asked for row in rows if row.value is not None]
+        found = zip(regions, self.desk.known.best(everyone, regions), strict=True)
+        counted = [public(everyone, region, one, self.desk) for region, one in found if one is not None]
+        return sum(one.value <= self._halfwidth(one) for one in counted)
 
     def _say_chosen(self, question: Question, chosen: set[str], lines: int) -> None:
         names = " and ".join(dict.fromkeys(column.name for column in question.aggregates if column.name in chosen))
@@ -356,10 +399,12 @@ class Rows:
         surely = f"{100 * float(self.confidence):.8g}%"
         if found.kind == "derived":
             self.notes.append(
-                f"{place.column}: no budget is left there; it is told from released counts by {group_name(query.of)}"
+                f"{self._name(place.column)}: it is told from released counts by {group_name(query.of)}: {TOO_LITTLE}"
             )
         else:
-            self.notes.append(f"{place.column}: its rank is within {rank:,} people of the one asked for, at {surely}")
+            self.notes.append(
+                f"{self._name(place.column)}: its rank is within {rank:,} people of the one asked for, at {surely}"
+            )
         low, high = self._values(query, of, place)
         return Row(
             place.labels,

@@ -85,8 +85,12 @@ class Scales:
     purchase: Purchase | None
     """What buys the first count that AVG within a bound may need; None where nothing is to be bought."""
     averages: int
+    beside: dict[Query, Law] = field(default_factory=dict)
+    """What all of the question is sure to need: a first count is bought only where the rest can be had as well."""
     laws: dict[Query, Law] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    solved: dict[Mean, Noise] = field(default_factory=dict)
+    """Of averages that were solved for with a count that was bought for it."""
 
     @property
     def budget(self) -> Budget:
@@ -99,10 +103,36 @@ class Scales:
             law = exponential_like(noise, self.budget)
         self.laws[query] = min(law, self.laws.get(query, law), key=lambda law: law.scale)
 
+    def coarser(self, question: Question, part: Fraction) -> dict[Query, Law]:
+        """The same with more noise on averages that were solved for in steps: part of the way, all of it for 1, to the
+        first noise, with which they were foreseen."""
+        found = Scales(self.desk, self.wish, None, self.averages)
+        first = first_noise(self.budget, self.desk.policy.limits, self.averages)
+        for column in question.aggregates:
+            solved = self.solved.get(column.query) if isinstance(column.query, Mean) else None
+            if solved is None or not isinstance(column.query, Mean):
+                _want(column.query, found)
+                continue
+            total, count = parts_of_mean(column.query, self.desk)
+            found.want(count, first)
+            for query in (total, count):
+                found.want(query, _between(solved, first, part, self.budget))
+        return found.laws
+
+
+def _between(solved: Noise, first: Noise, part: Fraction, budget: Budget) -> Noise:
+    """Noise that is part of the way from one to a larger one."""
+    if first.scale_squared <= solved.scale_squared or part == 0:
+        return solved
+    low, high = (math.sqrt(float(noise.scale_squared)) for noise in (solved, first))
+    return first if part == 1 else budget.noise_of_scale(stepped(low + float(part) * (high - low)))
+
 
 def scales_for(question: Question, wish: Wish, desk: Desk, purchase: Purchase | None) -> Scales:
     """Solve for every scale. AVG within a bound may need a first noisy count, bought where there is a purchase."""
     scales = Scales(desk, wish, purchase, sum(isinstance(column.query, Mean) for column in question.aggregates))
+    if purchase is not None and needs_first_count(question, wish, desk):
+        scales.beside = scales_for(question, wish, desk, None).laws
     # Averages within a bound come last: what cannot be answered beside them is refused before anything is bought.
     for column in sorted(question.aggregates, key=lambda column: bool(wish.within) and isinstance(column.query, Mean)):
         _want(column.query, scales)
@@ -168,13 +198,16 @@ def is_solved(mean: Mean, within: Fraction | None, desk: Desk) -> bool:
     return within is not None and within < (high - low) / 2
 
 
-def _first_count(mean: Mean, averages: int, desk: Desk) -> Decision:
-    """How the count is to be had that an average's noise is solved with: from what is public, or bought as it is."""
+def _first_count(mean: Mean, averages: int, desk: Desk, beside: dict[Query, Law] | None = None) -> Decision:
+    """How the count is to be had that an average's noise is solved with: from what is public, or bought as it is, of
+    groups whose sum, and whatever is `beside` it, can be bought with the first noise as well."""
     desk = replace(desk, policy=replace(desk.policy, patches=False))
-    _, count = parts_of_mean(mean, desk)
+    total, count = parts_of_mean(mean, desk)
     first = first_noise(desk.ledger.budget, desk.policy.limits, averages)
     decision = decide({count: first.times(Fraction(ROUGHLY))}, desk)
-    return decide({count: first}, desk) if decision.buy else decision
+    if not decision.buy:
+        return decision
+    return decide({**(beside or {}), total: first.times(largest_value(total, desk)), count: first}, desk).only(count)
 
 
 def _want_mean(mean: Mean, scales: Scales, usual: Noise) -> None:
@@ -198,7 +231,7 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales) -> Noise:
     desk, confidence = scales.desk, scales.wish.confidence
     total, count = parts_of_mean(mean, desk)
     first = first_noise(scales.budget, desk.policy.limits, scales.averages)
-    decision = _first_count(mean, scales.averages, desk)
+    decision = _first_count(mean, scales.averages, desk, scales.beside)
     if decision.buy:
         scales.want(count, first)  # as it was bought, so that it is not bought again
         if scales.purchase is None:
@@ -226,12 +259,18 @@ def _mean_noise(mean: Mean, within: Fraction, scales: Scales) -> Noise:
             f"the policy allows noise of scale {number_text(least)} at least: AVG({mean.of}) may be wider than "
             f"± {number_text(within)}"
         )
-    return scales.budget.noise_of_scale(solved)
+    noise = scales.budget.noise_of_scale(solved)
+    if decision.buy:
+        scales.solved[mean] = noise
+    return noise
 
 
 def _surely(decision: Decision, confidence: Fraction, desk: Desk, purchase: Purchase | None) -> list[float]:
     """How many rows each group surely has. What is known of a region nearby says nothing of the one asked about."""
-    counted = settle(decision, desk, purchase).numbers.values()
+    try:
+        counted = settle(decision, desk, purchase).numbers.values()
+    except (BudgetExceeded, QuotaExceeded):
+        return []  # nothing at all is public, and nothing can be bought
     own = [one for one in counted if isinstance(one, Estimate) and one.kind != "relaxed"]
     return [one.value - one.halfwidth(confidence) for one in own]
 
@@ -254,10 +293,7 @@ def rows_served(mean: Mean, averages: int, confidence: Fraction, desk: Desk) -> 
     decision = _first_count(mean, averages, desk)
     if decision.buy:
         return None
-    try:
-        return min(_served(_surely(decision, confidence, desk, None)), default=None)
-    except (BudgetExceeded, QuotaExceeded):
-        return None  # nothing at all is public
+    return min(_served(_surely(decision, confidence, desk, None)), default=None)
 
 
 def value_range(of: str | Amount, domain: Domain) -> tuple[Fraction, Fraction]:

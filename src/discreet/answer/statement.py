@@ -4,8 +4,8 @@ Nothing in it is relaxed: a number for another region would go into totals, shar
 own. What cannot be bought is NULL, and the answer says so; where lines are added up or compared, it is refused.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,26 +18,40 @@ from discreet.answer.ask import (
     are_fresh,
     decided,
     facts_in,
+    fitted,
     forecast_of,
     in_steps,
     settled_of,
     too_dear,
 )
-from discreet.answer.chosen import at_once
+from discreet.answer.chosen import MOST_REGIONS, Choosing, at_once, chosen_words
 from discreet.answer.grid import codes_of_groups, count_of_groups
 from discreet.answer.grid_rows import GridLines, Line
 from discreet.answer.halves import BlockAnswer, Evaluated, PublicHalf, Result, ResultRows, is_number, lineage_of
 from discreet.answer.intervals import result_of
+from discreet.answer.label_kinds import kind_of_values
 from discreet.answer.levels import Levels, levels_of
 from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import Wish
-from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind, Row
+from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
 from discreet.answer.scales import scales_for
-from discreet.errors import DiscreetError, DomainError, Refreshed, UnsupportedQuery
+from discreet.answer.view import LabelKind
+from discreet.errors import (
+    BudgetExceeded,
+    DiscreetError,
+    DomainError,
+    InvalidNoise,
+    QuotaExceeded,
+    Refreshed,
+    UnsupportedQuery,
+)
+from discreet.exact import equals_text
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.spend import Cost
+from discreet.noise.law import Law
 from discreet.query.plan import Measurement, Plan
+from discreet.query.query import Query
 from discreet.release.purchase import Purchase
 from discreet.sql.engine_words import INSTEAD, SEVERAL
 from discreet.sql.passes.one_value import has_one_line, several_words
@@ -49,6 +63,7 @@ FIRST = "its sub-query is answered first, and its noisy value goes into the rest
 NO_VALUE = "its sub-query came out as NULL, with which nothing compares"
 NO_ANSWER = "with the numbers that came out there is no answer, but NULL; they are public now, and free to be asked for"
 NOT_ANSWERED: dict[str, Any] = {"value": None, "low": None, "high": None, "kind": "unanswered", "source": None}
+MOST_LISTED = 5
 ASKED_OF = "scale and within are about the counts, sums and averages that a statement is made of"
 
 
@@ -80,72 +95,115 @@ class _Asking:
     is_fresh: bool = True
     has_numbers: bool = False
     """Whether the numbers of its first step are there: bought, or public before."""
+    chooses: Choosing = field(default_factory=Choosing)
+    """What its sub-queries' values are made of: they choose the regions of the rest."""
+    came_out: list[str] = field(default_factory=list)
+    """What its sub-queries were answered with, in words."""
 
     def answered(self, statement: Statement | Stepwise) -> Answer:
         """The answer. What was paid for does not end in a refusal: where the rest cannot be evaluated with the numbers
-        that came out, there is one line, of NULLs."""
+        that came out, or cannot be bought where they lead, there is one line, of NULLs, and a note of what came out."""
         try:
-            whole, notes = self._filled(statement)
-            return self._reply(whole, self._result(whole), notes)
+            whole, notes, regions = self._filled(statement)
+            return self._reply(whole, self._result(whole, regions), notes)
         except (UnsupportedQuery, DomainError) as error:
             if not self.has_numbers:
                 raise
-            whole = _planned(statement, self.desk)
-            return self._reply(whole, nothing(whole, self.desk), [f"{error}: {NO_ANSWER}"])
+            return self._nothing(statement, error)
+        except (BudgetExceeded, QuotaExceeded) as error:
+            if not (self.has_numbers and self.purchase.releases):
+                raise
+            return self._nothing(statement, error)
+
+    def _nothing(self, statement: Statement | Stepwise, error: DiscreetError) -> Answer:
+        whole = _planned(statement, self.desk)
+        return self._reply(whole, nothing(whole, self.desk), [*self.came_out, f"{error}: {NO_ANSWER}"])
 
     def _reply(self, whole: Statement, result: Result, notes: Sequence[str]) -> Answer:
         budget, peak = self.desk.ledger.budget, self.purchase.bought.peak
         guarantee = self.desk.ledger.promise(peak if self.is_fresh else self.desk.ledger.spent_max)
         return reply(whole, result, self.wish, self.desk, budget.amount_of(peak), guarantee, notes)
 
-    def _filled(self, statement: Statement | Stepwise) -> tuple[Statement, list[str]]:
-        """The statement once its sub-queries are answered."""
+    def _filled(self, statement: Statement | Stepwise) -> tuple[Statement, list[str], int]:
+        """The statement once its sub-queries are answered; and how many regions could have come out for it."""
         notes: list[str] = []
+        regions = 1
         while isinstance(statement, Stepwise):
             known = {}
             for text, first in statement.first.items():
-                inner, more = self._filled(first)
+                inner, more, _ = self._filled(first)
                 known[text] = _values(self._result(inner).evaluated)
+                regions *= statement.regions[text]
+                self.came_out.append(f"{text} came out as {_listed(known[text])}")
                 notes += [*more, FIRST]
                 if text in statement.singles and known[text].one is None:
                     notes.append(NO_VALUE)
             statement = statement.then(known)
-        return statement, notes
+        return statement, notes, regions
 
-    def _result(self, statement: Statement) -> Result:
+    def _result(self, statement: Statement, regions: int = 1) -> Result:
         dry_run(statement, self.desk)
         solved = solved_for(statement, self.wish, self.desk)
         together = questions_of(statement)
         notes: list[str] = [*statement.notes]
         if not together:
             self.purchase.limits = self.desk.policy.limits
-            return self._public(statement, Settled(), self.desk, notes)
+            return self._public(statement, Settled(), self.desk, notes, regions)
         with refusals(Offers(_called(statement), solved, self.desk)):
-            desk = in_steps(_merged(together), solved, self.desk)
+            desk = in_steps(_merged(together), solved, self.desk, self.purchase.bought)
             self.purchase.limits = desk.policy.limits
+            if desk is not self.desk and needs_all(statement):
+                foreseen = levels_of(scales_for(_merged(together), solved, desk, None).laws, solved, desk)
+                require_all(decided(together, solved, foreseen.laws, desk, self.purchase.bought), desk)
             scales = scales_for(_merged(together), solved, desk, self.purchase)
-            levels = levels_of(scales.laws, solved, desk)
+
+            def decided_with(laws: dict[Query, Law]) -> Decision:
+                measured = levels_of(laws, solved, desk).laws
+                return decided(together, solved, measured, desk, self.purchase.bought)
+
+            laws = fitted(_merged(together), scales, desk, self.purchase, decided_with)
+            levels = levels_of(laws, solved, desk)
             settled = settled_of(together, solved, levels.laws, desk, self.purchase, is_whole=needs_all(statement))
         levels.fill(settled, desk)
         notes += scales.notes
         desk.known.refresh()
-        return self._public(statement, settled, desk, notes)
+        return self._public(statement, settled, desk, notes, regions)
 
-    def _public(self, statement: Statement, settled: Settled, desk: Desk, said: list[str]) -> Result:
-        """The public half over settled numbers."""
+    def _public(self, statement: Statement, settled: Settled, desk: Desk, said: list[str], regions: int) -> Result:
+        """The public half over settled numbers, of one of so many regions that earlier ones chose."""
         self.has_numbers = True
-        rows = Rows(settled, self.wish.confidence, desk, said)
-        answers, start = [], 0
-        for block in statement.blocks:
-            answers.append(BlockAnswer.of(block, _of_their_own(rows.lines(block.question)), start))
-            start += answers[-1].count
+        confidence = self.wish.confidence
+        answers = _answers(statement, Rows(settled, confidence, desk, said))
         every = [row for answer in answers for row in answer.samples]
+        chosen, self.chooses = self.chooses.chose(every), self.chooses.and_by(every)
+        if regions > 1 and chosen:
+            said.append(chosen_words(regions))
+            if regions <= MOST_REGIONS:
+                confidence = at_once(confidence, regions)
+                answers = _answers(statement, Rows(settled, confidence, desk, []))
         self.is_fresh = self.is_fresh and are_fresh(every, settled)
         said += facts_in(every)
         if any(row.is_unanswered for row in every):
-            said.append(too_dear(desk))
-        half = PublicHalf(statement, answers, self.wish.confidence, desk, list(dict.fromkeys(said)))
-        return result_of(half)
+            said += [too_dear(desk), *self.came_out]
+        half = PublicHalf(statement, answers, confidence, desk, list(dict.fromkeys(said)))
+        found = result_of(half)
+        return _without_intervals(found) if chosen and regions > MOST_REGIONS else found
+
+
+def _answers(statement: Statement, rows: Rows) -> list[BlockAnswer]:
+    answers, start = [], 0
+    for block in statement.blocks:
+        lines = replace(rows, called=block.calls).lines_said(block.question)
+        answers.append(BlockAnswer.of(block, _of_their_own(lines), start))
+        start += answers[-1].count
+    return answers
+
+
+def _without_intervals(result: Result) -> Result:
+    def row(name: str, line: int) -> Row:
+        return replace(result.row(name, line), low=None, high=None, may_be_zero=False)
+
+    return replace(result, row=row)
 
 
 def needs_all(statement: Statement) -> bool:
@@ -192,6 +250,7 @@ def reply(
         domain=desk.domain,
         order=tuple(result.columns),
         label_kinds=tuple(_label_kind(found, name) for name in found.labels),
+        is_statement=True,
     )
 
 
@@ -203,12 +262,9 @@ def _label_kind(found: Evaluated, name: str) -> LabelKind:
         return "text"
     if types.is_integer(kind):
         return "whole" if found.table.column(name).null_count < found.count else "text"
-    known = [label for label in found.listed(name) if label is not None]
-    if known and all(isinstance(label, int) and not isinstance(label, bool) for label in known):
-        return "whole"
-    if known and all(isinstance(label, int | float) and not isinstance(label, bool) for label in known):
-        return "number"
-    return "text"
+    if types.is_date(kind):
+        return "date"
+    return kind_of_values([label for label in found.listed(name) if label is not None])
 
 
 def nothing(statement: Statement, desk: Desk) -> Result:
@@ -229,6 +285,13 @@ def _values(result: Evaluated) -> Values:
     """The values of a sub-query's first column."""
     name, is_noisy = next(iter(result.columns.items()))
     return Values(result.listed(name), is_noisy or is_number(result.table.schema.field(name).type))
+
+
+def _listed(values: Values) -> str:
+    """A sub-query's values, in words."""
+    shown = ["NULL" if one is None else str(one) for one in values.known[:MOST_LISTED]]
+    more = len(values.known) - len(shown)
+    return f"{', '.join(shown) or 'no line'}{f' and {more:,} more' if more else ''}"
 
 
 def questions_of(statement: Statement) -> list[Question]:
@@ -293,26 +356,46 @@ def explain_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk) -
 
 
 def _foreseen_steps(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> Explanation:
-    """A statement in steps costs at most what they cost together, wherever their noisy values lead."""
+    """What is foreseen of all steps. What is refused is refused with what all of them can be had with."""
+    if isinstance(statement, Statement):
+        with refusals(Offers(_called(statement), solved_for(statement, wish, desk), desk)):
+            return _foreseen(statement, wish, desk)
+    try:
+        return _foreseen_together(statement, wish, desk)
+    except (BudgetExceeded, QuotaExceeded, InvalidNoise) as error:
+        raise type(error)(f"{error}{_or_with_scale(statement, wish, desk)}") from None
+
+
+def _foreseen_together(statement: Statement | Stepwise, wish: Wish, desk: Desk, is_whole: bool = True) -> Explanation:
+    """A statement in steps costs at most what they cost together, wherever their noisy values lead. The whole of it is
+    refused where that surely passes what a question may spend."""
     if isinstance(statement, Statement):
         return _foreseen(statement, wish, desk)
-    steps, known = [], {}
+    steps, known, noisy = [], {}, {}
     notes = _several_lines(statement, desk)
     for text, first in statement.first.items():
-        steps.append(_foreseen_steps(first, wish, desk))
+        steps.append(_foreseen_together(first, wish, desk, is_whole=False))
         known[text] = _stand_in(first, desk)
+        noisy[text] = _doubled(known[text]) if _is_noisy(first, desk) else known[text]
     rest = statement.then(known)
-    last = _foreseen_steps(rest, wish, desk)
+    last = _foreseen_together(rest, wish, desk, is_whole=False)
     anywhere = _anywhere(rest, wish, desk)
-    if _anywhere(statement.then(_doubled(known)), wish, desk) != anywhere:
+    if _anywhere(statement.then(noisy), wish, desk) != anywhere:
         raise UnsupportedQuery(
             "what this costs depends on the noisy value of its sub-query, and is not known before; ask the sub-query "
             "by itself, and write its number here"
         )
-    most = sum((step.cost for step in steps), Fraction(0)) + max(last.cost, anywhere)
+    before = sum((step.cost for step in steps), Fraction(0))
+    most = before + max(last.cost, anywhere.most)
     budget = desk.ledger.budget
     limit = desk.policy.max_per_query
     if limit is not None:
+        if is_whole and before and before + anywhere.least > limit:
+            raise BudgetExceeded(
+                f"a question may spend {budget.symbol} {equals_text(limit)} here, and this one's sub-query and the "
+                f"rest need up to {budget.symbol} {equals_text(before + anywhere.least)} together; ask the sub-query "
+                "by itself first"
+            )
         most = min(most, limit)
     return replace(
         last,
@@ -324,6 +407,23 @@ def _foreseen_steps(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> 
         budget=budget,
         notes=tuple(dict.fromkeys([FIRST, *notes, *(note for step in (*steps, last) for note in step.notes)])),
     )
+
+
+def _or_with_scale(statement: Stepwise, wish: Wish, desk: Desk) -> str:
+    """With which scale all steps can be had together. A step that may spend all there is with scale s spends no more
+    than its part of it with the sum of all such s."""
+    scales = [Offers(_called(step), wish, desk).scale() for step in _all_steps(statement, desk)]
+    known = [scale for scale in scales if scale is not None]
+    return f"; all of its steps can be had with scale {sum(known):,.6g}" if len(known) == len(scales) else ""
+
+
+def _all_steps(statement: Statement | Stepwise, desk: Desk) -> Iterator[Statement]:
+    """Every step, with values of their kinds in the places of sub-queries."""
+    while isinstance(statement, Stepwise):
+        for first in statement.first.values():
+            yield from _all_steps(first, desk)
+        statement = statement.then({text: _stand_in(first, desk) for text, first in statement.first.items()})
+    yield statement
 
 
 def _several_lines(statement: Stepwise, desk: Desk) -> list[str]:
@@ -354,9 +454,14 @@ def _stand_in(first: Statement | Stepwise, desk: Desk) -> Values:
     return replace(found, known=found.known[:MOST_STAND_INS])
 
 
-def _doubled(known: dict[str, Values]) -> dict[str, Values]:
-    """Other values of the same kinds: what depends on them is another with these."""
-    return {text: replace(own, known=[_twice(one) for one in own.known]) for text, own in known.items()}
+def _is_noisy(first: Statement | Stepwise, desk: Desk) -> bool:
+    """Whether a sub-query's values are noisy numbers, and not labels that were chosen."""
+    return next(iter(dry_run(_planned(first, desk), desk).columns.values()))
+
+
+def _doubled(values: Values) -> Values:
+    """Other values of the same kind: what depends on them is another with these."""
+    return replace(values, known=[_twice(one) for one in values.known])
 
 
 def _twice(value: object) -> object:
@@ -366,21 +471,30 @@ def _twice(value: object) -> object:
 MOST_STAND_INS = 1000
 
 
-def _anywhere(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> Fraction:
-    """The most that a step costs, whatever region its noisy values choose."""
+@dataclass(frozen=True)
+class _Anywhere:
+    """What a step costs, whatever region its noisy values choose."""
+
+    least: Fraction = Fraction(0)
+    """With the noise that is foreseen: more only where a first count asks for it, and that fits."""
+    most: Fraction = Fraction(0)
+
+
+def _anywhere(statement: Statement | Stepwise, wish: Wish, desk: Desk) -> _Anywhere:
     planned = _planned(statement, desk)
     together = questions_of(planned)
     if not together:
-        return Fraction(0)
+        return _Anywhere()
     solved = solved_for(planned, wish, desk)
     stepwise = in_steps(_merged(together), solved, desk)
-    if stepwise is not desk:
-        assert stepwise.policy.max_per_query is not None
-        return stepwise.policy.max_per_query
-    laws = scales_for(_merged(together), solved, desk, None).laws
+    laws = scales_for(_merged(together), solved, stepwise, None).laws
     everywhere = [Measurement(replace(query, where=desk.domain.everything), law) for query, law in laws.items()]
     budget = desk.ledger.budget
-    return Fraction(budget.amount_of(Plan(tuple(everywhere)).cost(desk.domain, budget).peak))
+    least = Fraction(budget.amount_of(Plan(tuple(everywhere)).cost(desk.domain, budget).peak))
+    if stepwise is desk:
+        return _Anywhere(least, least)
+    assert stepwise.policy.max_per_query is not None
+    return _Anywhere(least, stepwise.policy.max_per_query)
 
 
 def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
@@ -392,17 +506,16 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
     left = min(desk.left(region) for region in regions)
     if not together:
         return Explanation(statement.text, (), wish.confidence, budget, Fraction(0), True, left, None, tuple(notes))
-    with refusals(Offers(_called(statement), solved, desk)):
-        stepwise = in_steps(_merged(together), solved, desk)
-        is_exact = stepwise is desk
-        scales = scales_for(_merged(together), solved, stepwise, purchase=None)
-        levels = levels_of(scales.laws, solved, stepwise)
-        decision = decided(together, solved, levels.laws, stepwise, Cost())
-        stepwise.policy.limits.require(decision.plan(), desk.domain, budget)
-        if needs_all(statement) and is_exact:
-            require_all(decision, stepwise)
-        if decision.relax and is_exact:
-            settle(decision, stepwise, None)  # raises what asking would be refused with, where nothing can be said
+    stepwise = in_steps(_merged(together), solved, desk)
+    is_exact = stepwise is desk
+    scales = scales_for(_merged(together), solved, stepwise, purchase=None)
+    levels = levels_of(scales.laws, solved, stepwise)
+    decision = decided(together, solved, levels.laws, stepwise, Cost())
+    stepwise.policy.limits.require(decision.plan(), desk.domain, budget)
+    if needs_all(statement):
+        require_all(decision, stepwise)
+    if decision.relax and is_exact:
+        settle(decision, stepwise, None)  # raises what asking would be refused with, where nothing can be said
     cost = budget.amount_of(decision.plan().cost(desk.domain, budget).peak)
     if not is_exact:
         assert stepwise.policy.max_per_query is not None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, Self, TypeVar
 
 from discreet.errors import UnsupportedQuery, VaultError
 from discreet.plain import cells_of_text
@@ -28,6 +28,7 @@ IN_NOTEBOOKS = ".rows has all of them, print() shows more"
 MOST_PRINTED = 1_000
 """Lines of an answer that are printed; files have all of them."""
 Label = str | None
+LabelKind = Literal["text", "whole", "number", "date"]
 
 
 class ShownRow(Protocol):
@@ -102,6 +103,8 @@ class AnswerView(ABC, Generic[R]):
     text: str
     by: tuple[str, ...]
     columns: tuple[str, ...]
+    order: tuple[str, ...]
+    label_kinds: tuple[LabelKind, ...]
     rows: Sequence[R]
     confidence: Fraction | float
     cost: Fraction
@@ -180,6 +183,13 @@ class AnswerView(ABC, Generic[R]):
         """Other regions than those asked about that the numbers of a line are for."""
         return list(dict.fromkeys(self._region_text(row) for row in rows if row.is_near))
 
+    @property
+    def in_order(self) -> list[str]:
+        """All columns in the order they were asked for; first those that only group."""
+        named = [*self.by, *self.columns]
+        order = [name for name in self.order if name in named]
+        return [*(name for name in named if name not in order), *order]
+
     def to_csv(self, shrunken: bool = False) -> str:
         """A line for each group, each aggregate with its low and high; on request with its shrunken number too. No text
         in it is a formula to a spreadsheet: see `cells_of_text`."""
@@ -187,19 +197,20 @@ class AnswerView(ABC, Generic[R]):
         writer = csv.writer(out, lineterminator="\n")
         also = self.shrunken if shrunken else frozenset[str]()
         ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
-        numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
-        writer.writerow(cells_of_text([*self.by, *numbered, *self.origin_names]))
+        headers = [f"{column}{end}" for column in self.in_order for end in ends.get(column, [""])]
+        writer.writerow(cells_of_text([*headers, *self.origin_names]))
         columns = self.in_columns
         if columns is not None:
-            writer.writerows(_lines(columns, [columns.numbers[name] for name in self.columns], also, self.columns))
+            writer.writerows(_lines(columns, self.by, self.in_order, also))
             return out.getvalue()
         for labels, rows in self.lines:
-            numbers = [
-                number
-                for row in rows
-                for number in (row.value, row.low, row.high, *[row.shrunken] * (row.column in also))
-            ]
-            writer.writerow([*cells_of_text(labels), *numbers, *cells_of_text(self.origins(rows))])
+            cells: dict[str, list[object]] = {
+                name: [label] for name, label in zip(self.by, cells_of_text(labels), strict=True)
+            }
+            for row in rows:
+                cells[row.column] = [row.value, row.low, row.high, *[row.shrunken] * (row.column in also)]
+            line = [cell for column in self.in_order for cell in cells[column]]
+            writer.writerow([*line, *cells_of_text(self.origins(rows))])
         return out.getvalue()
 
     @property
@@ -317,17 +328,20 @@ def offer_text(within: float | None, scale: float | None) -> str | None:
 
 
 def _lines(
-    shown: ShownColumns, numbers: Sequence[ShownNumbers], also: frozenset[str], names: Sequence[str]
+    shown: ShownColumns, by: Sequence[str], order: Sequence[str], also: frozenset[str]
 ) -> Iterator[tuple[object, ...]]:
     """The lines of a file, from columns."""
     columns: list[Sequence[object]] = []
-    for labels in shown.labels:
-        known = {*labels}
-        written = dict(zip(known, cells_of_text(known), strict=True))
-        columns.append([written[label] for label in labels])
-    for name, own in zip(names, numbers, strict=True):
+    labels_of = dict(zip(by, shown.labels, strict=True))
+    for name in order:
+        if name in labels_of:
+            known = {*labels_of[name]}
+            written = dict(zip(known, cells_of_text(known), strict=True))
+            columns.append([written[label] for label in labels_of[name]])
+            continue
+        own = shown.numbers[name]
         columns += [own.values, own.low, own.high]
         columns += [own.shrunken or [None] * len(own.values)] * (name in also)
-    count = len(numbers[0].values)
+    count = len(next(iter(shown.numbers.values())).values)
     columns += [cells_of_text([shown.kinds]) * count, [""] * count]
     return zip(*columns, strict=True)

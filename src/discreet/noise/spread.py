@@ -40,6 +40,8 @@ TAILS = 5.75
 """Of a normal law less than `SMOOTHED` lies beyond so many deviations."""
 LEAST_ALLOWED = 1e-9
 """Where less may go wrong than this, floats do not tell; Bernstein's bound does."""
+FARTHEST = Fraction(1, 10**11)
+"""Where less may go wrong than this, a confidence is no float any more: Bernstein's bound is taken of its logarithm."""
 VANISHED = 1e-14
 STEPS = 2048
 MOST_EVENLY = 64
@@ -85,6 +87,8 @@ def halfwidth(draws: Sequence[Draws], confidence: Fraction) -> float:
     The least such width for one draw and for sums on a lattice (equal weights, say); for others it is at most about
     half a percent above it, and with a mixture it holds for all of them.
     """
+    if 0 < 1 - Fraction(confidence) < FARTHEST:
+        return _far(gathered(draws), 1 - Fraction(confidence))
     if len(draws) == 1 and isinstance(draws[0].law, Mixture):
         return _mixed_halfwidth(tuple(draws), require_confidence(confidence))
     together = gathered(draws)
@@ -231,19 +235,38 @@ def _gaussian_characteristic(law: Gaussian, angles: Floats) -> Floats:
     return np.asarray(images / (1 + 2 * math.exp(-2 * np.pi**2 * square)))
 
 
+def _far(together: Spread, allowed: Fraction) -> float:
+    """The same width where next to nothing may go wrong, as with a choice among very many regions; of a single draw, by
+    its own law."""
+    if not together:
+        return 0.0
+    if len(together) == 1 and together[0].count == 1 and isinstance(together[0].law, Laplace):
+        return together[0].weight * together[0].law.halfwidth(1 - allowed)
+    return _bernstein(together, math.log(2 * allowed.denominator) - math.log(allowed.numerator))
+
+
 def _reach(together: Spread, allowed: float) -> float:
     """Beyond this lies at most `allowed` of the sum's law, by Bernstein's inequality."""
+    return _bernstein(together, math.log(2 / allowed))
+
+
+def _bernstein(together: Spread, logarithm: float) -> float:
+    """The same for log(2/allowed)."""
     variance = sum(draw.weight**2 * draw.count * _proxy(draw.law) for draw in together)
     longest = max(draw.weight * _tail(draw.law) for draw in together)
-    logarithm = math.log(2 / allowed)
     return longest * logarithm + math.sqrt((longest * logarithm) ** 2 + 2 * logarithm * variance)
 
 
 def _proxy(law: Noise | Mixture) -> float:
+    if isinstance(law, Mixture) and isinstance(law.least, Gaussian):
+        return law.variance * float(law.least.sigma_squared) / law.least.variance
     return float(law.sigma_squared) if isinstance(law, Gaussian) else law.variance
 
 
 def _tail(law: Noise | Mixture) -> float:
+    if isinstance(law, Mixture):
+        # b/σ of a Laplace draw falls with its scale, and none has more than its part of the variance.
+        return math.sqrt(law.variance / law.evenly / law.least.variance) * _tail(law.least)
     return -1 / math.expm1(-min(1 / float(law.scale), 700.0)) if isinstance(law, Laplace) else 0.0
 
 

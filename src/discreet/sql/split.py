@@ -27,6 +27,7 @@ from discreet.sql.passes.lift_aggregates import LINE, TABLE, PrivateSelect, lift
 from discreet.sql.passes.name_outputs import name_outputs, output_names
 from discreet.sql.passes.one_value import one_value
 from discreet.sql.passes.prune_ctes import prune_ctes, tables_in
+from discreet.sql.passes.regions_chosen import regions_chosen
 from discreet.sql.passes.tree import text_of
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 from discreet.sql.sandbox import check
@@ -70,6 +71,8 @@ class Stepwise:
     first: Mapping[str, "Statement | Stepwise"]
     singles: Mapping[str, exp.Expression]
     """Those of them that stand for one value."""
+    regions: Mapping[str, int]
+    """How many regions the values of each could choose, at most."""
     then: Callable[[Known], "Statement | Stepwise"]
 
 
@@ -118,8 +121,12 @@ def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) 
     if waiting:
         first = {text: _split(query, context, {}, depth + 1) for text, query in waiting.items()}
         singles = {text: query for one in private for text, query in single_values(one.select).items()}
+        regions: dict[str, int] = {}
+        for one in private:
+            for text, count in regions_chosen(one.select, domain).items():
+                regions[text] = regions.get(text, 1) * count
         return Stepwise(
-            context.text, first, singles, lambda values: _split(written, context, {**known, **values}, depth)
+            context.text, first, singles, regions, lambda values: _split(written, context, {**known, **values}, depth)
         )
     blocks = [_block(one, fill_answers(one.select, known, domain), context) for one in private]
     check(public, [*(block.name for block in blocks), *lookups])

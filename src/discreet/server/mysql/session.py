@@ -19,7 +19,8 @@ from mysql_mimic.errors import MysqlError
 from mysql_mimic.session import BaseSession
 
 from discreet.answer.grid_rows import samples
-from discreet.answer.reply import Answer, Explanation, LabelKind
+from discreet.answer.reply import Answer, Explanation
+from discreet.answer.view import LabelKind
 from discreet.domain.domain import Domain
 from discreet.errors import (
     AccessDenied,
@@ -389,7 +390,7 @@ def answered(answer: Answer, domain: Domain, intervals: bool, ends: tuple[AskedE
     each line with where its numbers come from. Where `ends` were asked for by name, there are those and no more."""
     if ends:
         return with_ends(answered(answer, domain, False), answered(answer, domain, True), ends)
-    if answer.order:
+    if answer.is_statement:
         return _statement_rows(answer, intervals)
     question = _question(answer.text, domain)
     whole = _whole_counts(answer, question)
@@ -436,7 +437,7 @@ def _whole_counts(answer: Answer, question: Question) -> set[str]:
 
 def _statement_rows(answer: Answer, intervals: bool) -> ClientRows:
     """The rows of an answer whose columns are what a public half made of them."""
-    made = {"text": text_column, "whole": whole_column, "number": number_column}
+    made = {"text": text_column, "date": text_column, "whole": whole_column, "number": number_column}
     kinds = dict(zip(answer.by, answer.label_kinds, strict=True))
     columns = []
     for name in answer.order:
@@ -466,7 +467,7 @@ def _statement_rows(answer: Answer, intervals: bool) -> ClientRows:
 
 
 def _typed(label: str | None, kind: LabelKind) -> Cell:
-    if label is None or kind == "text":
+    if label is None or kind in ("text", "date"):
         return label
     return int(label) if kind == "whole" else float(label)
 
