@@ -25,7 +25,7 @@ kind = "category"
 values = ["a", "b", "c"]
 source = "form"
 """
-RELEASES = 120
+RELEASES = 60
 """Of each of the two tables."""
 
 
