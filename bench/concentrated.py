@@ -10,8 +10,9 @@ from dp_accounting.pld.common import DifferentialPrivacyParameters
 from bench.figure import Figure
 from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
-from discreet.ledger.budget import ConcentratedBudget, GaussianBudget, PureBudget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.conversion import rho_for
+from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
 from discreet.query.lattice import Lattice
 from experiments.wide.residual import residual_planner_largest
 

@@ -14,7 +14,8 @@ from bench.figure import Figure, race
 from discreet.cube.consistency import reconcile
 from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 
 LAPLACE = NoiseModel(PureBudget(Fraction(1), "add-remove"), continuous=True)

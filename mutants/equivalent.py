@@ -104,7 +104,7 @@ EQUIVALENT = {
 + if (points <= 1 << ending):""",
     ): "where points and corners are as many, either way counts the same",
     (
-        "ledger/budget.py",
+        "ledger/squared_budget.py",
         """\
 - if self.epsilon is None or self.delta is None:
 + if (self.epsilon is None and self.delta is None):""",

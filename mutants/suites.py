@@ -6,7 +6,7 @@ from mutants.mutant import ROOT, Mutant
 
 BESIDE = {
     "release": ("tests/table/test_snapshot.py", "tests/cube/test_folder.py", "tests/test_vault_snapshots.py"),
-    "ledger": ("tests/release/test_purchase.py",),
+    "ledger": ("tests/release/test_purchase.py", "tests/answer/test_concentrated.py"),
     "query": ("tests/release/test_gate.py", "tests/cube/test_planners.py"),
     "noise": ("tests/release/test_gate.py", "tests/statistical/test_noise_laws.py"),
     "answer": ("tests/test_vault.py", "tests/test_vault_sulq.py"),

@@ -32,6 +32,8 @@ MOST_FALSE_ALARMS = 1e-6
 # No deadline: a busy machine is not a bug.
 settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True, max_examples=40)
 settings.register_profile("exploring", derandomize=False, deadline=None, print_blob=True)
+LONG = 200
+"""Characters of a test's parameter that make it a long text."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,6 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "alarm(chance): of failing although all is right; noise is the system's own")
     settings.load_profile("exploring" if config.getoption("--soak") else "steady")
     config.pluginmanager.register(RepeatableNoise(config.getoption("--noise")))
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Nine million brackets are no name: a long text is called by its beginning."""
+    if isinstance(val, str | bytes) and len(val) > LONG:
+        return f"{val[:LONG]!a} and so on"
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads which tests stay together

@@ -201,7 +201,7 @@ def test_contradictions_and_repetitions_leave_no_trace(make, people):
     with pytest.raises(InvalidFact, match=r"fact 2 \(cuboid sex\) says the same already"):
         vault.facts.add(cuboid=["sex"], values=exact(people, "sex"))
     vault.facts.add(cuboid=["age"], values=exact(people, "age"))
-    with pytest.raises(InvalidFact, match="70 kinds of rows hang together"):
+    with pytest.raises(InvalidFact, match="It is at most 90, and the vault's limit"):
         vault.facts.add(cuboid=["salary"], values=exact(people, "salary"))
     assert [fact.number for fact in vault.facts.current()] == [first.fact.number, 3]
 
@@ -397,3 +397,15 @@ def test_a_fact_that_would_leave_nothing_is_refused(make, monkeypatch):
     monkeypatch.setattr(account, "induced_by", lambda *_, **__: account.Induced(10**13, 10**26))
     with pytest.raises(InvalidFact, match="would leave a budget of nothing"):
         vault.facts.add(WOMEN, 10)
+
+
+def test_a_third_cuboid_is_added_by_its_bound_where_that_is_accepted(make, people):
+    vault = make(epsilon=90)
+    for name in ("sex", "age"):
+        vault.facts.add(cuboid=[name], values=exact(people, name))
+    would = vault.facts.preview(cuboid=["salary"], values=exact(people, "salary"))
+    assert (would.sensitivity, would.exact, would.sensitivity_before) == (90, False, 4)
+    added = vault.facts.add(cuboid=["salary"], values=exact(people, "salary"), accept=True)
+    assert (added.sensitivity, added.exact) == (90, False)
+    assert vault.ledger.budget.limit == vault.ledger.budget.under(account.Induced(90, 4050)).limit
+    assert vault.facts.report().sensitivity == 90

@@ -13,6 +13,7 @@ from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError
 from discreet.exact import equals_text, number_text
+from discreet.ledger import checkpoint
 from discreet.ledger.books import Books
 from discreet.ledger.budget import QueryBudget
 from discreet.ledger.guarantee import Guarantee
@@ -153,8 +154,15 @@ def entries_in_words(ledger: Books, after: int = 0) -> "Iterator[EntryJson]":
             "kind": entry.kind,
             "what": _in_words(entry, body, ledger),
             "hash": entry.hash.hex(),
-            "body": body,
+            "body": _shown(entry, body),
         }
+
+
+def _shown(entry: Entry, body: dict[str, Any]) -> dict[str, Any]:
+    """A body as people read it. Of a checkpoint without its arrays, and without what each user spent."""
+    if entry.kind != checkpoint.KIND or not isinstance(body["content"], dict):
+        return body
+    return {**body, "content": {key: body["content"].get(key) for key in ("form", "charges", "versions", "facts")}}
 
 
 def plan_text(plan: Plan, domain: Domain) -> list[str]:
@@ -187,6 +195,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
             return f"an older journal was accepted: entry {last}, as it was seen, is lost"
         case "lookups":
             return f"public look-up tables: {', '.join(content)}"
+        case checkpoint.KIND:
+            return "a checkpoint: what the entries before it add up to"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             then = f", then some of {len(content['candidates']):,}" if "candidates" in content else ""

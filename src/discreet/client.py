@@ -292,11 +292,13 @@ class Client:
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        weights: Mapping[str, Number] | None = None,
+        compound_size: int | None = None,
         estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> RemoteAnswer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed; or, modelled,
         from a published model."""
-        wish = {**_wish(scale, within, confidence, relax), "estimate": estimate}
+        wish = {**_wish(scale, within, confidence, relax), **_how(weights, compound_size), "estimate": estimate}
         return _made(self.url, RemoteAnswer.of, self.post("/ask", {"sql": sql, **wish}))
 
     def explain(
@@ -307,10 +309,12 @@ class Client:
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        weights: Mapping[str, Number] | None = None,
+        compound_size: int | None = None,
         estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> RemoteExplanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        wish = {**_wish(scale, within, confidence, relax), "estimate": estimate}
+        wish = {**_wish(scale, within, confidence, relax), **_how(weights, compound_size), "estimate": estimate}
         return _made(self.url, _explanation, self.post("/explain", {"sql": sql, **wish}))
 
     def describe(self) -> Json:
@@ -523,6 +527,12 @@ def _wish(scale: Number | None, within: Number | None, confidence: Number | None
     """Exact numbers travel as text."""
     wish = {"scale": scale, "within": within, "confidence": confidence}
     return {key: None if value is None else str(value) for key, value in wish.items()} | {"relax": relax}
+
+
+def _how(weights: Mapping[str, Number] | None, compound_size: int | None) -> Json:
+    """How a question may be relaxed."""
+    told = None if weights is None else {name: str(weight) for name, weight in weights.items()}
+    return {"weights": told, "compound_size": compound_size}
 
 
 def _cube_wish(wish: Mapping[str, object]) -> Json:

@@ -191,7 +191,7 @@ def domain_in(header: dict[str, Any]) -> Domain:
 
 def budget_in(header: dict[str, Any]) -> "Budget":
     """The budget that a journal's first entry holds."""
-    from discreet.ledger.budget import budget_from_json  # most commands that read a domain alone need none
+    from discreet.ledger.budget_choice import budget_from_json  # most commands that read a domain alone need none
 
     return _held(lambda: budget_from_json(header["budget"]))
 

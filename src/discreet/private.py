@@ -45,6 +45,11 @@ def write_private(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def is_vault(path: Path) -> bool:
+    """Whether a folder is a vault."""
+    return (path / SETTINGS).is_file()
+
+
 def is_in_vault(path: Path) -> bool:
     """Whether a place is inside of a vault."""
     return any((parent / SETTINGS).is_file() for parent in path.absolute().parents)

@@ -434,6 +434,29 @@ class HealthJson(TypedDict):
     status: Literal["ok"]
 
 
+class ReadyJson(TypedDict):
+    status: Literal["ready", "ending"]
+
+
+class ServedVaultJson(TypedDict):
+    """A vault of a folder that a token opens, and as whom."""
+
+    name: str
+    address: str
+    """Below the server's own: where the vault's API and console are, for `Client` and browsers."""
+    table: str | None
+    """What its table is called in SQL; None where that cannot be read."""
+    user: str
+    role: str
+    quota: str | None
+    error: ErrorJson | None
+    """Why it cannot be opened now; None where it answers."""
+
+
+class VaultsJson(TypedDict):
+    vaults: list[ServedVaultJson]
+
+
 class PartyJson(TypedDict):
     """A SuLQ database as a party of a mining task."""
 

@@ -284,6 +284,37 @@ def test_weights_say_in_which_attribute_a_relaxed_answer_may_be_off(vault, peopl
     assert (relaxed.kind, relaxed.answered) == ("relaxed", answered)
 
 
+def test_a_question_has_weights_of_its_own_before_the_policys(vault, people):
+    # relaxation, Definition 8: ω is the analyst's.
+    sql = exhausted(vault)
+    by_age, by_sex = "age BETWEEN 3 AND 5 AND sex IS NOT NULL", "age BETWEEN 3 AND 6 AND sex = 'F'"
+    assert vault.ask(sql, scale=5, weights={"age": 9}).answered == by_age
+    assert vault.ask(sql, scale=5).answered == by_sex
+    strict = with_policy(vault, people, "weights = { age = 9 }")
+    assert strict.ask(sql, scale=5, weights={"age": 1}).answered == by_sex
+    assert strict.ask(sql, scale=5, weights={"sex": "1/2"}).answered == by_age
+    with pytest.raises(UnsupportedQuery, match="no attribute 'height' to give a weight to"):
+        vault.ask(sql, scale=5, weights={"height": 2})
+    with pytest.raises(InvalidNoise):
+        vault.explain(sql, weights={"age": 0})
+
+
+def test_a_question_says_of_how_many_released_answers_it_is_made(vault):
+    # relaxation, Section 4: ξ is the analyst's. The whole less two parts is what is asked about.
+    vault.ask("SELECT COUNT(*) FROM people WHERE age <= 8", scale=Fraction(1, 5))
+    for part in ("age <= 2", "age BETWEEN 6 AND 8"):
+        vault.ask(f"SELECT COUNT(*) FROM people WHERE {part}", scale=Fraction(1, 4))
+    sql = "SELECT COUNT(*) FROM people WHERE age BETWEEN 3 AND 5"
+    sizes = {}
+    for most in (1, 2, 3):
+        answer = vault.ask(sql, scale=Fraction(1, 100), compound_size=most)
+        sizes[most] = answer.relaxation_error
+    assert sizes[1] > sizes[2] > sizes[3] == 0
+    for wrong in (0, 101):
+        with pytest.raises(UnsupportedQuery, match="made of 1 to 100"):
+            vault.ask(sql, compound_size=wrong)
+
+
 def test_a_region_beyond_the_policys_bound_is_not_nearby(vault, people):
     sql = exhausted(vault)  # one of 9 steps of age, over 3 attributes: 1/27
     assert vault.ask(sql, scale=5).relaxation_error == pytest.approx(1 / 27)

@@ -1,16 +1,23 @@
 """Vaults with a budget of ρ, of μ, or of (ε, δ): Gaussian noise, and everything else as ever."""
 
+import json
+import re
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from discreet.cli import app
 from discreet.errors import InvalidBudget, InvalidNoise
-from discreet.ledger.budget import ConcentratedBudget
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.gaussian_conversion import mu_squared_for
 from discreet.ledger.gaussian_price import gaussian_price
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.noise.law import Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
+from discreet.vault import Vault
 
 FEMALES = "SELECT COUNT(*) FROM people WHERE sex = 'F'"
 
@@ -122,3 +129,63 @@ def test_a_vault_of_epsilon_and_delta_that_was_made_by_way_of_rho_goes_on_so(mak
 def test_a_vault_has_one_currency(make_vault, budget):
     with pytest.raises(InvalidBudget, match="one currency"):
         make_vault(**budget)
+
+
+class TestCurrency:
+    """A vault keeps the currency that it was made with, whichever door is tried: in Python and on the command line.
+    The service has no refresh."""
+
+    @pytest.mark.parametrize(
+        ("made", "wanted", "why"),
+        [
+            (
+                {"epsilon": 1, "delta": "1e-5", "earlier": True},
+                "mu",
+                "this vault promises ρ ≈ 0.03056 of zCDP beside ε = 1, δ = 1e-05, and says so with every release; "
+                "counted in μ², that ε and δ allow a ρ ≈ 0.03593, which would loosen it; the μ² that keeps this ρ is "
+                "2ρ, and gives no count less noise; nothing was changed, it stays in ρ",
+            ),
+            (
+                {"rho": "1/2"},
+                "mu",
+                "this vault promises ρ = 0.5 of zCDP; the μ² that keeps this ρ is 2ρ, and gives no count less noise; "
+                "nothing was changed, it stays in ρ",
+            ),
+            ({"mu": 1}, "rho", "charged in μ², and all that it released is promised in it; nothing was changed"),
+            ({"epsilon": 1, "delta": "1e-5"}, "epsilon", "was charged in μ², and"),
+            ({"epsilon": 1}, "mu", "was charged in ε, and"),
+            ({"epsilon": 1}, "euros", "a currency is one of epsilon, rho, mu, queries"),
+        ],
+    )
+    def test_another_one_is_refused_with_the_reason_and_nothing_is_changed(
+        self, make_vault, monkeypatch, made, wanted, why
+    ):
+        if made.pop("earlier", False):
+            earlier(monkeypatch)
+        vault = make_vault(**made)
+        vault.ask(FEMALES, scale=30)
+        before = vault.ledger.head, vault.ledger.snapshot, vault.ledger.guarantee
+        with pytest.raises(InvalidBudget, match=re.escape(why)):
+            vault.refresh(currency=wanted)
+        typed = CliRunner().invoke(app, ["refresh", str(vault.path), "--currency", wanted, "--json"])
+        assert typed.exit_code == 1
+        assert why in json.loads(typed.stdout)["message"]
+        again = Vault.open(vault.path).ledger
+        assert (again.head, again.snapshot, again.guarantee) == before
+
+    @pytest.mark.parametrize(
+        ("made", "own"), [({"epsilon": 1}, "epsilon"), ({"rho": 1}, "rho"), ({"epsilon": 1, "delta": "1e-5"}, "mu")]
+    )
+    def test_its_own_is_no_change(self, make_vault, made, own):
+        vault = make_vault(**made)
+        promised = vault.ledger.guarantee
+        vault.refresh(currency=own)
+        assert vault.ledger.guarantee.to_json() == {
+            **promised.to_json(),
+            "remarks": ["one budget for all 2 versions of the table"],
+        }
+
+    @given(st.fractions(Fraction(1, 200), Fraction(10**6)))
+    def test_no_count_has_less_noise_by_the_mu_that_keeps_rho(self, sigma_squared):
+        """Of 2ρ, a count takes at least the part that it takes of ρ."""
+        assert gaussian_price(sigma_squared) >= 1 / sigma_squared

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from discreet.answer.grid_rows import GridRows
 from discreet.answer.past import groups_of
 from discreet.answer.rows import Rows
 from discreet.noise.law import Laplace
-from discreet.query.query import Count
+from discreet.query.query import Count, group_attribute
+from discreet.sql.parse import parse
 
 QUESTIONS = [
     "SELECT age, sex, COUNT(*) AS n FROM people GROUP BY age, sex",
@@ -22,6 +24,15 @@ QUESTIONS = [
     "SELECT age, sex, income, COUNT(*) AS n FROM people GROUP BY age, sex, income ORDER BY sex DESC, n, age DESC",
     "SELECT age, COUNT(*) FILTER (WHERE sex = 'F') AS women FROM people GROUP BY age",
     "SELECT age, COUNT(*) FILTER (WHERE sex = 'F') AS women, COUNT(*) AS n FROM people GROUP BY age ORDER BY n",
+    "SELECT age, COUNT(*) FILTER (WHERE income < 20) AS poor, COUNT(*) FILTER (WHERE income >= 20) AS rich, "
+    "COUNT(income) AS n, AVG(income) AS mean FROM people GROUP BY age ORDER BY n",
+    "SELECT FLOOR(age / 3) AS third, COUNT(*) AS n FROM people GROUP BY FLOOR(age / 3)",
+    "SELECT CASE WHEN age < 4 THEN sex END AS s, age, COUNT(*) AS n, SUM(income) AS total FROM people "
+    "GROUP BY CASE WHEN age < 4 THEN sex END, age ORDER BY total DESC, age",
+    "SELECT age % 3 AS rest, sex, AVG(income) AS mean FROM people WHERE age > 1 GROUP BY age % 3, sex ORDER BY mean",
+    "SELECT age + LENGTH(sex) AS x, sex, income, COUNT(*) AS n FROM people GROUP BY 1, 2, 3 ORDER BY n DESC LIMIT 7",
+    "SELECT age % 2 AS odd, age > 5 AS old, COUNT(*) FILTER (WHERE sex = 'F') AS women, COUNT(*) AS n FROM people "
+    "GROUP BY 1, 2",
 ]
 
 
@@ -91,6 +102,41 @@ def test_a_grid_has_the_groups_of_its_box(vault):
         assert not {(99,), (0, 0, 0, 0)} & {*grid}
         assert (99,) * len(by) not in grid
     assert grid_of((), where, domain) is None
+
+
+GROUPED = ["age", "sex", "income", "FLOOR(age / 3)", "CASE WHEN age < 4 THEN sex END", "age + LENGTH(sex)", "age % 2"]
+WHERES = ["", "WHERE age > 2", "WHERE age < 8 AND sex = 'F'", "WHERE sex IS NULL AND income < 20", "WHERE age = 3"]
+
+
+@pytest.mark.parametrize("where", WHERES)
+@pytest.mark.parametrize("expressions", [*permutations(GROUPED, 1), *permutations(GROUPED, 2), tuple(GROUPED)])
+def test_a_grid_of_expressions_has_the_groups_of_its_box(vault, expressions, where):
+    question = parse(f"SELECT COUNT(*) AS n FROM people {where} GROUP BY {', '.join(expressions)}", vault.domain)
+    grid = grid_of(question.by, question.where, vault.domain)
+    groups = [*groups_of(question.by, question.where, vault.domain)]
+    assert [*grid] == [codes for codes, _ in groups]
+    assert [grid[codes] for codes in grid] == [region for _, region in groups]
+    assert [tuple(codes) for codes in grid.codes.tolist()] == [*grid]
+    assert [grid.place(codes) for codes in grid] == [*range(len(grid))]
+    size = tuple(group_attribute(group, vault.domain).size for group in question.by)
+    every = set(product(*map(range, size))) | {(99,) * len(size), (0,) * (len(size) + 1), (-1,) * len(size)}
+    assert {codes for codes in every if codes in grid} == {*grid}
+    units = np.arange(np.prod(size)).reshape(size)
+    assert grid.of_each(units).tolist() == [int(units[codes]) for codes in grid]
+
+
+def test_groups_of_expressions_are_repeated_in_any_order_and_what_follows_from_them_is_free(vault):
+    by = "age % 3", "sex"
+    first = vault.ask(f"SELECT {', '.join(by)}, COUNT(*) AS n FROM people GROUP BY {', '.join(by)}", scale=20)
+    turned = vault.ask("SELECT sex, age % 3, COUNT(*) AS n FROM people GROUP BY sex, age % 3", scale=20)
+    assert not turned.cost
+    assert {row.labels: row.value for row in first.rows} == {row.labels[::-1]: row.value for row in turned.rows}
+    one = vault.ask("SELECT COUNT(*) AS n FROM people WHERE age % 3 = 1 AND sex = 'M'", scale=20)
+    assert (one.value, one.cost) == (next(row.value for row in first.rows if row.labels == ("1", "M")), 0)
+    women = vault.ask("SELECT COUNT(*) AS n FROM people WHERE sex = 'F'", scale=40)
+    assert (women.value, women.cost) == (sum(row.value for row in first.rows if row.labels[1] == "F"), 0)
+    again = vault.ask("SELECT sex, age % 3, COUNT(*) AS n FROM people GROUP BY sex, age % 3", scale=20)
+    assert again.rows == turned.rows
 
 
 def test_a_decision_in_arrays_has_the_kinds_it_would_have_group_by_group(vault):

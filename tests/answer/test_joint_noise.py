@@ -64,8 +64,9 @@ def test_the_covariance_is_that_of_sums_and_differences(vault):
     assert np.diagonal(found) == pytest.approx([joined.variance for joined in said])
 
 
-def test_groups_of_one_release_share_their_draws_with_their_sums(vault):
-    answer = vault.ask("SELECT age, COUNT(*) AS n FROM people GROUP BY age", scale=20)
+@pytest.mark.parametrize("group", ["age", "9 - age", "CASE WHEN age = 3 THEN 3 ELSE 10 + age END"])
+def test_groups_of_one_release_share_their_draws_with_their_sums(vault, group):
+    answer = vault.ask(f"SELECT {group} AS x, COUNT(*) AS n FROM people GROUP BY {group}", scale=20)
     [numbers] = answer.rows.columns[0].parts
     noise = JointNoise(vault._desk)
     all_ages = noise.add_grid(numbers)

@@ -16,7 +16,8 @@ from discreet.answer.policy import (
     usual_noise,
 )
 from discreet.errors import InvalidNoise, VaultError
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.noise.deviation import laplace_halfwidth, laplace_variance
 
 PURE = PureBudget(Fraction(1), "replace")

@@ -13,9 +13,12 @@ from discreet.audit.load import Depth, Load
 from discreet.audit.price import mispriced, read_cost, read_plan
 from discreet.audit.terms import mu_keeps, read_terms, rho_keeps
 from discreet.domain.read import parse_domain
-from discreet.ledger.budget import Induced, budget_from_json, budget_of
+from discreet.ledger.budget import Induced
+from discreet.ledger.budget_choice import budget_from_json, budget_of
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.gaussian_conversion import mu_squared_for
+from discreet.ledger.gaussian_price import gaussian_price
+from discreet.ledger.spend import units_up
 from discreet.noise.law import Exponential, Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Residual, Sum
@@ -149,6 +152,13 @@ class TestArithmetic:
         mu_squared = mu_squared_for(Fraction(epsilon), Fraction(delta))
         assert mu_keeps(mu_squared, Fraction(epsilon), Fraction(delta))
         assert not mu_keeps(mu_squared * Fraction(1_000_001, 1_000_000), Fraction(epsilon), Fraction(delta))
+
+
+@given(st.fractions(Fraction(1, 200), Fraction(1), max_denominator=10**6), st.sampled_from([1, 3, 12]))
+def test_little_noise_is_priced_by_the_audit_as_by_the_ledger(sigma_squared, squared):
+    terms = read_terms({"mu_squared": "2", "neighbours": "add-remove", "max_rows": 1})
+    charged = units_up(squared * gaussian_price(sigma_squared))
+    assert terms.units("gaussian", sigma_squared, Fraction(squared), one_signed=True) == charged
 
 
 @st.composite

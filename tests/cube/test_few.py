@@ -16,7 +16,8 @@ from discreet.cube.planners.optimal import optimise
 from discreet.cube.planners.task import Task
 from discreet.cube.planning import plan_cube
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 
 LAPLACE = NoiseModel(PureBudget(Fraction(1), "add-remove"), continuous=True)

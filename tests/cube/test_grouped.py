@@ -15,7 +15,7 @@ from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import CubePlan
 from discreet.domain.attribute import Category
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 
 REGION = Category(

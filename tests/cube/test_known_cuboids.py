@@ -16,7 +16,8 @@ from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
 from discreet.cube.record import plan_of, plan_record
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget, Induced, PureBudget
+from discreet.ledger.budget import Induced, PureBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 from tests.facts.small import count, cuboid, small_domain
 

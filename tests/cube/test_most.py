@@ -10,7 +10,8 @@ from discreet.cube.plan import CubePlan
 from discreet.cube.planning import plan_cube
 from discreet.cube.relative import mean_squares
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 
 NOISES = {

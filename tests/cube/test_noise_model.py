@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from discreet.cube.noise_model import NoiseModel
 from discreet.errors import InvalidBudget
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS, units_up
+from discreet.ledger.squared_budget import ConcentratedBudget
 
 
 @pytest.mark.parametrize(

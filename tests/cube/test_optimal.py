@@ -16,7 +16,8 @@ from discreet.cube.planners.landscape import ABSENT, Landscape, evaluate, logits
 from discreet.cube.planners.starts import start_points
 from discreet.cube.planners.task import Task
 from discreet.cube.planning import plan_cube
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 
 LAPLACE = NoiseModel(PureBudget(Fraction(1), "add-remove"), continuous=True)

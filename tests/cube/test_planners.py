@@ -15,7 +15,8 @@ from discreet.cube.planners.coverage import cover_of
 from discreet.cube.planners.task import Task
 from discreet.cube.planning import PLANNERS, plan_cube
 from discreet.errors import InvalidBudget, UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 
 CONTINUOUS = NoiseModel(PureBudget(Fraction(1), "add-remove"), continuous=True)

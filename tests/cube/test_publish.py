@@ -11,8 +11,9 @@ from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import PLANNERS, plan_cube
 from discreet.cube.publish import cube_of, measurements_of
 from discreet.errors import InvalidNoise, UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import units_down
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 
 

@@ -12,7 +12,8 @@ from discreet.cube.planners.pmost import precision_bound, publish_most
 from discreet.cube.planners.pmostg import publish_most_generally
 from discreet.cube.planners.task import Task
 from discreet.cube.planning import plan_cube
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 
 ADULT = Lattice((9, 16, 7, 15, 6, 5, 2, 2))

@@ -26,7 +26,8 @@ from discreet.cube.wide import is_wide
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.errors import ArchiveError, UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 from discreet.query.query import Residual
 from discreet.query.residual import residual_of

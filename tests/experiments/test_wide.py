@@ -7,7 +7,7 @@ import pytest
 
 from discreet.cube.noise_model import NoiseModel
 from discreet.cube.planning import plan_cube
-from discreet.ledger.budget import ConcentratedBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.query.lattice import Lattice
 from experiments.wide import table
 from experiments.wide.residual import residual_planner_largest

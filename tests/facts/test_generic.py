@@ -195,7 +195,7 @@ def test_facts_about_two_versions_of_a_table_reach_further_together():
 def test_counts_beside_cuboids_are_one_more_way_to_part_people(facts, people):
     known = facts(SEX_AGE_SALARY)
     assert sensitivity(known, SEX_AGE_SALARY).people == people
-    if generic._of_cuboids(known, SEX_AGE_SALARY) is None:
+    if generic._finest_cuboids(known, SEX_AGE_SALARY) is None:
         atoms = generic.atoms_of(known, SEX_AGE_SALARY)
         enumerated = generic._largest_move(*generic._kinds([atoms], 1, False, False))
         assert enumerated.people == people
@@ -238,9 +238,9 @@ def test_counts_are_exact_on_domains_of_any_size():
 
 
 def test_what_cannot_be_enumerated_is_refused_with_the_reason():
-    facts = [cuboid(SEX_AGE_SALARY, by) for by in "abc"]
+    crossing = [count(SEX_AGE_SALARY, (1, [(0, 0), (0, at), (0, 2)])) for at in range(6)]
     with pytest.raises(InvalidFact, match="70 kinds of rows hang together; at most 63"):
-        sensitivity(facts, SEX_AGE_SALARY)
+        sensitivity([*(cuboid(SEX_AGE_SALARY, by) for by in "abc"), *crossing], SEX_AGE_SALARY)
     wide = small_domain(1000, 1000, 1000)
     with pytest.raises(InvalidFact, match="at most 1,048,576"):
         sensitivity([cuboid(wide, by) for by in "abc"], wide)
@@ -274,3 +274,13 @@ def test_the_projection_property(sizes, known):
                 assert found == base
             elif not computable:
                 assert found >= base / 2
+
+
+def test_attributes_that_no_fact_looks_at_cost_no_work():
+    # cubes, Lemma 5.2.4: a cuboid with one attribute beside the facts' own moves as much as the base cuboid.
+    small, large = small_domain(2, 2, 3, 2), small_domain(2, 2, 3, 1000, 1000, 1000, 1000, 1000)
+    for domain in (small, large):
+        facts = [cuboid(domain, by) for by in "abc"]
+        assert generic.atoms_of(facts, domain).labels.shape[1] == 12
+        assert sensitivity(facts, domain) == Induced(8, 32)
+    assert sensitivity_of_cuboid([cuboid(small, by) for by in "abc"], small, "abcd") == 8

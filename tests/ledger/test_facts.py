@@ -7,11 +7,12 @@ import pytest
 from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded, InvalidBudget, JournalCorrupt, JournalError, UnsupportedQuery
 from discreet.ledger.buckets import BucketedSpend
-from discreet.ledger.budget import ConcentratedBudget, Induced, PureBudget, QueryBudget
+from discreet.ledger.budget import Induced, PureBudget, QueryBudget
 from discreet.ledger.grid import GridSpend
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import UNITS, Cost
+from discreet.ledger.squared_budget import ConcentratedBudget
 
 ONE = Fraction(1)
 LEFT, RIGHT = Box((0, 0), (1, 2)), Box((2, 0), (4, 2))

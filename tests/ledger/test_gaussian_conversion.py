@@ -1,7 +1,10 @@
 """Between μ and (ε, δ): against dp-accounting, against the normal law integrated, and certified."""
 
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from itertools import cycle, islice
 
 import pytest
 from dp_accounting import GaussianDpEvent
@@ -10,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import iv, mp
 
-from discreet.ledger import gaussian_conversion
+from discreet.ledger import gaussian_conversion, normal_tail
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.gaussian_conversion import epsilon_for_mu, mu_keeps, mu_squared_for
+from discreet.ledger.normal_tail import quotient
 
 PROMISES = [("1", "1e-5"), ("1", "1e-9"), ("0.1", "1e-5"), ("3", "1e-5"), ("8", "1e-5"), ("1/100", "1e-12")]
 
@@ -79,7 +83,7 @@ def test_enclosures_of_the_normal_law_hold_what_mpmath_finds(z: Fraction) -> Non
         point = iv.mpf(z.numerator) / z.denominator
         with mp.workprec(200):
             exact = mp.erfc(mp.mpf(z.numerator) / z.denominator / mp.sqrt(2)) / 2
-            tail = gaussian_conversion._tail(iv, point)
+            tail = normal_tail.tail(iv, point)
             assert abs(mp.mpf(tail.mid) / exact - 1) < mp.mpf(10) ** -50
             if z > 0:
                 mills = mp.mpf(gaussian_conversion._mills_from_below(iv, point).a)
@@ -100,3 +104,32 @@ def test_enclosures_of_the_normal_law_hold_what_mpmath_finds(z: Fraction) -> Non
 )
 def test_extreme_promises_are_decided_too(mu_squared: str, epsilon: str, delta: str, kept: bool) -> None:
     assert mu_keeps(Fraction(mu_squared), Fraction(epsilon), Fraction(delta)) == kept
+
+
+LONG = st.builds(Fraction, st.integers(1, 10**80), st.integers(1, 10**80))
+
+
+@given(LONG, LONG, st.builds(lambda share: share / (share + 1), LONG))
+@settings(max_examples=30)
+def test_numbers_of_any_length_lie_in_their_intervals(mu_squared: Fraction, epsilon: Fraction, delta: Fraction) -> None:
+    mu_keeps(mu_squared, epsilon, delta)
+    _, own = gaussian_conversion._contexts()
+    for number in (mu_squared, epsilon, delta):
+        found = quotient(own, number)
+        low, high = (Fraction((-1) ** sign * man) * Fraction(2) ** power for sign, man, power, _ in found._mpi_)
+        assert low <= number <= high
+
+
+def test_threads_that_solve_at_once_find_what_one_finds_alone() -> None:
+    asked = [(Fraction(epsilon), Fraction(delta)) for epsilon, delta in PROMISES]
+    solve, state = mu_squared_for.__wrapped__, epsilon_for_mu.__wrapped__
+    alone = [(mu := solve(*one), state(mu * 3 / 2, one[1], 10**4)) for one in asked]
+    before, switch = (mp.prec, iv.prec), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = threads.map(lambda one: (mu := solve(*one), state(mu * 3 / 2, one[1], 10**4)), asked * 4)
+            assert list(found) == list(islice(cycle(alone), 4 * len(alone)))
+    finally:
+        sys.setswitchinterval(switch)
+    assert (mp.prec, iv.prec) == before  # the process's own precision is nobody's to change

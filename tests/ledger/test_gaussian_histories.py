@@ -10,8 +10,8 @@ from dp_accounting.pld.privacy_loss_distribution import (
     from_discrete_laplace_mechanism,
 )
 
-from discreet.ledger.budget import GaussianBudget
 from discreet.ledger.gaussian_conversion import epsilon_for_mu, mu_squared_for
+from discreet.ledger.squared_budget import GaussianBudget
 from discreet.noise.law import Gaussian, Laplace, Law
 
 BUDGET = GaussianBudget(Fraction(100), "add-remove")

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidBudget
-from discreet.ledger.budget import PureBudget, budget_from_json, exact_amount
+from discreet.ledger.budget import PureBudget, exact_amount
+from discreet.ledger.budget_choice import budget_from_json
 from discreet.ledger.guarantee import Neighbours, PureDP, guarantee_from_json
 from discreet.ledger.spend import UNITS
 from discreet.ledger.standing import Standing

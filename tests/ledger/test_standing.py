@@ -21,13 +21,14 @@ from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded, JournalCorrupt, JournalRolledBack
-from discreet.ledger.budget import Budget, ConcentratedBudget, GaussianBudget, PureBudget, QueryBudget
+from discreet.ledger.budget import Budget, PureBudget, QueryBudget
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.guarantee import GDP, ZCDP, ApproxDP, DeltaT, PureDP, guarantee_from_json
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt, last_receipt, lost_receipts, receipt_path
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import UNITS, Cost
+from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
 from discreet.ledger.standing import LIVE, Standing
 from discreet.mining.sulq import loss_of, query_budget
 

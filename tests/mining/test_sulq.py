@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidBudget
-from discreet.ledger.budget import budget_from_json
+from discreet.ledger.budget_choice import budget_from_json
 from discreet.ledger.guarantee import guarantee_from_json
 from discreet.ledger.standing import Standing
 from discreet.mining.sulq import exact_trials, loss_of, paper_trials, query_budget

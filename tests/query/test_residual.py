@@ -15,8 +15,9 @@ from discreet.audit.price import _squared_move as audited_move
 from discreet.domain.attribute import Integer
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidNoise, UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget, Induced, PureBudget
+from discreet.ledger.budget import Induced, PureBudget
 from discreet.ledger.spend import UNITS
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.noise.law import Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Residual

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from discreet.domain.read import parse_domain
 from discreet.errors import InvalidNoise, UnsupportedQuery
-from discreet.ledger.budget import ConcentratedBudget, PureBudget, QueryBudget
+from discreet.ledger.budget import PureBudget, QueryBudget
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.noise.law import Binomial, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, SubsetCount, answer_shape, query_from_json, query_to_json, require_in_domain

@@ -12,8 +12,9 @@ from discreet.domain.read import parse_domain
 from discreet.domain.region import Box, Region
 from discreet.errors import BudgetExceeded, EngineError, InvalidNoise, QuotaExceeded
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import ConcentratedBudget, PureBudget, QueryBudget
+from discreet.ledger.budget import PureBudget, QueryBudget
 from discreet.ledger.spend import Cost
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, SubsetCount, Sum

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 
 from discreet.cli.mine import _read_tokens
 from discreet.errors import PartyError
+from discreet.ledger import checkpoint
 from discreet.plain import cells_of_text
 from discreet.server.app import create_app
 from discreet.server.auth import add_user
@@ -18,14 +19,17 @@ SEEN_BY_ALL = ("/api/v1/budget", "/api/v1/ledger", "/api/v1/releases", "/api/v1/
 
 
 @pytest.fixture
-def clients(people):
-    """Clients by name: two analysts with long names, who have both asked, an auditor and a custodian."""
+def clients(people, monkeypatch):
+    """Clients by name: two analysts with long names, who have both asked, an auditor and a custodian. The journal has a
+    checkpoint, which names who has asked."""
+    monkeypatch.setattr(checkpoint, "EVERY", 3)
     app = create_app(people, slot=0, rate=0)
     roles = {"annabella": "analyst", "benedictus": "analyst", "keeper": "custodian", "looker": "auditor"}
     tokens = {name: add_user(people.path, name, role) for name, role in roles.items()}
     found = {name: TestClient(app, headers={"Authorization": f"Bearer {token}"}) for name, token in tokens.items()}
     for number, name in enumerate(("annabella", "benedictus")):
         assert found[name].post("/api/v1/ask", json={"sql": f"{SQL} AND age > {number}", "scale": 30}).is_success
+    assert "a checkpoint: what the entries before it add up to" in found["annabella"].get("/api/v1/ledger").text
     return found
 
 

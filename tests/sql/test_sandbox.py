@@ -5,6 +5,7 @@ import pytest
 import sqlglot
 
 from discreet.errors import UnsupportedQuery
+from discreet.sql import sandbox
 from discreet.sql.sandbox import run
 
 TABLE = pa.table({"g": ["x", "y", None], "n": [4.0, 0.0, -1.0]})
@@ -141,6 +142,53 @@ def test_a_result_that_memory_would_not_hold_is_not_fetched():
     many = ", ".join(f"w t{i}" for i in range(16))
     with pytest.raises(UnsupportedQuery, match="makes more than 10,000,000 lines"):
         ran(f"WITH w AS (SELECT n FROM b0) SELECT t1.n FROM {many}", seconds=60)
+
+
+def test_a_statement_that_is_stopped_while_its_lines_come_is_refused_as_any_other():
+    # Its first lines are there at once, so that the engine is stopped in the midst of handing over.
+    many = ", ".join(f"w t{i}" for i in range(14))
+    slow = " + ".join(f"LEVENSHTEIN(t{i}.g || '{'ab' * 40}', t{i + 1}.g || '{'ba' * 40}')" for i in range(1, 13))
+    with pytest.raises(UnsupportedQuery, match=r"takes longer than 0\.5 seconds"):
+        ran(f"WITH w AS (SELECT n, g FROM b0) SELECT t0.n FROM {many} WHERE t0.n = 2 OR {slow} < 0", seconds=0.5)
+
+
+def test_a_result_of_few_wide_lines_is_not_fetched_either(monkeypatch):
+    monkeypatch.setattr(sandbox, "MOST_BYTES", 1 << 20)
+    many = ", ".join(f"w t{i}" for i in range(8))
+    text = f"WITH w AS (SELECT n FROM b0) SELECT CONCAT('{'x' * 2000}', t1.n) AS t FROM {many}"
+    with pytest.raises(UnsupportedQuery, match="GB of lines"):
+        ran(text)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        OSError("Out of Memory Error: ArrowBuffer: failed to allocate 268435456 bytes\nPossible solutions:"),
+        OSError("Invalid Input Error: Arrow Appender: The maximum total string size for regular string buffers"),
+        OSError("Conversion Error: no words of these are told"),
+        pa.ArrowInvalid("a batch that cannot be read"),
+        pa.ArrowMemoryError("realloc of size 9 failed"),
+    ],
+    ids=lambda failure: str(failure)[:20],
+)
+def test_whatever_goes_wrong_while_lines_come_is_a_refusal(failure, monkeypatch):
+    def failing(_: object) -> pa.Table:
+        raise failure
+
+    monkeypatch.setattr(sandbox, "_fetched", failing)
+    with pytest.raises(UnsupportedQuery) as refused:
+        ran("SELECT n FROM b0")
+    assert "Error" not in str(refused.value)
+
+
+def test_lines_whose_texts_are_too_long_together_are_refused_before_they_are_made():
+    wide = [f"'{'x' * 5000}' AS t{i}" for i in range(100)]
+    half = f"WITH u AS (SELECT {', '.join(wide[:60])} FROM b0)"
+    assert len(ran(f"{half} SELECT * FROM u")) == 3
+    whole = f"SELECT {', '.join(wide)} FROM b0"
+    for text in (whole, f"{half} SELECT u.*, v.* FROM u, u v", f"{half} SELECT * FROM u, u v"):
+        with pytest.raises(UnsupportedQuery, match="texts of more than 400,000 in a line"):
+            ran(text)
 
 
 def grown(step: str, times: int) -> str:

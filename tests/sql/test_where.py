@@ -3,6 +3,7 @@
 DuckDB is the independent oracle for three-valued logic, precedence and exact bounds.
 """
 
+import operator
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
+from discreet.errors import UnsupportedQuery
 from discreet.sql.parse import parse
 
 SOURCE = {"source": "made for the tests"}
@@ -170,6 +172,25 @@ def test_a_relaxed_bound_and_its_opposite_divide_the_known_rows(column: str, sig
     opposite = parse(f"{count} NOT {column} {sign} {bound}", DOMAIN).where
     assert not held.intersect(opposite)
     assert held.union(opposite) == parse(f"{count} {column} IS NOT NULL", DOMAIN).where
+
+
+@settings(max_examples=100)
+@given(
+    value=st.sampled_from(["0", "5", "10", "10.5", "15", "15.01", "19.99", "20", "20.01", "30"]),
+    sign=st.sampled_from(["<", "<=", ">", ">=", "="]),
+)
+def test_no_comparison_with_clamped_bins_leaves_out_values_that_are_counted_at_their_end(value: str, sign: str) -> None:
+    """A row with 25 is counted at 20, in the last bin: what is true of 20 is never said to be true of no row."""
+    cost = Bins(name="cost", source="a test", edges=tuple(map(Fraction, (0, 10, 20))), outside="clamp")
+    domain = Domain("t", (cost,))
+    truly = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq}
+    holds = truly[sign](20, Fraction(value))
+    sql = f"SELECT COUNT(*) FROM t WHERE cost {sign} {value}"
+    if sign in (">", ">=") and holds and Fraction(value) > 15:
+        with pytest.raises(UnsupportedQuery, match="cost >= 10; ask for that"):
+            parse(sql, domain)
+    else:
+        assert (1,) in parse(sql, domain).where or not holds
 
 
 @settings(max_examples=100)

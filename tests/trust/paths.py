@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from discreet.domain.read import parse_domain
-from discreet.ledger.budget import Budget, ConcentratedBudget, PureBudget, QueryBudget
+from discreet.ledger.budget import Budget, PureBudget, QueryBudget
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.noise.bits import SeededBits
 from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace
 from discreet.query.choice import Candidate

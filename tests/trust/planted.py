@@ -15,9 +15,10 @@ from discreet.empirical import catalogue
 from discreet.empirical.catalogue import RHO, Case, vault_case
 from discreet.empirical.mechanisms import Audited, audit_case
 from discreet.empirical.releases import measured
-from discreet.ledger.budget import ConcentratedBudget, PureBudget
+from discreet.ledger.budget import PureBudget
 from discreet.ledger.guarantee import SENSES, PureDP
 from discreet.ledger.spend import Cost
+from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.noise.binomial import sample_binomial
 from discreet.noise.bits import Bits, SeededBits
 from discreet.noise.gaussian import sample_gaussian

@@ -17,6 +17,7 @@ from discreet.server.auth import add_user, allow_mysql, list_users
 from discreet.server.desk import FrontDesk
 from discreet.server.mysql import stream as streaming
 from discreet.server.mysql.connection import GuardedConnection, Tokens
+from discreet.server.mysql.schemas import OneSchema
 from discreet.server.mysql.session import FAILED, MySession
 from discreet.server.pace import Bucket
 from discreet.server.wire import CAPABILITIES
@@ -136,7 +137,7 @@ def served(
     [ada] = list_users(desk.vault.path)
 
     async def serve(said: Conversation) -> bytes:
-        session, tape = MySession(desk), Tape(said.sent)
+        session, tape = MySession(OneSchema(desk)), Tape(said.sent)
         stream = Taped(tape, lambda: 60.0)
         connection = GuardedConnection(stream, session, control, Tokens(session), CAPABILITIES, None)
         connection.connection_id = next(numbers) % 2**32

@@ -6,6 +6,7 @@ After each restart: no answer without its charge, nothing lost that was returned
 import os
 import random
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -14,9 +15,11 @@ import pytest
 
 import discreet
 import discreet.table.snapshot
+from discreet.ledger import checkpoint, followed
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.postgres import PostgresJournal
 from discreet.ledger.sqlite import SQLiteJournal
+from discreet.ledger.state import LedgerState
 from discreet.release import archive
 from discreet.release.archive import Archive
 from discreet.release.gate import Gate
@@ -98,6 +101,38 @@ def test_a_kill_at_a_step_leaves_what_the_step_promises(
     assert (len(book.charges), len(book.records)) == (charged, answered)
 
 
+# Each step of a checkpoint, whether it is then in the journal, and whether the next to open the vault counts from it.
+CHECKPOINT = {
+    "before its turn": (step(LedgerState, "stated", "before"), False, False),
+    "in its turn, before its entry": (step(SQLiteJournal, "append", "before", "checkpoint"), False, False),
+    "in its turn, before the commit": (step(SQLiteJournal, "append", "after", "checkpoint"), False, False),
+    "written, and not compared": (step(LedgerState, "_pass", "before"), True, False),
+    "compared, and not kept": (step(followed, "keep_checkpoint", "before"), True, False),
+    "kept": (step(followed, "keep_checkpoint"), True, True),
+}
+
+
+@pytest.mark.parametrize(("doom", "written", "kept"), CHECKPOINT.values(), ids=CHECKPOINT.keys())
+def test_a_kill_at_a_checkpoint_leaves_it_whole_or_not_there_and_the_answer_recorded(
+    new_town: Callable[[str], Town],
+    journal: str,
+    doom: Callable[[str, int], AtStep],
+    written: bool,
+    kept: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    town = new_town("vault")
+    monkeypatch.setattr(checkpoint, "EVERY", 1)
+    lines, killed = begin(partial(ask_an_array, town), doom(journal, 1)).told()
+    assert (lines, killed) == ([], True)
+    with closing(Vault.open(town.path).ledger) as opened:
+        assert (opened._followed.state.begun_at.seq > 0) == kept
+        assert opened.untrue_checkpoints == []
+    book = check(town, [])
+    assert (len(book.charges), len(book.records)) == (1, 1)
+    assert [kind for _, kind in book.notes].count("checkpoint") == written
+
+
 def test_a_draw_that_was_left_by_two_kills_is_cleared_away(new_town: Callable[[str], Town], journal: str) -> None:
     town = new_town("vault")
     for work, doom in ((ask_an_array, "the draw saved"), (complete, "recorded")):
@@ -115,7 +150,9 @@ def test_kills_anywhere_lose_nothing_that_was_returned_and_give_nothing_away(
     journal: str,
     amount: Callable[[int, int], int],
     counted: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(checkpoint, "EVERY", 5)
     chance = random.Random(journal)
     dooms = dooms_of(chance, journal, visited(partial(ask_many, new_town("first"), 0, 2, 3), GATE))
     wanted, kills, acknowledged, completed, places = amount(15, 500), 0, 0, 0, set()

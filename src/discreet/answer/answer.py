@@ -13,18 +13,21 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.answer.best import Best
 from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing, released, worst
-from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
+from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, Grid, GridNumbers, grid_of
 from discreet.answer.independent import are_independent
+from discreet.answer.index import Answers
 from discreet.answer.known import Known
+from discreet.answer.labelled import LabelledBlock, LabelledGrid, are_alike
 from discreet.answer.others import Others
 from discreet.answer.past import CountBlock, PastAnswer, groups_to_plan
 from discreet.answer.policy import Policy
-from discreet.answer.quantiles import code_at, histogram_of
+from discreet.answer.quantiles import Histogram, code_at, histogram_of, labelled_histogram
 from discreet.answer.relax import CanMeasure, Draft, Relaxed, best_draft, carried_out
 from discreet.deadline import still_wanted
 from discreet.domain.domain import Domain
@@ -78,9 +81,16 @@ class Desk:
         """How far regions are from one another, as the policy weighs it."""
         return self.policy.metric(self.domain)
 
-    def relaxing(self, relax: bool | None) -> "Desk":
-        """The same for a question that says whether it may be relaxed; None where it does not."""
-        return self if relax is None else replace(self, policy=replace(self.policy, relax=relax))
+    def relaxing(
+        self,
+        relax: bool | None,
+        weights: Mapping[str, object] | None = None,
+        compound_size: int | None = None,
+    ) -> "Desk":
+        """The same for a question that says whether and how it may be relaxed; None where it does not."""
+        if relax is None and not weights and compound_size is None:
+            return self
+        return replace(self, policy=self.policy.for_question(self.domain, relax, weights, compound_size))
 
     def fits(self, plan: Plan) -> bool:
         """Whether the vault's budget and the asker's quota have room for a plan now."""
@@ -152,7 +162,7 @@ class Decision:
         ]
         grids = [_grid_and_kind(found, kind) for found, kind in own]
         alike = [one for one in grids if one is not None]
-        if own and len(alike) == len(own) and len({(grid.axes, grid.ranges) for grid, _ in alike}) == 1:
+        if own and len(alike) == len(own) and all(alike[0][0].is_like(grid) for grid, _ in alike):
             return Counter({worst({kind for _, kind in alike}): len(alike[0][0])})
         kinds: dict[Codes, set[Kind]] = {}
         for found, kind in own:
@@ -168,11 +178,11 @@ class Decision:
         return asked | {(query, ()): (query.where, law) for query, law in self.patches.items()}
 
 
-def _grid_and_kind(found: Mapping[Codes, object], kind: Kind | None) -> tuple[Grid, Kind] | None:
+def _grid_and_kind(found: Mapping[Codes, object], kind: Kind | None) -> tuple[AnyGrid, Kind] | None:
     """The groups of numbers that are all had in the same way, and which that is."""
     if isinstance(found, GridNumbers):
         return found.grid, found.one.kind
-    return (found, kind) if isinstance(found, Grid) and kind is not None else None
+    return (found, kind) if isinstance(found, AnyGrid) and kind is not None else None
 
 
 def _within(query: Query, regions: list[Region]) -> Query:
@@ -200,7 +210,7 @@ def decide(
         still_wanted()
         wanted = _in_grains(query, law, desk)
         grid = grid_of(query.by, query.where, desk.domain)
-        if grid is not None and isinstance(query, Count | Sum) and _says_nothing(query, desk, grid):
+        if grid is not None and isinstance(query, Count | Sum) and _are_independent(query, desk, grid):
             needed.by_query[query] = grid
             groups[query] = len(grid)
             continue
@@ -224,7 +234,7 @@ def _decide_each(
     needed: Cells[Region],
 ) -> int:
     """Sort the groups of a quantity one by one, and count them."""
-    is_new = isinstance(query, Count | Sum) and _has_groups_alone(query, desk) and not _blocks(query, desk)
+    is_new = isinstance(query, Count | Sum) and _says_nothing(query, desk)
     count = 0
     regions: dict[Codes, Region] = {}
     for codes, region in groups_to_plan(query.by, query.where, desk.domain):
@@ -349,21 +359,31 @@ def _repeated(cell: Cell, region: Region, law: Law, desk: Desk) -> Estimate | Pi
     return None
 
 
-def _all_again(query: Query, grid: Grid, law: Law, desk: Desk) -> GridNumbers | None:
-    """What `_free` finds for every group, where all that is public is such groups of the same attributes."""
+def _all_again(query: Query, grid: AnyGrid, law: Law, desk: Desk) -> GridNumbers | None:
+    """What `_free` finds for every group, where all that is public is such groups of the same."""
     if not isinstance(query, Count | Sum) or isinstance(law, Exponential) or not _is_as_measured(query, desk):
         return None
-    by = tuple(sorted(grid.axes))
-    same = [one for one in desk.known.of(query).groups.blocks if one.by == by and one.aligned(grid.box)]
-    if not same or same[0].variance > law.variance:
+    found = _same_groups(grid, desk.known.of(query))
+    if found is None or found[0].variance > law.variance:
         return None
-    block = same[0]
+    block, units = found
     draws, sources = (Draws(1.0, desk.known.noise(block.source)),), frozenset({block.source})
     one = Estimate(1, block.variance, "repeated", query.where, draws, sources=sources)
+    return GridNumbers(grid, units, in_grains(one, desk.grain(query)))
+
+
+def _same_groups(grid: AnyGrid, past: Answers) -> tuple[CountBlock | LabelledBlock, NDArray[np.int64]] | None:
+    """The table in which these very groups were released, and their numbers."""
+    if isinstance(grid, LabelledGrid):
+        labelled = next((one for one in past.labelled if one.has(grid)), None)
+        return None if labelled is None else (labelled, grid.of_each(labelled.along(grid.by)))
+    by = tuple(sorted(grid.axes))
+    block = next((one for one in past.groups.blocks if one.by == by and one.aligned(grid.box)), None)
+    if block is None:
+        return None
     start = block.where.low
     found = block.values[tuple(slice(grid.box.low[a] - start[a], grid.box.high[a] - start[a] + 1) for a in by)]
-    units = np.transpose(found, [by.index(axis) for axis in grid.axes]).reshape(-1)
-    return GridNumbers(grid, units, in_grains(one, desk.grain(query)))
+    return block, np.transpose(found, [by.index(axis) for axis in grid.axes]).reshape(-1)
 
 
 def _again(query: Query, same: PastAnswer | None, region: Region, law: Noise, desk: Desk) -> Estimate | None:
@@ -523,27 +543,35 @@ def _improve(settled: Settled, desk: Desk) -> None:
                 settled.numbers[query, codes] = public(query, number.answered, best, desk, kind)
 
 
-def _blocks(query: Count | Sum, desk: Desk) -> list[CountBlock]:
-    """The tables of groups that are public of a quantity."""
-    return desk.known.of(query).groups.blocks
-
-
 def _has_groups_alone(query: Count | Sum, desk: Desk) -> bool:
     """Whether nothing else is public of a quantity than tables of groups."""
     past = desk.known.of(query)
-    return not (past.regions or past.residuals or desk.known.has_facts)
+    return not (past.has_single_regions or past.residuals or desk.known.has_facts)
+
+
+def _says_nothing(query: Count | Sum, desk: Desk) -> bool:
+    """Whether nothing is public of a quantity."""
+    past = desk.known.of(query)
+    return _has_groups_alone(query, desk) and not past.groups.blocks and not past.labelled
 
 
 def _is_as_measured(query: Count | Sum, desk: Desk) -> bool:
     """Whether the best that is public of each of its groups is the number as it was measured."""
-    blocks = _blocks(query, desk)
-    return bool(blocks) and _has_groups_alone(query, desk) and are_independent([(one.by, one.where) for one in blocks])
+    return not _says_nothing(query, desk) and _are_independent(query, desk)
 
 
-def _says_nothing(query: Count | Sum, desk: Desk, grid: Grid) -> bool:
-    """Whether no number of a grid follows from what is public of its quantity."""
-    blocks = [(one.by, one.where) for one in _blocks(query, desk)]
-    return _has_groups_alone(query, desk) and are_independent([*blocks, (tuple(sorted(grid.axes)), grid.box)])
+def _are_independent(query: Count | Sum, desk: Desk, *more: AnyGrid) -> bool:
+    """Whether tables by the same groups are all that is public of a quantity, and none of their numbers, nor of `more`
+    beside them, follows from others."""
+    if not _has_groups_alone(query, desk):
+        return False
+    past = desk.known.of(query)
+    tables = [(one.by, one.where) for one in past.groups.blocks]
+    tables += [(tuple(sorted(grid.axes)), grid.box) for grid in more if isinstance(grid, Grid)]
+    labelled = [*(one.grid for one in past.labelled), *(grid for grid in more if isinstance(grid, LabelledGrid))]
+    if not labelled:
+        return are_independent(tables)
+    return not tables and are_alike(labelled) and are_independent([(grid.axes, grid.box) for grid in labelled])
 
 
 def _measured(noisy: Noisy, source: Source, regions: Mapping[Codes, Region]) -> Mapping[Codes, Estimate | Picked]:
@@ -554,8 +582,8 @@ def _measured(noisy: Noisy, source: Source, regions: Mapping[Codes, Region]) -> 
         return {codes: Picked(int(units[codes]), law.scale, "measured") for codes in regions}
     draws, sources = (Draws(1.0, noisy.noise),), frozenset({source})
     one = in_grains(Estimate(1, noisy.noise.variance, "measured", Region(()), draws, sources=sources), noisy.grain)
-    if isinstance(regions, Grid):
-        return GridNumbers(regions, units[np.ix_(*regions.ranges)].reshape(-1), one)
+    if isinstance(regions, AnyGrid):
+        return GridNumbers(regions, regions.of_each(units), one)
     return {
         codes: Estimate(
             int(units[codes]) * one.value, one.variance, "measured", region, draws, noisy.grain, sources=sources
@@ -599,9 +627,16 @@ def _relaxed(
 
 def _from_counts(query: Quantile, region: Region, desk: Desk) -> Picked | None:
     """A quantile by the released counts of its region; None where there are none by its attribute."""
-    counts, axis = desk.known.of(Count(region)), desk.domain.axis(query.of)
-    histogram = histogram_of(region, axis, desk.domain[query.of].cells, counts, desk.known.noise)
+    histogram = released_histogram(query, region, desk)
     return None if histogram is None else Picked(code_at(query.level, histogram), Fraction(0), "derived")
+
+
+def released_histogram(query: Quantile, region: Region, desk: Desk) -> Histogram | None:
+    """The released counts of a region by what a quantile is of."""
+    counts, noise = desk.known.of(Count(region)), desk.known.noise
+    if not isinstance(query.of, str):
+        return labelled_histogram(region, query.of, counts, noise, desk.domain)
+    return histogram_of(region, desk.domain.axis(query.of), desk.domain[query.of].cells, counts, noise)
 
 
 def _compound_estimate(query: Count | Sum, relaxed: Relaxed, desk: Desk) -> Estimate:

@@ -13,6 +13,7 @@ from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Ratio
 from discreet.answer.grid import Cell, Cells, GridNumbers, count_of_groups
 from discreet.answer.grid_rows import GridRows, samples
+from discreet.answer.levels import Levels, levels_of
 from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
@@ -93,18 +94,21 @@ def in_steps(question: Question, wish: Wish, desk: Desk) -> Desk:
     return desk
 
 
-def _foreseen(question: Question, wish: Wish, desk: Desk) -> tuple[Scales, Decision]:
+def _foreseen(question: Question, wish: Wish, desk: Desk) -> tuple[Scales, Levels, Decision]:
     """What asking would do, as far as that is known before; raises what it would be refused with by the policy."""
     scales = scales_for(question, wish, desk, purchase=None)
-    decision = decided((question,), wish, scales.laws, desk, Cost())
+    levels = levels_of(scales.laws, wish, desk)
+    decision = decided((question,), wish, levels.laws, desk, Cost())
     desk.policy.limits.require(decision.plan(), desk.domain, desk.ledger.budget)
-    return scales, decision
+    return scales, levels, decision
 
 
 def _answer(question: Question, wish: Wish, solved: Wish, desk: Desk, purchase: Purchase) -> Answer:
     """The answer to a wish; its noise is `solved` for so that it meets it."""
     scales = scales_for(question, solved, desk, purchase)
-    settled = settled_of((question,), solved, scales.laws, desk, purchase)
+    levels = levels_of(scales.laws, solved, desk)
+    settled = settled_of((question,), solved, levels.laws, desk, purchase)
+    levels.fill(settled, desk)
     notes = [*question.notes, *scales.notes]
     rows = Rows(settled, wish.confidence, desk, notes).of(question)
     if any(row.is_unanswered for row in samples(rows)):
@@ -256,7 +260,7 @@ def _explained(question: Question, wish: Wish, shown: Wish, desk: Desk) -> Expla
     """What `explain` says; the noise is solved for a wish, and the one that was asked for is shown."""
     stepwise = in_steps(question, wish, desk)
     is_exact = stepwise is desk
-    scales, decision = _foreseen(question, wish, stepwise)
+    scales, levels, decision = _foreseen(question, wish, stepwise)
     plan, budget = decision.plan(), desk.ledger.budget
     if decision.relax and is_exact:
         settle(decision, desk, None)  # raises what asking would be refused with, where nothing can be said
@@ -265,7 +269,7 @@ def _explained(question: Question, wish: Wish, shown: Wish, desk: Desk) -> Expla
     left = desk.left(question.where)
     return Explanation(
         text=question.text,
-        forecasts=tuple(forecast_of(column, decision, wish, desk) for column in question.aggregates),
+        forecasts=tuple(forecast_of(column, levels, decision, wish, desk) for column in question.aggregates),
         confidence=shown.confidence,
         budget=budget,
         cost=cost,
@@ -309,7 +313,10 @@ def _patch_notes(decision: Decision, desk: Desk) -> list[str]:
     return [f"to come near, it buys {len(regions)} count{'s' * (len(regions) > 1)} of other regions: {shown}"]
 
 
-def forecast_of(column: AggregateColumn, decision: Decision, wish: Wish, desk: Desk) -> Forecast:
+def forecast_of(column: AggregateColumn, levels: Levels, decision: Decision, wish: Wish, desk: Desk) -> Forecast:
+    """What an aggregate would be made from, and how far off it may be."""
+    if any(part in levels.sums for part in elementary(column.query, desk)):
+        return _of_sums(column, levels, wish, desk)
     first, *more = parts = elementary(column.query, desk)
     free = decision.free.by_query.get(first, {})
     kinds = decision.kinds(parts)
@@ -326,6 +333,20 @@ def forecast_of(column: AggregateColumn, decision: Decision, wish: Wish, desk: D
     relative = None if within is None or more else _relative(first, within, decision, desk)
     scale = float(decision.laws[first].scale)
     return Forecast(column.name, dict(kinds.items()), within, scale, unit_of(first), relative)
+
+
+def _of_sums(column: AggregateColumn, levels: Levels, wish: Wish, desk: Desk) -> Forecast:
+    """The same of one that is added up from others of its question, in whole or in part."""
+    first, *more = elementary(column.query, desk)
+    added = [part for query in (first, *more) for part in levels.sums.get(query, ())]
+    scale = max(float(levels.laws[part].scale) for part in added)
+    within = None
+    if not more and first == column.query and all(part.by == first.by for part in added):
+        grain = desk.grain(first)
+        laws = [law for part in added if not isinstance(law := levels.laws[part], Exponential)]
+        within = halfwidth([Draws(float(grain), law.times(1 / grain)) for law in laws], wish.confidence)
+    lines = count_of_groups(first.by, first.where, desk.domain)
+    return Forecast(column.name, {"derived": lines}, within, scale, unit_of(first))
 
 
 def unit_of(query: Query) -> str:

@@ -5,8 +5,8 @@ quantity a mapping of its groups, which is an array where all of them are had in
 array for all groups is worked out once; `tests/answer/test_grid.py` compares it with group by group.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -15,7 +15,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate import Estimate
+from discreet.answer.estimate import Estimate, gathered_sum
+from discreet.answer.labelled import LabelledGrid, labelled_grid
 from discreet.answer.past import groups_to_plan
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
@@ -73,13 +74,24 @@ class Grid(Mapping[Codes, Region]):
             found = found * len(own) + code - own.start
         return found
 
+    def of_each(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
+        """From an array over all codes of the axes, the numbers of the groups, in order."""
+        return units[np.ix_(*self.ranges)].reshape(-1)
 
-def grid_of(by: Collection[Group], where: Region, domain: Domain) -> Grid | None:
-    """The groups as a grid; None where they are not those of one box by attributes."""
+    def is_like(self, other: object) -> bool:
+        """Whether another has the same groups, by the same."""
+        return isinstance(other, Grid) and (self.axes, self.ranges) == (other.axes, other.ranges)
+
+
+AnyGrid = Grid | LabelledGrid
+
+
+def grid_of(by: Sequence[Group], where: Region, domain: Domain) -> AnyGrid | None:
+    """The groups as a grid; None where they are not those of one box."""
     if not by or len(where.boxes) != 1:
         return None
     axes = tuple(domain.axis(group) for group in by if isinstance(group, str))
-    return Grid(axes, where.boxes[0]) if len(axes) == len(by) else None
+    return Grid(axes, where.boxes[0]) if len(axes) == len(by) else labelled_grid(by, where, domain)
 
 
 def count_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> int:
@@ -101,10 +113,18 @@ def codes_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> NDA
 class GridNumbers(Mapping[Codes, Estimate]):
     """An estimate of each group: `one`, times a whole number. They have the same law, and are of the same release."""
 
-    grid: Grid
+    grid: AnyGrid
     units: NDArray[np.int64]
     """In the order of the groups."""
     one: Estimate
+    parts: tuple["GridNumbers", ...] = ()
+    """What it is the sum of, group by group, where it was not measured itself."""
+
+    @classmethod
+    def sum_of(cls, grid: AnyGrid, parts: Sequence["GridNumbers"]) -> "GridNumbers":
+        """The sums of numbers of parts of the same groups: of one grain, and each of a measurement of its own."""
+        one = replace(gathered_sum([part.one for part in parts], Region(())), value=parts[0].one.value)
+        return cls(grid, np.sum([part.units for part in parts], axis=0), one, tuple(parts))
 
     def __len__(self) -> int:
         return len(self.grid)
@@ -120,6 +140,9 @@ class GridNumbers(Mapping[Codes, Estimate]):
 
     def at(self, place: int, region: Region) -> Estimate:
         """The estimate of the group at a place, which has this region."""
+        if self.parts:
+            codes = tuple(self.grid.codes[place].tolist())
+            return gathered_sum([part.at(place, part.grid[codes]) for part in self.parts], region)
         one = self.one
         value = int(self.units[place]) * one.value
         return Estimate(value, one.variance, one.kind, region, one.draws, one.grain, sources=one.sources)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.answer.estimate import Estimate, Kind, Ratio, worst
 from discreet.answer.fieller import bounds_of_many
-from discreet.answer.grid import Floats, Grid, GridNumbers
+from discreet.answer.grid import AnyGrid, Floats, GridNumbers
 from discreet.answer.lazy_rows import LazyRows
 from discreet.answer.reply import ROUNDING, Row
 from discreet.answer.view import Label
@@ -118,7 +118,7 @@ def average_column(
 class GridRows(LazyRows):
     """Rows of some groups of a grid, in their order; for each a row of each column."""
 
-    grid: Grid
+    grid: AnyGrid
     columns: tuple[GridColumn, ...]
     places: NDArray[np.int64]
     """Which groups, in the order in which they are shown."""

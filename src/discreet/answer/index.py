@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from discreet.answer.groups import Groups
 from discreet.answer.joint import JointSystem
+from discreet.answer.labelled import LabelledBlock
 from discreet.answer.links import Links
 from discreet.answer.nearest import NearestBoxes
 from discreet.answer.parts import exact_marginals, joint_of, marginals_in
@@ -76,6 +77,11 @@ class Answers:
         self.residuals: list[ResidualRelease] = []
         self.cubes: set[int] = set()
         """Charges that measured several tables of everything at once."""
+        self.labelled: list[LabelledBlock] = []
+        """Tables of groups of expressions. Their numbers are among the regions too, from when those are looked at."""
+        self._waiting: list[LabelledBlock] = []
+        self.has_single_regions = False
+        """Whether there are others than those of tables of groups."""
         self._writing = Lock()
         self._answered: dict[Region, Answered] = {}
         self._boxes: list[Box] = []
@@ -101,6 +107,7 @@ class Answers:
     @property
     def joint(self) -> JointSystem:
         """Everything that is public about this quantity, ready for estimates. Made again when there is more."""
+        self._spread()
         joint = self._joint
         if joint is None:
             with self._writing:
@@ -123,19 +130,44 @@ class Answers:
             self._simpler = joint, found
         return self._simpler[1]
 
-    def add(self, released: PastAnswer | CountBlock | ResidualRelease) -> None:
+    def add(self, released: PastAnswer | CountBlock | LabelledBlock | ResidualRelease) -> None:
         """Requires an answer that was released: from here on it may be shown to anybody."""
         with self._writing:
+            if isinstance(released, LabelledBlock):
+                self._joint = None
+                self.labelled.append(released)
+                self._waiting.append(released)
+                return
+            self._spread_now()  # in the order in which they were released
             self._join(released)
             if isinstance(released, ResidualRelease):
                 self.residuals.append(released)
             elif isinstance(released, CountBlock):
                 self.groups.add(released)
-            elif (known := self._answered.get(released.where)) is not None:
-                self._weigh(known, released)
-                known.answers = tuple(sorted((*known.answers, released), key=lambda answer: answer.variance))
             else:
-                self._index(released)
+                self.has_single_regions = True
+                self._add_region(released)
+
+    def _spread(self) -> None:
+        """Have the numbers of all tables among the regions."""
+        if self._waiting:
+            with self._writing:
+                self._spread_now()
+
+    def _spread_now(self) -> None:
+        for block in self._waiting:
+            for answer in block.answers():
+                self._join(answer)
+                self._add_region(answer)
+        self._waiting = []  # whoever finds it empty finds all of them
+
+    def _add_region(self, released: PastAnswer) -> None:
+        known = self._answered.get(released.where)
+        if known is None:
+            self._index(released)
+            return
+        self._weigh(known, released)
+        known.answers = tuple(sorted((*known.answers, released), key=lambda answer: answer.variance))
 
     def _join(self, released: PastAnswer | CountBlock | ResidualRelease) -> None:
         """Into the marginals, where it is of everything."""
@@ -172,13 +204,16 @@ class Answers:
     @property
     def regions(self) -> list[Answered]:
         """Every region that was answered as a whole, in the order in which they were first answered."""
+        self._spread()
         return list(self._answered.values())
 
     def answered(self, where: Region) -> Answered | None:
+        self._spread()
         return self._answered.get(where)
 
     def same(self, where: Region) -> tuple[PastAnswer, ...]:
         """The answers to this very region, least variance first."""
+        self._spread()
         known = self._answered.get(where)
         return () if known is None else known.answers
 
@@ -198,10 +233,12 @@ class Answers:
     def precision(self, corner: Corner) -> float:
         """1/variance of all answers to regions with a corner here, times the squares of what they have there; 0 where
         there are none."""
+        self._spread()
         return self._precision.get(corner, 0.0)
 
     def linked(self, start: Iterable[Corner], most: int, useful: bool = False) -> list[Answered]:
         """Answered regions that hang together with some corners, nearest first: see `Links`."""
+        self._spread()
         return [self._numbered[number] for number in self._links.linked(start, most, useful)]
 
     def nearest(self, asked: Box, step: tuple[float, ...], count: int = 1) -> list[PastAnswer]:
@@ -210,6 +247,7 @@ class Answers:
         Nearest first, one for each box; ties go to the lower variance. The nearest sum of a GROUP BY's groups is an
         answer too, and what a release's residuals make.
         """
+        self._spread()
         found = list(self.same(Region((asked,)))[:1])
         if not found:
             found = [self._best(self._boxes[number]) for number in self._nearest_by(step).closest(asked, count)]
@@ -224,6 +262,7 @@ class Answers:
         On every axis but one they have the box's own interval, so that the face is a key: at most as many answers are
         seen for a face as its axis has codes.
         """
+        self._spread()
         for axis, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
             for lines, end in (
                 (self._starting, high + 1),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.answer.answer import Desk
 from discreet.answer.estimate import Estimate
 from discreet.answer.grid import GridNumbers
+from discreet.answer.labelled import LabelledBlock, LabelledGrid
 from discreet.answer.past import CountBlock, PastAnswer
 from discreet.domain.region import Region
 from discreet.noise.law import Noise
@@ -63,15 +64,22 @@ class JointNoise:
         """The places of many numbers of one release."""
         places = np.arange(self._count, self._count + len(numbers))
         self._count += len(numbers)
+        for part in numbers.parts or (numbers,):
+            self._add_atoms(part, places)
+        return places
+
+    def _add_atoms(self, numbers: GridNumbers, places: Ints) -> None:
+        """Add numbers of one release to those at some places."""
         [source], [draw], grid = numbers.one.sources, numbers.one.draws, numbers.grid
-        block = self._block(source, Region((grid.box,)))
-        if block is None:
-            atoms = np.array([self._atom((source, region), draw.law) for region in grid.values()])
+        if isinstance(grid, LabelledGrid):
+            labelled = self.labelled[source]
+            atoms = self._first(labelled, draw.law) + labelled.in_values(grid)
         else:
+            block = self._block(source, Region((grid.box,)))
+            assert block is not None
             codes = tuple(grid.codes[:, grid.axes.index(axis)] - block.where.low[axis] for axis in block.by)
             atoms = self._first(block, draw.law) + np.ravel_multi_index(codes, block.values.shape)
         self._entries.append((places, atoms, np.full(len(places), float(numbers.one.grain) * draw.weight)))
-        return places
 
     def drawn(self, draws: int, key: int) -> Floats:
         """Errors that the numbers could have had: a row for each number, a column for each draw."""
@@ -158,6 +166,11 @@ class JointNoise:
                 found.setdefault(block.source, []).append(block)
         return found
 
+    @cached_property
+    def labelled(self) -> dict[Source, LabelledBlock]:
+        """The same by expressions."""
+        return {block.source: block for answers in self.desk.known.all() for block in answers.labelled}
+
     def _block(self, source: Source, where: Region) -> CountBlock | None:
         """The table of groups that a region is in."""
         if len(where.boxes) != 1:
@@ -169,7 +182,7 @@ class JointNoise:
         for box in answer.where.boxes:
             block = self._block(answer.source, Region((box,)))
             if block is None:
-                yield self._atom((answer.source, answer.where), law)
+                yield self._cell(answer.source, answer.where, law)
                 return
             first = self._first(block, law)
             ranges = [
@@ -180,6 +193,9 @@ class JointNoise:
                 yield first + int(np.ravel_multi_index(codes, block.values.shape))
 
     def _cell(self, source: Source, where: Region, law: Noise | Mixture) -> int:
+        labelled = self.labelled.get(source)
+        if labelled is not None and where in labelled.place_of:
+            return self._first(labelled, law) + labelled.place_of[where]
         block = self._block(source, where)
         if block is None:
             return self._atom((source, where), law)
@@ -187,9 +203,10 @@ class JointNoise:
         codes = tuple(low[axis] - block.where.low[axis] for axis in block.by)
         return self._first(block, law) + int(np.ravel_multi_index(codes, block.values.shape))
 
-    def _first(self, block: CountBlock, law: Noise | Mixture) -> int:
+    def _first(self, block: CountBlock | LabelledBlock, law: Noise | Mixture) -> int:
         """The first atom of a table of groups."""
-        return self._atom((block.source, block.where), law, block.values.size)
+        box = block.where if isinstance(block, CountBlock) else block.grid.box
+        return self._atom((block.source, box), law, block.values.size)
 
     def _atom(self, name: object, law: Noise | Mixture | Spread, count: int = 1) -> int:
         found = self._atoms.setdefault(name, self._size)

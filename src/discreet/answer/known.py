@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from discreet.answer.best import Best, best
 from discreet.answer.index import Answers
 from discreet.answer.joint import Terms
+from discreet.answer.labelled import LabelledBlock, labelled_grid
 from discreet.answer.past import PastAnswer, groups_of, past_answers
 from discreet.answer.residuals import ReleasedResidual, ResidualRelease
 from discreet.domain.domain import Domain
@@ -155,6 +156,10 @@ class Known:
             if isinstance(query, Residual):
                 if query.where == self.domain.everything:
                     together.tables[_axes(query, self.domain)] = _table(query, noisy, source, self.domain)
+                continue
+            grid = labelled_grid(query.by, query.where, self.domain)
+            if grid is not None:
+                answers.add(LabelledBlock(grid, noisy.units, noisy.noise.variance, source))
                 continue
             for answer in past_answers(query, noisy.units, noisy.noise.variance, source, self.domain):
                 answers.add(answer)

@@ -2,20 +2,23 @@
 
 What follows is not measured: the lines then add up, and cost nothing. Where an accuracy was asked for, that is weighed:
 the finest measured so sharply that their sums keep it as well, or each measured on its own, whichever costs less.
+
+FILTERs whose regions are the parts of another one's (those who do, those who do not, and all) are weighed always: with
+Laplace noise, two or three parts are sharpened for less than the total costs beside them.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.answer.answer import Desk, Settled, decide
 from discreet.answer.estimate import Estimate, gathered_sum
-from discreet.answer.grid import Codes, count_of_groups
+from discreet.answer.grid import Codes, GridNumbers, count_of_groups, grid_of
 from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish, stepped
 from discreet.errors import BudgetExceeded, InvalidNoise
-from discreet.noise.law import Exponential, Law
+from discreet.noise.law import Exponential, Law, Noise
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Query, Sum
 
@@ -28,27 +31,42 @@ class Levels:
     """The noise of what is measured, and what each other quantity is the sum of."""
 
     laws: dict[Query, Law]
-    sums: dict[Query, Query] = field(default_factory=dict)
+    sums: dict[Query, tuple[Query, ...]] = field(default_factory=dict)
 
     def fill(self, settled: Settled, desk: Desk) -> None:
         """Put the sums beside the settled numbers that they are made of."""
-        for coarse, fine in self.sums.items():
-            parts: dict[Codes, list[Estimate | None]] = {}
-            for codes, _ in groups_to_plan(fine.by, fine.where, desk.domain):
-                found = settled.numbers.get((fine, codes))
-                own = tuple(codes[fine.by.index(name)] for name in coarse.by)
+        for coarse, parts in self.sums.items():
+            numbers = [settled.numbers.by_query.get(part) for part in parts]
+            grid = grid_of(coarse.by, coarse.where, desk.domain)
+            own = [one for one in numbers if isinstance(one, GridNumbers) and one.grid.is_like(grid)]
+            if grid is not None and len(own) == len(parts):
+                settled.numbers.by_query[coarse] = GridNumbers.sum_of(grid, own)
+            else:
+                self._fill_each(coarse, parts, settled, desk)
+
+    def _fill_each(self, coarse: Query, parts: tuple[Query, ...], settled: Settled, desk: Desk) -> None:
+        added: dict[Codes, list[Estimate | None]] = {}
+        for part in parts:
+            for codes, _ in groups_to_plan(part.by, part.where, desk.domain):
+                found = settled.numbers.get((part, codes))
+                own = tuple(codes[part.by.index(name)] for name in coarse.by)
                 if not isinstance(found, Estimate) or found.kind == "relaxed":  # of another region, then
                     found = None
-                parts.setdefault(own, []).append(found)
-            for codes, region in groups_to_plan(coarse.by, coarse.where, desk.domain):
-                estimates = parts.get(codes, [])
-                known = [one for one in estimates if one is not None]
-                whole = len(known) == len(estimates) and known
-                settled.numbers[coarse, codes] = gathered_sum(known, region) if whole else None
+                added.setdefault(own, []).append(found)
+        for codes, region in groups_to_plan(coarse.by, coarse.where, desk.domain):
+            estimates = added.get(codes, [])
+            known = [one for one in estimates if one is not None]
+            whole = len(known) == len(estimates) and known
+            settled.numbers[coarse, codes] = gathered_sum(known, region) if whole else None
 
 
 def levels_of(laws: dict[Query, Law], wish: Wish, desk: Desk) -> Levels:
     """What to measure of these quantities, and what to add up. Made of public things only; spends nothing."""
+    return _in_parts(_by_groups(laws, wish, desk), desk)
+
+
+def _by_groups(laws: dict[Query, Law], wish: Wish, desk: Desk) -> Levels:
+    """The same of groups alone."""
     sums = dict(_followers(laws, desk))
     if not sums:
         return Levels(laws)
@@ -59,7 +77,71 @@ def levels_of(laws: dict[Query, Law], wish: Wish, desk: Desk) -> Levels:
     return added if _cost(added.laws, desk) <= _cost(laws, desk) and _is_allowed(added.laws, desk) else Levels(laws)
 
 
-def _followers(laws: dict[Query, Law], desk: Desk) -> Iterator[tuple[Query, Query]]:
+def _in_parts(levels: Levels, desk: Desk) -> Levels:
+    """The same with quantities added up from FILTERs that part them, where those are as sharp as was asked for and cost
+    less together. The smallest first: their parts then are those of larger ones."""
+    used = {part for parts in levels.sums.values() for part in parts}
+    for coarse in sorted(levels.laws, key=lambda query: query.where.volume):
+        parts = () if coarse in used else _parts(coarse, [*levels.laws])
+        if not parts:
+            continue
+        law = levels.laws[coarse]
+        assert not isinstance(law, Exponential)
+        laws = {query: own for query, own in levels.laws.items() if query != coarse}
+        if _is_told((coarse, *parts), levels.laws, desk):
+            if _tell(parts, law, levels.laws, desk):
+                levels = Levels(laws, {**levels.sums, coarse: parts})
+            continue
+        sharper = law.times(stepped(1 / (WIDER * math.sqrt(len(parts)))))
+        for part in parts:
+            laws[part] = min(laws[part], sharper, key=lambda one: one.scale_squared)
+        cheaper = _cost(laws, desk) < _cost(levels.laws, desk)
+        if cheaper and _is_allowed(laws, desk) and not decide(laws, desk).relax:
+            levels = Levels(laws, {**levels.sums, coarse: parts})
+            used |= {*parts}
+    return levels
+
+
+def _is_told(queries: tuple[Query, ...], laws: dict[Query, Law], desk: Desk) -> bool:
+    """Whether something that was released tells one of them, or one cannot be bought."""
+    decision = decide({query: laws[query] for query in queries}, desk)
+    return bool(decision.relax) or any(
+        isinstance(numbers, GridNumbers) or any(isinstance(one, Estimate) and one.variance for one in numbers.values())
+        for numbers in decision.free.by_query.values()
+    )
+
+
+def _tell(parts: tuple[Query, ...], law: Noise, laws: dict[Query, Law], desk: Desk) -> bool:
+    """Whether parts that are all public as they were measured, group by group, make a sum as sharp as this law. Nothing
+    else is public of them then, so that no other estimate is sharper."""
+    free = decide({part: laws[part] for part in parts}, desk).free.by_query
+    known = [numbers.one for numbers in free.values() if isinstance(numbers, GridNumbers)]
+    grain = desk.grain(parts[0])
+    enough = law.times(1 / grain).variance * float(grain) ** 2
+    return len(known) == len(parts) and sum(one.variance for one in known) <= enough
+
+
+def _parts(coarse: Query, others: Sequence[Query]) -> tuple[Query, ...]:
+    """Queries of the same quantity and groups whose regions are the disjoint parts of its region, the smallest first;
+    none where these make no whole."""
+    if not isinstance(coarse, Count | Sum):
+        return ()
+    left, volume = coarse.where, coarse.where.volume
+    inner = [
+        one
+        for one in others
+        if type(one) is type(coarse) and (one.by, one.quantity) == (coarse.by, coarse.quantity) and one.where
+    ]
+    inner = sorted((one for one in inner if one.where.volume < volume), key=lambda one: one.where.volume)
+    found = []
+    for one in inner:
+        if one.where.volume <= left.volume and left.covers(one.where):
+            found.append(one)
+            left = left.subtract(one.where)
+    return () if left else tuple(found)
+
+
+def _followers(laws: dict[Query, Law], desk: Desk) -> Iterator[tuple[Query, tuple[Query, ...]]]:
     """Each quantity that is a sum of a finer one, with the one of fewest groups; but for those that are free anyway."""
     for coarse in laws:
         finer = [fine for fine in laws if _is_sum_of(coarse, fine)]
@@ -67,7 +149,7 @@ def _followers(laws: dict[Query, Law], desk: Desk) -> Iterator[tuple[Query, Quer
         if finest:
             decision = decide({coarse: laws[coarse]}, desk)
             if decision.buy or decision.relax:
-                yield coarse, min(finest, key=lambda fine: _cells(fine, desk))
+                yield coarse, (min(finest, key=lambda fine: _cells(fine, desk)),)
 
 
 def _is_sum_of(coarse: Query, fine: Query) -> bool:
@@ -85,7 +167,7 @@ def _cells(query: Query, desk: Desk) -> int:
 def _sharpened(laws: dict[Query, Law], added: Levels, desk: Desk) -> dict[Query, Law]:
     """The noise of what is measured with which the sums are as sharp as was asked for too."""
     found = dict(added.laws)
-    for coarse, fine in added.sums.items():
+    for coarse, (fine,) in added.sums.items():
         groups: dict[Codes, int] = {}
         for codes, _ in groups_to_plan(fine.by, fine.where, desk.domain):
             own = tuple(codes[fine.by.index(name)] for name in coarse.by)

@@ -165,7 +165,7 @@ class Offers:
         """The attribute by which most groups of the region have what a question usually spends."""
         usual, best = self.desk.ledger.budget.total / DEFAULT_SHARE, (0, 0, "")
         for attribute in self.desk.domain.attributes:
-            if attribute.size > MOST_LOOKED_AT or attribute.name == quantile.of or attribute.name in quantile.by:
+            if attribute.size > MOST_LOOKED_AT or attribute.name in (quantile.of, *quantile.by):
                 continue
             groups = [region for _, region in groups_of((attribute.name,), quantile.where, self.desk.domain) if region]
             had = sum(self.desk.left(region) >= usual for region in groups)

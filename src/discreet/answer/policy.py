@@ -1,13 +1,13 @@
 """How much noise to ask for: what the analyst wishes, and what the vault does when nothing is said."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.domain.domain import Domain
-from discreet.errors import InvalidNoise, VaultError
+from discreet.errors import InvalidNoise, UnsupportedQuery, VaultError
 from discreet.ledger.budget import Budget
 from discreet.noise.confidence import exact_confidence
 from discreet.noise.law import Exponential, Gaussian, Noise
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 DEFAULT_SHARE = 100
 """Where nothing is said, a question spends one in so many parts of the budget in its region."""
+MOST_IN_COMPOUND = 100
+"""A question's ξ: each count more is another search through what was released."""
+MOST_NAMED = 12
+"""Attributes that an error lists."""
 SWITCHES = ("relax", "patches", "null_unanswered")
 """Settings of the policy that are true or false."""
 SOLVING_STEPS = 12
@@ -61,6 +65,26 @@ class Policy:
     def is_near(self, error: float) -> bool:
         """Whether a region with this relaxation error may be answered for instead of the one asked about."""
         return self.max_relaxation is None or error <= self.max_relaxation
+
+    def for_question(
+        self, domain: Domain, relax: bool | None, weights: Mapping[str, object] | None, compound_size: int | None
+    ) -> "Policy":
+        """The same for a question that says whether and how it may be relaxed: by one nearby or not, nearby by which
+        weights, made of how many answers (ξ). Its weights come before the policy's, attribute by attribute. Raises
+        UnsupportedQuery."""
+        own = {name: exact_scale(weight, f"the weight of {name!r:.40}") for name, weight in (weights or {}).items()}  # type: ignore[arg-type]
+        strangers = sorted(own.keys() - set(domain.names))
+        if strangers:
+            known = ", ".join(domain.names[:MOST_NAMED])
+            raise UnsupportedQuery(f"no attribute {strangers[0]!r:.40} to give a weight to; there are {known}")
+        if compound_size is not None and not 1 <= compound_size <= MOST_IN_COMPOUND:
+            raise UnsupportedQuery(f"a relaxed answer is made of 1 to {MOST_IN_COMPOUND} released ones: compound_size")
+        return replace(
+            self,
+            relax=self.relax if relax is None else relax,
+            weights=tuple({**dict(self.weights), **own}.items()),
+            compound_size=self.compound_size if compound_size is None else compound_size,
+        )
 
     @property
     def limits(self) -> QuestionLimits:

@@ -23,6 +23,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, halfwidth
+from discreet.query.cells import Labelling
 from discreet.query.query import Quantile, group_name
 from discreet.sql.where_text import where_text
 
@@ -45,6 +46,23 @@ def histogram_of(region: Region, axis: int, cells: int, past: Answers, laws: Law
     """The sharpest released counts of a region by the first `cells` codes of an axis; None where there are none."""
     found = [histogram for block in past.groups.blocks for histogram in _from(block, region, axis, cells, laws)]
     return min(found, key=lambda one: float(one.draws.sum()) * one.law.variance, default=None)
+
+
+def labelled_histogram(
+    region: Region, labelling: Labelling, past: Answers, laws: Laws, domain: Domain
+) -> Histogram | None:
+    """Released counts of a region by the values of an expression; None where they are not of one release."""
+    cells = labelling.attribute.cells
+    counts, draws = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
+    sources = set()
+    for code, part in enumerate(labelling.sections(region, domain)[:cells]):
+        found = past.measured(part) if part else None
+        if found is not None:
+            counts[code], draws[code] = int(found.value), 1
+            sources.add(found.source)
+        elif part:
+            return None
+    return Histogram(counts, draws, laws(sources.pop())) if len(sources) == 1 else None
 
 
 def _from(block: CountBlock, region: Region, axis: int, cells: int, laws: Laws) -> Iterator[Histogram]:
@@ -76,14 +94,16 @@ def codes_within(level: Fraction, histogram: Histogram, confidence: Fraction) ->
 
 def counts_by_value(query: Quantile, domain: Domain) -> str:
     """The counts that tell a quantile, as SQL: of the same rows, by its groups and its attribute."""
-    axis, attribute = domain.axis(query.of), domain[query.of]
-    # A quantile is of rows with a value; counts by the values may have a line for the others as well.
-    last = attribute.cells - 1
-    boxes = [
-        Box(box.low, (*box.high[:axis], attribute.size - 1, *box.high[axis + 1 :])) if box.high[axis] == last else box
-        for box in query.where.boxes
-    ]
-    said = where_text(Region(tuple(boxes)), domain)
+    said = where_text(query.where, domain)
+    if isinstance(query.of, str):
+        axis, attribute = domain.axis(query.of), domain[query.of]
+        # A quantile is of rows with a value; counts by the values may have a line for the others as well.
+        last, size = attribute.cells - 1, attribute.size
+        boxes = [
+            Box(box.low, (*box.high[:axis], size - 1, *box.high[axis + 1 :])) if box.high[axis] == last else box
+            for box in query.where.boxes
+        ]
+        said = where_text(Region(tuple(boxes)), domain)
     rows = "" if said == "TRUE" else f" WHERE {said}" if len(said) <= MOST_SAID else " with the same WHERE"
     return f"COUNT(*){rows} GROUP BY {', '.join(map(group_name, (*query.by, query.of)))}"
 
@@ -109,8 +129,12 @@ def _halfwidths(share: float, upto: NDArray[np.int64], law: Noise, confidence: F
     return np.asarray(np.maximum(widths[after], widths[np.maximum(after - 1, 0)]))
 
 
-def values_of(attribute: Attribute, first: int, last: int) -> tuple[float | None, float | None]:
+def values_of(of: Attribute | Labelling, first: int, last: int) -> tuple[float | None, float | None]:
     """The least value of one code and the greatest of another; None where a bin is open."""
+    if isinstance(of, Labelling):
+        least, greatest = (float(str(of.values[code])) for code in (first, last))
+        return least, greatest
+    attribute = of
     if isinstance(attribute, Integer):
         return attribute.low + first, attribute.low + last
     edges = attribute.edges if isinstance(attribute, Bins) else ()

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.answer import Decision, Desk, Picked, Settled, public
+from discreet.answer.answer import Decision, Desk, Picked, Settled, public, released_histogram
 from discreet.answer.chosen import at_once, chosen_columns, sources_of
 from discreet.answer.different import most_values
 from discreet.answer.estimate import Estimate, combined, in_grains, nothing, worst
 from discreet.answer.fieller import ratio
-from discreet.answer.grid import Cell, Cells, Codes, Grid, GridNumbers, grid_of
+from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, GridNumbers, grid_of
 from discreet.answer.grid_rows import (
     GridColumn,
     GridLines,
@@ -25,7 +25,7 @@ from discreet.answer.grid_rows import (
 )
 from discreet.answer.one_region import in_one_region
 from discreet.answer.past import groups_to_plan
-from discreet.answer.quantiles import codes_within, counts_by_value, histogram_of, values_of
+from discreet.answer.quantiles import codes_within, counts_by_value, values_of
 from discreet.answer.reply import Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken, shrunken_column
@@ -34,7 +34,18 @@ from discreet.domain.attribute import Attribute
 from discreet.domain.region import Region
 from discreet.noise.law import Exponential, Noise
 from discreet.noise.spread import Draws, Mixture
-from discreet.query.query import Combination, Count, Distinct, Mean, Quantile, Query, Sum, group_attribute
+from discreet.query.cells import Labelling
+from discreet.query.query import (
+    Combination,
+    Count,
+    Distinct,
+    Mean,
+    Quantile,
+    Query,
+    Sum,
+    group_attribute,
+    group_name,
+)
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 
@@ -92,13 +103,13 @@ class Rows:
         return GridRows(grid, tuple(found), np.arange(len(grid))) if len(found) == len(columns) else None
 
     def _column(
-        self, column: AggregateColumn, grid: Grid, question: Question, confidence: Fraction
+        self, column: AggregateColumn, grid: AnyGrid, question: Question, confidence: Fraction
     ) -> GridColumn | None:
         query = column.query
         if not isinstance(query, Count | Sum | Mean):
             return None
         parts = [self.settled.numbers.by_query.get(part) for part in elementary(query, self.desk)]
-        numbers = [part for part in parts if isinstance(part, GridNumbers) and part.grid.ranges == grid.ranges]
+        numbers = [part for part in parts if isinstance(part, GridNumbers) and part.grid.is_like(grid)]
         if len(numbers) < len(parts) or len({part.grid.box for part in numbers}) > 1:
             return None
 
@@ -337,21 +348,23 @@ class Rows:
             return replace(place.unanswered(), kind=found.kind)  # of no points at all there is no quantile
         if not isinstance(found, Picked):
             return place.unanswered()
-        attribute = self.desk.domain[query.of]
+        of = query.of if isinstance(query.of, Labelling) else self.desk.domain[query.of]
         candidates = len(candidate_codes(query, self.desk.domain))
         rank = rank_error(found.scale, candidates, self.confidence)
         if query.level in (0, 1):
             rank += rank_margin(found.scale, candidates)
         surely = f"{100 * float(self.confidence):.8g}%"
         if found.kind == "derived":
-            self.notes.append(f"{place.column}: no budget is left there; it is told from released counts by {query.of}")
+            self.notes.append(
+                f"{place.column}: no budget is left there; it is told from released counts by {group_name(query.of)}"
+            )
         else:
             self.notes.append(f"{place.column}: its rank is within {rank:,} people of the one asked for, at {surely}")
-        low, high = self._values(query, attribute, place)
+        low, high = self._values(query, of, place)
         return Row(
             place.labels,
             place.column,
-            _between(low, _value_of(attribute, found.code), high),
+            _between(low, _value_of(of, found.code), high),
             low,
             high,
             found.kind,
@@ -359,21 +372,19 @@ class Rows:
             place.asked,
         )
 
-    def _values(self, query: Quantile, attribute: Attribute, place: _Place) -> tuple[float | None, float | None]:
+    def _values(self, query: Quantile, of: Attribute | Labelling, place: _Place) -> tuple[float | None, float | None]:
         """The values that the quantile may have: all that are declared, or fewer where counts by them were released."""
-        known = self.desk.known
-        counts = known.of(Count(query.where))
-        histogram = histogram_of(place.asked, self.desk.domain.axis(query.of), attribute.cells, counts, known.noise)
+        histogram = released_histogram(query, place.asked, self.desk)
         if histogram is None:
             codes = candidate_codes(replace(query, where=place.asked), self.desk.domain)
             first, last = codes[0], codes[-1]
             self.notes.append(
-                f"no released counts by {query.of} say which values that allows: intervals are narrower after "
-                f"{counts_by_value(query, self.desk.domain)}"
+                f"no released counts by {group_name(query.of)} say which values that allows: intervals are narrower "
+                f"after {counts_by_value(query, self.desk.domain)}"
             )
         else:
             first, last = codes_within(query.level, histogram, self.confidence)
-        low, high = values_of(attribute, first, last)
+        low, high = values_of(of, first, last)
         return None if low is None else whole(low), None if high is None else whole(high)
 
 
@@ -429,7 +440,7 @@ def _order(
     return np.argsort(-keys if descending else keys, kind="stable")  # what is not a number comes last
 
 
-def _value_of(attribute: Attribute, code: int) -> float:
+def _value_of(of: Attribute | Labelling, code: int) -> float:
     """A code's value: of a bin, its middle, or the end that it has."""
-    closed = [end for end in values_of(attribute, code, code) if end is not None]
+    closed = [end for end in values_of(of, code, code) if end is not None]
     return whole(sum(closed) / len(closed))

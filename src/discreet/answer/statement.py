@@ -22,7 +22,6 @@ from discreet.answer.ask import (
     in_steps,
     settled_of,
     too_dear,
-    unit_of,
 )
 from discreet.answer.chosen import at_once
 from discreet.answer.grid import codes_of_groups, count_of_groups
@@ -34,7 +33,7 @@ from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, LabelKind, Row
 from discreet.answer.rows import Rows
-from discreet.answer.scales import elementary, scales_for
+from discreet.answer.scales import scales_for
 from discreet.errors import DiscreetError, DomainError, Refreshed, UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.spend import Cost
@@ -430,13 +429,5 @@ def _forecasts(statement: Statement, levels: Levels, decision: Decision, wish: W
     for block in statement.blocks:
         for column in block.question.aggregates:
             named = AggregateColumn(block.calls.get(column.name, column.name), column.query)
-            parts = elementary(column.query, desk)
-            if any(part in levels.sums for part in parts):
-                scale = max(float(levels.laws[levels.sums[part]].scale) for part in parts if part in levels.sums)
-                lines = count_of_groups(block.question.by, block.question.where, desk.domain)
-                found[named.name, column.query] = Forecast(
-                    named.name, {"derived": lines}, None, scale, unit_of(parts[0])
-                )
-            else:
-                found[named.name, column.query] = forecast_of(named, decision, wish, desk)
+            found[named.name, column.query] = forecast_of(named, levels, decision, wish, desk)
     return list(found.values())

@@ -22,7 +22,8 @@ from discreet.exact import equals_text
 from discreet.facts.account import rows_are_dropped
 from discreet.facts.facts import CuboidFact, Fact, fact_from_json
 from discreet.facts.generic import induced_by
-from discreet.ledger.budget import Induced, budget_from_json
+from discreet.ledger.budget import Induced
+from discreet.ledger.budget_choice import budget_from_json
 from discreet.ledger.grid import MAX_POINTS
 from discreet.ledger.journal import Entry, Journal
 from discreet.ledger.ledger import Ledger

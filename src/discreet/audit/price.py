@@ -106,13 +106,15 @@ def _line(line: Mapping[str, Any], domain: Domain) -> PlanLine:
         each = [one for one in group if not isinstance(one, str) and ROWS_PER_PERSON in one]
         if each and (kind != "people" or len(each) > 1):
             raise Unreadable(f"its plan has a {kind} by how many rows a person has, whose price is not known")
+    if kind == "quantile":
+        groups_in([fields["of"]], domain)
     if kind == "distinct":
         groups_in(fields["of"], domain)
         if any(not isinstance(one, str) and ROWS_PER_PERSON in one for one in fields["of"]):
             raise Unreadable("its plan counts different numbers of rows, whose price is not known")
     elif kind == "sum" and not isinstance(fields["of"], str):
         read_amount(fields["of"], domain)
-    elif kind in ("sum", "quantile") and fields["of"] not in domain.names:
+    elif kind == "sum" and fields["of"] not in domain.names:
         raise Unreadable("its plan is about an attribute that the domain does not have")
     if kind == "choice":
         _require_candidates(fields["candidates"], domain)
@@ -163,7 +165,7 @@ def expected_answers(plan: Sequence[PlanLine], domain: Domain, people: int | Non
             cells = groups_in(group, domain)
             top = None
             if line.kind == "quantile":
-                top = domain[line.fields["of"]].size - 1
+                top = groups_in([line.fields["of"]], domain) - 1
             elif line.kind == "choice":
                 top = len(line.fields["candidates"]) - 1
             yield ExpectedAnswer(tuple(names_of(group)), cells, None if top is None else 0, top)

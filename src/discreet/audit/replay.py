@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from discreet.audit.bodies import Bodies
+from discreet.audit.checkpoints import UNTRUE, differing
 from discreet.audit.depth import deepest, load_of
 from discreet.audit.finding import Check, Findings, counted
 from discreet.audit.load import NOTHING, Depth, Load
@@ -28,6 +29,8 @@ RESTORE = "restore the journal from a backup that is not older than the last rec
 spelt = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 """JSON as Discreet writes it."""
 NOTES = ("round", "cube", "model", "rows", "statistics", "rollback-accepted", "lookups")
+STATES = ("begun", "published")
+"""Of publications of rows that were not withdrawn."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,9 @@ class Replay:
     """The number of the record of each answered charge."""
     closed: dict[int, int] = field(default_factory=dict)
     """The number of the entry that closed each charge which will never be answered."""
+    checkpoints: list[int] = field(default_factory=list)
+    unlike: Findings = field(default_factory=Findings)
+    """Checkpoints that state other numbers than were counted here."""
     runs: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
     """Of each charge that is a step of a run of rounds: the run's charges before it; one list for each run it is of."""
     hashes: dict[int, bytes] = field(default_factory=dict)
@@ -338,6 +344,8 @@ class Replay:
                 self._publication(entry, content)
             case "rollback-accepted":
                 self._rollback(entry, content)
+            case "checkpoint":
+                self._checkpoint(entry.seq, content)
             case "round":
                 if not isinstance(content, dict) or type(content.get("run")) is not int:
                     self._chain.failed(f"entry {entry.seq} is no step of a run", RESTORE, entry.seq)
@@ -359,6 +367,25 @@ class Replay:
             return
         self.rollbacks.append(entry.seq)
         self.lost |= {content["seen"], *map(str, also)}
+
+    def _checkpoint(self, seq: int, content: Any) -> None:
+        """What a checkpoint states, beside what the entries before it say."""
+        states = {state: sorted(began for began, now in self.rows.items() if now == state) for state in STATES}
+        own = {
+            "charges": self.kinds["charge"],
+            "pending": sorted(self.waiting),
+            "closed": sorted(self.closed),
+            "facts": [[f"{number}:{self.hashes[number].hex()}", table] for number, table, _ in self.facts],
+            "versions": 1 + self.kinds["refresh"],
+            "live": self.live,
+            "lost": sorted(self.lost),
+            **states,
+        }
+        self.checkpoints.append(seq)
+        other = differing(content, own)
+        if other:
+            what = f"entry {seq} is a checkpoint, and the entries before it say otherwise: {', '.join(other)}"
+            self.unlike.failed(what, UNTRUE, seq)
 
     def _publication(self, entry: Entry, content: Any) -> None:
         """Rows in buckets: begun, and then either published or withdrawn, once. What is out cannot be taken back."""

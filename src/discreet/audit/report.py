@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.audit.bodies import Bodies
+from discreet.audit.checkpoints import check_checkpoints
 from discreet.audit.compared import check_facts, check_guarantees, check_map, ledger_of
 from discreet.audit.exposure import check_files, check_pending, check_promise, check_receipts, check_users
 from discreet.audit.finding import Check, Finding
@@ -195,6 +196,7 @@ def _audited(
             check_pending(read),
             check_published(home, published, read, journal, account, archive),
             check_promise(read, spending),
+            *([check_checkpoints(account, read.checkpoints, read.unlike)] if read.checkpoints else []),
             check_users(home, _amounts(spending, by_user, least=True), spending.terms.symbol),
         ]
     checks += [check_receipts(read, str(read.header.get("vault_id", "")), receipts), check_files(home)]

@@ -100,20 +100,30 @@ def _units(currency: str, law: str, parameter: Fraction, squared: Fraction, grai
 
 def _least_gaussian(sigma_squared: Fraction, squared: Fraction) -> int:
     """The least units u that a number costs in μ² which moves by this squared length under discrete Gaussian noise: for
-    d = u/(UNITS·squared), d − d²/12 ≥ 1/σ² and d ≤ 6; below σ² = 1/3, d ≥ 4/σ². Found by halving."""
+    d = u/(UNITS·squared), d − d²/12 ≥ 1/σ² from σ² = 25/48 on; below that, at σ² or at 1/2, N(0, 1) lies within √d/2
+    of 0 as often as the noise is 0; below σ² = 1/100, d ≥ 4/σ². Found by halving."""
     whole = UNITS * squared
-    if 3 * sigma_squared < 1:
+    if 100 * sigma_squared < 1:
         return math.ceil(4 * whole / sigma_squared)
-
-    def enough(units: int) -> bool:
-        price = units / whole
-        return price >= 6 or sigma_squared * price * (12 - price) >= 12
-
-    low, high = math.floor(whole / sigma_squared) - 1, math.ceil(2 * whole / sigma_squared)
+    enough = _smooth_enough if 48 * sigma_squared >= 25 else _little_enough
+    low, high = math.floor(whole / sigma_squared) - 1, math.ceil(4 * whole / sigma_squared)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if enough(middle / whole, sigma_squared) else (middle, high)
     return high
+
+
+def _smooth_enough(price: Fraction, sigma_squared: Fraction) -> bool:
+    return price >= 6 or sigma_squared * price * (12 - price) >= 12
+
+
+def _little_enough(price: Fraction, sigma_squared: Fraction) -> bool:
+    from mpmath import mp  # few journals need it
+
+    with mp.workdps(60):
+        least = min(sigma_squared, Fraction(1, 2))
+        whole = mp.jtheta(3, 0, mp.exp(-mp.mpf(least.denominator) / (2 * least.numerator)))
+        return bool(mp.erfc(mp.sqrt(mp.mpf(price.numerator) / (8 * price.denominator))) <= 1 - 1 / whole)
 
 
 def read_terms(budget: Mapping[str, Any]) -> Terms:

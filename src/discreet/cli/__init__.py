@@ -17,6 +17,8 @@ VERBS = {
     "budget": "vault",
     "refresh": "vault",
     "serve": "serve",
+    "backup": "backup",
+    "restore": "backup",
     "demo": "demo",
 }
 """Commands that are one word, each with the module that it is in."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.present import Json, VaultPath, command, pairs, print_json, say, table, waiting
+from discreet.errors import UnsupportedQuery
 
 if TYPE_CHECKING:
     from discreet.answer.reply import Answer, Explanation, Forecast
@@ -32,6 +33,12 @@ def ask(
     relax: Annotated[
         Relax | None,
         typer.Option(help="whether a region without budget is answered by one nearby; as the policy says by default"),
+    ] = None,
+    weight: Annotated[
+        list[str] | None, typer.Option(help="how much it matters that a relaxed answer is off in an attribute: age=4")
+    ] = None,
+    compound_size: Annotated[
+        int | None, typer.Option(help="of how many released answers a relaxed one may be made")
     ] = None,
     estimate: Annotated[
         EstimateChoice,
@@ -61,6 +68,8 @@ def ask(
             within=within,
             confidence=confidence,
             relax=None if relax is None else relax is Relax.on,
+            weights=dict(map(_weight, weight or ())),
+            compound_size=compound_size,
             estimate=estimate.value,
         )
         if as_json:
@@ -76,6 +85,8 @@ def ask(
             within=within,
             confidence=confidence,
             relax=None if relax is None else relax is Relax.on,
+            weights=dict(map(_weight, weight or ())),
+            compound_size=compound_size,
             estimate=estimate.value,
         )
     if save is not None:
@@ -84,6 +95,13 @@ def ask(
         print_json(answer)
     else:
         show_answer(answer, shrunken)
+
+
+def _weight(text: str) -> tuple[str, str]:
+    name, _, weight = text.rpartition("=")
+    if not name:
+        raise UnsupportedQuery(f"a weight looks like age=4, not {text!r:.40}")
+    return name.strip(), weight
 
 
 def show_answer(answer: "Answer", shrunken: bool = False) -> None:

@@ -1,5 +1,6 @@
 """discreet cube plan | publish | show | average | export"""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,7 +27,9 @@ Planner = Annotated[str, typer.Option(help="optimal, bmax, bmaxg, pmost, pmostg,
 Purpose = Annotated[str, typer.Option("--for", help="tables, or model: measure what a model is best fitted to")]
 Goal = Annotated[str, typer.Option(help="what optimal makes small: max, mean, weighted, mean-std; or large: most")]
 Dimensions = Annotated[str | None, typer.Option(help="the cube's dimensions: sex,age; every attribute by default")]
-Weight = Annotated[list[str] | None, typer.Option(help="how much a cuboid matters: sex,age=3; 1 by default")]
+Weight = Annotated[
+    list[str] | None, typer.Option(help="how much a cuboid matters: sex,age=3; its cells: sex=[1,3]; 1 by default")
+]
 Bound = Annotated[float | None, typer.Option(help="for most, pmost, pmostg: the variance up to which one is precise")]
 Expected = Annotated[
     list[str] | None, typer.Option(help="the variance that you expect of a cuboid: sex,age=100; others=400")
@@ -368,7 +371,7 @@ def _choice(
         "cuboids": _which(cuboids, by_index),
         "planner": planner,
         "objective": objective,
-        "weights": dict(_numbered(text, by_index, "a weight") for text in weights or ()),
+        "weights": dict(_weighted(text, by_index) for text in weights or ()),
         "bound": bound,
         "expected": dict(map(partial(_expected, by_index=by_index), expected or ())),
     }
@@ -406,6 +409,17 @@ def _numbered(text: str, by_index: bool, what: str) -> "tuple[tuple[Label, ...],
         raise UnsupportedQuery(f"{what} looks like sex,age=3, not {text!r}") from None
 
 
+def _weighted(text: str, by_index: bool) -> "tuple[tuple[Label, ...], float | list[Any]]":
+    """A cuboid with a number, or with one for each of its cells: sex=[1,3]."""
+    cuboid, _, cells = text.partition("=")
+    if not cells.lstrip().startswith("["):
+        return _numbered(text, by_index, "a weight")
+    try:
+        return _cuboid(cuboid, by_index), json.loads(cells)
+    except (ValueError, RecursionError):
+        raise UnsupportedQuery(f"weights of cells look like sex=[1,3], not {text!r}") from None
+
+
 def _expected(text: str, by_index: bool) -> "tuple[tuple[Label, ...] | str, float]":
     from discreet.query.lattice import OTHERS
 
@@ -422,7 +436,8 @@ def _plan_for_sizes(
 ) -> "CubePlan":
     from discreet.cube.noise_model import NoiseModel
     from discreet.cube.planning import plan_cube
-    from discreet.ledger.budget import budget_from_json, exact_amount
+    from discreet.ledger.budget import exact_amount
+    from discreet.ledger.budget_choice import budget_from_json
     from discreet.query.lattice import Lattice
 
     try:

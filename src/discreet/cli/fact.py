@@ -29,7 +29,9 @@ def add_fact(
         str | None, typer.Option(help="a whole exact cuboid, as in sex,age; the CSV has these columns and the counts")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="show what it would do; add nothing")] = False,
-    accept: Annotated[bool, typer.Option("--accept", help="add it even if it stops the vault")] = False,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="add it even if it stops the vault, or S_Q is a bound")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Account for a statistic that is public anyway. It lowers the limit, and cannot be taken back."""
@@ -61,13 +63,21 @@ def _whole(value: str | None) -> int:
         raise InvalidFact(f"{value!r} is not a count: give a whole number") from None
 
 
+def _at_most(told: "AddedFact | FactPreview") -> str:
+    return "" if told.exact else "at most "
+
+
 def _show_added(added: "AddedFact") -> None:
     symbol = added.guarantee.symbol
     pairs(
         f"fact {added.fact.number}",
         [
             ("what", added.fact.text),
-            ("S_Q", f"{added.sensitivity}: up to so many people change between tables that agree with all facts"),
+            (
+                "S_Q",
+                f"{_at_most(added)}{added.sensitivity}: up to so many people change between tables that agree with all "
+                "facts",
+            ),
             ("spent", f"{symbol} {equals_text(added.spent)}, to whoever knows the facts"),
             ("promise", added.guarantee),
         ],
@@ -89,7 +99,7 @@ def _show_preview(would: "FactPreview") -> None:
         [
             ("what", would.fact.text),
             ("about", would.about),
-            ("S_Q", f"{would.sensitivity}, now {would.sensitivity_before}"),
+            ("S_Q", f"{_at_most(would)}{would.sensitivity}, now {would.sensitivity_before}"),
             ("spent", f"{symbol} {equals_text(would.spent)}, now {equals_text(would.spent_before)}"),
             ("left", f"{symbol} {equals_text(would.left)} where most is spent, now {equals_text(would.left_before)}"),
             ("accuracy", f"the same noise would cost {wider}"),
@@ -97,6 +107,11 @@ def _show_preview(would: "FactPreview") -> None:
         ],
     )
     _show_doubts(would.doubts)
+    if not would.exact:
+        err.print(
+            "[bold yellow]warning[/]: S_Q is not known, and this is a bound on it: it is added with --accept only",
+            soft_wrap=True,
+        )
     if would.stops:
         err.print(
             "[bold yellow]warning[/]: this would stop the vault: nothing more would be measured; it is added with "

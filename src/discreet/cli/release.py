@@ -74,13 +74,13 @@ def _first_of(texts: list[str], most: int = 4) -> str:
 def _cells(row: "ReleasedCell", noisy: "Noisy", domain: "Domain") -> tuple[str, ...]:
     """A quantile is recorded as a code, a choice as a place: people read what it stands for."""
     from discreet.answer.view import number
-    from discreet.query.query import Choice, Quantile
+    from discreet.query.query import Choice, Quantile, group_attribute
     from discreet.release.release import chosen
 
     query = noisy.measurement.query
     match query:
         case Quantile():
-            value = domain[query.of].label(int(row.value))
+            value = group_attribute(query.of, domain).label(int(row.value))
         case Choice():
             value = ", ".join(chosen(noisy).by)
         case _:

@@ -1,6 +1,7 @@
 """discreet user add | list | edit | rotate | revoke | log"""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,14 +24,22 @@ def add(
         typer.Option(help="the most of the vault's budget that an analyst's questions may spend: 0.2, or 10%"),
     ] = None,
     expires: Annotated[str | None, typer.Option(help="how long the token is good for: 30d, 12h, 45m")] = None,
+    as_in: Annotated[
+        Path | None, typer.Option(help="another vault where they have a token: it opens this one as well")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Add a user, and print their token: once, it is not kept."""
+    """Add a user, and print their token: once, it is not kept. With --as-in they keep the one that they have."""
     from discreet.home import declared_budget, require_whole
-    from discreet.server.auth import add_user, list_users
+    from discreet.server.auth import add_user, list_users, share_user
 
     require_whole(vault)
-    token = add_user(vault, name, role, quota=quota, expires=expires)
+    token = None
+    if as_in is None:
+        token = add_user(vault, name, role, quota=quota, expires=expires)
+    else:
+        require_whole(as_in)
+        share_user(vault, name, role, as_in, quota=quota, expires=expires)
     [user] = [user for user in list_users(vault) if user.name == name]
     if as_json:
         print_json({**user.to_json(), "token": token})
@@ -41,6 +50,9 @@ def add(
     ]
     what = "look" if role == "auditor" else "ask"
     out.print(f"{escape(name)} may now {what} as {role}{''.join(f', {bound}' for bound in bounds)}.", soft_wrap=True)
+    if token is None:
+        out.print(f"The token is the one of {escape(str(as_in))}.")
+        return
     out.print("The token, shown this once:")
     out.print(token, soft_wrap=True)
 

@@ -276,6 +276,10 @@ def refresh(
             "and with --again any",
         ),
     ] = None,
+    currency: Annotated[
+        str | None,
+        typer.Option(help="the one that the vault was made with: epsilon, rho, mu or queries; another is refused"),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="do not look at how the domain fits the table")] = False,
     as_json: Json = False,
 ) -> None:
@@ -287,7 +291,9 @@ def refresh(
 
     def take(fitted: Fitted | None) -> "Receipt":
         with waiting(READING, as_json) as told:
-            return opened.refresh(source, live=live, unless_same=not again, progress=told, fitted=fitted)
+            return opened.refresh(
+                source, live=live, unless_same=not again, currency=currency, progress=told, fitted=fitted
+            )
 
     if quiet or (opened.ledger.is_live if live is None else live):
         receipt = take(None)

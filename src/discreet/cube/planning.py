@@ -22,7 +22,7 @@ from discreet.cube.planners.pmostg import publish_most_generally
 from discreet.cube.planners.residuals import can_measure_residuals, optimise_either
 from discreet.cube.planners.task import Planner, Shares, Task
 from discreet.errors import InvalidBudget, UnsupportedQuery
-from discreet.query.lattice import MAX_DIMENSIONS, Cuboids, Label, Lattice
+from discreet.query.lattice import MAX_DIMENSIONS, Cuboids, Label, Lattice, Weights
 
 PLANNERS: Mapping[str, Planner] = {
     "all": share_among_all,
@@ -45,7 +45,7 @@ def plan_cube(
     cuboids: Cuboids = "all",
     planner: str = "optimal",
     objective: Objective = "max",
-    weights: Mapping[tuple[Label, ...], float] | None = None,
+    weights: Weights | None = None,
     bound: float | None = None,
     expected: Mapping[tuple[Label, ...] | str, float] | None = None,
 ) -> CubePlan:
@@ -53,9 +53,10 @@ def plan_cube(
 
     `objective` steers optimal alone; the other planners have their own. `expected` has the variance that is expected of
     each cuboid: then it is the ratio of its variance to that which is made small. `bound` is for the objective most,
-    PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise. The planner model measures what a
-    model is best fitted to; with it `cuboids` are of as many dimensions as are measured together. The planner adaptive
-    plans single dimensions; what is measured then is chosen among `cuboids` when it is published.
+    PMost and PMostG: the variance, or the ratio, up to which a cuboid is precise. `weights` are cuboids', or their
+    cells': of these the largest counts where the largest variance is made small, and else their sum. The planner
+    model measures what a model is best fitted to; with it `cuboids` are of as many dimensions as are measured together.
+    The planner adaptive plans single dimensions; what is measured then is chosen among `cuboids` when it is published.
     """
     if planner not in (*PLANNERS, ADAPTIVE):
         raise UnsupportedQuery(f"no planner {planner!r}; there are {', '.join((*PLANNERS, ADAPTIVE))}")
@@ -66,6 +67,7 @@ def plan_cube(
     if bound is not None and not bound > 0:
         raise UnsupportedQuery("a bound on the variance must be above 0")
     counts_precise = planner in ("pmost", "pmostg") or (planner == "optimal" and objective == "most")
+    sums_up = planner == "optimal" and objective != "max"
     if bound is not None and not counts_precise:
         raise UnsupportedQuery(f"planner {planner} takes no bound; pmost, pmostg and the objective most do")
     if planner == ADAPTIVE:
@@ -78,7 +80,7 @@ def plan_cube(
     task = Task(
         lattice=lattice,
         published=published,
-        weights=lattice.weigh(published, weights),
+        weights=lattice.weigh(published, weights, "sum" if counts_precise or sums_up else "max"),
         noise=noise,
         objective=objective,
         bound=bound,

@@ -10,7 +10,8 @@ from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import Basis, CubePlan
 from discreet.errors import ArchiveError, DiscreetError
 from discreet.exact import parse_exact
-from discreet.ledger.budget import Induced, budget_from_json
+from discreet.ledger.budget import Induced
+from discreet.ledger.budget_choice import budget_from_json
 from discreet.query.lattice import MAX_DIMENSIONS, Label, Lattice
 
 Json = dict[str, Any]

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 class AddedFact:
     """A fact that is accounted for from now on.
 
-    `sensitivity` is S_Q of all facts together; `spent` is what was spent before, to whoever knows them. Where that is
-    `exceeded`, more than the vault was to promise, nothing more is charged.
+    `sensitivity` is S_Q of all facts together, or a bound on it where it is not `exact`; `spent` is what was spent
+    before, to whoever knows them. Where that is `exceeded`, more than the vault was to promise, nothing more is
+    charged.
     """
 
     fact: Fact
     sensitivity: int
+    exact: bool
     guarantee: Guarantee
     spent: Fraction
     exceeded: bool
@@ -44,6 +46,7 @@ class AddedFact:
         return {
             "fact": described(self.fact),
             "sensitivity": self.sensitivity,
+            "exact": self.exact,
             "guarantee": self.guarantee.to_json(),
             "spent": self.spent,
             "exceeded": self.exceeded,
@@ -55,6 +58,7 @@ class AddedFact:
 class FactPreview:
     """What a fact would do, before it is final: nothing is journalled.
 
+    `sensitivity` would be S_Q of all facts, or a bound on it where it is not `exact`.
     `spent` and `left` are where most is spent, as they would be to whoever knows the fact; `spent_before` and
     `left_before` as they are. `costs`: how many times as much the same noise would cost from then on; for the same cost
     noise is so many times as wide, or as large in variance where the budget is one of ρ. `stops`: more is spent than
@@ -63,6 +67,7 @@ class FactPreview:
 
     fact: Fact
     sensitivity: int
+    exact: bool
     sensitivity_before: int
     guarantee: Guarantee
     spent_before: Fraction
@@ -168,7 +173,7 @@ def add_fact(
 ) -> AddedFact:
     """Account for a fact, durably. It is compared with the other facts and with `releases` of the same table, never
     with the table. Raises InvalidFact where it contradicts others, or where what it does to privacy is not known; or
-    where it would stop the vault, unless that is to be accepted."""
+    where it would stop the vault, or lower its limit by a bound on S_Q, unless that is to be accepted."""
     weighed = _weigh(fact, ledger, domain, archive, releases)
     would = _preview(weighed, ledger)
     if would.stops and not accept:
@@ -177,16 +182,28 @@ def add_fact(
             "be spent to whoever knows it, more than the vault was to promise, and nothing more would be measured; "
             "look at it with --dry-run, and add it with --accept if it is public all the same"
         )
+    if not would.exact and not accept:
+        raise InvalidFact(
+            f"{name_of(weighed.fact)} leaves S_Q of all facts unknown: too many moves keep them to look through. It is "
+            f"at most {bound_text(would.sensitivity)}, and the vault's limit would be divided by that; look at it with "
+            "--dry-run, and add it with --accept if it is public all the same, or give fewer facts, or coarser ones"
+        )
     note = ledger.note_fact(weighed.content(_stored(weighed.fact, archive)), weighed.known, stopping=accept)
     spent = ledger.budget.amount_of(ledger.spent_max)
     return AddedFact(
         numbered(weighed.fact, note.number, note.table),
         weighed.together.people,
+        weighed.together.exact,
         ledger.guarantee,
         spent,
         spent > ledger.budget.total,
         weighed.doubts,
     )
+
+
+def bound_text(people: int) -> str:
+    """A number of people in words that stay short, however large it is: rounded up beyond fifteen digits."""
+    return f"{people:,}" if people < 10**15 else f"10^{people.bit_length() * 30103 // 100_000 + 1}"
 
 
 def preview_fact(
@@ -211,7 +228,8 @@ def _weigh(fact: Fact, ledger: Books, domain: Domain, archive: Archive, releases
         budget.under(together)
     except InvalidBudget:
         raise InvalidFact(
-            f"{name_of(new)} would leave a budget of nothing: with it {together.people:,} people can change together"
+            f"{name_of(new)} would leave a budget of nothing: with it up to {bound_text(together.people)} people can "
+            "change together"
         ) from None
     return _Weighed(new, together, alone, known, doubts(new, releases, domain))
 
@@ -224,6 +242,7 @@ def _preview(weighed: _Weighed, ledger: Books) -> FactPreview:
     return FactPreview(
         fact=weighed.fact,
         sensitivity=weighed.together.people,
+        exact=weighed.together.exact,
         sensitivity_before=before,
         guarantee=guarantee,
         spent_before=budget.amount_of(units),

@@ -9,7 +9,8 @@ primitive move is such a difference. S_Q is the most people that one changes. do
 - One exact cuboid: 2. Two: the cells of each are the vertices of a bipartite graph, the atoms its edges, primitive
   moves its cycles, and the longest one has 2·min edges of its smaller side's vertices where every pair of vertices is
   an edge: 2·min{size(C1 − C2), size(C2 − C1)} [cubes, Lemma 5.2.2].
-- Anything else: all primitive moves are enumerated, or the facts are refused. Nothing is guessed.
+- Anything else: all primitive moves are enumerated. Where these are too many, there is a bound for three cuboids and
+  more (see `bound.py`), and other facts are refused. Nothing is guessed.
 
 A person may have up to k rows, and rows in several versions of the table, which facts may be about. Then a kind of
 person takes the place of an atom: one multiset of at most k atoms for every version. In a `replace` vault the number of
@@ -18,6 +19,7 @@ a vault's limit these count like everybody: they may have rows in a version that
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import comb, prod
 
@@ -29,6 +31,7 @@ from scipy.sparse.csgraph import connected_components
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidFact
 from discreet.facts.atoms import Atoms, Ints, atoms_of, unique_columns
+from discreet.facts.bound import NoBound, bound_of_cuboids
 from discreet.facts.facts import CuboidFact, Fact
 from discreet.lattice.kernel import coordinates_of, exact_array, independent_parts, kernel_basis
 from discreet.lattice.moves import TooManyMoves, primitive_moves
@@ -63,8 +66,9 @@ def sensitivity(
     dropped: bool = True,
     elsewhere: bool = False,
 ) -> Induced:
-    """S_Q, the most people that change between neighbours induced by the facts, exactly; and the most of added² +
-    removed². Raises InvalidFact where there are too many primitive moves to look through.
+    """S_Q, the most people that change between neighbours induced by the facts; and the most of added² + removed². Not
+    `exact`, but proved, where cuboids have too many primitive moves to look through. Raises InvalidFact for other facts
+    that have.
 
     `dropped`: somebody's row may be left out of the population, for its values or for want of an id. `elsewhere`:
     somebody without a row in the tables that the facts are about may have one in another version, and changes too.
@@ -72,10 +76,9 @@ def sensitivity(
     if not facts:
         return Induced(2, 2) if neighbours == "replace" else Induced(1, 1)
     versions = sorted({fact.table for fact in facts})
-    if max_rows == 1 and len(versions) == 1:
-        known = _of_cuboids(facts, domain)
-        if known is not None:
-            return known
+    finest = _finest_cuboids(facts, domain) if max_rows == 1 and len(versions) == 1 else None
+    if finest is not None and len(finest) <= 2:
+        return _of_cuboids(finest, domain)
     try:
         parts = [atoms_of([fact for fact in facts if fact.table == version], domain) for version in versions]
         fixed = neighbours == "replace"
@@ -84,11 +87,18 @@ def sensitivity(
             known = _of_partitions(parts[0], n_known=fixed and whole)
             if known is not None:
                 return known
+            finest = _finest_cuboids(parts[0].without(_implied(parts[0])).facts, domain)
         matrix, present, several = _kinds(parts, max_rows, fixed, absent=fixed and not whole)
         return _largest_move(matrix, present | elsewhere, several)
     except TooManyMoves as error:
+        try:
+            if finest is not None:
+                return replace(_exchanged(bound_of_cuboids(finest, domain.shape)), exact=False)
+            why = str(error)
+        except NoBound as none:
+            why = f"{error}; and {none}"
         raise InvalidFact(
-            f"how far these facts reach cannot be worked out: of the moves that keep all of them, {error}. "
+            f"how far these facts reach cannot be worked out: of the moves that keep all of them, {why}. "
             "Give fewer facts, or coarser ones"
         ) from None
 
@@ -98,8 +108,8 @@ def _exchanged(people: int) -> Induced:
     return Induced(people, people * people // 2)
 
 
-def _of_cuboids(facts: Sequence[Fact], domain: Domain) -> Induced | None:
-    """S_Q of cuboids of which at most two are not contained in others. None where there is anything else."""
+def _finest_cuboids(facts: Sequence[Fact], domain: Domain) -> list[frozenset[int]] | None:
+    """The axes of the cuboids that are not contained in others. None where there is anything but cuboids."""
     masks = set()
     for fact in facts:
         if isinstance(fact, CuboidFact):
@@ -108,9 +118,11 @@ def _of_cuboids(facts: Sequence[Fact], domain: Domain) -> Induced | None:
             masks.add(frozenset())
         else:
             return None
-    finest = [mask for mask in masks if not any(mask < other for other in masks)]
-    if len(finest) > 2:
-        return None
+    return [mask for mask in masks if not any(mask < other for other in masks)]
+
+
+def _of_cuboids(finest: Sequence[frozenset[int]], domain: Domain) -> Induced:
+    """S_Q of one cuboid, or of two of which none contains the other."""
     shape = domain.shape
     unseen = prod(size for axis, size in enumerate(shape) if not any(axis in mask for mask in finest))
     sides = [prod(shape[axis] for axis in mask - other) for mask in finest for other in finest if mask != other]

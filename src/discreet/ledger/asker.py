@@ -1,8 +1,10 @@
 """Who a charge is for, where a vault has several users: kept in the journal beside the charge, and public. What each
 spent, and what their quota lets them spend besides."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
@@ -78,6 +80,16 @@ class Askers:
     def left(self, asker: Asker, region: Region, budget: Budget) -> Fraction | None:
         """The least that an asker's quota leaves at any point of a region; None without a quota."""
         return None if asker.quota is None else asker.left(self._of(asker).most(region), budget)
+
+    def stated(self) -> list[Any]:
+        """What each spent, in the order of their first charges, as data and arrays."""
+        return [[name, own.stated()] for name, own in self._spends.items()]
+
+    def restore(self, stated: Sequence[Any]) -> None:
+        """Be those who stated this. Raises ValueError where they are of another domain."""
+        self._spends = {}
+        for name, own in stated:
+            self._spends.setdefault(name, OwnSpend(self.domain)).restore(own)
 
     def _of(self, asker: Asker) -> OwnSpend:
         return self._spends.get(asker.name) or OwnSpend(self.domain)

@@ -95,6 +95,13 @@ class Books:
         return self._followed.upto(self.head, after)
 
     @property
+    def untrue_checkpoints(self) -> list[int]:
+        """Checkpoints, of those that were come upon, that state something else than the entries before them add up to.
+        They are not gone by."""
+        with self._followed.current() as state:
+            return list(state.untrue)
+
+    @property
     def charges(self) -> int:
         """How many charges there are."""
         with self._followed.current() as state:
@@ -102,13 +109,13 @@ class Books:
 
     def charge_at(self, number: int) -> Charge | None:
         """The charge with this number, answered or not; None where that entry is no charge."""
-        entry = self._followed.journal.entry(number)
+        entry = self._followed.entry(number)
         return None if entry is None or entry.kind != "charge" else read_charge(entry)
 
     def pending(self) -> list[Charge]:
         """Charges without a record: each waits for its answer in some process, or was cut off by a crash."""
         with self._followed.current() as state:
-            entries = [self._followed.journal.entry(seq) for seq in sorted(state.pending)]
+            entries = [self._followed.entry(seq) for seq in sorted(state.pending)]
         return [read_charge(entry) for entry in entries if entry is not None]
 
     def unanswered(self) -> list[int]:
@@ -129,7 +136,7 @@ class Books:
         with self._followed.current() as state:
             if charge_id in state.pending or self.charge_at(charge_id) is None:
                 return None
-            found = self._followed.journal.record_of(charge_id)
+            found = self._followed.record_of(charge_id)
             self._followed.require_held(state.head)  # then it was when the record was read
         return None if found is not None and found.kind == "close" else read_record(charge_id, found)
 
@@ -143,7 +150,7 @@ class Books:
             if entry.kind == "charge":
                 waiting[entry.seq] = entry
             elif entry.kind == "record" and entry.charge is not None:
-                charge = waiting.pop(entry.charge, None) or self._followed.journal.entry(entry.charge)
+                charge = waiting.pop(entry.charge, None) or self._followed.entry(entry.charge)
                 if charge is None:
                     raise JournalCorrupt(f"entry {entry.seq} records a charge that is not there", "restore a backup")
                 yield read_charge(charge), read_record(entry.charge, entry)
@@ -166,8 +173,11 @@ class Books:
 
     def check_receipt(self, receipt: Receipt) -> None:
         """Raise JournalRolledBack unless this journal went on from where it was when the receipt was given."""
-        with self._followed.current():
+        with self._followed.current() as state:
             self._followed.require_held(receipt)
+            if receipt.seq < state.begun_at.seq:
+                for _ in self._followed.upto(state.begun_at, receipt.seq):
+                    """Each must follow the one before."""
 
     # What is promised.
 

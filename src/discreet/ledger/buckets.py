@@ -8,8 +8,8 @@ Beyond the paper: charges have amounts of their own; a charge may be many disjoi
 of them meet one bucket; and a bucket is split until its parts have room or are known exactly, not once.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ MOST_BUCKETS = 100_000
 
 MOST_PAGES = 2**21
 """When notes of charges that cross buckets fill so many pages (128 MiB), splitting ends as if θ were reached."""
+
+KEPT = ("state", "nodes", "notes", "first", "lows", "highs", "units")
+"""What a tree is besides its domain's shape."""
 
 Whole = TypeVar("Whole", np.int32, np.int64)
 CutRule = Literal["larger", "sum"]
@@ -124,6 +127,20 @@ class BucketedSpend:
             self._tree, chosen, most.reshape(-1)
         )
         return np.maximum(self.limit - self._everywhere - most, 0)
+
+    def stated(self) -> dict[str, Any]:
+        # With the room that arrays have besides: it says when splitting ends. The stack is as long as there are nodes.
+        arrays = {name: getattr(self._tree, name) for name in KEPT}
+        return {"everywhere": self._everywhere, "charges": self._charges, "tree": arrays}
+
+    def restore(self, stated: Mapping[str, Any]) -> None:
+        tree = self._tree._replace(**{name: np.asarray(stated["tree"][name]) for name in KEPT})
+        for name in KEPT:
+            mine, other = getattr(self._tree, name), getattr(tree, name)
+            if mine.dtype != other.dtype or mine.shape[1:] != other.shape[1:]:
+                raise ValueError("a map of another domain")
+        self._tree = tree._replace(stack=np.zeros((len(tree.nodes), 4), dtype=np.int64))
+        self._everywhere, self._charges = int(stated["everywhere"]), int(stated["charges"])
 
     @property
     def _steps(self) -> int:

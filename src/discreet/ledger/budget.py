@@ -34,19 +34,15 @@ map is a privacy filter [Feldman, Zrnic 2021]: docs/explain/privacy.md has the p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self, get_args
 
 from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
 from discreet.exact import Number, parse_exact
-from discreet.ledger.conversion import rho_for
-from discreet.ledger.gaussian_conversion import mu_squared_for
-from discreet.ledger.gaussian_price import exponential_price, gaussian_at_price, gaussian_price, pure_price
 from discreet.ledger.guarantee import SENSES, Neighbours
 from discreet.ledger.spend import MAX_UNITS, UNITS, units_down
-from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace, Law, Noise
+from discreet.noise.law import Binomial, Gaussian, Laplace, Law, Noise
 
 MAX_QUERIES = 10**7
 NOT_PURE = "Gaussian noise has no pure guarantee; a vault made with --rho, --mu or --delta takes it"
@@ -60,13 +56,16 @@ SUBSETS_ONLY = (
 @dataclass(frozen=True)
 class Induced:
     """How far apart the neighbours are that public facts induce: the most people who change (S_Q), and the most of
-    added² + removed², over all such neighbours. Without facts both are 0: the vault's own neighbours decide."""
+    added² + removed², over all such neighbours. Without facts both are 0: the vault's own neighbours decide. Where they
+    are not `exact`, they are proved to be at most that."""
 
     people: int = 0
     squares: int = 0
+    exact: bool = True
 
     def or_more(self, other: "Induced") -> "Induced":
-        return Induced(max(self.people, other.people), max(self.squares, other.squares))
+        exact = self.exact and other.exact
+        return Induced(max(self.people, other.people), max(self.squares, other.squares), exact)
 
 
 NO_FACTS = Induced()
@@ -243,168 +242,6 @@ class PureBudget(Budget):
         return {"epsilon": str(self.epsilon), "neighbours": self.neighbours, "max_rows": self.max_rows}
 
 
-class SquaredBudget(Budget):
-    """A total of squares, which rows that move a number together add up: of ρ or of μ². With `epsilon` and `delta`, the
-    total that implies them."""
-
-    power: ClassVar[int] = 1
-    epsilon: Fraction | None
-    delta: Fraction | None
-
-    @staticmethod
-    @abstractmethod
-    def implying(epsilon: Fraction, delta: Fraction) -> Fraction:
-        """The largest amount, hardly rounded down, that implies (ε, δ)-differential privacy."""
-
-    @property
-    def currency(self) -> str:
-        return self.symbol if self.epsilon is None else "ε"
-
-    def in_words(self, amount: Fraction) -> str:
-        if self.epsilon is None or self.delta is None:
-            return super().in_words(amount)
-        return f"{self.share(amount)} of ε {float(self.epsilon):.4g}, δ {float(self.delta):.4g}"
-
-    def quota(self, asked: Number) -> Fraction:
-        """In a vault that promises (ε, δ), all that is asked under a quota of ε is (ε, δ)-private."""
-        if self.delta is None or str(asked).strip().endswith("%"):
-            return super().quota(asked)
-        return self.implying(exact_amount(asked, "a quota"), self.delta)
-
-    @property
-    def factor(self) -> int:
-        moved = self.induced.people**2 if self.neighbours == "add-remove" else self.induced.squares
-        return self.max_rows**2 * max(SENSES[self.neighbours], moved)
-
-    def signs(self, one_signed: bool) -> int:
-        return 1 if self.neighbours == "add-remove" or one_signed else 2
-
-    def noise_of_scale(self, scale: Fraction) -> Noise:
-        """Gaussian noise with this σ."""
-        return Gaussian(scale * scale)
-
-    def to_json(self) -> dict[str, Any]:
-        return {self.option: str(self.total), "neighbours": self.neighbours, "max_rows": self.max_rows}
-
-    @property
-    def implied(self) -> dict[str, str]:
-        """The ε and δ that it was made to keep, where there are any."""
-        return {} if self.epsilon is None else {"epsilon": str(self.epsilon), "delta": str(self.delta)}
-
-
-@dataclass(frozen=True)
-class ConcentratedBudget(SquaredBudget):
-    """A total of ρ. One with `epsilon` and `delta` is that of a vault made before these were kept by way of μ."""
-
-    symbol: ClassVar[str] = "ρ"
-    option: ClassVar[str] = "rho"
-    rho: Fraction
-    neighbours: Neighbours
-    max_rows: int = 1
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    induced: Induced = NO_FACTS
-
-    @staticmethod
-    def implying(epsilon: Fraction, delta: Fraction) -> Fraction:
-        return rho_for(epsilon, delta)
-
-    @property
-    def total(self) -> Fraction:
-        return self.rho
-
-    def under(self, induced: Induced) -> Self:
-        return replace(self, induced=induced)
-
-    def loss(self, law: Law, move: Fraction, one_signed: bool, grain: Fraction = Fraction(1)) -> Fraction:  # noqa: ARG002
-        if isinstance(law, Binomial):
-            raise InvalidNoise(BY_QUERIES)
-        if isinstance(law, Gaussian):
-            return self.signs(one_signed) * self.vector_loss(law, move**2)
-        return self.signs(one_signed=False) * (move / law.scale) ** 2 / 2
-
-    def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:
-        return squared_length / (2 * law.sigma_squared)
-
-    def noise_costing(
-        self,
-        amount: Fraction,
-        move: Fraction = Fraction(1),
-        one_signed: bool = True,
-        grain: Fraction = Fraction(1),  # noqa: ARG002
-    ) -> Noise:
-        return Gaussian(self.factor * self.signs(one_signed) * move**2 / (2 * amount))
-
-    def part(self, amount: Fraction) -> "ConcentratedBudget":
-        return replace(self, rho=amount, epsilon=None, delta=None)
-
-    def to_json(self) -> dict[str, Any]:
-        return {**super().to_json(), **self.implied}
-
-
-@dataclass(frozen=True)
-class GaussianBudget(SquaredBudget):
-    """A total of μ², of Gaussian differential privacy."""
-
-    symbol: ClassVar[str] = "μ²"
-    option: ClassVar[str] = "mu_squared"
-    mu_squared: Fraction
-    neighbours: Neighbours
-    max_rows: int = 1
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    induced: Induced = NO_FACTS
-
-    @classmethod
-    def of(cls, epsilon: Fraction, delta: Fraction, neighbours: Neighbours, max_rows: int = 1) -> "GaussianBudget":
-        """The budget of a vault that promises (ε, δ)."""
-        if not 0 < delta < 1:
-            raise InvalidBudget("δ must lie between 0 and 1; it should be far below 1 over the number of people")
-        return cls(mu_squared_for(epsilon, delta), neighbours, max_rows, epsilon, delta)
-
-    @staticmethod
-    def implying(epsilon: Fraction, delta: Fraction) -> Fraction:
-        return mu_squared_for(epsilon, delta)
-
-    @property
-    def total(self) -> Fraction:
-        return self.mu_squared
-
-    def under(self, induced: Induced) -> Self:
-        return replace(self, induced=induced)
-
-    def loss(self, law: Law, move: Fraction, one_signed: bool, grain: Fraction = Fraction(1)) -> Fraction:
-        match law:
-            case Binomial():
-                raise InvalidNoise(BY_QUERIES)
-            case Gaussian():
-                return self.signs(one_signed) * self.vector_loss(law.times(1 / grain), (move / grain) ** 2)
-            case Laplace(scale=scale):
-                return self.signs(one_signed=False) * pure_price(move / scale)
-            case Exponential(scale=scale):
-                return self.signs(one_signed=False) * exponential_price(move / scale)
-
-    def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:
-        return squared_length * gaussian_price(law.sigma_squared)
-
-    def noise_costing(
-        self,
-        amount: Fraction,
-        move: Fraction = Fraction(1),
-        one_signed: bool = True,
-        grain: Fraction = Fraction(1),
-    ) -> Noise:
-        paid = amount / (self.factor * self.signs(one_signed) * (move / grain) ** 2)
-        return gaussian_at_price(paid).times(grain)
-
-    def part(self, amount: Fraction) -> "GaussianBudget":
-        return replace(self, mu_squared=amount, epsilon=None, delta=None)
-
-    def to_json(self) -> dict[str, Any]:
-        # Kept apart: a reader that does not know μ would take an ε beside it for a pure one.
-        return {**super().to_json(), **({"implies": self.implied} if self.implied else {})}
-
-
 @dataclass(frozen=True)
 class QueryBudget(Budget):
     """A total of T queries, with noise of `trials` coins. A unit is a query; what else is in it is stated, not kept.
@@ -509,44 +346,6 @@ def require_queries(queries: object) -> int:
     if type(queries) is not int or not 1 <= queries <= MAX_QUERIES:
         raise InvalidBudget(f"a budget of queries is a whole number from 1 to {MAX_QUERIES:,}")
     return queries
-
-
-def budget_of(
-    epsilon: Number | None,
-    delta: Number | None,
-    rho: Number | None,
-    mu: Number | None,
-    neighbours: Neighbours | None,
-    max_rows: int,
-) -> Budget:
-    """The budget that a custodian chose: by ε, by ε with δ, by ρ, or by μ."""
-    if neighbours is None:
-        raise InvalidBudget(f"neighbours is one of {', '.join(get_args(Neighbours))}; it has to be chosen")
-    chosen = [amount for amount in (epsilon, rho, mu) if amount is not None]
-    if len(chosen) != 1 or (epsilon is None and delta is not None):
-        raise InvalidBudget("a vault has one currency: epsilon, epsilon with delta, rho, mu, or queries with delta")
-    if rho is not None:
-        return ConcentratedBudget(exact_amount(rho, "ρ"), neighbours, max_rows)
-    if mu is not None:
-        return GaussianBudget(exact_amount(mu, "μ") ** 2, neighbours, max_rows)
-    total = exact_amount(epsilon or 0)
-    if delta is None:
-        return PureBudget(total, neighbours, max_rows)
-    return GaussianBudget.of(total, exact_amount(delta, "δ"), neighbours, max_rows)
-
-
-def budget_from_json(body: Mapping[str, Any]) -> Budget:
-    if "queries" in body:
-        fractions = {key: parse_exact(body[key]) for key in ("delta", "failure", "dp_delta")}
-        return QueryBudget(**{**body, **fractions})
-    neighbours, max_rows = body["neighbours"], int(body["max_rows"])
-    implied = body.get("implies", {}) if "mu_squared" in body else body
-    epsilon, delta = (parse_exact(implied[key]) if key in implied else None for key in ("epsilon", "delta"))
-    if "mu_squared" in body:
-        return GaussianBudget(parse_exact(body["mu_squared"]), neighbours, max_rows, epsilon, delta)
-    if "rho" in body:
-        return ConcentratedBudget(parse_exact(body["rho"]), neighbours, max_rows, epsilon, delta)
-    return PureBudget(parse_exact(body["epsilon"]), neighbours, max_rows)
 
 
 def exact_amount(value: Number, symbol: str = "ε") -> Fraction:

@@ -1,6 +1,7 @@
 """A spend map that is made when somebody has to know it: most charges fit by far, and most commands charge nothing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
@@ -9,6 +10,9 @@ from discreet.ledger.spend import MAX_UNITS, Cost, Refusal, SpendMap
 
 MOST_WAITING = 256
 """So many charges that were added one by one are counted, even if nobody looks."""
+
+MOST_REPLAYED = 100_000
+"""… and so many that were added in bulk: those of a journal that is read from its start would fill the memory."""
 
 
 class Deferred:
@@ -71,11 +75,18 @@ class Deferred:
         require_inside(self._shape, (box for cost in listed for box, _ in cost.regional))
         self._waiting += listed
         self._waiting_units += sum(map(_units, listed))
-        if self._spent_at_most > MAX_UNITS:
+        if self._spent_at_most > MAX_UNITS or len(self._waiting) > MOST_REPLAYED:
             self.exact()  # what cannot be is seen at once
 
     def left_by(self, axes: Sequence[int]) -> Ints:
         return self.exact().left_by(axes)
+
+    def stated(self) -> dict[str, Any]:
+        return self.exact().stated()
+
+    def restore(self, stated: Mapping[str, Any]) -> None:
+        self._waiting, self._waiting_units = [], 0
+        self._counted.restore(stated)
 
 
 def _units(cost: Cost) -> int:

@@ -9,18 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from discreet.domain.domain import Domain
+from discreet.errors import JournalCorrupt
 from discreet.ledger.budget import Budget
-from discreet.ledger.journal import ORIGIN, Entry, Journal, chained
+from discreet.ledger.journal import ORIGIN, Entry, Journal, chained, verified
 from discreet.ledger.messages import rolled_back
-from discreet.ledger.receipt import Receipt, keep_receipt
+from discreet.ledger.receipt import Receipt, keep_checkpoint, keep_receipt
 from discreet.ledger.state import LedgerState
 
 
 class FollowedJournal:
     """A journal, the lock of whoever looks at it here, and what its entries add up to."""
 
-    def __init__(self, journal: Journal, domain: Domain, budget: Budget) -> None:
-        self.journal, self.state = journal, LedgerState(domain, budget, {})
+    def __init__(self, journal: Journal, domain: Domain, budget: Budget, compared: Receipt = ORIGIN) -> None:
+        """Counting begins at a checkpoint that this user has `compared` with the entries before it, or at the first
+        entry."""
+        self.journal, self.state, self.compared = journal, LedgerState(domain, budget, {}), compared
         self.lock = threading.RLock()
         self.last = self.given = ORIGIN
 
@@ -48,8 +51,48 @@ class FollowedJournal:
         """Count everything that is in the journal, which must go on from where it was."""
         if self.last != ORIGIN:
             self.require_held(self.last)
+        if self.state.head == ORIGIN and self.compared != ORIGIN:
+            self.state = self._begun()
         self.state.absorb(self.journal.entries(self.state.head.seq))
         self.last = self.state.head
+
+    def _begun(self) -> LedgerState:
+        """What the compared checkpoint states; nothing counted where the journal does not have it, or where it is of
+        another domain or form."""
+        try:
+            return self.state.restored(self._proven(self.compared), self._content)
+        except (JournalCorrupt, LookupError, TypeError, ValueError):
+            self.compared = ORIGIN
+            return self.state
+
+    def _content(self, receipt: Receipt) -> object:
+        return self._proven(receipt).parsed()["content"]
+
+    def _proven(self, receipt: Receipt) -> Entry:
+        """The entry with this receipt. Its hash proves what it says. Raises LookupError where there is none."""
+        entry = self.journal.entry(receipt.seq)
+        if entry is None or entry.receipt != receipt:
+            raise LookupError(receipt.seq)
+        return self._checked(entry)
+
+    def entry(self, seq: int) -> Entry | None:
+        """An entry by its number."""
+        found = self.journal.entry(seq)
+        return self._checked(found) if found is not None and self._is_uncounted(found.seq) else found
+
+    def record_of(self, charge: int) -> Entry | None:
+        """The entry that completes a charge; None while there is none."""
+        found = self.journal.record_of(charge)
+        return self._checked(found) if found is not None and self._is_uncounted(found.seq) else found
+
+    def _is_uncounted(self, seq: int) -> bool:
+        """Whether an entry is before the checkpoint that counting began at, and its hash was not looked at."""
+        return seq <= self.state.begun_at.seq
+
+    def _checked(self, entry: Entry) -> Entry:
+        """The same entry, whose hash must be that of what it says after the entry before it."""
+        before = self.journal.receipt_at(entry.seq - 1) or ORIGIN
+        return next(verified([entry], before))
 
     def append(self, kind: str, charge: int | None, body: str) -> Entry:
         """The next entry, in one's turn."""
@@ -72,6 +115,9 @@ class FollowedJournal:
                 raise rolled_back(other, self.vault_id)
             self.require_held(receipt)
             self.given = max(self.given, receipt, key=_seq)
+            if self.state.checkpoint.seq > self.compared.seq:
+                self.compared = self.state.checkpoint
+                keep_checkpoint(self.vault_id, self.compared)
 
     def holds(self, receipt: Receipt) -> bool:
         return self.journal.receipt_at(receipt.seq) == receipt
@@ -83,7 +129,10 @@ class FollowedJournal:
 
     def upto(self, head: Receipt, after: int) -> Iterator[Entry]:
         """The entries from one to another."""
-        for entry in self.journal.entries(after):
+        entries = self.journal.entries(after)
+        if self._is_uncounted(after + 1):
+            entries = verified(entries, self.journal.receipt_at(after) or ORIGIN)
+        for entry in entries:
             if entry.seq < head.seq:
                 yield entry
             elif entry.receipt == head:
@@ -100,7 +149,7 @@ class FollowedJournal:
 
     def after_fork(self) -> None:
         """Called in a forked child, where another thread of the parent may have been at work in here. Nothing in memory
-        is trusted: the next look at the journal starts from its first entry."""
+        is trusted: the next look at the journal starts from its first entry, or from a checkpoint that was compared."""
         self.lock = threading.RLock()
         self.journal.after_fork()
         self.state = LedgerState(self.state.domain, self.state.own_budget, self.state.header)

@@ -7,9 +7,12 @@ arithmetic: the tail of the normal law by its series with a bounded remainder, M
 """
 
 import math
+import threading
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
+
+from discreet.ledger.normal_tail import bits_of, density, quotient, tail
 
 FINEST = 10**12
 """Solved values of μ² are multiples of 1 over this, rounded down."""
@@ -20,6 +23,8 @@ FAR = 60
 """The series of the normal law's tail is summed up to here."""
 DEPTH = 40
 """Levels of the continued fraction: an even number, so that it is a lower bound."""
+_ALONE = threading.RLock()
+"""A context of mpmath has one precision for all threads, so that one thread at a time calculates."""
 
 
 @lru_cache(maxsize=1024)
@@ -28,90 +33,77 @@ def mu_squared_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     Requires ε > 0 and 0 < δ < 1.
     """
-    low, high = Fraction(0), Fraction(1, FINEST)
-    while _delta(high, epsilon) <= delta:
-        low, high = high, 2 * high
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _delta(middle, epsilon) <= delta else (low, middle)
-    steps = math.floor(low * FINEST)
-    while steps > 0 and not mu_keeps(Fraction(steps, FINEST), epsilon, delta):
-        steps -= 1 + steps // FINEST
-    return Fraction(steps, FINEST)
+    with _ALONE:
+        low, high = Fraction(0), Fraction(1, FINEST)
+        while _delta(high, epsilon) <= delta:
+            low, high = high, 2 * high
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if _delta(middle, epsilon) <= delta else (low, middle)
+        steps = math.floor(low * FINEST)
+        while steps > 0 and not mu_keeps(Fraction(steps, FINEST), epsilon, delta):
+            steps -= 1 + steps // FINEST
+        return Fraction(steps, FINEST)
 
 
 @lru_cache(maxsize=1024)
 def epsilon_for_mu(mu_squared: Fraction, delta: Fraction, finest: int) -> Fraction:
     """The least ε (in steps of 1 over `finest`, rounded up) for which μ-GDP is certified to imply (ε, δ)."""
-    low, high = 0, 1
-    while _delta(mu_squared, Fraction(high, finest)) > delta:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _delta(mu_squared, Fraction(middle, finest)) <= delta else (middle, high)
-    while not mu_keeps(mu_squared, Fraction(high, finest), delta):
-        high += 1
-    return Fraction(high, finest)
+    with _ALONE:
+        low, high = 0, 1
+        while _delta(mu_squared, Fraction(high, finest)) > delta:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _delta(mu_squared, Fraction(middle, finest)) <= delta else (middle, high)
+        while not mu_keeps(mu_squared, Fraction(high, finest), delta):
+            high += 1
+        return Fraction(high, finest)
+
+
+@lru_cache(1)
+def _contexts() -> tuple[Any, Any]:
+    """Numbers and intervals of mpmath, in contexts of our own: whoever else calculates in this process sets the
+    precision of theirs."""
+    from mpmath.ctx_iv import MPIntervalContext  # opening a vault of ε takes none of this
+    from mpmath.ctx_mp import MPContext
+
+    return MPContext(), MPIntervalContext()
 
 
 def _delta(mu_squared: Fraction, epsilon: Fraction) -> Any:
     """δ to many digits, uncertified."""
-    from mpmath import mp  # opening a vault of ε takes none of this
-
-    with mp.workprec(SOLVING_BITS):
-        mu = mp.sqrt(_quotient(mp, mu_squared))
-        e = _quotient(mp, epsilon)
-        return mp.ncdf(mu / 2 - e / mu) - mp.exp(e) * mp.ncdf(-e / mu - mu / 2)
+    mp, _ = _contexts()
+    mp.prec = SOLVING_BITS
+    mu = mp.sqrt(quotient(mp, mu_squared))
+    e = quotient(mp, epsilon)
+    return mp.ncdf(mu / 2 - e / mu) - mp.exp(e) * mp.ncdf(-e / mu - mu / 2)
 
 
 def mu_keeps(mu_squared: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     """Whether μ-GDP is certified to imply (ε, δ). False where it does not, or hardly does. Requires μ² > 0."""
-    from mpmath import iv
-
-    bits, iv.prec = iv.prec, SPARE_BITS
-    try:
+    with _ALONE:
+        _, iv = _contexts()
         # Tails are as small as δ, which decides how many digits 1 less what is nearly 1 has to keep.
         iv.prec = SPARE_BITS + max(0, -3 * (delta.numerator.bit_length() - delta.denominator.bit_length()))
-        mu, e = iv.sqrt(_quotient(iv, mu_squared)), _quotient(iv, epsilon)
+        iv.prec = max(iv.prec, *map(bits_of, (mu_squared, epsilon, delta)))
+        mu, e = iv.sqrt(quotient(iv, mu_squared)), quotient(iv, epsilon)
         u, v = e / mu - mu / 2, e / mu + mu / 2
         if u.a < -FAR:  # then δ is nearly 1
             return False
-        found = _tail_from_above(iv, u) - _density(iv, u) * _mills_from_below(iv, v)
-        return bool(found.b <= _quotient(iv, delta).a)
-    finally:
-        iv.prec = bits
-
-
-def _quotient(context: Any, exact: Fraction) -> Any:
-    return context.mpf(exact.numerator) / context.mpf(exact.denominator)
-
-
-def _density(iv: Any, z: Any) -> Any:
-    return iv.exp(-z * z / 2) / iv.sqrt(2 * iv.pi)
+        found = _tail_from_above(iv, u) - density(iv, u) * _mills_from_below(iv, v)
+        return bool(found.b <= quotient(iv, delta).a)
 
 
 def _tail_from_above(iv: Any, z: Any) -> Any:
     """At least Φ(−z): an interval whose upper end is what counts."""
-    return _density(iv, z) / z if z.b > FAR else _tail(iv, z)
-
-
-def _tail(iv: Any, z: Any) -> Any:
-    """Φ(−z), for an interval of z: ½ − φ(z)·Σ z^(2n+1)/(1·3·…·(2n+1)), with a remainder below the last term taken."""
-    term = total = z
-    order, square = 1, z * z
-    smallest = iv.mpf(2) ** -iv.prec
-    while not (2 * square.b <= order and abs(term).b <= smallest):
-        order += 2
-        term = term * square / order
-        total += term
-    # From here on each term is at most half of the one before it, and all have z's sign.
-    return iv.mpf(1) / 2 - _density(iv, z) * (total + term * iv.mpf([0, 1]))
+    return density(iv, z) / z if z.b > FAR else tail(iv, z)
 
 
 def _mills_from_below(iv: Any, z: Any) -> Any:
     """At most Φ(−z)/φ(z), for z > 0, and hardly less: an interval whose lower end is what counts."""
     if z.a < 8:
-        return _tail(iv, z) / _density(iv, z)
+        return tail(iv, z) / density(iv, z)
     # 1/(z + 1/(z + 2/(z + 3/(z + …)))), cut off: below it where an even number of levels is left.
     bottom = z
     for level in range(DEPTH - 1, 0, -1):

@@ -9,11 +9,13 @@ from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
 
+from discreet.ledger.little_noise import little_noise_costing, little_noise_price
 from discreet.noise.law import Gaussian
 
-LEAST_SMOOTH = Fraction(1, 3)
-"""From this σ² on the price is the root of d − d²/12 = 1/σ²; below it 4/σ²."""
-MOST_SMOOTH = Fraction(6)
+STEEP, LITTLE, SMOOTH = Fraction(1, 100), Fraction(1, 2), Fraction(25, 48)
+"""Below the first σ² the price is 4/σ²; then what the best test shows, up to the second; from the last one on the root
+of d − d²/12 = 1/σ². Between the last two it stays the same, so that more noise never costs more."""
+MOST_SMOOTH = Fraction(12, 5)
 """That root at the least σ² that it is for."""
 PER_SQUARED_RANGE = Fraction(11, 28)
 """A mechanism whose privacy loss stays within an interval of length r is μ-GDP with μ² = (π/8)·r², and π < 22/7."""
@@ -26,10 +28,12 @@ def gaussian_price(sigma_squared: Fraction) -> Fraction:
     """A μ² for a whole number that moves by 1 under discrete Gaussian noise of this σ²; moved by m it costs m² as much.
 
     The least d with d − d²/12 ≥ 1/σ², exactly where it is a fraction, otherwise up to a share of 2^-255 above it, so
-    that whole units come out the same; 4/σ² below σ² = 1/3. It falls as σ² grows.
+    that whole units come out the same; for little noise less than that. It falls as σ² grows.
     """
-    if sigma_squared < LEAST_SMOOTH:
+    if sigma_squared < STEEP:
         return 4 / sigma_squared
+    if sigma_squared < SMOOTH:
+        return little_noise_price(min(sigma_squared, LITTLE))
     # 6·(1 − √(1 − 1/(3σ²))), in the form that does not cancel; a root rounded down makes a price rounded up.
     inside = 1 - 1 / (3 * sigma_squared)
     above, below = inside.numerator, inside.denominator
@@ -38,11 +42,14 @@ def gaussian_price(sigma_squared: Fraction) -> Fraction:
 
 
 def gaussian_at_price(price: Fraction) -> Gaussian:
-    """The least discrete Gaussian noise with which a whole number that moves by 1 costs at most this μ²."""
-    if price >= 4 / LEAST_SMOOTH:
+    """The least discrete Gaussian noise with which a whole number that moves by 1 costs at most this μ²; little noise
+    hardly more than that."""
+    if price <= MOST_SMOOTH:
+        return Gaussian(12 / (price * (12 - price)))
+    if price >= 4 / STEEP:
         return Gaussian(4 / price)
-    smooth = min(price, MOST_SMOOTH)
-    return Gaussian(12 / (smooth * (12 - smooth)))
+    little = little_noise_costing(price, STEEP)
+    return Gaussian(little if little <= LITTLE else SMOOTH)
 
 
 def pure_price(epsilon: Fraction) -> Fraction:

@@ -4,7 +4,8 @@ What is spent everywhere is one number beside the array, and the array is made w
 that only publishes cubes never has one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -128,6 +129,19 @@ class GridSpend:
             most = self._regional.reshape(self._shape).max(axis=others)
             spent = self._everywhere + most.transpose(np.argsort(np.argsort(axes)))
         return np.maximum(self.limit - spent, 0)
+
+    def stated(self) -> dict[str, Any]:
+        # By the steps from each point to the next: nearly all are 0, and take no room when they are packed.
+        steps = np.diff(self._regional, prepend=0) if self._regional_max and self._regional is not None else None
+        return {"everywhere": self._everywhere, "steps": steps}
+
+    def restore(self, stated: Mapping[str, Any]) -> None:
+        steps = stated["steps"]
+        regional = None if steps is None else np.cumsum(steps, dtype=np.int64)
+        if regional is not None and (regional.shape != (self._shape.prod(),) or regional.min() < 0):
+            raise ValueError("a map of another domain")
+        self._everywhere, self._regional = int(stated["everywhere"]), regional
+        self._regional_max = 0 if regional is None else int(regional.max())
 
     def _made(self) -> Ints:
         if self._regional is None:

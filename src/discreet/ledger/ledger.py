@@ -9,7 +9,7 @@ import os
 import re
 import weakref
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from discreet.deadline import keep_working
 from discreet.domain.domain import Domain
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack, Refreshed
+from discreet.ledger import checkpoint
 from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
 from discreet.ledger.budget import Budget
@@ -24,7 +25,14 @@ from discreet.ledger.charge import Charge, Record, read_record
 from discreet.ledger.followed import FollowedJournal
 from discreet.ledger.journal import ORIGIN, VERSION, Journal, canonical, chained
 from discreet.ledger.places import journal_at, new_journal
-from discreet.ledger.receipt import Receipt, keep_lost, keep_receipt, last_receipt, lost_receipts
+from discreet.ledger.receipt import (
+    Receipt,
+    keep_lost,
+    keep_receipt,
+    kept_checkpoint,
+    last_receipt,
+    lost_receipts,
+)
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.ledger.standing import FactNote
@@ -32,22 +40,26 @@ from discreet.ledger.standing import FactNote
 ROLLBACK = "rollback-accepted"
 """The kind of the note that goes on without what an older journal has lost."""
 
+VAULT_ID = r"[A-Za-z0-9-]{8,64}"
+
 
 class Ledger(Books):
     """The account of one vault. Any number of threads and processes may hold it."""
 
-    def __init__(self, journal: Journal, domain: Domain, budget: Budget) -> None:
-        """Verify the whole chain and replay it."""
-        super().__init__(FollowedJournal(journal, domain, budget))
+    def __init__(self, journal: Journal, domain: Domain, budget: Budget, compared: Receipt = ORIGIN) -> None:
+        """Verify the chain and replay it: all of it, or from a checkpoint on that this user has compared with what was
+        before it."""
+        super().__init__(FollowedJournal(journal, domain, budget, compared))
         with self._followed.current() as state:
             if "vault_id" not in state.header:
                 raise JournalCorrupt("the journal has no first entry: its vault was never finished", "make it again")
+        self._next_checkpoint = 0
         _ledgers.add(self)
 
     @staticmethod
     def create(location: Path | str, header: Mapping[str, Any]) -> None:
         """A new journal, in a file or in Postgres, that begins with a header; no other vault has its `vault_id`."""
-        if not re.fullmatch(r"[A-Za-z0-9-]{8,64}", str(header.get("vault_id"))):
+        if not re.fullmatch(VAULT_ID, str(header.get("vault_id"))):
             raise ValueError("the header needs a vault_id of 8 to 64 letters, digits and dashes")
         body = _body(dict(header))
         journal = new_journal(location, header["vault_id"])
@@ -64,7 +76,7 @@ class Ledger(Books):
         """
         journal = journal_at(location)
         try:
-            ledger = cls(journal, domain, budget)
+            ledger = cls(journal, domain, budget, _compared(journal))
             ledger._check_last_receipt(accept_rollback)
         except BaseException:
             journal.close()
@@ -103,7 +115,21 @@ class Ledger(Books):
             if stored is None:
                 raise JournalError(f"entry {charge_id} is not a charge", "nothing was recorded")
         followed.give(stored.receipt)
+        self._checkpoint_where_due()
         return read_record(charge_id, stored)
+
+    def _checkpoint_where_due(self) -> None:
+        """State what the entries add up to, where there are many since that was last done. No answer depends on it: one
+        that cannot be written is tried again much later."""
+        followed = self._followed
+        if not followed.state.is_checkpoint_due or followed.state.head.seq < self._next_checkpoint:
+            return
+        self._next_checkpoint = followed.state.head.seq + checkpoint.EVERY
+        with suppress(JournalError):
+            with followed.turn() as state:
+                if state.is_checkpoint_due:
+                    followed.append(checkpoint.KIND, None, _body(checkpoint.packed(state.stated())))
+            self._followed.give(self.head)  # read back and compared
 
     def close_charge(self, charge_id: int) -> bool:
         """Close a charge that will never be answered: it paid for a snapshot that is gone. What it spent stays spent.
@@ -121,7 +147,7 @@ class Ledger(Books):
     def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None) -> Receipt:
         """Any other entry: it is kept in order with the charges. Where it is about a snapshot, that is the current one,
         or it raises Refreshed."""
-        if kind in ("init", "charge", "record", "close", "fact", "refresh"):
+        if kind in ("init", "charge", "record", "close", "fact", "refresh", checkpoint.KIND):
             raise ValueError(f"{kind} has a method of its own")
         text = _body(body)
         with self._followed.turn() as state:
@@ -205,6 +231,18 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def _compared(journal: Journal) -> Receipt:
+    """The checkpoint that this user has compared, where one was kept of this journal's vault. Nothing is known of the
+    journal yet, and so nothing but its name is taken from it."""
+    first = journal.entry(1)
+    try:
+        vault_id = str(first.parsed()["content"]["vault_id"]) if first is not None else ""
+    except (JournalError, LookupError, TypeError):
+        return ORIGIN
+    kept = kept_checkpoint(vault_id) if re.fullmatch(VAULT_ID, vault_id) else None
+    return kept or ORIGIN
 
 
 def _body(content: Any, **more: Any) -> str:

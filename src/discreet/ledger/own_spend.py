@@ -8,6 +8,7 @@ equal spends, looked at after each or at the end, so that every process that rea
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +75,19 @@ class OwnSpend:
         touched = np.ones_like(added, bool) if cost.everywhere else added > 0
         total = (self._refined(edges) + added)[touched]
         return self._everywhere + cost.everywhere + int(total.max()) if total.size else 0
+
+    def stated(self) -> dict[str, Any]:
+        """All that it is, as data and arrays: the same for the same sequence of charges and levels."""
+        self._count()
+        edges = [[axis, begins] for axis, begins in self._edges.items()]
+        return {"everywhere": self._everywhere, "edges": edges, "units": self._units}
+
+    def restore(self, stated: Mapping[str, Any]) -> None:
+        """Be what stated this. Raises ValueError where that is of another domain."""
+        edges = dict(stated["edges"])
+        if stated["units"].shape != tuple(map(len, edges.values())) or max(edges, default=0) >= len(self._sizes):
+            raise ValueError("the spending of an asker in another domain")
+        self._waiting, self._everywhere, self._edges, self._units = [], stated["everywhere"], edges, stated["units"]
 
     def _count(self) -> None:
         """Count what waits: the longest run of costs that one grid holds, then a level, and so on."""

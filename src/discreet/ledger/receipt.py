@@ -49,8 +49,12 @@ def _receipt_path(state: str, vault_id: str) -> Path:
 
 def last_receipt(vault_id: str) -> Receipt | None:
     """The last receipt seen for a vault by this user on this machine, if one can be read."""
+    return _read(receipt_path(vault_id))
+
+
+def _read(path: Path) -> Receipt | None:
     try:
-        file = os.open(receipt_path(vault_id), os.O_RDONLY)
+        file = os.open(path, os.O_RDONLY)
     except OSError:
         return None
     with os.fdopen(file, "rb") as stream:
@@ -84,6 +88,31 @@ def keep_receipt(
     finally:
         os.close(file)
     return None
+
+
+def kept_checkpoint(vault_id: str) -> Receipt | None:
+    """The last checkpoint of a vault's journal that this user has compared with the entries before it, on this machine;
+    if one can be read."""
+    return _read(_checkpoint_path(vault_id))
+
+
+def keep_checkpoint(vault_id: str, checkpoint: Receipt) -> None:
+    """Remember a checkpoint that was compared. Not synced, and silent where it cannot be written: then all entries are
+    counted when the vault is next opened."""
+    try:
+        file = _opened(_checkpoint_path(vault_id), os.O_RDWR)
+    except OSError:
+        return
+    try:
+        os.pwrite(file, _sealed(checkpoint), 0)
+    except OSError:
+        return
+    finally:
+        os.close(file)
+
+
+def _checkpoint_path(vault_id: str) -> Path:
+    return receipt_path(vault_id).with_name(f"{vault_id}.checkpoint")
 
 
 def lost_receipts(vault_id: str) -> frozenset[str]:

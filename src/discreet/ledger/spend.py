@@ -166,3 +166,11 @@ class SpendMap(Protocol):
     def left_by(self, axes: Sequence[int]) -> NDArray[np.int64]:
         """An array over the codes of some axes: the least units left over all codes of the other axes."""
         ...
+
+    def stated(self) -> dict[str, Any]:
+        """All that the map is but its limit, as data and arrays: the same for the same sequence of `add` and limits."""
+        ...
+
+    def restore(self, stated: Mapping[str, Any]) -> None:
+        """Be the map that stated this. Raises ValueError where that is of another domain."""
+        ...

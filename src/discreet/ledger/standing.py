@@ -24,10 +24,11 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from discreet.errors import JournalCorrupt
-from discreet.ledger.budget import Budget, ConcentratedBudget, GaussianBudget, Induced, QueryBudget
+from discreet.ledger.budget import Budget, Induced, QueryBudget
 from discreet.ledger.conversion import epsilon_for
 from discreet.ledger.gaussian_conversion import epsilon_for_mu
 from discreet.ledger.guarantee import GDP, ZCDP, ApproxDP, DeltaT, FPrivacy, Guarantee, PureDP
+from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
 
 NAMED = 3
 """A guarantee names so many facts, and counts the others."""
@@ -150,10 +151,10 @@ class Standing:
         elsewhere = len(self.lost) * self.own.total * budget.factor / self.own.factor
         whole = here + elsewhere
         if isinstance(budget, ConcentratedBudget) and budget.epsilon is not None and budget.delta is not None:
-            epsilon = budget.epsilon if whole == budget.rho else _epsilon_at(whole, budget.delta)
+            epsilon = budget.epsilon if whole == budget.total else _epsilon_at(whole, budget.delta)
             return ApproxDP(epsilon, budget.delta, whole, budget.neighbours, budget.max_rows)
         if isinstance(budget, GaussianBudget) and budget.epsilon is not None and budget.delta is not None:
-            kept = whole == budget.mu_squared
+            kept = whole == budget.total
             epsilon = budget.epsilon if kept else epsilon_for_mu(whole, budget.delta, FINEST)
             return GDP(whole, budget.neighbours, budget.max_rows, (), epsilon, budget.delta)
         return self._stated(whole)

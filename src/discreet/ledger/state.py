@@ -1,20 +1,28 @@
 """What the entries of a journal add up to, in memory: rebuilt from it, and thrown away at any time."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from discreet.domain.domain import Domain
 from discreet.errors import JournalCorrupt, Refreshed
+from discreet.ledger import checkpoint
 from discreet.ledger.asker import Asker, Askers
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge import read_charge, snapshot_in
 from discreet.ledger.journal import ORIGIN, Entry, verified
 from discreet.ledger.messages import overdrawn, refused
+from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
 from discreet.ledger.standing import FactNote, Standing
+
+AT_ONCE = 100_000
+"""So many entries are read before they are counted: their charges are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,14 @@ class LedgerState:
         self.closed: set[int] = set()
         self.charges = 0
         self.head = ORIGIN
+        self.noted: dict[str, Receipt] = {}
+        """The last entry of each kind but charges and what completes them."""
+        self.checkpoint, self.begun_at = ORIGIN, ORIGIN
+        """The last checkpoint that was compared with the entries before it, and the one that counting began at."""
+        self.untrue: list[int] = []
+        """Checkpoints that state something else than the entries before them add up to: nobody goes by them."""
+        self._fact_receipts: list[Receipt] = []
+        self._stated_at = self._stated_size = self._size_since = 0
 
     def spent_max(self) -> int:
         """The most units spent at any point."""
@@ -76,10 +92,17 @@ class LedgerState:
             )
 
     def absorb(self, entries: Iterator[Entry]) -> None:
-        """Count the entries after the last one seen. On any failure the map stays as it was."""
+        """Count the entries after the last one seen. On any failure the map stays as it was at the entry `head`."""
+        following = verified(entries, self.head)
+        while self._absorb(following):
+            pass
+
+    def _absorb(self, entries: Iterator[Entry]) -> bool:
+        """Count entries up to a checkpoint, or so many as are counted at once; whether there were any."""
         spans, facts, standing = [_Span(self.budget)], list(self.facts), self.standing
-        last = None
-        for entry in verified(entries, self.head):
+        fact_receipts, size = list(self._fact_receipts), 0
+        last = stated = None
+        for entry in islice(entries, AT_ONCE):
             match entry.kind:
                 case "init":
                     self.header = entry.parsed()["content"]
@@ -104,16 +127,103 @@ class LedgerState:
                     standing = standing.after_fact(fact)
                     spans.append(_Span(standing.budget))
                     facts.append(fact)
+                    fact_receipts.append(entry.receipt)
                     self.notes["fact"] = fact.content
+                case checkpoint.KIND:
+                    stated = entry
+                    break
                 case note:
                     self.notes[note] = entry.parsed()["content"]
                     standing = standing.after(note, entry.seq, self.notes[note])
+            if entry.kind != "charge" and not (entry.kind in ("record", "close") and entry.charge is not None):
+                self.noted[entry.kind] = entry.receipt
+            size += len(entry.body)
             last = entry
-        if last is None:
-            return
-        self._spend(spans)
-        self.head, self.facts, self.standing = last.receipt, facts, standing
-        self.charges += sum(len(span.charges) for span in spans)
+        if last is not None:
+            self._spend(spans)
+            self.head, self.facts, self.standing = last.receipt, facts, standing
+            self._fact_receipts = fact_receipts
+            self._size_since += size
+            self.charges += sum(len(span.charges) for span in spans)
+        if stated is not None:
+            self._pass(stated)
+        return last is not None or stated is not None
+
+    # Checkpoints.
+
+    @property
+    def is_checkpoint_due(self) -> bool:
+        """Whether there are enough entries since the last checkpoint for another."""
+        return self.head.seq - self._stated_at >= checkpoint.EVERY and self._size_since >= self._stated_size
+
+    def stated(self) -> dict[str, Any]:
+        """All that the entries so far add up to, as a checkpoint states it. Of entries that say more themselves, it has
+        the receipts: these prove what they say."""
+        standing = self.standing
+        return {
+            "form": checkpoint.FORM,
+            "charges": self.charges,
+            "pending": np.array(sorted(self.pending), np.int64),
+            "closed": np.array(sorted(self.closed), np.int64),
+            "noted": {kind: str(receipt) for kind, receipt in self.noted.items()},
+            "facts": [
+                [str(receipt), fact.table] for receipt, fact in zip(self._fact_receipts, self.facts, strict=True)
+            ],
+            "live": standing.live,
+            "versions": standing.versions,
+            "lost": sorted(standing.lost),
+            "begun": sorted(standing.begun),
+            "published": sorted(standing.published),
+            "spent": self.map.stated(),
+            "askers": self.askers.stated(),
+        }
+
+    def _pass(self, entry: Entry) -> None:
+        """Compare a checkpoint with what the entries before it add up to, and go on from these."""
+        content = entry.parsed()["content"]
+        if not isinstance(content, dict) or content.get("form") == checkpoint.FORM:
+            if checkpoint.says(content, self.stated()):
+                self.checkpoint = entry.receipt
+            else:
+                self.untrue.append(entry.seq)
+        self.head, self._stated_at, self._stated_size, self._size_since = entry.receipt, entry.seq, len(entry.body), 0
+
+    def restored(self, entry: Entry, content_of: Callable[[Receipt], Any]) -> "LedgerState":
+        """What a checkpoint states, of the same domain and budget. Requires one that was compared with the entries
+        before it, by this user. `content_of` finds what other entries say by their receipts; it, and a checkpoint of
+        another domain or form, raise ValueError, LookupError, TypeError or JournalCorrupt."""
+        stated = checkpoint.unpacked(entry.parsed()["content"])
+        if stated["form"] != checkpoint.FORM:
+            raise ValueError("a checkpoint of another form")
+        noted = {kind: Receipt.parse(receipt) for kind, receipt in stated["noted"].items()}
+        state = LedgerState(self.domain, self.own_budget, content_of(noted["init"]))
+        state.notes = {kind: content_of(receipt) for kind, receipt in noted.items() if kind != "init"}
+        state.noted, state.refreshed = noted, noted["refresh"].seq if "refresh" in noted else 0
+        state.snapshot = snapshot_in(state.notes["refresh"] if state.refreshed > noted["init"].seq else state.header)
+        state._state_facts([(Receipt.parse(receipt), table) for receipt, table in stated["facts"]], content_of)
+        state.standing = replace(
+            state.standing,
+            live=stated["live"],
+            versions=stated["versions"],
+            lost=frozenset(stated["lost"]),
+            begun=frozenset(stated["begun"]),
+            published=frozenset(stated["published"]),
+        )
+        state.map.restore(stated["spent"])
+        state.askers.restore(stated["askers"])
+        state.charges = stated["charges"]
+        state.pending, state.closed = set(stated["pending"].tolist()), set(stated["closed"].tolist())
+        state.head = state.checkpoint = state.begun_at = entry.receipt
+        state._stated_at, state._stated_size = entry.seq, len(entry.body)
+        return state
+
+    def _state_facts(self, facts: list[tuple[Receipt, int]], content_of: Callable[[Receipt], Any]) -> None:
+        for receipt, table in facts:
+            fact = FactNote(receipt.seq, table, content_of(receipt))
+            self.facts.append(fact)
+            self._fact_receipts.append(receipt)
+            self.standing = self.standing.after_fact(fact)
+        self.budget, self.map.limit = self.standing.budget, self.standing.budget.limit
 
     def _spend(self, spans: list[_Span]) -> None:
         try:

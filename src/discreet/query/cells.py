@@ -212,27 +212,31 @@ class Labelling:
         whole = self._regions(domain.everything.boxes[0], domain)
         return [region.intersect(where) for region in whole]
 
+    def section(self, where: Region, domain: Domain, group: int) -> Region:
+        """The part of a region that belongs to one group."""
+        if len(where.boxes) != 1:
+            return self.section(domain.everything, domain, group).intersect(where)
+        cut = self._cut(where.boxes[0], domain)
+        return cut.region(group, np.nonzero(cut.grid == group))
+
     def _regions(self, box: Box, domain: Domain) -> list[Region]:
+        cut = self._cut(box, domain)
+        cells = cut.grid.reshape(-1)
+        order = np.argsort(cells, kind="stable")
+        ends = np.searchsorted(cells[order], np.arange(self.size + 1))
+        places = np.unravel_index(order, cut.grid.shape)
+        return [
+            cut.region(group, [place[first:last] for place in places])
+            for group, (first, last) in enumerate(pairwise(ends.tolist()))
+        ]
+
+    def _cut(self, box: Box, domain: Domain) -> "_Cut":
         axes = [domain.axis(name) for name in self.table.attributes]
         runs = [
             Runs.of(of_code, box.low[axis], box.high[axis])
             for axis, of_code in zip(axes, self.table.classes, strict=True)
         ]
-        grid = self.table.table[np.ix_(*(run.classes for run in runs))]
-        cells = grid.reshape(-1)
-        order = np.argsort(cells, kind="stable")
-        ends = np.searchsorted(cells[order], np.arange(self.size + 1))
-        places = np.unravel_index(order, grid.shape)
-        regions = []
-        for group, (first, last) in enumerate(pairwise(ends.tolist())):
-            found: list[Box] = []
-            if first < last:
-                spans = [(int(place[first:last].min()), int(place[first:last].max())) for place in places]
-                part = grid[tuple(slice(a, b + 1) for a, b in spans)] == group
-                stops = [run.stops[a : b + 2] for run, (a, b) in zip(runs, spans, strict=True)]
-                found = [_embedded(box, axes, intervals) for intervals in boxes_of(part, stops)]
-            regions.append(Region(tuple(found)))
-        return regions
+        return _Cut(box, axes, runs, self.table.table[np.ix_(*(run.classes for run in runs))])
 
     def to_json(self) -> Json:
         return {**self.table.to_json(), "labels": list(self.labels), "text": self.text, "null": self.values[-1] is None}
@@ -243,6 +247,25 @@ class Labelling:
         if body["null"]:
             values[-1] = None
         return cls(body["text"], CellTable.from_json(body), tuple(values))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """A box cut where the classes of a labelling change, and the group of every part."""
+
+    box: Box
+    axes: Sequence[int]
+    runs: Sequence[Runs]
+    grid: Ints
+
+    def region(self, group: int, places: Sequence[Ints]) -> Region:
+        """The region of a group, whose parts are at these places."""
+        if not len(places[0]):
+            return Region(())
+        spans = [(int(place.min()), int(place.max())) for place in places]
+        part = self.grid[tuple(slice(first, last + 1) for first, last in spans)] == group
+        stops = [run.stops[first : last + 2] for run, (first, last) in zip(self.runs, spans, strict=True)]
+        return Region(tuple(_embedded(self.box, self.axes, intervals) for intervals in boxes_of(part, stops)))
 
 
 def label_of(value: object) -> str:

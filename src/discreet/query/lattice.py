@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import DomainError, UnsupportedQuery
 
@@ -23,6 +23,9 @@ Label = str | int
 
 Cuboids = Literal["all"] | int | Iterable[Label | Iterable[Label]]
 """Which cuboids: all of them, those of at most so many dimensions, or a list, each with its dimensions."""
+
+Weights = Mapping[tuple[Label, ...], float | ArrayLike]
+"""How much a cuboid matters; or each of its cells, in an array with an axis for each of its dimensions."""
 
 OTHERS = "others"
 """Every cuboid that is not named, where expected variances are given."""
@@ -170,15 +173,32 @@ class Lattice:
             )
         )
 
-    def weigh(self, published: Sequence[int], weights: Mapping[tuple[Label, ...], float] | None) -> tuple[float, ...]:
-        """A weight for each published cuboid: 1 where none is given. Weights are finite and above 0."""
-        by_mask = {self.mask(*names): weight for names, weight in (weights or {}).items()}
+    def weigh(
+        self, published: Sequence[int], weights: Weights | None, of_cells: Literal["max", "sum"] = "max"
+    ) -> tuple[float, ...]:
+        """A weight for each published cuboid: 1 where none is given. Weights are finite and above 0.
+
+        Where cells have weights, the cuboid's is their largest: the cells of a cuboid have one variance, so the largest
+        w_a × variance is that of the heaviest. Or it is their sum: of all cells, the weight of those that are precise.
+        """
+        by_mask = {self.mask(*names): self._weight(names, given, of_cells) for names, given in (weights or {}).items()}
         unpublished = by_mask.keys() - published
-        for mask, weight in by_mask.items():
+        for mask in by_mask:
             if mask in unpublished:
                 raise UnsupportedQuery(f"cuboid {self.names_of(mask)} has a weight, but is not published")
-            self._require_positive(weight, f"the weight of {self.names_of(mask)}")
         return tuple(float(by_mask.get(mask, 1)) for mask in published)
+
+    def _weight(self, names: tuple[Label, ...], given: float | ArrayLike, of_cells: Literal["max", "sum"]) -> float:
+        try:
+            cells = np.asarray(given, float)
+        except (TypeError, ValueError):
+            raise UnsupportedQuery(f"the weight of {names} is a number, or an array of them") from None
+        shape = tuple(self.sizes[self._axis(name)] for name in names)
+        if cells.ndim and cells.shape != shape:
+            raise UnsupportedQuery(f"the weights of {names} have the shape {cells.shape}; its cells have {shape}")
+        if not ((cells > 0) & (cells < math.inf)).all():
+            raise UnsupportedQuery(f"the weight of {names} must be above 0 and finite")
+        return float(cells.max() if of_cells == "max" else cells.sum())
 
     def expect(
         self, published: Sequence[int], expected: Mapping[tuple[Label, ...] | str, float] | None

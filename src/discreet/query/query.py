@@ -92,9 +92,10 @@ class People(Asked):
 
 @dataclass(frozen=True)
 class Quantile(Asked):
-    """The value of an attribute below which a share `level` of the rows in `where` lies; 0 is MIN, 1 is MAX."""
+    """The value of an attribute, or of an expression that is a number, below which a share `level` of the rows in
+    `where` lies; 0 is MIN, 1 is MAX. The groups of an expression are its values in their order."""
 
-    of: str
+    of: str | Labelling
     level: Fraction
     where: Region
     by: tuple[Group, ...] = ()
@@ -209,7 +210,8 @@ def query_to_json(query: Query) -> Json:
         case Distinct():
             return {"distinct": {**body, "of": groups_to_json(query.of)}}
         case Quantile():
-            return {"quantile": {**body, "of": query.of, "level": str(query.level)}}
+            of = groups_to_json((query.of,))[0]
+            return {"quantile": {**body, "of": of, "level": str(query.level)}}
         case SubsetCount():
             return {"subset_count": {"where": where, "subsets": [subset_to_json(subset) for subset in query.subsets]}}
         case Choice():
@@ -247,7 +249,10 @@ def query_from_json(body: Json) -> Query:
         case "distinct":
             return Distinct(groups_from_json(fields["of"]), where, by)
         case "quantile":
-            return Quantile(fields["of"], parse_exact(fields["level"]), where, by)
+            [ranked] = groups_from_json((fields["of"],))
+            if isinstance(ranked, RowsPerPerson):
+                raise UnsupportedQuery("a quantile of how many rows a person has")
+            return Quantile(ranked, parse_exact(fields["level"]), where, by)
         case "subset_count":
             return SubsetCount(tuple(map(subset_from_json, fields["subsets"])), where)
         case "choice":

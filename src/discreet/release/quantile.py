@@ -1,4 +1,4 @@
-"""Quantiles by the exponential mechanism on an attribute's codes.
+"""Quantiles by the exponential mechanism on an attribute's codes, or on the values of an expression.
 
 Let below(v) and upto(v) count the rows with a code < v and ≤ v, n all of them, and t the rank asked for. A code's
 utility is minus the distance of t from [below(v), upto(v)]. The rank is t = the middle one of (c, level·n, n − c) with
@@ -22,7 +22,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.noise.bits import Bits
 from discreet.noise.exponential import Gaps, sample_exponential
-from discreet.query.query import Count, Quantile, answer_shape
+from discreet.query.query import Count, Quantile, answer_shape, group_attribute, group_name
 
 HISTOGRAM_CELLS = 1 << 20
 """A quantile looks at this many counts at most, over all its groups."""
@@ -46,10 +46,10 @@ def require_drawable(query: Quantile, domain: Domain) -> None:
     if cells > HISTOGRAM_CELLS:
         raise UnsupportedQuery(
             f"that quantile would look at {cells:,} counts, and at most {HISTOGRAM_CELLS:,} are looked at; "
-            f"group by less, or describe {query.of} in bins"
+            f"group by less, or describe {group_name(query.of)} in bins"
         )
     if not candidate_codes(query, domain):
-        raise UnsupportedQuery(f"no value of {query.of} lies in that region")
+        raise UnsupportedQuery(f"no value of {group_name(query.of)} lies in that region")
 
 
 def histogram_of(query: Quantile) -> Count:
@@ -59,9 +59,12 @@ def histogram_of(query: Quantile) -> Count:
 
 def candidate_codes(query: Quantile, domain: Domain) -> list[int]:
     """The codes that may be the answer: ordinary cells that the region reaches."""
-    axis, attribute = domain.axis(query.of), domain[query.of]
+    cells = group_attribute(query.of, domain).cells
+    if not isinstance(query.of, str):
+        return [code for code, part in enumerate(query.of.sections(query.where, domain)) if part and code < cells]
+    axis = domain.axis(query.of)
     reached = {code for box in query.where.boxes for code in range(box.low[axis], box.high[axis] + 1)}
-    return sorted(code for code in reached if code < attribute.cells)
+    return sorted(code for code in reached if code < cells)
 
 
 def rank_margin(scale: Fraction, candidates: int) -> int:

@@ -69,18 +69,39 @@ def add_user(home: Path, name: str, role: str, *, quota: Number | None = None, e
     `quota` is in the vault's own currency, or a part of its budget: 10%. `expires` is how long the token is good for,
     as in 30d, 12h or 45m.
     """
+    token = new_token()
+    _add(home, name, role, quota, expires, (_digest(token), _native(home, token)))
+    return token
+
+
+def share_user(
+    home: Path, name: str, role: str, other: Path, *, quota: Number | None = None, expires: str | None = None
+) -> None:
+    """Make a user whose token is the one that they have in another vault: it opens both, each with the rights that it
+    has there, and each vault revokes or replaces it for itself."""
+    there = list_users(other)
+    known = there[_place_of(other, name, there)]
+    _add(home, name, role, quota, expires, (known.token, known.native if (home / OVER_MYSQL).exists() else None))
+
+
+def _add(
+    home: Path,
+    name: str,
+    role: str,
+    quota: Number | None,
+    expires: str | None,
+    hashes: tuple[str, str | None],
+) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
         raise AccessDenied("a user's name has up to 64 letters, digits, dots and dashes, and begins with a letter")
     if role not in get_args(Role):
         raise AccessDenied(f"a role is one of {', '.join(get_args(Role))}")
     most, until = _quota(home, role, quota), _until(expires)
-    token, now = new_token(), datetime.now(UTC)
     with _changing(home) as users:
         if any(user.name == name for user in users):
             raise AccessDenied(f"there is a user {name} already; revoke them first, or choose another name")
-        since = now.isoformat(timespec="seconds")
-        users.append(User(name, role, _digest(token), since, most, until, _native(home, token)))  # type: ignore[arg-type]
-    return token
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        users.append(User(name, role, hashes[0], since, most, until, hashes[1]))  # type: ignore[arg-type]
 
 
 def rotate_user(home: Path, name: str) -> str:
@@ -152,7 +173,7 @@ def list_users(home: Path) -> list[User]:
         raise VaultError(f"{path} cannot be read; may you read it?") from None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def _read(path: Path, _version: tuple[int, int, int]) -> tuple[User, ...]:
     text = path.read_text(encoding="utf-8")
     try:

@@ -37,6 +37,33 @@ charged. They have threads of their own, so that nothing else waits behind them.
 
 
 @dataclass(frozen=True)
+class Turns:
+    """How fast users may ask, how many of their requests are worked on at once, and for how long."""
+
+    bucket: Bucket
+    shares: Shares
+    deadline: float | None
+
+    @asynccontextmanager
+    async def at_work(self, user: User, left: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
+        """What a user's request does, in their share and until the deadline, or until `left` returns: the client has
+        gone. It is given up before it is charged, or done to the end: see `Work`."""
+        work = Work(self.deadline)
+        watching = asyncio.create_task(_watch(left, work))
+        try:
+            turn = await self.shares.turn(user.name, self.deadline)
+            work.on_rest = turn.give_back
+            before = doing.set(work)
+            try:
+                yield
+            finally:
+                doing.reset(before)
+                turn.end()
+        finally:
+            watching.cancel()
+
+
+@dataclass(frozen=True)
 class FrontDesk:
     """A vault with its doors: `answer` for whatever may spend, `explain` for what that would cost."""
 
@@ -57,23 +84,9 @@ class FrontDesk:
         self.bucket.take(user.name)
         return user
 
-    @asynccontextmanager
-    async def at_work(self, user: User, left: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
-        """What a user's request does, in their share and until the deadline, or until `left` returns: the client has
-        gone. It is given up before it is charged, or done to the end: see `Work`."""
-        work = Work(self.deadline)
-        watching = asyncio.create_task(_watch(left, work))
-        try:
-            turn = await self.shares.turn(user.name, self.deadline)
-            work.on_rest = turn.give_back
-            before = doing.set(work)
-            try:
-                yield
-            finally:
-                doing.reset(before)
-                turn.end()
-        finally:
-            watching.cancel()
+    @property
+    def turns(self) -> Turns:
+        return Turns(self.bucket, self.shares, self.deadline)
 
     async def answer(self, user: User, verb: str, what: Mapping[str, Any], work: Callable[[Vault], T]) -> T:
         """Do work with the vault in a user's name, in a thread. It is done to the end, also where nobody waits for it.

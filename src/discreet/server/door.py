@@ -38,7 +38,8 @@ from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
 from discreet.server.seen import REFUSED
 
-HEALTH = f"{API}/health"
+HEALTH, READY = f"{API}/health", f"{API}/ready"
+"""The two routes that take no token."""
 DEADLINE = b"x-deadline-seconds"
 """The header by which every reply says how long a request may take."""
 SIGNED_IN = "discreet.signed_in"
@@ -61,17 +62,25 @@ STATUS: dict[type[DiscreetError], int] = {
     DeadlinePassed: 504,
 }
 """Everything else is no fault of who asks: 503."""
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": RefusalJson, "description": "It was not understood, or cannot be answered privately."},
-    401: {"model": RefusalJson, "description": "The token is missing, unknown, expired or revoked."},
-    403: {"model": RefusalJson, "description": "The role does not allow it."},
-    404: {"model": RefusalJson, "description": "Nothing is there."},
-    409: {"model": RefusalJson, "description": "It does not fit the budget, or the quota."},
-    413: {"model": RefusalJson, "description": "The body is too large."},
-    429: {"model": RefusalJson, "description": "Too many requests; Retry-After says when."},
-    504: {"model": RefusalJson, "description": "It took longer than the deadline, and nothing was spent."},
-    503: {"model": RefusalJson, "description": "The vault cannot answer: its disk, its journal or its table."},
+REFUSED_BECAUSE = {
+    400: "It was not understood, or cannot be answered privately.",
+    401: "The token is missing, unknown, expired or revoked.",
+    403: "The role does not allow it.",
+    404: "Nothing is there.",
+    409: "It does not fit the budget, or the quota.",
+    413: "The body is too large.",
+    429: "Too many requests; Retry-After says when.",
+    504: "It took longer than the deadline, and nothing was spent.",
+    503: "The vault cannot answer: its disk, its journal or its table.",
 }
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": words,
+        "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{RefusalJson.__name__}"}}},
+    }
+    for status, words in REFUSED_BECAUSE.items()
+}
+"""Which refusals there are, as the OpenAPI document has them."""
 
 
 class JsonReply(Response):
@@ -103,22 +112,21 @@ class Door:
             if started or scope["type"] != "http":
                 raise
             ending = VaultError("the server is ending; ask again when it is back: nothing is charged twice")
-            await _refusal(ending)(scope, receive, send)
+            await refusal(ending)(scope, receive, send)
 
     async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] == HEALTH:
+        if scope["type"] != "http" or scope["path"] in (HEALTH, READY):
             await self.app(scope, receive, send)
             return
         try:
             signed_in = scope.get(SIGNED_IN)
-            scope["user"] = self.desk.admit(_token(scope)) if signed_in is None else self.desk.let_in(signed_in)
+            scope["user"] = self.desk.admit(token_in(scope)) if signed_in is None else self.desk.let_in(signed_in)
         except AccessDenied as error:
-            scope[REFUSED] = type(error).__name__
-            await _error(401, error)(scope, receive, send)
+            await denied(scope, error)(scope, receive, send)
             return
         except DiscreetError as error:
             scope[REFUSED] = type(error).__name__
-            await _refusal(error)(scope, receive, send)
+            await refusal(error)(scope, receive, send)
             return
         try:
             body = await _whole(receive)
@@ -143,11 +151,11 @@ class Door:
             return message or {"type": "http.disconnect"}
 
         try:
-            async with self.desk.at_work(scope["user"], leaving):
+            async with self.desk.turns.at_work(scope["user"], leaving):
                 await self.app(scope, replay, self._stated(send))
         except (TooManyRequests, DeadlinePassed) as error:  # its turn never came
             scope[REFUSED] = type(error).__name__
-            await _refusal(error)(scope, receive, self._stated(send))
+            await refusal(error)(scope, receive, self._stated(send))
 
     def _stated(self, send: Send) -> Send:
         """The same with the deadline in the head of the reply."""
@@ -187,7 +195,7 @@ def answer_refusals(app: FastAPI, home: str) -> None:
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, DiscreetError)
         request.scope[REFUSED] = type(error).__name__
-        return _refusal(type(error)(without_place(str(error), home)))
+        return refusal(type(error)(without_place(str(error), home)))
 
     app.add_exception_handler(DiscreetError, refused)
     app.add_exception_handler(HTTPException, elsewhere)
@@ -195,7 +203,8 @@ def answer_refusals(app: FastAPI, home: str) -> None:
     app.add_exception_handler(Exception, _failed)
 
 
-def _token(scope: Scope) -> str:
+def token_in(scope: Scope) -> str:
+    """The token that a request came with. Raises AccessDenied where there is none."""
     given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
     scheme, _, token = given.partition(" ")
     if scheme.lower() != "bearer" or not token:
@@ -219,12 +228,19 @@ async def _whole(receive: Receive) -> bytes | None:
             return bytes(body)
 
 
+def denied(scope: Scope, error: AccessDenied) -> Response:
+    """What somebody is told who is not known here."""
+    scope[REFUSED] = type(error).__name__
+    return _error(401, error)
+
+
 def _error(status: int, error: DiscreetError, headers: dict[str, str] | None = None) -> Response:
     said = RefusalJson(error={"kind": type(error).__name__, "message": str(error)})
     return JsonReply(said, status, headers)
 
 
-def _refusal(error: DiscreetError) -> Response:
+def refusal(error: DiscreetError) -> Response:
+    """An error in the one shape of all of them."""
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 503)
     later = {"Retry-After": str(error.wait_seconds)} if isinstance(error, TooManyRequests) else None
     return _error(status, error, later)

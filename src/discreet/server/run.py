@@ -11,17 +11,24 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from discreet.answer.policy import usual_noise
 from discreet.errors import VaultError
 from discreet.ledger.budget import Budget
 from discreet.noise.bits import Bits
+from discreet.private import is_vault
 from discreet.release.slots import Slots
 from discreet.server.app import create_app
-from discreet.server.desk import DEFAULT_DEADLINE, DEFAULT_RATE, DEFAULT_SLOT, FrontDesk
+from discreet.server.below import Below, require_path
+from discreet.server.desk import DEFAULT_DEADLINE, DEFAULT_RATE, DEFAULT_SLOT, FrontDesk, Turns
+from discreet.server.folder import VAULTS, VaultFolder
+from discreet.server.folder_app import FolderApp
 from discreet.server.listening import PatientProtocol
+from discreet.server.mysql.schemas import FolderSchemas, OneSchema, Schemas
 from discreet.server.pace import Bucket
+from discreet.server.shares import Shares
 from discreet.vault.vault import Vault
 
 MOST_WORKERS = 64
@@ -51,7 +58,7 @@ class Pace:
 
 
 def serve(
-    vault: Vault,
+    vault: Vault | Path,
     host: str,
     port: int,
     *,
@@ -63,31 +70,35 @@ def serve(
     mysql_port: int | None = None,
     behind_proxy: str | None = None,
     access_log: Path | None = None,
+    root_path: str = "",
     ready: Callable[[str], object] = print,
 ) -> None:
-    """Serve until interrupted. `ready` is told the address, once it takes requests. Port 0 is any that is free.
+    """Serve a vault, or every vault in a folder, until interrupted. `ready` is told the address, once it takes
+    requests. Port 0 is any that is free.
 
     With several workers each is a process with the vault opened for itself; they share the socket and the journal.
     MySQL is spoken on `mysql_port`, by this process alone. `behind_proxy` is the address of a proxy that speaks TLS to
     clients: what it says of them (X-Forwarded-Proto, X-Forwarded-For) is believed, and nobody else's word. Each request
-    is a line of JSON at the end of `access_log`.
+    is a line of JSON at the end of `access_log`. Everything is below `root_path`, which a proxy hands on as it came.
     """
     if not 1 <= workers <= MOST_WORKERS:
         raise VaultError(f"there are 1 to {MOST_WORKERS} workers")
     _require_safe(host, certfile, keyfile, force_plain)
     listening, kept = _listen(host, port), pace or Pace()
-    scheme, bucket = "http" if certfile is None else "https", Bucket(kept.rate)
-    desk = FrontDesk(vault, bucket, Slots(kept.slot), kept.deadline or None)
-    app = _app(desk, access_log) if workers == 1 else partial(_open_app, vault.path, kept, access_log)
+    scheme = "http" if certfile is None else "https"
+    root = require_path(root_path)
+    served = _served(vault, kept, access_log, root)
+    home = vault if isinstance(vault, Path) else vault.path
+    app = served.app() if workers == 1 else partial(_worker, home, kept, access_log, root)
     config = configured(app, workers, certfile, keyfile, behind_proxy)
     name = f"[{host}]" if ":" in host else host
     with ExitStack() as open_ports:
-        open_ports.callback(desk.slots.ending.set)
+        open_ports.callback(served.slots.ending.set)
         spoken = None
         if mysql_port is not None:
-            spoken, over_mysql = _over_mysql(desk, host, mysql_port, certfile, keyfile)
+            spoken, over_mysql = _over_mysql(served.schemas, host, mysql_port, certfile, keyfile)
             open_ports.enter_context(over_mysql)
-        ready(f"{scheme}://{name}:{listening.getsockname()[1]}")
+        ready(f"{scheme}://{name}:{listening.getsockname()[1]}{root}")
         if spoken is not None:
             ready(f"mysql://{name}:{spoken}")
         if workers == 1:
@@ -113,7 +124,7 @@ class _Workers(Multiprocess):
 
 
 def configured(
-    app: FastAPI | Callable[[], FastAPI],
+    app: ASGIApp | Callable[[], ASGIApp],
     workers: int,
     certfile: Path | None = None,
     keyfile: Path | None = None,
@@ -158,23 +169,64 @@ def require_mysql() -> None:
 
 
 def _over_mysql(
-    desk: FrontDesk, host: str, port: int, certfile: Path | None, keyfile: Path | None
+    schemas: Schemas, host: str, port: int, certfile: Path | None, keyfile: Path | None
 ) -> tuple[int, AbstractContextManager[None]]:
     """The MySQL port's number, and what keeps it open."""
     require_mysql()
     from discreet.server.wire import serving_mysql, tls_context
 
     tls, listening = tls_context(certfile, keyfile), _listen(host, port, "--mysql-port")
-    return listening.getsockname()[1], serving_mysql(desk, listening, tls)
+    return listening.getsockname()[1], serving_mysql(schemas, listening, tls)
 
 
-def _open_app(home: Path, pace: Pace, access_log: Path | None) -> FastAPI:
+@dataclass(frozen=True)
+class Served:
+    """What one process serves: over HTTP by an application, over MySQL by schemas."""
+
+    slots: Slots
+    schemas: Schemas
+    app: Callable[[], ASGIApp]
+
+
+def _served(vault: Vault | Path, pace: Pace, access_log: Path | None, root: str) -> Served:
+    if isinstance(vault, Path):
+        return many(vault, pace, access_log, root)
+    return one(vault, pace, access_log, root)
+
+
+def _worker(home: Path, pace: Pace, access_log: Path | None, root: str) -> ASGIApp:
+    """The application of a process that opens for itself what it serves."""
+    if not is_vault(home):
+        return many(home, pace, access_log, root).app()
     vault = Vault.open(home)
     vault.gate.warm()
-    return _app(FrontDesk(vault, Bucket(pace.rate), Slots(pace.slot), pace.deadline or None), access_log)
+    return one(vault, pace, access_log, root).app()
 
 
-def _app(desk: FrontDesk, access_log: Path | None) -> FastAPI:
+def one(vault: Vault, pace: Pace, access_log: Path | None, root: str) -> Served:
+    desk = FrontDesk(vault, Bucket(pace.rate), Slots(pace.slot), pace.deadline or None)
+    return Served(desk.slots, OneSchema(desk), lambda: _below(_app(desk, access_log, root), root))
+
+
+def many(path: Path, pace: Pace, access_log: Path | None, root: str) -> Served:
+    """Every vault of a folder. A user's rate and share are of the process: one name is one user, in whatever vaults."""
+    bucket, slots, shares, deadline = Bucket(pace.rate), Slots(pace.slot), Shares(), pace.deadline or None
+
+    def make_app(desk: FrontDesk, name: str) -> FastAPI:
+        app = _app(desk, access_log, f"{root}{VAULTS}/{name}")
+        app.state.is_one_of_many = True
+        return app
+
+    folder = VaultFolder(path, lambda vault: FrontDesk(vault, bucket, slots, deadline, shares), make_app)
+    schemas = FolderSchemas(folder, Turns(bucket, shares, deadline))
+    return Served(slots, schemas, lambda: _below(FolderApp(folder, bucket, slots, access_log, root), root))
+
+
+def _below(app: ASGIApp, root: str) -> ASGIApp:
+    return Below(app, root) if root else app
+
+
+def _app(desk: FrontDesk, access_log: Path | None, root: str = "") -> FastAPI:
     app = create_app(
         desk.vault,
         slot=desk.slots,
@@ -182,6 +234,7 @@ def _app(desk: FrontDesk, access_log: Path | None) -> FastAPI:
         deadline=desk.deadline,
         shares=desk.shares,
         access_log=access_log,
+        root=root,
     )
     sys.setswitchinterval(SWITCH_SECONDS)
     app.state.shelf.warm()

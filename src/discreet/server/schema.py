@@ -4,6 +4,10 @@ Requests are checked against these. Replies are not: mypy holds those who make t
 what is sent.
 """
 
+import ast
+import inspect
+from itertools import pairwise
+from types import ModuleType
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, with_config
@@ -21,8 +25,24 @@ Sql = Annotated[str, Field(max_length=SQL_CHARACTERS, examples=["SELECT sex, COU
 Text = Annotated[str, Field(max_length=1000)]
 MOST_NAMES = 1000
 
-for reply in filter(is_typeddict, vars(replies).values()):
-    with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))(reply)  # no key that is not described
+
+def _describe(module: ModuleType) -> None:
+    """Give each TypedDict of a module the docstrings of its keys, and no key that is not described.
+
+    Pydantic can read them by itself, by parsing the whole file for every use of each.
+    """
+    bodies = {
+        node.name: node.body for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ClassDef)
+    }
+    for reply in filter(is_typeddict, vars(module).values()):
+        for key, text in pairwise(bodies[reply.__name__]):
+            match key, text:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                    reply.__annotations__[name] = Annotated[reply.__annotations__[name], Field(description=words)]
+        with_config(ConfigDict(extra="forbid"))(reply)
+
+
+_describe(replies)
 
 
 class Request(BaseModel):
@@ -44,6 +64,10 @@ class QuestionAsked(Request):
         None, description="whether a region without budget is answered by one nearby; the policy's word where not given"
     )
 
+    weights: dict[Text, Number] | None = Field(
+        None, description='how much it matters that a relaxed answer is off in an attribute: {"age": 4}'
+    )
+    compound_size: int | None = Field(None, description="of how many released answers a relaxed one may be made")
     estimate: Literal["unbiased", "modelled"] = Field(
         "unbiased", description="modelled: from a published model, free, sharper and biased; where one covers it"
     )
@@ -71,7 +95,7 @@ class NewFact(Request):
     cuboid: list[Text] | None = Field(None, max_length=MOST_NAMES)
     values: list[Any] | None = None
     dry_run: bool = Field(False, description="only say what it would do, and add nothing")
-    accept: bool = Field(False, description="add it even if it stops the vault")
+    accept: bool = Field(False, description="add it even if it stops the vault, or S_Q is bounded alone")
 
 
 class CubeWish(Request):
@@ -88,7 +112,9 @@ class CubeWish(Request):
     planner: Text = "optimal"
     objective: Text = "max"
     dimensions: list[Text] | None = Field(None, max_length=MOST_NAMES)
-    weights: dict[str, Finite] | None = Field(None, description='how much a cuboid matters: {"sex,age": 3}')
+    weights: dict[str, Finite | list[Any]] | None = Field(
+        None, description='how much a cuboid matters: {"sex,age": 3}; or each of its cells: {"sex": [1, 3]}'
+    )
     bound: Finite | None = None
     expected: dict[str, Finite] | None = Field(None, description='expected variances: {"sex,age": 100, "others": 400}')
     facts: bool = Field(False, description="agree exactly with the vault's facts that are cuboids")

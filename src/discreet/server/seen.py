@@ -41,8 +41,8 @@ def _route(scope: Scope) -> str:
 class Seen:
     """Stands before every other part, and sees whom they let in and what they reply."""
 
-    def __init__(self, app: ASGIApp, home: Path, metrics: Metrics, access_log: Path | None) -> None:
-        self.app, self.home, self.metrics, self.access_log = app, home, metrics, access_log
+    def __init__(self, app: ASGIApp, home: Path, metrics: Metrics, access_log: Path | None, root: str = "") -> None:
+        self.app, self.home, self.metrics, self.access_log, self.root = app, home, metrics, access_log, root
         self._nameless = Bucket(NAMELESS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,7 +74,7 @@ class Seen:
 
     def _tell(self, scope: Scope, come: RequestOrigin, status: int, size: int, seconds: float) -> None:
         user, refused = getattr(scope.get("user"), "name", None), scope.get(REFUSED)
-        method, path = scope["method"], scope["path"]
+        method, path = scope["method"], f"{self.root}{scope['path']}"
         self.metrics.count(method, _route(scope), status, seconds, refused)
         outcome = refused or ("answered" if status < 400 else "the client has gone" if status == LEFT else str(status))
         log_outcome(self.home, come, outcome)

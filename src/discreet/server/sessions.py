@@ -23,9 +23,15 @@ LIFE = timedelta(hours=12)
 ENDED = "this session has ended; sign in again"
 
 
-def begin_session(home: Path, user: User) -> str:
-    """A new session of somebody who has just shown their token. Clears away those that have ended."""
-    id = secrets.token_hex(ID_BYTES)
+def new_session() -> str:
+    """The name of a session, which nobody can guess."""
+    return secrets.token_hex(ID_BYTES)
+
+
+def begin_session(home: Path, user: User, id: str | None = None) -> str:
+    """A new session of somebody who has just shown their token; by an `id` where several vaults have it in common.
+    Clears away those that have ended."""
+    id = id or new_session()
     began = {"user": user.name, "token": user.token, "at": datetime.now(UTC).isoformat(timespec="seconds")}
     try:
         private_folder(home / FOLDER)

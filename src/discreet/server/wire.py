@@ -22,6 +22,7 @@ from mysql_mimic.types import Capabilities
 from discreet.errors import VaultError
 from discreet.server.desk import FrontDesk
 from discreet.server.mysql.connection import GuardedConnection, Tokens
+from discreet.server.mysql.schemas import OneSchema, Schemas
 from discreet.server.mysql.seats import Seats
 from discreet.server.mysql.session import MySession
 from discreet.server.mysql.stream import Stream
@@ -65,8 +66,8 @@ class Caller:
 class Port:
     """Clients of one listening socket, each with a session of its own."""
 
-    def __init__(self, desk: FrontDesk, tls: ssl.SSLContext | None) -> None:
-        self.desk, self.tls = desk, tls
+    def __init__(self, schemas: Schemas, tls: ssl.SSLContext | None) -> None:
+        self.schemas, self.tls = schemas, tls
         self.clients: set[asyncio.Task[None]] = set()
         self.numbers, self.control = count(1), LocalControl()
         self.places: Places[Caller] = Places(places_by_descriptors()[1])
@@ -74,7 +75,7 @@ class Port:
 
     async def welcome(self, client: socket.socket, address: str) -> None:
         """Serve one client to the end. What goes wrong with it stays with it."""
-        session = MySession(self.desk, address=address, seats=self.seats)
+        session = MySession(self.schemas, address=address, seats=self.seats)
         caller, stream = Caller(address, session), Stream(client, session.idle_seconds)
         caller.task, session.left = asyncio.current_task(), stream.left
         connection = GuardedConnection(stream, session, self.control, Tokens(session), CAPABILITIES, self.tls)
@@ -132,12 +133,14 @@ def tls_context(certfile: Path | None, keyfile: Path | None) -> ssl.SSLContext |
 
 
 @contextmanager
-def serving_mysql(desk: FrontDesk, listening: socket.socket, tls: ssl.SSLContext | None = None) -> Iterator[None]:
-    """Serve MySQL on a listening socket while the context lasts."""
+def serving_mysql(
+    served: FrontDesk | Schemas, listening: socket.socket, tls: ssl.SSLContext | None = None
+) -> Iterator[None]:
+    """Serve MySQL on a listening socket while the context lasts: one vault by its desk, or the schemas of many."""
     # It logs each refusal as an error, and exceptions with their words: clients are told what is for them.
     logging.getLogger("mysql_mimic").setLevel(logging.CRITICAL + 1)
     ready: Future[Callable[[], object]] = Future()
-    port = Port(desk, tls)
+    port = Port(OneSchema(served) if isinstance(served, FrontDesk) else served, tls)
     thread = threading.Thread(target=lambda: asyncio.run(port.run(listening, ready)), name="mysql", daemon=True)
     thread.start()
     stop = ready.result(timeout=START_SECONDS)

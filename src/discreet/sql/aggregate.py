@@ -10,26 +10,22 @@ from discreet.domain.attribute import Attribute, Bins, Category
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
+from discreet.query.cells import Labelling
 from discreet.query.query import Combination, Count, Distinct, Group, Mean, People, Quantile, Sum, grain_of
 from discreet.sql.amount import read_amount, read_labelling, read_present
 from discreet.sql.condition import AllOf, Atom, Condition, atoms, region_of
+from discreet.sql.expression import require_scalar
 from discreet.sql.question import Measure
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import exact_number, literal, only, place_of, refused
 from discreet.sql.where import cells_where, read_condition, value_of
 
 AGGREGATES = (
-    "COUNT, SUM and AVG of expressions, MIN, MAX, MEDIAN and QUANTILE(column, level), each with FILTER (WHERE …); "
+    "COUNT, SUM, AVG, MIN, MAX, MEDIAN and QUANTILE(…, level) of expressions, each with FILTER (WHERE …); "
     "sums, differences and whole multiples of counts, or of sums of one column; columns of GROUP BY"
 )
 LEVELS = {exp.Min: Fraction(0), exp.Median: Fraction(1, 2), exp.Max: Fraction(1)}
 LARGEST_FACTOR = 10**6
-OF_EXPRESSIONS = (
-    "take it of a column, with FILTER (WHERE …) for some of the rows, and calculate with that; or count the values of "
-    "the expression e and add them up: SELECT MIN(e) FROM (SELECT e, SUM(COUNT(*)) OVER (ORDER BY e) / SUM(COUNT(*)) "
-    "OVER () AS share FROM … GROUP BY e) AS t WHERE share >= 0.5"
-)
-"""What to write instead of a quantile of an expression: its noisy distribution tells it, for what a count costs."""
 PERCENTILE = "PERCENTILE_CONT(level) WITHIN GROUP (ORDER BY column)"
 
 
@@ -147,15 +143,15 @@ def _read_function(node: exp.Expression, groups: Grouping, filters: tuple[Condit
             notes = tuple(note for atom in atoms(held) for note in atom.notes)
             return Aggregate(Count(_region(groups, (*filters, held)), groups.by), "count_if", notes)
         case exp.Min() | exp.Max() | exp.Median():
-            only(node, ("this",), f"{node.key.upper()} of a column")
-            attribute, where, notes = _numbers(node, node.this, groups, filters)
-            name = f"{node.key}_{attribute.name}"
-            return Aggregate(Quantile(attribute.name, LEVELS[type(node)], where, groups.by), name, notes)
+            only(node, ("this",), f"{node.key.upper()} of a column or an expression")
+            of, where, notes = _ranked(node, node.this, groups, filters)
+            name = f"{node.key}_{of}" if isinstance(of, str) else node.key
+            return Aggregate(Quantile(of, LEVELS[type(node)], where, groups.by), name, notes)
         case exp.Quantile() | exp.ApproxQuantile() | exp.PercentileCont() | exp.WithinGroup():
             column, level = _quantile_parts(node)
-            attribute, where, notes = _numbers(node, column, groups, filters)
-            name = f"quantile_{attribute.name}_{number_text(level)}"
-            return Aggregate(Quantile(attribute.name, level, where, groups.by), name, notes)
+            of, where, notes = _ranked(node, column, groups, filters)
+            name = f"quantile_{of}_{number_text(level)}" if isinstance(of, str) else f"quantile_{number_text(level)}"
+            return Aggregate(Quantile(of, level, where, groups.by), name, notes)
     raise refused(node, AGGREGATES)
 
 
@@ -263,6 +259,24 @@ def _level(node: exp.Expression) -> Fraction:
     return level
 
 
+def _ranked(
+    node: exp.Expression, of: exp.Expression | None, groups: Grouping, filters: tuple[Condition, ...]
+) -> tuple[str | Labelling, Region, tuple[str, ...]]:
+    """What a quantile is of: a numeric attribute, or an expression by its values; the region in which it has one."""
+    of = of.unnest() if of is not None else None
+    is_expression = of is not None and of.find(exp.AggFunc, exp.Star) is None and of.find(exp.Column) is not None
+    is_plain = isinstance(of, exp.Column) and groups.scope.derived_of(of) is None
+    if of is None or is_plain or not is_expression:
+        attribute, where, notes = _numbers(node, of, groups, filters)
+        return attribute.name, where, notes
+    require_scalar(of)
+    found = value_of(of, groups.scope, exactly=True)
+    if not found.is_numeric or found.is_boolean:
+        raise UnsupportedQuery(f"{_called(node)} takes numbers{place_of(of)}; this is a text, a date or a condition")
+    labelling, notes = read_labelling(of, groups.scope)
+    return labelling, _region(groups, (*filters, cells_where(found, found.present))), notes
+
+
 def _numbers(
     node: exp.Expression, column: exp.Expression | None, groups: Grouping, filters: tuple[Condition, ...]
 ) -> tuple[Attribute, Region, tuple[str, ...]]:
@@ -271,8 +285,6 @@ def _numbers(
     column = column.unnest() if column is not None else None
     if column is None or column.find(exp.AggFunc) is not None or isinstance(column, exp.Literal | exp.Star):
         raise refused(column, f"{_called(node)} of a column")
-    if not isinstance(column, exp.Column):
-        raise UnsupportedQuery(f"{_called(node)} of an expression is not supported{place_of(column)}; {OF_EXPRESSIONS}")
     axis = groups.scope.axis(column)
     attribute = groups.scope.domain.attributes[axis]
     if isinstance(attribute, Category):

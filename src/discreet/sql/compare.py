@@ -213,6 +213,12 @@ def _whole_range(attribute: Integer, low: Bound | None, high: Bound | None) -> t
 def _bin_range(attribute: Bins, low: Bound | None, high: Bound | None) -> tuple[int, int, list[str]]:
     """Codes between the edges nearest to the bounds, with a note where that is not exactly what was asked."""
     first = 0 if low is None else _nearest_edge(attribute, low.value)
+    if low is not None and first == attribute.cells and _holds_at_clamped_end(attribute, low):
+        last = range_text(attribute, attribute.cells - 1, attribute.cells - 1)
+        raise UnsupportedQuery(
+            f"{_asked_range(attribute, low, None)} cannot be told: values from there on are counted in the last bin, "
+            f"with all of {last}; ask for that"
+        )
     stop = attribute.cells if high is None else _nearest_edge(attribute, high.value)
     if low is not None and high is not None:
         if low.value > high.value or (low.value == high.value and (low.strict or high.strict)):
@@ -247,6 +253,8 @@ def _nearest_edge(attribute: Bins, value: Fraction) -> int:
 
 def _bin_of(attribute: Bins, value: Fraction) -> int | None:
     """The bin that holds a value, None where no bin does."""
+    if _is_clamped_end(attribute, value):
+        return attribute.cells - 1
     if _outside(attribute, value) or value == attribute.edges[-1]:
         return None
     place, edge = _edges_around(attribute, value)[0]
@@ -256,6 +264,19 @@ def _bin_of(attribute: Bins, value: Fraction) -> int | None:
 def _outside(attribute: Bins, value: Fraction) -> bool:
     lowest, highest = attribute.edges[0], attribute.edges[-1]
     return (lowest is not None and value < lowest) or (highest is not None and value > highest)
+
+
+def _is_clamped_end(attribute: Bins, value: Fraction) -> bool:
+    """Whether a value is the upper end at which larger ones are counted: it lies in the last bin."""
+    return attribute.outside == "clamp" and not isinstance(attribute, Days) and value == attribute.edges[-1]
+
+
+def _holds_at_clamped_end(attribute: Bins, low: Bound) -> bool:
+    """Whether the upper end at which larger values are counted lies above a bound."""
+    end = attribute.edges[-1]
+    if end is None or not _is_clamped_end(attribute, end):
+        return False
+    return low.value < end or (low.value == end and not low.strict)
 
 
 def _on_edge(attribute: Bins, bound: Bound, is_low: bool) -> bool:

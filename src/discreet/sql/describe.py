@@ -47,6 +47,6 @@ def _aggregate(query: Query, domain: Domain) -> str:
         case Sum():
             return f"SUM({identifier(query.of) if isinstance(query.of, str) else query.of.text})"
         case Quantile():
-            return f"QUANTILE({identifier(query.of)}, {number_text(query.level)})"
+            return f"QUANTILE({_group(query.of)}, {number_text(query.level)})"
         case Choice():
             return f"CHOICE(OF {len(query.candidates):,} MARGINALS)"

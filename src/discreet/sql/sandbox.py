@@ -37,8 +37,10 @@ MOST_ROWS = 10_000_000
 """Lines of a result, which the engine's memory does not count: a number may be drawn for 100 times as many as are
 shown."""
 CALENDAR = (dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59))
-BATCH = 1 << 17
-"""Lines that are fetched at a time."""
+MOST_BYTES = 1 << 30
+"""Of a result. Texts of the longest kind (`text_growth.py`) come to it in a few batches."""
+BATCH = 1 << 11
+"""Lines that are fetched at a time: the engine makes no fewer, and what it hands over is not in its memory's bound."""
 MOST_NODES = 20_000
 DEEPEST = 100
 """Nodes of a tree above one another."""
@@ -218,6 +220,7 @@ def prepare(tree: exp.Expression, tables: Collection[str]) -> Prepared:
 def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: float = SECONDS) -> "pa.Table":
     """The result of a query that was prepared for tables of these names."""
     import duckdb
+    import pyarrow as pa
 
     still_wanted()
     connection = _database().cursor()
@@ -227,16 +230,31 @@ def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: flo
         for name, table in tables.items():
             connection.register(name, table)
         return _fetched(connection.sql(_one_select(connection.extract_statements(query.text))))
-    except duckdb.InterruptException:
-        still_wanted()
-        raise UnsupportedQuery(f"the statement takes longer than {seconds:g} seconds; ask for less at once") from None
-    except (duckdb.OutOfMemoryException, MemoryError):
-        raise UnsupportedQuery(f"the statement takes more than {MEMORY} of memory; ask for less at once") from None
-    except duckdb.Error as error:
-        raise UnsupportedQuery(in_our_words(str(error).partition("\n")[0])) from None
+    except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as error:
+        raise _in_words(error, seconds) from None
     finally:
         stop.cancel()
         connection.close()
+
+
+def _in_words(error: Exception, seconds: float) -> UnsupportedQuery:
+    """What the engine says, in our words. Once lines are on their way its errors come through Arrow's stream, which has
+    kinds of its own for them: as OSError mostly, with the engine's words."""
+    import duckdb
+
+    words = str(error).partition("\n")[0]
+    if isinstance(error, duckdb.InterruptException) or words.startswith("INTERRUPT"):
+        still_wanted()
+        return UnsupportedQuery(f"the statement takes longer than {seconds:g} seconds; ask for less at once")
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError) or words.startswith(("Out of Memory", "malloc")):
+        return UnsupportedQuery(f"the statement takes more than {MEMORY} of memory; ask for less at once")
+    if "string size" in words:  # of a batch, in Arrow's buffers
+        return _too_wide()
+    return UnsupportedQuery(in_our_words(words))
+
+
+def _too_wide() -> UnsupportedQuery:
+    return UnsupportedQuery(f"the statement makes more than {MOST_BYTES >> 30} GB of lines; ask for less at once")
 
 
 def _one_select(statements: "list[duckdb.Statement]") -> "duckdb.Statement":
@@ -248,9 +266,11 @@ def _one_select(statements: "list[duckdb.Statement]") -> "duckdb.Statement":
 def _fetched(result: "duckdb.DuckDBPyRelation") -> "pa.Table":
     import pyarrow as pa
 
-    reader, batches, rows = result.to_arrow_reader(BATCH), [], 0
+    reader, batches, rows, size = result.to_arrow_reader(BATCH), [], 0, 0
     for batch in reader:
-        rows += batch.num_rows
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if size > MOST_BYTES:
+            raise _too_wide()
         if rows > MOST_ROWS:
             raise UnsupportedQuery(f"the statement makes more than {MOST_ROWS:,} lines; ask for less at once")
         batches.append(batch)

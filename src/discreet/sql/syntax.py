@@ -6,6 +6,7 @@ runs was read as it is written.
 """
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
@@ -123,6 +124,9 @@ def read_query(text: str, lines_before: int = 0, is_plain: bool = False) -> exp.
     return tree
 
 
+NULLS_LAST = "nulls_last"
+
+
 class _Endless(Exception):
     """The parser took more steps than any statement needs."""
 
@@ -145,6 +149,22 @@ class _BoundedParser(DuckDB.Parser):  # type: ignore[misc]
         if self.steps_left < 0:
             raise _Endless
         super()._advance(times)
+
+    def _parse_disjunction(self) -> exp.Expression | None:
+        """What comes after WITH ROLLUP is no further group: sqlglot's would take the LIMIT there for a column."""
+        before = [token.token_type for token in self._tokens[max(self._index - 2, 0) : self._index]]
+        if before in ([TokenType.WITH, TokenType.ROLLUP], [TokenType.WITH, TokenType.CUBE]):
+            return None
+        found: exp.Expression | None = super()._parse_disjunction()
+        return found
+
+    def _parse_ordered(self, parse_method: Callable[[], exp.Expression | None] | None = None) -> exp.Ordered | None:
+        """A key of ORDER BY, with a mark where NULLS LAST was written: without it groups are in the domain's order."""
+        found: exp.Ordered | None = super()._parse_ordered(parse_method)
+        written = [token.text.upper() for token in self._tokens[max(self._index - 2, 0) : self._index]]
+        if found is not None and written == ["NULLS", "LAST"]:
+            found.meta[NULLS_LAST] = True
+        return found
 
 
 def _syntax_message(error: ParseError, lines_before: int) -> str:

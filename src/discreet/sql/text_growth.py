@@ -12,10 +12,13 @@ from discreet.errors import UnsupportedQuery
 from discreet.sql.syntax import place_of
 
 MOST_CHARACTERS = 100_000
+MOST_IN_LINE = 4 * MOST_CHARACTERS
+"""Of all texts in a line: an engine makes, and hands over, thousands of lines at once."""
 COLUMN = 100
 """Characters that a column of a table is taken to have. Where a domain's own labels have more, the bound is as much
 higher."""
-FIRST_PARTS = ("with_", "from_", "joins", "laterals")
+SOURCES = ("from_", "joins", "laterals")
+FIRST_PARTS = ("with_", *SOURCES)
 """Parts of a SELECT whose columns the others may name."""
 
 
@@ -29,18 +32,27 @@ class _Bound:
 
     def __init__(self) -> None:
         self.widest = COLUMN
+        self.longest = COLUMN
+        """Line: the texts of one, all together."""
 
     def of(self, node: exp.Expression) -> int:
         parts = [(part, self.of(child)) for part, child in _in_order(node)]
         found = _grown(node, parts, self.widest)
-        if found > MOST_CHARACTERS:
+        line = self._line(node, parts) if isinstance(node, exp.Select) else 0
+        if found > MOST_CHARACTERS or line > MOST_IN_LINE:
+            most = f"{MOST_CHARACTERS:,} characters" if found > MOST_CHARACTERS else f"{MOST_IN_LINE:,} in a line"
             raise UnsupportedQuery(
-                f"the statement may make texts of more than {MOST_CHARACTERS:,} characters{place_of(node)}; "
-                "make shorter ones"
+                f"the statement may make texts of more than {most}{place_of(node)}; make shorter ones"
             )
         if isinstance(node, exp.Alias | exp.Query):
             self.widest = max(self.widest, found)
+        self.longest = max(self.longest, line)
         return found
+
+    def _line(self, select: exp.Select, parts: list[tuple[str, int]]) -> int:
+        """The texts of one line. A star has all columns of what is read, which have no more than any line before."""
+        stars, sources = sum(bool(one.is_star) for one in select.expressions), sum(part in SOURCES for part, _ in parts)
+        return sum(size for part, size in parts if part == "expressions") + stars * sources * self.longest
 
 
 def _in_order(node: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:

@@ -30,7 +30,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import Cost
 from discreet.notebook import FieldsView
 from discreet.progress import Progress, silent
-from discreet.query.lattice import Cuboids, Label, Lattice
+from discreet.query.lattice import Cuboids, Label, Lattice, Weights
 from discreet.query.plan import Plan
 from discreet.release.gate import Gate
 from discreet.release.release import Release
@@ -61,7 +61,7 @@ class VaultCubes(FieldsView):
         objective: Objective = "max",
         measure: str = "count",
         dimensions: Sequence[str] | None = None,
-        weights: Mapping[tuple[Label, ...], float] | None = None,
+        weights: Weights | None = None,
         bound: float | None = None,
         expected: Mapping[tuple[Label, ...] | str, float] | None = None,
         estimate: Cube | str | Path | None = None,

@@ -1,6 +1,6 @@
 """The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -54,7 +54,9 @@ from discreet.home import (
     require_whole,
 )
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import QueryBudget, budget_of, require_amounts
+from discreet.ledger.budget import QueryBudget, require_amounts
+from discreet.ledger.budget_choice import budget_of
+from discreet.ledger.currency import require_currency
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from discreet.replies import EntryJson
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
+    from discreet.vault.backup import Backup, Restored
     from discreet.vault.buckets import VaultBuckets
     from discreet.vault.cubes import VaultCubes
     from discreet.vault.facts import VaultFacts
@@ -222,6 +225,22 @@ class Vault(NotebookView):
 
     # What asking does not need takes long to import: each of these brings its own.
 
+    def backup(self, file: str | Path) -> "Backup":
+        """Copy the vault into one new file, whole whatever is asked meanwhile."""
+        from discreet.vault.backup import backup_vault
+
+        return backup_vault(self.path, Path(file))
+
+    @staticmethod
+    def restore(
+        file: str | Path, path: str | Path, *, receipt: str | None = None, accept_rollback: bool = False
+    ) -> "Restored":
+        """Make a vault of a backup, where nothing is. Raises JournalRolledBack where a receipt shows that something was
+        spent since: the last one seen here, or the one given. `accept_rollback` goes on, and the journal notes it."""
+        from discreet.vault.backup import restore_vault
+
+        return restore_vault(Path(file), Path(path), receipt=receipt, accept_rollback=accept_rollback)
+
     @property
     def cubes(self) -> "VaultCubes":
         """Data cubes: `vault.cubes.plan(…)`, `vault.cubes.publish(plan)`."""
@@ -314,6 +333,8 @@ class Vault(NotebookView):
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        weights: Mapping[str, Number] | None = None,
+        compound_size: int | None = None,
         estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Answer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed.
@@ -321,17 +342,20 @@ class Vault(NotebookView):
         `scale` sets the noise (in people); `within` and `confidence` set the accuracy instead; with nothing said the
         vault's policy does. Of a statement with a public half (HAVING, ratios, windows, WITH, …) they are about the
         counts, sums and averages that it is made of. `relax` says whether a region without budget is answered by one
-        nearby, or not at all; the policy's word where nothing is said. Every number is the best that is public by then:
-        all released answers and facts are in it.
+        nearby, or not at all; `weights` in which attributes that one may be off, and `compound_size` (ξ) of how many
+        released answers it may be made; the policy's word where nothing is said. Every number is the best that is
+        public by then: all released answers and facts are in it.
 
         With `estimate="modelled"` it is read from a published model (`cubes.publish(plan, estimate="modelled")`):
         sharper and biased, and for nothing, whatever is left; refused where no model covers it.
         """
         if estimate != "unbiased":
-            self._require_model(estimate, scale=scale, within=within, relax=relax)
+            self._require_model(
+                estimate, scale=scale, within=within, relax=relax, weights=weights or None, compound_size=compound_size
+            )
             return self._ask_model(sql, confidence)
         wish = Wish.of(self.policy, scale, within, confidence)
-        asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
+        asked, desk = self._memory.question(sql), self._desk.relaxing(relax, weights, compound_size)
         purchase = Purchase(self.gate, self.policy.limits)
         if isinstance(asked, Question):
             return ask(asked, wish, desk, purchase)
@@ -365,6 +389,8 @@ class Vault(NotebookView):
         within: Number | None = None,
         confidence: Number | None = None,
         relax: bool | None = None,
+        weights: Mapping[str, Number] | None = None,
+        compound_size: int | None = None,
         estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
@@ -372,11 +398,13 @@ class Vault(NotebookView):
             from discreet.answer.modelled import explain_modelled
             from discreet.vault.models import published_models
 
-            Vault._require_model(estimate, scale=scale, within=within, relax=relax)
+            Vault._require_model(
+                estimate, scale=scale, within=within, relax=relax, weights=weights or None, compound_size=compound_size
+            )
             plain = Wish.of(self.policy, None, None, confidence)
             return explain_modelled(self._memory.question(sql), plain, published_models(self), self._desk)
         wish = Wish.of(self.policy, scale, within, confidence)
-        asked, desk = self._memory.question(sql), self._desk.relaxing(relax)
+        asked, desk = self._memory.question(sql), self._desk.relaxing(relax, weights, compound_size)
         if isinstance(asked, Question):
             return explain(asked, wish, desk)
         from discreet.answer.statement import explain_statement
@@ -475,6 +503,7 @@ class Vault(NotebookView):
         *,
         live: bool | None = None,
         unless_same: bool = False,
+        currency: str | None = None,
         progress: Progress = silent,
         fitted: Fitted | None = None,
     ) -> Receipt:
@@ -489,10 +518,15 @@ class Vault(NotebookView):
         vault stays over its snapshot, what was released answers on, and the receipt is that of the last entry. Whether
         the journal has a refresh then depends on the rows: it is for a custodian who looks at a table, not for a job
         that runs by the clock (docs/explain/privacy.md, After a refresh).
+
+        `currency`: what the budget is to be counted in. A vault keeps the one that it was made with, and any other is
+        refused before anything is read, as it would loosen what was promised (docs/explain/gaussian-privacy.md).
         """
         from discreet.table.open import locate, open_source
         from discreet.table.unit import Unit
 
+        if currency is not None:
+            require_currency(self.ledger.budget, currency)
         source, now = self._own.locate() if table is None else table, self.ledger.snapshot
         live = self.ledger.is_live if live is None else live
         unit, roster = self.ledger.header.get("unit"), self._own.roster

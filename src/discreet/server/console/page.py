@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import mimetypes
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ PART = "x-part"
 BY = "*"
 """What a dimension's field says where its values are told apart, and with a level behind it where groups of its
 hierarchy are; a code where it is sliced, nothing if rolled up."""
+ADDRESS = re.compile(r'((?:href|src|action|formaction|data-root|data-explain|data-onward)=")/')
+"""An address of this server in a page. No text of anybody's looks so: its quotes are escaped."""
 SMALL = 1400
 """Bytes that fit one packet anyway: they are not compressed."""
 HEADERS = {
@@ -37,9 +40,22 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
     text = (
         _templates()
         .get_template(template)
-        .render(part=PART in request.headers, user=request.scope.get("user"), path=request.url.path, **values)
+        .render(
+            part=PART in request.headers,
+            user=request.scope.get("user"),
+            path=request.url.path,
+            is_one_of_many=getattr(request.app.state, "is_one_of_many", False),
+            **values,
+        )
     )
+    if root := root_of(request):
+        text = ADDRESS.sub(rf"\1{root}/", text)
     return with_headers(_compressed(request, HTMLResponse(text, status)))
+
+
+def root_of(request: Request) -> str:
+    """The path that the application stands below; "" where that is the server's root."""
+    return str(getattr(request.app.state, "root", ""))
 
 
 def with_headers(response: Response) -> Response:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import AccessDenied, DiscreetError, VaultError
 from discreet.server.auth import authenticate
-from discreet.server.console.page import ASSETS, asset, page, plain_error, with_headers
+from discreet.server.console.page import ASSETS, asset, page, plain_error, root_of, with_headers
 from discreet.server.door import SIGNED_IN
 from discreet.server.sessions import begin_session, end_session, user_in
 
@@ -42,7 +42,7 @@ class Session:
             await asset(path.removeprefix(f"{ASSETS}/"))(scope, receive, send)
         elif path in (LOGIN, LOGOUT):
             await (await self._entrance(request))(scope, receive, send)
-        elif b"authorization" in dict(scope["headers"]) or (path.startswith(self.api) and not _session(request)):
+        elif b"authorization" in dict(scope["headers"]) or (path.startswith(self.api) and not session_of(request)):
             await self.app(scope, receive, send)
         elif scope["method"] not in SAFE and not same_origin(request):
             refusal = AccessDenied("this was sent by a page of another server, and nothing was done")
@@ -54,7 +54,7 @@ class Session:
         """Go on as whoever's session it is; where it has ended, a page becomes the way to the login."""
         scope = request.scope
         try:
-            scope[SIGNED_IN] = user_in(self.home, _session(request))
+            scope[SIGNED_IN] = user_in(self.home, session_of(request))
         except AccessDenied:
             if not scope["path"].startswith(self.api):  # the API says itself what is missing
                 await _to_login(request)(scope, receive, send)
@@ -66,10 +66,8 @@ class Session:
 
     async def _entrance(self, request: Request) -> Response:
         if request.url.path == LOGOUT:
-            end_session(self.home, _session(request))
-            leaving = RedirectResponse(LOGIN, 303)
-            leaving.delete_cookie(COOKIE, httponly=True, samesite="strict")
-            return with_headers(leaving)
+            end_session(self.home, session_of(request))
+            return with_headers(without_cookie(request, RedirectResponse(LOGIN, 303)))
         if request.method == "GET":
             return page(request, "login.html", next=inside(request.query_params.get("next", "")))
         if request.method != "POST" or not same_origin(request):
@@ -83,12 +81,23 @@ class Session:
         except DiscreetError:
             return plain_error(503, UNREADABLE)
         entered = RedirectResponse(inside(onward), 303)
-        secure = request.url.scheme == "https"
-        entered.set_cookie(COOKIE, session, httponly=True, samesite="strict", secure=secure)
-        return with_headers(entered)
+        return with_headers(with_cookie(request, entered, session))
 
 
-def _session(request: Request) -> str:
+def with_cookie(request: Request, reply: Response, session: str) -> Response:
+    """A reply from which on a browser is in a session, below the path of this service alone."""
+    secure, path = request.url.scheme == "https", f"{root_of(request)}/"
+    reply.set_cookie(COOKIE, session, path=path, httponly=True, samesite="strict", secure=secure)
+    return reply
+
+
+def without_cookie(request: Request, reply: Response) -> Response:
+    """A reply from which on it is in none."""
+    reply.delete_cookie(COOKIE, f"{root_of(request)}/", httponly=True, samesite="strict")
+    return reply
+
+
+def session_of(request: Request) -> str:
     """The cookie's session; "" where there is none, or one that is no session's text."""
     try:
         morsel = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)

@@ -11,12 +11,12 @@ from discreet.domain.domain import Domain
 from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.server.mysql.columns import ClientRows, comment, text_column, type_name
 from discreet.server.mysql.probe import Tables, evaluate, is_like
+from discreet.server.mysql.schemas import DATABASE
 from discreet.server.mysql.text import Token, TokenList, read_statement, standard
 from discreet.sql.lookup import Lookup
 from discreet.sql.tokens import shown
 
-DATABASE = "discreet"
-SCHEMAS = (DATABASE, "information_schema")
+INFORMATION = "information_schema"
 WITH_INTERVALS = "_with_intervals"
 """Behind the table's name: the view in which every number has its interval, whatever a session sets."""
 CHARSET, COLLATION = "utf8mb4", "utf8mb4_general_ci"
@@ -47,6 +47,9 @@ class Catalogue:
 
     domain: Domain
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
+    database: str = DATABASE
+    databases: Sequence[str] = (DATABASE,)
+    """All that there are."""
 
     def attributes_of(self, name: str) -> tuple[Attribute, ...]:
         """The columns of a table, of its view, or of a look-up table; an unknown one raises."""
@@ -64,35 +67,38 @@ class Catalogue:
         return f"{self.domain.name}{WITH_INTERVALS}"
 
     def tables(self) -> Tables:
-        """information_schema, with the table and its view in it, and the tables of MySQL's that are empty here."""
-        filled = {
-            "schemata": [{"catalog_name": "def", "schema_name": name, "default_character_set_name": CHARSET,
-                          "default_collation_name": COLLATION} for name in SCHEMAS],
-            "tables": [self._table(), self._view(), *map(self._lookup, self.lookups)],
-            "views": [{"table_catalog": "def", "table_schema": DATABASE, "table_name": self.view, "is_updatable": "NO",
-                       "check_option": "NONE", "character_set_client": CHARSET, "collation_connection": COLLATION}],
-            "columns": [
-                {**self._column(place, attribute), "table_name": name}
-                for name in (self.domain.name, self.view, *self.lookups)
-                for place, attribute in enumerate(self.attributes_of(name), 1)
-            ],
-            "character_sets": [{"character_set_name": CHARSET, "default_collate_name": COLLATION, "maxlen": 4}],
-            "collations": [{"collation_name": COLLATION, "character_set_name": CHARSET, "id": 45, "is_default": "Yes",
-                            "is_compiled": "Yes", "sortlen": 1}],
-        }  # fmt: skip
-        return {
-            f"{schema}.{name}": (
-                [column.upper() for column in columns] if schema == "information_schema" else list(columns),
-                [[row.get(column) for column in columns] for row in filled.get(name, ())],
-            )
-            for schema, tables in (*INFO_SCHEMA.items(), *HELP.items())
-            for name, columns in tables.items()
-        }
+        """information_schema as this schema alone has it."""
+        return information_schema([self], self.databases)
+
+    def rows_of(self, name: str) -> list[dict[str, Any]]:
+        """What this schema adds to a table of information_schema."""
+        match name:
+            case "tables":
+                return [self._table(), self._view(), *map(self._lookup, self.lookups)]
+            case "views":
+                return [
+                    {
+                        "table_catalog": "def",
+                        "table_schema": self.database,
+                        "table_name": self.view,
+                        "is_updatable": "NO",
+                        "check_option": "NONE",
+                        "character_set_client": CHARSET,
+                        "collation_connection": COLLATION,
+                    }
+                ]
+            case "columns":
+                return [
+                    {**self._column(place, attribute), "table_name": name}
+                    for name in (self.domain.name, self.view, *self.lookups)
+                    for place, attribute in enumerate(self.attributes_of(name), 1)
+                ]
+        return []
 
     def _table(self) -> dict[str, Any]:
         return {
             "table_catalog": "def",
-            "table_schema": DATABASE,
+            "table_schema": self.database,
             "table_name": self.domain.name,
             "table_type": "BASE TABLE",
             "engine": "Discreet",
@@ -121,7 +127,7 @@ class Catalogue:
         is_text = kind == "varchar"
         return {
             "table_catalog": "def",
-            "table_schema": DATABASE,
+            "table_schema": self.database,
             "table_name": self.domain.name,
             "column_name": attribute.name,
             "ordinal_position": place,
@@ -145,57 +151,29 @@ class Catalogue:
         """Do a SHOW; its LIKE is of the first column, its WHERE of any."""
         tokens = [token for token in statement.tokens[1:] if not token.is_word(*BESIDE)]
         full = any(token.is_word("full") for token in statement.tokens[:3])
-        if not tokens:
-            raise UnsupportedQuery("SHOW what? TABLES, COLUMNS FROM a table, DATABASES, VARIABLES, WARNINGS, …")
-        what = SYNONYMS.get(tokens[0].value, tokens[0].value)
+        what = SYNONYMS.get(tokens[0].value, tokens[0].value) if tokens else ""
         if what == "create" and len(tokens) > 2 and tokens[1].is_word("table", "view"):
             return self._create(tokens[2:])
         if what == "table" and tokens[1:2] and tokens[1].is_word("status"):
             titles, lines = self._table_status()
             return _picked(titles, lines, tokens[2:])
         named, rest = _from([token for token in tokens[1:] if not token.is_word("set", "status")])
-        titles, lines = self._listing(what, named, full, variables, notes)
-        return _picked(titles, lines, [] if what == "grants" else rest)
-
-    def _listing(
-        self, what: str, named: list[str], full: bool, variables: Sequence[tuple[str, Any]], notes: Sequence[Line]
-    ) -> tuple[Sequence[str], Sequence[Line]]:
         match what:
-            case "databases":
-                return ("Database",), [(name,) for name in SCHEMAS]
             case "tables":
-                database = named[-1] if named else DATABASE
+                database = named[-1] if named else self.database.lower()
                 public = [(name, "BASE TABLE") for name in self.lookups]
                 every = [(self.domain.name, "BASE TABLE"), (self.view, "VIEW"), *public]
-                lines = every if database == DATABASE else []
+                lines = every if database == self.database.lower() else []
                 titles = (f"Tables_in_{database}", "Table_type")
-                return (titles, lines) if full else (titles[:1], [line[:1] for line in lines])
+                return _picked(titles, lines, rest) if full else _picked(titles[:1], [line[:1] for line in lines], rest)
             case "columns":
-                return self._columns(named, full)
-            case "variables":
-                return ("Variable_name", "Value"), [(name, _text(value)) for name, value in variables]
-            case "warnings":
-                return EMPTY["errors"], [(level, "1105", note) for level, note in notes]
-            case "engines":
-                engine = ("Discreet", "DEFAULT", "differential privacy", "NO", "NO", "NO")
-                return ("Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"), [engine]
-            case "character":
-                return ("Charset", "Description", "Default collation", "Maxlen"), [(CHARSET, "", COLLATION, 4)]
-            case "collation":
-                line = (COLLATION, CHARSET, 45, "Yes", "Yes", 1)
-                return ("Collation", "Charset", "Id", "Default", "Compiled", "Sortlen"), [line]
-            case "grants":
-                return ("Grants",), [(f"GRANT SELECT ON `{DATABASE}`.* TO CURRENT_USER",)]
-        if what in EMPTY:
-            return EMPTY[what], []
-        raise UnsupportedQuery(
-            f"SHOW {shown(what.upper())} is not supported; TABLES, COLUMNS, DATABASES, VARIABLES are"
-        )
+                return _picked(*self._columns(named, full), rest)
+        return show_server(statement, self.databases, variables, notes)
 
     def _columns(self, named: list[str], full: bool) -> tuple[Sequence[str], Sequence[Line]]:
         if not named:
             raise UnsupportedQuery(f"of which table? SHOW COLUMNS FROM {self.domain.name}")
-        own = self.attributes_of(named[0] if named[0] != DATABASE or len(named) == 1 else named[1])
+        own = self.attributes_of(named[0] if named[0] != self.database.lower() or len(named) == 1 else named[1])
         titles = ("Field", "Type", "Null", "Key", "Default", "Extra")
         found = [self._column(place, attribute) for place, attribute in enumerate(own, 1)]
         lines = [(c["column_name"], c["column_type"], c["is_nullable"], "", None, "") for c in found]
@@ -235,6 +213,65 @@ class Catalogue:
         titles = ("Name", "Engine", "Version", "Rows", "Collation", "Comment")
         every = (self._table(), self._view(), *map(self._lookup, self.lookups))
         return titles, [(one["table_name"], one["engine"], 10, None, COLLATION, one["table_comment"]) for one in every]
+
+
+def show_server(
+    statement: TokenList, databases: Sequence[str], variables: Sequence[tuple[str, Any]], notes: Sequence[Line]
+) -> ClientRows:
+    """Do a SHOW of what is no schema's own."""
+    tokens = [token for token in statement.tokens[1:] if not token.is_word(*BESIDE)]
+    if not tokens:
+        raise UnsupportedQuery("SHOW what? TABLES, COLUMNS FROM a table, DATABASES, VARIABLES, WARNINGS, …")
+    what = SYNONYMS.get(tokens[0].value, tokens[0].value)
+    _, rest = _from([token for token in tokens[1:] if not token.is_word("set", "status")])
+    titles, lines = _listing(what, databases, variables, notes)
+    return _picked(titles, lines, [] if what == "grants" else rest)
+
+
+def _listing(
+    what: str, databases: Sequence[str], variables: Sequence[tuple[str, Any]], notes: Sequence[Line]
+) -> tuple[Sequence[str], Sequence[Line]]:
+    match what:
+        case "databases":
+            return ("Database",), [(name,) for name in (*databases, INFORMATION)]
+        case "variables":
+            return ("Variable_name", "Value"), [(name, _text(value)) for name, value in variables]
+        case "warnings":
+            return EMPTY["errors"], [(level, "1105", note) for level, note in notes]
+        case "engines":
+            engine = ("Discreet", "DEFAULT", "differential privacy", "NO", "NO", "NO")
+            return ("Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"), [engine]
+        case "character":
+            return ("Charset", "Description", "Default collation", "Maxlen"), [(CHARSET, "", COLLATION, 4)]
+        case "collation":
+            line = (COLLATION, CHARSET, 45, "Yes", "Yes", 1)
+            return ("Collation", "Charset", "Id", "Default", "Compiled", "Sortlen"), [line]
+        case "grants":
+            return ("Grants",), [(f"GRANT SELECT ON `{name}`.* TO CURRENT_USER",) for name in databases]
+    if what in EMPTY:
+        return EMPTY[what], []
+    raise UnsupportedQuery(f"SHOW {shown(what.upper())} is not supported; TABLES, COLUMNS, DATABASES, VARIABLES are")
+
+
+def information_schema(catalogues: Sequence[Catalogue], databases: Sequence[str]) -> Tables:
+    """information_schema with the tables of every schema, and the tables of MySQL's that are empty here."""
+    filled: dict[str, list[dict[str, Any]]] = {
+        "schemata": [{"catalog_name": "def", "schema_name": name, "default_character_set_name": CHARSET,
+                      "default_collation_name": COLLATION} for name in (*databases, INFORMATION)],
+        "character_sets": [{"character_set_name": CHARSET, "default_collate_name": COLLATION, "maxlen": 4}],
+        "collations": [{"collation_name": COLLATION, "character_set_name": CHARSET, "id": 45, "is_default": "Yes",
+                        "is_compiled": "Yes", "sortlen": 1}],
+    }  # fmt: skip
+    for name in ("tables", "views", "columns"):
+        filled[name] = [row for catalogue in catalogues for row in catalogue.rows_of(name)]
+    return {
+        f"{schema}.{name}": (
+            [column.upper() for column in columns] if schema == INFORMATION else list(columns),
+            [[row.get(column) for column in columns] for row in filled.get(name, ())],
+        )
+        for schema, tables in (*INFO_SCHEMA.items(), *HELP.items())
+        for name, columns in tables.items()
+    }
 
 
 def _looked_up(table: str, name: str, values: Sequence[Any]) -> Attribute:

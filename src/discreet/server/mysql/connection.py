@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mysql_mimic import packets
-from mysql_mimic.auth import IdentityProvider
+from mysql_mimic.auth import AuthPlugin, IdentityProvider, NativePasswordAuthPlugin
 from mysql_mimic.auth import User as Identity
 from mysql_mimic.charset import CharacterSet
 from mysql_mimic.connection import Connection
@@ -21,9 +21,9 @@ from mysql_mimic.stream import ConnectionClosed
 from mysql_mimic.types import ServerStatus, uint_len
 
 from discreet.errors import DiscreetError
-from discreet.server.auth import User, list_users
+from discreet.server.auth import User
 from discreet.server.log import RequestOrigin, log_denied
-from discreet.server.mysql.catalogue import DATABASE
+from discreet.server.mysql.catalogue import INFORMATION
 from discreet.server.mysql.columns import sample_column
 from discreet.server.mysql.session import MySession, as_mysql
 from discreet.server.mysql.text import TokenList, read_statement
@@ -45,17 +45,45 @@ NOBODY = "00" * 20
 
 
 class Tokens(IdentityProvider):  # type: ignore[misc]
-    """The users of a vault, whose passwords are their tokens. `found` is the one who knocks."""
+    """The users of the schema that a client asks for, or of all where it names none; passwords are their tokens.
+    `known` are those of the name that knocks, `found` is the one whose token it was."""
 
     def __init__(self, session: MySession) -> None:
         self.session = session
+        self.wanted: str | None = None
+        self.known: list[User] = []
         self.found: User | None = None
 
+    def get_plugins(self) -> list[AuthPlugin]:
+        return [AnyOfThem(self)]
+
     async def get_user(self, username: str) -> Identity:
-        users = await asyncio.to_thread(list_users, self.session.desk.vault.path)
-        known = [user for user in users if user.name == username and not user.is_expired(datetime.now(UTC))]
-        self.found = known[0] if known and known[0].native else None
-        return Identity(username, auth_string=self.found.native if self.found else NOBODY)
+        users, now = await asyncio.to_thread(self.session.schemas.users, username), datetime.now(UTC)
+        self.known = [
+            user
+            for schema, user in users.items()
+            if user.native and not user.is_expired(now) and self._is_wanted(schema)
+        ]
+        return Identity(username, auth_string=NOBODY)
+
+    def _is_wanted(self, schema: str) -> bool:
+        wanted = (self.wanted or "").lower()
+        return wanted in ("", INFORMATION, schema.lower())
+
+
+class AnyOfThem(NativePasswordAuthPlugin):  # type: ignore[misc]
+    """MySQL's native passwords, where one name may have a token of its own in each schema."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.tokens = tokens
+
+    def password_matches(self, user: Identity, scramble: bytes, nonce: bytes) -> bool:
+        """Each is tried, whichever fits; one at least, so that a name that there is none of takes as long."""
+        self.verify_scramble(user.auth_string, scramble, nonce)
+        for known in self.tokens.known:
+            if self.verify_scramble(known.native, scramble, nonce):
+                self.tokens.found = known
+        return self.tokens.found is not None
 
 
 class GuardedConnection(Connection):  # type: ignore[misc]
@@ -105,7 +133,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         if code == ErrorCode.ACCESS_DENIED_ERROR:
             msg = NO_ENTRY
             log_denied(
-                self.session.desk.vault.path, RequestOrigin(self.session.address), None, "AccessDenied", OVER_MYSQL
+                self.session.schemas.log_home, RequestOrigin(self.session.address), None, "AccessDenied", OVER_MYSQL
             )
         return bytes(super().error(msg=NOT_UNDERSTOOD if isinstance(msg, Exception) else msg, code=code))
 
@@ -125,13 +153,18 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         """Let somebody in, or end the connection."""
         if self.ssl is not None and not self.stream.is_encrypted:
             raise MysqlError("this server speaks TLS only; connect with it", NO_PLAIN)
-        await self.session.use(self.session.database or DATABASE)
+        schemas, wanted = self.session.schemas, self.session.database
+        if schemas.default is not None:
+            await self.session.use(wanted or schemas.default)
+        self.identity_provider.wanted = wanted if schemas.default is None else None
         await super().authenticate(**kwargs)
         found = self.identity_provider.found
         if self.session.username is None or found is None:
             raise ConnectionClosed
         self.session.token, self.session.connection_id = found.token, self.connection_id
         self.stream.in_handshake = False
+        if schemas.default is None and wanted:
+            await self.session.use(wanted)  # to whoever has no token for it there is no such schema
 
     async def handle_change_user(self, data: bytes) -> None:  # noqa: ARG002
         raise MysqlError("changing the user is not supported; connect again", UNSUPPORTED)
@@ -146,7 +179,8 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         """The columns of a table, a packet each: older clients complete names with them."""
         table = self.client_charset.decode(data.partition(b"\0")[0])
         try:
-            columns = self.session.catalogue.attributes_of(table)
+            async with self.session.within():
+                columns = self.session.catalogue.attributes_of(table)
         except DiscreetError as error:
             raise as_mysql(error) from None
         for attribute in columns:

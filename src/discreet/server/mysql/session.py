@@ -5,7 +5,8 @@ Only the last can spend. It goes over the same front desk as HTTP: role, rate, q
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -34,10 +35,10 @@ from discreet.errors import (
 )
 from discreet.plain import plain
 from discreet.query.query import Count, group_attribute
-from discreet.server.auth import User, list_users
+from discreet.server.auth import User
 from discreet.server.desk import FrontDesk
 from discreet.server.log import RequestOrigin, log_outcome, origin
-from discreet.server.mysql.catalogue import DATABASE, SCHEMAS, Catalogue
+from discreet.server.mysql.catalogue import BESIDE, INFORMATION, Catalogue, information_schema, show_server
 from discreet.server.mysql.columns import (
     Cell,
     ClientRows,
@@ -48,10 +49,11 @@ from discreet.server.mysql.columns import (
     whole_column,
 )
 from discreet.server.mysql.ends import AskedEnd, with_ends, without_ends
-from discreet.server.mysql.probe import evaluate
+from discreet.server.mysql.probe import Tables, evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
+from discreet.server.mysql.schemas import Schemas
 from discreet.server.mysql.seats import Seats
-from discreet.server.mysql.text import Token, TokenList, read_statement, renamed, standard_text
+from discreet.server.mysql.text import Token, TokenList, read_statement, renamed, schemas_named, standard_text
 from discreet.server.mysql.variables import VERSION, fresh_variables, set_variables, value_of, wish_of
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn, Question
@@ -72,6 +74,7 @@ CODES: dict[type[DiscreetError], int] = {
 FAILED = "the server failed; what was charged stands, see `discreet ledger show`"
 NOTHING_TO_DO = ("begin", "start", "commit", "rollback", "savepoint", "release", "lock", "unlock", "flush")
 """Of transactions and locks: everything here is read, and every answer is final."""
+NO_DATABASE, NO_ACCESS = 1046, 1044
 SYSTEM = ("information_schema", "mysql", "performance_schema", "sys", "dual")
 
 
@@ -89,7 +92,7 @@ async def _never() -> None:
 class MySession(BaseSession):  # type: ignore[misc]
     """What a connection remembers between statements."""
 
-    desk: FrontDesk
+    schemas: Schemas
     variables: Any = field(default_factory=fresh_variables)
     username: str | None = None
     database: str | None = None
@@ -104,6 +107,16 @@ class MySession(BaseSession):  # type: ignore[misc]
     seats: Seats = field(default_factory=Seats)
     seated_as: str | None = None
     """Whose session it is counted as."""
+    _desk: FrontDesk | None = None
+    """Of the vault that the present statement is about."""
+    _schema: str = ""
+    """What that vault is called here."""
+
+    @property
+    def desk(self) -> FrontDesk:
+        if self._desk is None:
+            raise MysqlError("no database is selected; USE one of SHOW DATABASES, or connect with it", NO_DATABASE)
+        return self._desk
 
     @property
     def domain(self) -> Domain:
@@ -125,12 +138,14 @@ class MySession(BaseSession):  # type: ignore[misc]
         return float(self.variables.get_variable("wait_timeout"))
 
     async def reset(self) -> None:
-        self.variables, self.database, self.notes = fresh_variables(), DATABASE, ()
+        self.variables, self.database, self.notes = fresh_variables(), self.schemas.default, ()
 
     async def use(self, database: str) -> None:
-        if database.lower() not in SCHEMAS:
-            raise MysqlError(f"there is no database {shown(database)}; there is {DATABASE}", 1049)
-        self.database = database.lower()
+        there = [*self.databases(), INFORMATION]
+        found = next((name for name in there if name.lower() == database.lower()), None)
+        if found is None:
+            raise MysqlError(f"there is no database {shown(database)}; there is {', '.join(there[:-1])}", 1049)
+        self.database = found
 
     async def handle_query(self, sql: str, attrs: dict[str, str]) -> ResultSet:  # noqa: ARG002
         """Answer a statement. Whoever was revoked in the meantime is told so, and nothing else."""
@@ -143,15 +158,23 @@ class MySession(BaseSession):  # type: ignore[misc]
             raise
         finally:
             origin.reset(before)
-            log_outcome(self.desk.vault.path, come, outcome)
+            if self._desk is not None:
+                log_outcome(self._desk.vault.path, come, outcome)
+            self._desk = None
 
     async def _handled(self, sql: str) -> ResultSet:
         try:
-            user = self.user()
-            self.desk.bucket.take(user.name)
+            opened = await anyio.to_thread.run_sync(self.opened)
+            user = next(iter(opened.values()))
+            self.schemas.turns.bucket.take(user.name)
             ansi_quotes = "ANSI" in self.variables.get_variable("sql_mode").upper()
-            async with self.desk.at_work(user, self.left):
-                found = await self._answer(await anyio.to_thread.run_sync(read_statement, sql, ansi_quotes), user)
+            async with self.schemas.turns.at_work(user, self.left), AsyncExitStack() as closing:
+                statement = await anyio.to_thread.run_sync(read_statement, sql, ansi_quotes)
+                schema = self._schema_of(statement, opened)
+                if schema is not None:
+                    user = opened[schema]
+                    await self._enter(schema, closing)
+                found = await self._answer(statement, user)
         except MysqlError:
             raise
         except DiscreetError as error:
@@ -160,12 +183,51 @@ class MySession(BaseSession):  # type: ignore[misc]
             raise MysqlError(FAILED) from None
         return found.at_most(int(self.variables.get_variable("sql_select_limit"))).to_result()
 
-    def user(self) -> User:
-        """The user as of now."""
-        for user in list_users(self.desk.vault.path):
-            if user.name == self.username and user.token == self.token and not user.is_expired(datetime.now(UTC)):
-                return user
-        raise AccessDenied("your token was revoked or has expired; ask the custodian for another")
+    def opened(self) -> dict[str, User]:
+        """The schemas that the session's token opens as of now, and as whom."""
+        found = self.schemas.users(self.username or "")
+        now = datetime.now(UTC)
+        theirs = {name: user for name, user in found.items() if user.token == self.token and not user.is_expired(now)}
+        if not theirs:
+            raise AccessDenied("your token was revoked or has expired; ask the custodian for another")
+        return theirs
+
+    def databases(self) -> list[str]:
+        return [self.schemas.default] if self.schemas.default is not None else list(self.opened())
+
+    async def _enter(self, schema: str, closing: AsyncExitStack) -> None:
+        """Have the vault of a schema at hand until a statement is answered. Opening it may take its time."""
+        using = self.schemas.using(schema)
+        self._desk, self._schema = await anyio.to_thread.run_sync(using.__enter__), schema
+        closing.push(using.__exit__)
+
+    @asynccontextmanager
+    async def within(self) -> AsyncIterator[None]:
+        """The vault of the schema in use, for what is no statement."""
+        try:
+            async with AsyncExitStack() as closing:
+                if self.database in (opened := await anyio.to_thread.run_sync(self.opened)):
+                    await self._enter(str(self.database), closing)
+                elif self.schemas.default in opened:
+                    await self._enter(str(self.schemas.default), closing)
+                yield
+        finally:
+            self._desk = None
+
+    def _schema_of(self, statement: TokenList, opened: Mapping[str, User]) -> str | None:
+        """The schema that a statement is about: the one that it names, or the one in use. Raises where it names two, or
+        one that the token does not open."""
+        if self.schemas.default is not None:
+            return self.schemas.default
+        named = schemas_named(statement) - set(SYSTEM)
+        if len(named) > 1:
+            raise UnsupportedQuery("a statement is about one vault; ask each for itself, and join the answers")
+        known = {name.lower(): name for name in opened}
+        for name in named:
+            if name not in known:
+                raise MysqlError(f"your token opens no database {shown(name)}; see SHOW DATABASES", NO_ACCESS)
+            return known[name]
+        return self.database if self.database in opened else None
 
     async def _answer(self, statement: TokenList, user: User) -> ClientRows:
         tokens = statement.tokens
@@ -174,7 +236,9 @@ class MySession(BaseSession):  # type: ignore[misc]
         before, self.notes = self.notes, ()
         if tokens[0].is_word("show"):
             listed = self.variables.list()
-            found = await anyio.to_thread.run_sync(lambda: self.catalogue.show(statement, listed, before))
+            show = partial(show_server, databases=self.databases()) if self._desk is None else self.catalogue.show
+            _require_schema(statement, self._desk)
+            found = await anyio.to_thread.run_sync(lambda: show(statement, variables=listed, notes=before))
         else:
             found = await self._other(statement, tokens, user)
         self.notes = before if statement.begins("show", "warnings") else _levelled(found)
@@ -193,9 +257,9 @@ class MySession(BaseSession):  # type: ignore[misc]
             ):
                 return self.catalogue.describe(tokens[1:])
             case "describe" | "desc" | "explain" if len(tokens) > 1 and tokens[1].is_word("select", "with"):
-                return explained(await self._explained(_after_first(self._of_table(statement), 1), user))
+                return explained(await self._explained(statement, 1, user))
             case "describe" | "desc" | "explain" if _is_format(tokens):
-                found = await self._explained(_after_first(self._of_table(statement), 4), user)
+                found = await self._explained(statement, 4, user)
                 return explained_as_json(found) if tokens[3].value == "json" else explained(found)
             case word if word in NOTHING_TO_DO:
                 return ClientRows()
@@ -203,11 +267,24 @@ class MySession(BaseSession):  # type: ignore[misc]
                 return await anyio.to_thread.run_sync(partial(self._evaluated, statement))
         of_table = self._of_table(statement)
         intervals = of_table != statement or bool(self.variables.get_variable("discreet_intervals"))
-        return await self._asked(standard_text(of_table, DATABASE), user, intervals)
+        return await self._asked(self._standard(of_table), user, intervals)
+
+    def _standard(self, statement: TokenList) -> str:
+        return standard_text(statement, self._schema, self.domain.name)
 
     @property
     def catalogue(self) -> Catalogue:
-        return Catalogue(self.domain, self.desk.vault.lookups.current())
+        lookups = self.desk.vault.lookups.current()
+        return Catalogue(self.domain, lookups, self._schema, self.databases())
+
+    def _information(self) -> Tables:
+        """information_schema: the table of every schema, and the look-up tables of the one at hand."""
+        own = [] if self._desk is None else [self.catalogue]
+        databases = self.databases()
+        others = [name for name in databases if not own or name != own[0].database]
+        domains = [(name, self.schemas.domain(name)) for name in others]
+        found = [Catalogue(domain, {}, name, databases) for name, domain in domains if domain is not None]
+        return information_schema([*own, *found], databases)
 
     def _of_table(self, statement: TokenList) -> TokenList:
         """A statement over the view with intervals as one over the table itself."""
@@ -217,8 +294,9 @@ class MySession(BaseSession):  # type: ignore[misc]
         """Whether a SELECT reads anything but the catalogue. One that names no table reads nothing."""
         sources = [after for token, after in pairwise(tokens) if token.is_word("from", "join")]
         if self.database == "information_schema":
-            return any(source.value == DATABASE for source in sources)
-        system = {name for name in SYSTEM if name != self.domain.name.lower()}
+            return any(source.value in map(str.lower, self.databases()) for source in sources)
+        own = "" if self._desk is None else self.domain.name.lower()
+        system = {name for name in SYSTEM if name != own}
         return any(source.value not in system and not source.is_sign("(") for source in sources)
 
     def _evaluated(self, statement: TokenList) -> ClientRows:
@@ -230,7 +308,7 @@ class MySession(BaseSession):  # type: ignore[misc]
             "connection_id": self.connection_id,
             **dict.fromkeys(("user", "current_user", "session_user", "system_user"), name),
         }
-        return evaluate(statement, partial(value_of, self.variables), about, self.catalogue.tables())
+        return evaluate(statement, partial(value_of, self.variables), about, self._information())
 
     async def _asked(self, text: str, user: User, intervals: bool) -> ClientRows:
         sampled = await anyio.to_thread.run_sync(partial(look, text, self.domain))
@@ -250,7 +328,9 @@ class MySession(BaseSession):  # type: ignore[misc]
         why = "; ".join(answer.footnotes())
         raise BudgetExceeded(f"{why}. SET discreet_null_unanswered = 1 shows such numbers as NULL, and the rest")
 
-    async def _explained(self, text: str, user: User) -> Explanation:
+    async def _explained(self, statement: TokenList, skipped: int, user: User) -> Explanation:
+        """What the SELECT would cost that comes after so many words."""
+        text = self._standard(_after_first(self._of_table(statement), skipped)).strip()
         asked, _ = await anyio.to_thread.run_sync(without_ends, text, self.domain)
         return await anyio.to_thread.run_sync(partial(self.desk.explain, user, asked, wish_of(self.variables)))
 
@@ -260,6 +340,13 @@ class MySession(BaseSession):  # type: ignore[misc]
         spaced = [piece for token in written for piece in (token, space)]
         found = self._evaluated(TokenList((Token("word", "SELECT", "select"), space, *spaced)))
         return found.rows[0][0]
+
+
+def _require_schema(statement: TokenList, desk: FrontDesk | None) -> None:
+    """Raise where a SHOW is of a schema's own things, and there is none."""
+    tokens = [token for token in statement.tokens[1:] if not token.is_word(*BESIDE)]
+    if desk is None and tokens and tokens[0].is_word("tables", "table", "columns", "fields", "create"):
+        raise MysqlError("no database is selected; USE one of SHOW DATABASES, or connect with it", NO_DATABASE)
 
 
 def _is_unanswered(answer: Answer) -> bool:
@@ -286,10 +373,10 @@ def _is_format(tokens: Sequence[Token]) -> bool:
     )
 
 
-def _after_first(statement: TokenList, skipped: int) -> str:
+def _after_first(statement: TokenList, skipped: int) -> TokenList:
     """The SELECT of an EXPLAIN SELECT, after so many words of its own."""
     places = [place for place, token in enumerate(statement.written) if token.kind != "space"]
-    return standard_text(TokenList(statement.written[places[skipped] :]), DATABASE).strip()
+    return TokenList(statement.written[places[skipped] :])
 
 
 @lru_cache(REMEMBERED)

@@ -25,6 +25,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "
 """What a letter after a backslash means; a sign means itself, but for the two that LIKE knows."""
 HINTS = ("sql_no_cache", "sql_cache", "sql_calc_found_rows", "sql_small_result", "sql_big_result", "sql_buffer_result",
          "high_priority", "straight_join")  # fmt: skip
+BEFORE_TABLES = ("from", "join", "in", "describe", "desc", "explain", "table", "view")
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -93,10 +94,41 @@ def renamed(statement: TokenList, name: str, other: str) -> TokenList:
     return TokenList(tuple(new if found else token for found, token in zip(is_it, statement.written, strict=True)))
 
 
-def standard_text(statement: TokenList, database: str) -> str:
+def schemas_named(statement: TokenList) -> set[str]:
+    """The databases that a statement names before its tables, or by themselves where SHOW takes one."""
+    tokens = statement.tokens
+    within = _functions(tokens)
+    found = {
+        token.value
+        for before, token, after, function in zip(tokens, tokens[1:], tokens[2:], within, strict=False)
+        if before.is_word(*BEFORE_TABLES) and token.kind in ("word", "name") and after.is_sign(".") and not function
+    }
+    places = [place for place, token in enumerate(tokens[:-1]) if token.is_word("from", "in")]
+    if tokens and tokens[0].is_word("show") and places:
+        of_schema = any(token.is_word("tables", "status") for token in tokens[: places[0]])
+        if of_schema or len(places) > 1:  # SHOW TABLES FROM health, SHOW COLUMNS FROM people FROM health
+            found.add(tokens[places[-1] + 1].value)
+    return found
+
+
+def _functions(tokens: Sequence[Token]) -> list[bool]:
+    """For each token whether it stands in a function that has a FROM of its own: EXTRACT(YEAR FROM people.born)."""
+    inner: list[bool] = []
+    found = []
+    for before, token in zip((None, *tokens), tokens, strict=False):
+        if token.is_sign("("):
+            inner.append(before is not None and before.is_word("extract", "trim", "substring", "substr", "overlay"))
+        elif token.is_sign(")") and inner:
+            inner.pop()
+        found.append(bool(inner) and inner[-1])
+    return found
+
+
+def standard_text(statement: TokenList, database: str, table: str = "") -> str:
     """The statement as the standard writes it: "name", 'text', no comments, no database before a table's name, and
-    LIMIT n OFFSET m for MySQL's LIMIT m, n."""
-    return "".join(standard(token) for token in _offset_last(_without(_unhinted(statement.written), database)))
+    LIMIT n OFFSET m for MySQL's LIMIT m, n. `table` may be called as the database is."""
+    plain = _without(_unhinted(statement.written), database.lower(), database.lower() == table.lower())
+    return "".join(standard(token) for token in _offset_last(plain))
 
 
 def standard(token: Token) -> str:
@@ -128,16 +160,32 @@ def _unhinted(tokens: Sequence[Token]) -> list[Token]:
     return kept
 
 
-def _without(tokens: Sequence[Token], database: str) -> list[Token]:
+def _without(tokens: Sequence[Token], database: str, is_table: bool) -> list[Token]:
+    """Without the database before a name. Where a table has the same name, it is the database after FROM or JOIN, and
+    before two names: people.people, people.people.age, but not people.age."""
     kept: list[Token] = []
-    skip = False
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+    skip, before = False, None
+    following = [*tokens[1:], None, None, None]
+    for place, token in enumerate(tokens):
+        after, beyond = following[place], following[place + 2]
         if skip:
             skip = False
-        elif token.kind in ("word", "name") and token.value == database and after is not None and after.is_sign("."):
+        elif (
+            token.kind in ("word", "name")
+            and token.value == database
+            and after is not None
+            and after.is_sign(".")
+            and (
+                not is_table
+                or (before is not None and before.is_word("from", "join"))
+                or (beyond is not None and beyond.is_sign("."))
+            )
+        ):
             skip = True
         else:
             kept.append(token)
+        if token.kind != "space":
+            before = token
     return kept
 
 

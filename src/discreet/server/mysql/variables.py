@@ -7,6 +7,7 @@ from typing import Any
 from mysql_mimic.charset import CharacterSet
 from mysql_mimic.variables import SYSTEM_VARIABLES, GlobalVariables, SessionVariables, VariableSchema
 
+from discreet.answer.policy import MOST_IN_COMPOUND
 from discreet.errors import InvalidNoise, UnsupportedQuery
 from discreet.noise.confidence import exact_confidence
 from discreet.query.plan import exact_scale
@@ -20,8 +21,9 @@ NO_LIMIT = 2**64 - 1
 IDLE_SECONDS = 600
 """A session that says nothing for so long is closed; pools of clients open another when they need one."""
 SPOKEN = ("character_set_client", "character_set_connection", "character_set_results")
-SETTINGS = ("discreet_confidence", "discreet_estimate", "discreet_intervals", "discreet_null_unanswered",
-            "discreet_relax", "discreet_scale", "discreet_within")  # fmt: skip
+SETTINGS = ("discreet_compound_size", "discreet_confidence", "discreet_estimate", "discreet_intervals",
+            "discreet_null_unanswered", "discreet_relax", "discreet_scale", "discreet_weights",
+            "discreet_within")  # fmt: skip
 ESTIMATES = ("unbiased", "modelled")
 
 
@@ -49,6 +51,27 @@ def _estimate(value: object) -> str:
     if str(value).lower() not in ESTIMATES:
         raise InvalidNoise("discreet_estimate is 'unbiased', or 'modelled': from a published model, free and biased")
     return str(value).lower()
+
+
+def _weights(value: object) -> str:
+    _by_attribute(str(value))
+    return str(value)
+
+
+def _by_attribute(text: str) -> dict[str, str]:
+    """Weights as they are written: 'age=4, sex=2'; none for an empty text."""
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if not all(name.strip() and weight.strip() for name, _, weight in pairs):
+        raise InvalidNoise("discreet_weights looks like 'age=4, sex=2'")
+    for name, _, weight in pairs:
+        exact_scale(weight.strip(), f"the weight of {name.strip()}")
+    return {name.strip(): weight.strip() for name, _, weight in pairs}
+
+
+def _size(value: object) -> int:
+    if not str(value).isdecimal() or not 1 <= int(str(value)) <= MOST_IN_COMPOUND:
+        raise InvalidNoise(f"discreet_compound_size is a whole number from 1 to {MOST_IN_COMPOUND}")
+    return int(str(value))
 
 
 def _idle(value: object) -> int:
@@ -102,6 +125,7 @@ VARIABLES: dict[str, VariableSchema] = {
     "version_compile_machine": (str, "", False),
     "version_compile_os": (str, "", False),
     "wait_timeout": (_idle, IDLE_SECONDS, True),
+    "discreet_compound_size": (_size, None, True),
     "discreet_confidence": (_amount("discreet_confidence"), None, True),
     "discreet_estimate": (_estimate, ESTIMATES[0], True),
     "discreet_intervals": (
@@ -119,6 +143,7 @@ VARIABLES: dict[str, VariableSchema] = {
     ),
     "discreet_relax": (_switch("discreet_relax is 1 (a region without budget is answered by one nearby)"), None, True),
     "discreet_scale": (_amount("discreet_scale"), None, True),
+    "discreet_weights": (_weights, "", True),
     "discreet_within": (_amount("discreet_within"), None, True),
 }
 
@@ -133,7 +158,13 @@ def wish_of(variables: SessionVariables) -> dict[str, Any]:
     relax = variables.get_variable("discreet_relax")
     wish = {name: None if value is None else exact_scale(value, name) for name, value in chosen.items()}
     estimate = variables.get_variable("discreet_estimate")
-    return {**wish, "relax": None if relax is None else bool(relax), "estimate": estimate}
+    return {
+        **wish,
+        "relax": None if relax is None else bool(relax),
+        "weights": _by_attribute(variables.get_variable("discreet_weights")) or None,
+        "compound_size": variables.get_variable("discreet_compound_size"),
+        "estimate": estimate,
+    }
 
 
 def value_of(variables: SessionVariables, written: str) -> Any:

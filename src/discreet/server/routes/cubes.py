@@ -301,7 +301,7 @@ def _decoded(column: Any) -> Any:
 def _planned(vault: Vault, wish: schema.CubeWish) -> "CubePlan":
     from discreet.query.lattice import OTHERS
 
-    def by_cuboid(numbers: dict[str, float] | None) -> dict[Any, float]:
+    def by_cuboid(numbers: Mapping[str, Any] | None) -> dict[Any, Any]:
         return {OTHERS if text == OTHERS else _cuboid(text): number for text, number in (numbers or {}).items()}
 
     objective: Any = wish.objective  # checked where it is used

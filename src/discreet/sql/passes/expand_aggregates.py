@@ -1,4 +1,5 @@
-"""Expand aggregates: MODE as the largest group, VAR, STDDEV, CORR and the like as formulas of sums."""
+"""Expand aggregates: MODE as the largest group, VAR, STDDEV, CORR and the like as formulas of sums, quantiles of what
+rises or falls with a column in bins as that of its quantile."""
 
 from sqlglot import exp
 
@@ -13,6 +14,7 @@ from discreet.sql.passes.tree import (
     public_parts,
     rewrite_selects,
 )
+from discreet.sql.rising import of_ranked_column
 from discreet.sql.scope import Scope
 from discreet.sql.statistics import as_sums
 from discreet.sql.syntax import place_of
@@ -29,8 +31,7 @@ def expand_aggregates(tree: exp.Query, domain: Domain) -> exp.Query:
             if isinstance(node, exp.Mode):
                 return _largest_group(node, select)
             if is_aggregate(node):
-                sums = as_sums(node, names)
-                return node if sums is None else sums
+                return as_sums(node, names) or of_ranked_column(node, names) or node
             return map_children(node, by_sums)
 
         was_aggregated = is_aggregated(select)

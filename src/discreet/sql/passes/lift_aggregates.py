@@ -17,7 +17,7 @@ from discreet.sql.passes.tree import (
     rewrite_selects,
     text_of,
 )
-from discreet.sql.syntax import OWN, place_of, refused
+from discreet.sql.syntax import NULLS_LAST, OWN, place_of, refused
 
 MOST_BLOCKS = 20
 TABLE, LINE, GROUPING_SET = f"{OWN}b", f"{OWN}line", f"{OWN}set"
@@ -92,15 +92,16 @@ class _Lifter:
 
     def _ordered(self, ordered: exp.Ordered) -> list[exp.Ordered]:
         """Groups are in the domain's order, as in a plain question: by their codes, of which that of NULL is the last
-        one unless it is asked for first."""
+        one, or the first where they descend, unless NULLS FIRST or NULLS LAST says otherwise."""
         copied, node, outputs = ordered.copy(), ordered.this, self.select.expressions
         place = place_among(node, outputs)
         key = self.keys.get(text_of((node if place is None else outputs[place].unalias()).unnest()))
         if key is not None and not self.select.args.get("distinct"):
             copied.set("this", exp.column(f"{key}_code", table=TABLE))
-            if ordered.args.get("nulls_first"):
+            is_first = bool(ordered.args.get("nulls_first"))
+            if is_first or ordered.meta.get(NULLS_LAST):
                 is_null = exp.Is(this=exp.column(key, table=TABLE), expression=exp.Null())
-                return [exp.Ordered(this=is_null, desc=True), copied]
+                return [exp.Ordered(this=is_null, desc=is_first), copied]
         elif place is None:
             copied.set("this", self._public(node))
         return [copied]

@@ -2,6 +2,7 @@
 
 document.documentElement.classList.add("scripted");
 
+const ROOT = document.documentElement.dataset.root; // what the addresses of this vault begin with
 const PATIENCE = 180; // milliseconds of quiet before a changed form is looked at
 
 /** The part of a page that an address or a form stands for, as HTML. A later call makes an earlier one moot. */
@@ -17,7 +18,7 @@ async function fetchPart(target, address, options = {}) {
       headers: { "X-Part": "1", ...options.headers },
       signal: control.signal,
     });
-    if (reply.redirected && new URL(reply.url).pathname === "/login") {
+    if (reply.redirected && new URL(reply.url).pathname.endsWith("/login")) {
       location.reload();
       return false;
     }
@@ -180,7 +181,7 @@ async function follow(name, said, onward, job) {
     while (job === undefined || job.state === "running") {
       if (job) said.value = `${job.doing}, ${Math.round(100 * job.done)}%`;
       await new Promise((resolve) => setTimeout(resolve, 250));
-      job = await (await fetch(`/api/v1/jobs/${encodeURIComponent(name)}`)).json();
+      job = await (await fetch(`${ROOT}api/v1/jobs/${encodeURIComponent(name)}`)).json();
     }
     if (job.state === "done") location.assign(onward);
     else said.value = job.error?.message ?? `the publication was ${job.state}`;
@@ -202,14 +203,14 @@ document.addEventListener("submit", async (event) => {
   const order = { [currency]: amount, planner, dimensions: dimensions.split("|") };
   if (cuboids !== "all") order.cuboids = Number(cuboids);
   if (form.elements.modelled.checked) order.estimate = "modelled";
-  const reply = await fetch(`/api/v1/cubes/${encodeURIComponent(name)}`, {
+  const reply = await fetch(`${ROOT}api/v1/cubes/${encodeURIComponent(name)}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(order),
   }).catch(() => null);
   const job = await reply?.json().catch(() => null);
   if (!reply?.ok) said.value = job?.error?.message ?? "The server did not answer. Is it still running?";
-  else await follow(name, said, `/cube/${encodeURIComponent(name)}`, job);
+  else await follow(name, said, `${ROOT}cube/${encodeURIComponent(name)}`, job);
   form.querySelector("button").disabled = false;
 });
 

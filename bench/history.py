@@ -1,0 +1,141 @@
+"""Years of history: what opening, asking and memory cost in a vault whose journal is very long.
+
+Each vault is asked so often that its journal has so many entries, and then its table is refreshed, as an office does.
+`python -m bench.history 10000000` prints the same of a journal of another length.
+"""
+
+import os
+import random
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.figure import Figure
+from bench.ledger import state_home
+from discreet.demo.census import census_domain_path, write_census
+from discreet.home import JOURNAL
+from discreet.ledger.journal import canonical, chained
+from discreet.ledger.sqlite import SQLiteJournal
+from discreet.noise.law import Laplace
+from discreet.query.plan import Measurement, Plan
+from discreet.vault import Vault
+
+PEOPLE = 10_000
+LENGTHS = (100_000, 1_000_000)
+ASKS = 200
+AT_ONCE = 10_000
+MEGABYTE = 1 << 20
+
+
+class Opened(NamedTuple):
+    """What a process of its own measured: seconds to open, of the first answer, of later ones, and its memory."""
+
+    opening: float
+    first: float
+    later: list[float]
+    memory: float
+
+
+def figures() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder, state_home(folder):
+        yield from _figures(Path(folder), LENGTHS)
+
+
+def _figures(home: Path, lengths: tuple[int, ...]) -> Iterator[Figure]:
+    write_census(home / "people.parquet", PEOPLE)
+    fresh, counted = _vault(home, "fresh"), {}
+    fresh.ledger.close()
+    vaults = {0: fresh.path}
+    for length in lengths:
+        vaults[length] = home / str(length)
+        counted[length] = _grow(_vault(home, str(length)), length)
+    opened = {length: _in_a_process(path) for length, path in vaults.items()}
+    asked = {length: statistics.median(found.later) * 1000 for length, found in opened.items()}
+    for length in lengths:
+        found, many = opened[length], _power(length)
+        note = f"from a checkpoint; every entry counted, as at first: {counted[length]:.2f} s"
+        yield Figure(f"opening, {many} entries", found.opening, 3, "lower", "s", note)
+        note = f"median of {ASKS}: {asked[length]:.1f} and {asked[0]:.1f} ms"
+        yield Figure(f"ask after {many} entries, to a fresh vault", asked[length] / asked[0], 1.5, "lower", "×", note)
+        note = f"{opened[0].memory:.0f} MB with a fresh vault; the first answer took {found.first:.2f} s"
+        yield Figure(f"memory, {many} entries", found.memory, 1000, "lower", "MB", note)
+    if len(lengths) > 1:
+        short, long = (opened[length].opening for length in lengths)
+        name = f"opening, {_power(lengths[1])} to {_power(lengths[0])} entries"
+        yield Figure(name, long / short, 2, "lower", "×", f"{long:.2f} and {short:.2f} s")
+
+
+def _vault(home: Path, name: str) -> Vault:
+    table, domain = home / "people.parquet", census_domain_path()
+    return Vault.init(home / name, table=table, domain=domain, epsilon=1000, neighbours="replace")
+
+
+def _grow(vault: Vault, length: int) -> float:
+    """Charges and answers, as if they had been asked for; then what any vault does: it is opened, refreshed, and asked.
+    Seconds that opening takes which counts every entry."""
+    head, chance, snapshot = vault.ledger.head, random.Random(length), vault.ledger.snapshot
+    assert snapshot is not None
+    vault.ledger.close()
+    journal = SQLiteJournal(vault.path / JOURNAL)
+    noise, record = Laplace(Fraction(10**9)), canonical({"v": 1, "at": AT, "content": {"values": [[1234]]}})
+    while head.seq < length:
+        with journal.turn():
+            for _ in range(AT_ONCE):
+                low = chance.randrange(60)
+                plan = Plan((Measurement(vault.count(age=(low, low + chance.randrange(30)), sex="F"), noise),))
+                body = {"v": 1, "at": AT, "content": plan.to_json(), "snapshot": snapshot.to_json()}
+                cost = plan.cost(vault.domain, vault.ledger.budget).to_json()
+                charge = chained(head, "charge", None, canonical({**body, "cost": cost}))
+                answer = chained(charge.receipt, "record", charge.seq, record)
+                journal.append(charge)
+                journal.append(answer)
+                head = answer.receipt
+    journal.close()
+    start = time.perf_counter()
+    grown = Vault.open(vault.path)
+    seconds = time.perf_counter() - start
+    grown.refresh()
+    for scale in range(100_000, 100_000 + 10):
+        grown.measure(grown.count(), scale=scale)  # the first of them writes a checkpoint
+    grown.ledger.close()
+    return seconds
+
+
+AT = "2026-01-01T00:00:00+00:00"
+
+
+def _in_a_process(path: Path) -> Opened:
+    with get_context("spawn").Pool(1) as pool:
+        return pool.apply(_measured, (path,))
+
+
+def _measured(path: Path) -> Opened:
+    start = time.perf_counter()
+    vault = Vault.open(path)
+    opening = time.perf_counter() - start
+    seconds = []
+    for number in range(ASKS + 1):
+        sql = f"SELECT COUNT(*) FROM people WHERE age BETWEEN {number % 60} AND {number % 60 + 1 + number // 60}"
+        start = time.perf_counter()
+        vault.ask(sql, scale=1000 + number)
+        seconds.append(time.perf_counter() - start)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE
+    vault.ledger.close()
+    return Opened(opening, seconds[0], seconds[1:], memory)
+
+
+def _power(length: int) -> str:
+    return f"10^{len(str(length)) - 1}"
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_FOLDER")) as place, state_home(place):
+        for figure in _figures(Path(place), (int(sys.argv[1]),)):
+            print(f"{figure.name}: {figure.value:.3f} {figure.unit} ({figure.note})")

@@ -1,0 +1,403 @@
+"""Every number that the pages on facts, wide tables, SuLQ and attacks say is in their CSV files, or is a setting."""
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
+from itertools import pairwise
+
+from tests.experiments.test_pages import Claim, check_page, pick, rows_of
+
+
+def tenth(number):
+    return f"{number:.1f}"
+
+
+def facts_claims():
+    for row in rows_of("facts", "grades"):
+        name = row["known"].replace("students ", "")
+        name = "the same, calibrated" if "calibrated" in name else name
+        cells = [float(row[column]) for column in ("A", "C", "F", "passing", "all")]
+        assert row["A"] == row["B"], row
+        assert row["C"] == row["D"], row
+        for column in ("A", "B", "C", "D", "F", "passing", "all"):
+            simulated, stated = float(row[f"{column}, simulated"]), float(row[column])
+            assert abs(simulated - stated) <= 0.015 * stated  # "agree to 1%"
+        rho = float(row["rho / epsilon"])
+        said = "ε" if rho == 1 else f"{rho:.2f} ε"
+        yield Claim(
+            f"| {name} | {{}} | {{}} | {{}} | {{}} | {{}} | {{}} |", [*(tenth(c) if c else "0" for c in cells), said]
+        )
+    for row in rows_of("facts", "adult_gain"):
+        columns = ("one attribute", "two attributes", "two, nonnegative", "one, calibrated", "two, calibrated")
+        cells = [f"{hundredths(row[column]):.1f}" if row[column] else "–" for column in columns]
+        yield Claim("| {} | {} | {} | {} | {} | {} | {} |", [row["known"], row["S_Q"] or "?", *cells])
+    gain = rows_of("facts", "adult_gain")
+    alone = pick(gain, "one attribute", known="consistency alone")
+    yield Claim("gains most: {:.0f}% for single", [100 * (1 - alone / pick(gain, "one attribute", known="nothing"))])
+    least = 1 - pick(gain, "two attributes", known="all single attributes") / pick(
+        gain, "two attributes", known="nothing"
+    )
+    assert least > 0
+    pairs = [pick(gain, "two attributes", known=name) for name in ("all single attributes", "how many people")]
+    yield Claim("take only {:.0f}% off", [math.ceil(100 * (1 - pairs[0] / pairs[1]))])
+    figure = rows_of("facts", "fig6_10")
+    for name in dict.fromkeys(row["known"] for row in figure):
+        readings = ("private", "public", "public, in least squares")
+        lines = [
+            next(row for row in figure if (row["known"], row["reading"]) == (name, reading)) for reading in readings
+        ]
+        reach = sorted({int(lines[0]["least S_Q"]), int(lines[0]["largest S_Q"])})
+        cells = [f"{round_half_up(row[column]):,}" for column in ("max", "average") for row in lines]
+        yield Claim("| {} | {} | {} | {} | {} | {} | {} | {} |", [name, " to ".join(map(str, reach)), *cells])
+
+
+def hundredths(text):
+    """A CSV has two digits: halves of a tenth go up."""
+    return math.floor(float(text) * 10 + 0.5 + 1e-9) / 10
+
+
+def round_half_up(text):
+    return math.floor(float(text) + 0.5)
+
+
+def test_the_page_on_facts_says_what_its_numbers_say():
+    # How many students, releases, tables, counts; ε and scales; and the papers' and figures' numbers.
+    settings = {"1", "2", "10,000,000", "180", "0.5", "6", "20,000", "80", "5", "3", "37", "1,645", "442", "20", "4"}
+    settings |= {"256", "12", "6.10"}
+    check_page("facts", list(facts_claims()), settings)
+
+
+def wide_claims():
+    for row in rows_of("wide", "wide"):
+        times = [f"{float(row[column]):.1f} s" for column in ("planned s", "published s", "saved s")]
+        best = row["ResidualPlanner's optimum"]
+        optimum = f" {float(best):,.0f} " if best else " "
+        largest = float(row["largest variance"])
+        yield Claim(
+            f"| {{}} | {{:,}} | {{}} | {{}} | {{}} | {{}} | {{:.1f}} GB | {{:,}} MB | {{}} |{optimum}|",
+            [
+                row["attributes"],
+                int(row["cuboids"]),
+                row["noise"],
+                *times,
+                float(row["peak GB"]),
+                int(row["folder MB"]),
+                f"{largest:,.0f}",
+            ],
+        )
+        assert float(row["roll-ups off by"]) < 1e-14
+        assert abs(float(row["squared error / variance"]) - 1) < 0.05
+    rows = rows_of("wide", "wide")
+    cells = pick(rows, "cells", attributes=50, noise="Gaussian, ρ = ½")
+    cuboids = int(pick(rows, "cuboids", attributes=50, noise="Gaussian, ρ = ½"))
+    yield Claim("their {:,} cuboids of at most three have {:.1f} million", (cuboids, cells / 1e6))
+    whole = {20: 847, 50: 14388, 100: 118281}  # measured once, without a file
+    above = [
+        whole[d] / pick(rows, "ResidualPlanner's optimum", attributes=d, noise="Gaussian, ρ = ½") - 1 for d in whole
+    ]
+    yield Claim(
+        "variance of {} with 20 attributes, {:,} with 50 and {:,} with 100: {:.0f}%, {:.0f}% and {:.0f}% above.",
+        [*whole.values(), *(100 * part for part in above)],
+    )
+    for row in rows:
+        if row["ResidualPlanner's optimum"]:
+            assert abs(float(row["largest variance"]) / float(row["ResidualPlanner's optimum"]) - 1) < 0.0011
+
+
+def test_the_page_on_wide_tables_says_what_its_numbers_say():
+    # The paper's settings and figures, which are of another machine; what replace costs, by the formula beside it.
+    settings = {
+        "10",
+        "20",
+        "50",
+        "100",
+        "100,000",
+        "2023",
+        "4",
+        "2",
+        "0.35",
+        "0.1%",
+        "0.1",
+        "0.6",
+        "26.8",
+        "2.7",
+        "11.2",
+    }
+    settings |= {"550", "20,000", "1", "11", "19,600"}
+    check_page("wide", list(wide_claims()), settings)
+
+
+def attack(file, answers, vault="ε = 1", kind=None):
+    rows = rows_of("attacks", file)
+    return next(
+        row for row in rows if (row["vault"], row["answers"]) == (vault, answers) and kind in (None, row["attack"])
+    )
+
+
+def interval(row):
+    low, high = (f"{thousandths(row[name])}".replace("-", "−") for name in ("low", "high"))
+    return f"{low} … {high}"
+
+
+def advantage(row):
+    return f"{thousandths(row['advantage'])}"
+
+
+def thousandths(text):
+    """A CSV has four digits: halves of a thousandth go away from 0."""
+    return Decimal(text).quantize(Decimal("0.001"), ROUND_HALF_UP)
+
+
+ONE, SIX, SOLVED = "vault, one question for everything", "vault, in 6 parts", "vault, until it says no more"
+
+
+def attacks_claims():
+    allowed = f"{float(attack('membership', ONE)['allowed']):.3f}"
+    yield Claim("an advantage above {}.", [allowed])
+    exact, solved = attack("reconstruction", "exact answers"), attack("reconstruction", SOLVED)
+    yield Claim("{} exact counts over random halves give away all {:,} rows", (exact["questions"], int(exact["right"])))
+    assert exact["right"] == exact["of"]
+    yield Claim("an advantage of {} (95%: {}).", (advantage(solved), interval(solved)))
+    one, six = attack("membership", ONE), attack("membership", SIX)
+    yield Claim("{} (95%: {}) where {} is allowed", (advantage(one), interval(one), allowed))
+    yield Claim("tells much less: {}.", [advantage(six)])
+    people = [int(attack("budgets", name, kind=kind)["of"]) for name, kind in
+              ((ONE, "membership"), (SIX, "membership"), (SOLVED, "reconstruction"))]  # fmt: skip
+    yield Claim("{:,} and {:,} people for membership, {:,} for reconstruction", people)
+    for vault in dict.fromkeys(row["vault"] for row in rows_of("attacks", "budgets")):
+        cells = [
+            attack("budgets", name, vault, kind)
+            for name, kind in ((ONE, "membership"), (SIX, "membership"), (SOLVED, "reconstruction"))
+        ]
+        yield Claim(
+            "| {} | {:.3f} | {} | {} | {} |",
+            [vault, float(cells[0]["allowed"]), *(f"{advantage(row)} ({interval(row)})" for row in cells)],
+        )
+    by_rho = math.erf(math.sqrt(0.1 / 2) / math.sqrt(2))  # 2·Φ(√(ρ/2)) − 1
+    yield Claim("= {:.3f} for ρ = 0.1", [by_rho])
+    both = next(row for row in rows_of("attacks", "budgets") if "δ" in row["vault"])
+    yield Claim("{:.3f}, where ε = 1 allows {}.", (float(both["allowed"]), allowed))
+
+
+def test_the_page_on_attacks_says_what_its_numbers_say():
+    # ε, block and threshold sizes, questions; the confidence of intervals; where a curve reaches everybody.
+    settings = {"0", "1", "2", "5", "32", "72", "300", "99"}
+    check_page("attacks", list(attacks_claims()), settings)
+
+
+SUM = "the seed's sum"
+
+
+def two_digits(number):
+    return f"{number:#.2g}".rstrip(".")
+
+
+def sulq_claims():
+    privacy = rows_of("sulq", "privacy")
+    named = {0.1: "10%", 0.01: "1%", 0.001: "0.1%", 1e-06: "10⁻⁶"}
+    who = ("insists", "stops in time", "asks at random", "knows half")
+    for bound, name in named.items():
+        lines = [row for row in privacy if row["calibration"] == "exact" and float(row["bound"]) == bound]
+        shares = [float(next(row for row in lines if row["adversary"] == one)["share above δ"]) for one in who]
+        said = [f"{float(f'{100 * share:.2g}'):g}%" if share else "0" for share in shares]
+        yield Claim("| {} | {:,} | {} | {} | {} | {} |", [name, int(lines[0]["trials"]), *said])
+    largest = max(float(row["largest Δconf"]) for row in privacy if float(row["bound"] or 0) == 1e-06)
+    yield Claim("the largest Δconf of any attack was {:.2f}.", [largest])
+    by_paper = next(row for row in privacy if row["calibration"] == "paper")
+    trials = int(by_paper["trials"])
+    yield Claim("the paper's R, {:.1f}·10¹⁰, it was {:.3f}:", (trials / 1e10, float(by_paper["largest Δconf"])))
+    yield Claim("σ² is {:.1f}·10⁹ at 10⁶ people and 2,000 queries", [trials / 4 / 1e9])
+    yield Claim("with {:,} times less variance", [round(trials / int(lines[0]["trials"]) / 1000) * 1000])
+    queries = rows_of("sulq", "queries")
+    noisy = [row for row in queries if row["method"] == "the paper's search" and float(row["noise_variance"]) > 0]
+    yield Claim("(σ² = {:,.0f};", [float(noisy[0]["noise_variance"]) + 0.25])
+    regression = [
+        (float(row["queries_alpha"]), float(row["error"]))
+        for row in queries
+        if row["method"] == "regression" and float(row["noise_variance"]) > 0
+    ]
+    for row in noisy[1:5]:
+        error, asked = float(row["error"]), float(row["queries_alpha"])
+        ours = needed(regression, error)
+        yield Claim(
+            "| {} | {:,} | {:,} | {:.0f} × |",
+            [two_digits(error), rounded(ours, 2), round(asked, -2).__trunc__(), asked / ours],
+        )
+    people = rows_of("sulq", "people")
+    for power in range(4, 9):
+        cells = [two_digits(pick(people, "error", people=10**power, queries=queries)) for queries in (200, 2000, 20000)]
+        shown = "".join({"4": "⁴", "5": "⁵", "6": "⁶", "7": "⁷", "8": "⁸"}[digit] for digit in str(power))
+        if power in (6, 7):
+            cells[1] = f"**{cells[1]}**"
+        yield Claim("| 10{} | {} | {} | {} |", [shown, *cells])
+    yield Claim("the error of Δ̂ is {:,.0f}:", [pick(people, "error_with_the_papers_noise", people=10**6, queries=2000)])
+    search = next(row for row in people if (row["people"], row["queries"]) == ("1000000", "2000"))
+    yield Claim("and {} to α's", [search["queries_of_the_search"]])
+    learnt = rows_of("sulq", "learnt")
+    for line, attributes, function, way in (
+        ("conjunction of 4, from pairs", 4, "conjunction", "Walsh"),
+        ("any function of 4", 4, "random", "Walsh"),
+        ("parity of 4", 4, "parity", "Walsh"),
+        ("conjunction of 6, from triples", 6, "conjunction", "Walsh"),
+        ("any function of 6", 6, "random", "Walsh"),
+        ("parity of 6", 6, "parity", "Walsh"),
+    ):
+        errors = [
+            two_digits(pick(learnt, "mean_error", attributes=attributes, function=function, way=way, people=many))
+            for many in (32561, 3256100, 32561000)
+        ]
+        quiet = [
+            float(row["mean_error"])
+            for row in learnt
+            if (row["attributes"], row["function"], row["way"]) == (str(attributes), function, "Walsh, no noise")
+        ]
+        yield Claim(f"| {line} | {{}} | {{}} | {{}} | {{:.3f}} |", [*errors, sum(quiet) / len(quiet)])
+        if (attributes, function) in ((4, "conjunction"), (6, "conjunction"), (6, "random")):
+            summed = [
+                two_digits(pick(learnt, "mean_error", attributes=attributes, function=function, way=SUM, people=many))
+                for many in (32561, 3256100, 32561000)
+            ]
+            yield Claim("| … by the seed's sum of rows | {} | {} | {} | |", summed)
+
+
+def needed(points, error):
+    """Where a curve of errors, straight between its points on logarithmic axes, comes down to an error."""
+    for (a, high), (b, low) in pairwise(points):
+        if low <= error <= high:
+            part = math.log(high / error) / math.log(high / low)
+            return math.exp(math.log(a) + part * math.log(b / a))
+    raise AssertionError(error)
+
+
+def rounded(number, digits):
+    return int(float(f"{number:.{digits}g}"))
+
+
+def test_the_page_on_sulq_says_what_its_numbers_say():
+    # δ, failure bounds, numbers of queries, people and subsets; what plans say of the least number of queries, and how
+    # many sets are heavy, both without noise of their own (tests/mining has them); columns.
+    settings = {"2004", "1", "10", "95", "2", "0.1", "10,000", "2,000", "0.05", "1,293", "112,806", "16", "3", "200"}
+    settings |= {"20,000", "420", "2,400", "22,400", "89,600", "32,561", "3.3", "33", "11"}
+    check_page("sulq", list(sulq_claims()), settings)
+
+
+def cubes_claims():
+    adult, nursery = (
+        {row["technique"]: row for row in rows_of("cubes", name) if row["ε"] == "1"} for name in ("fig6_1", "fig6_2")
+    )
+
+    def of(table, technique, column):
+        return float(table[technique][column])
+
+    def share(table, technique, column):
+        """A consistent error, of All's inconsistent one."""
+        return 100 * of(table, technique, f"{column}, consistent") / of(table, "All", column)
+
+    yield Claim(
+        "on average yes: {:.0f}% and {:.0f}% on Adult, {:.0f}% and {:.0f}% on Nursery.",
+        [share(table, name, "average") for table in (adult, nursery) for name in ("BMax", "PMost")],
+    )
+    yield Claim(
+        "Of the max error {:.0f}% and {:.0f}% on Adult, {:.0f}% and {:.0f}% on Nursery",
+        [share(table, name, "max") for table in (adult, nursery) for name in ("BMax", "PMost")],
+    )
+
+    def below(table, column):
+        return 100 * (1 - of(table, "BMaxG", f"{column}, consistent") / of(table, "BMax", f"{column}, consistent"))
+
+    yield Claim("Adult: {:.0f}% on average, {:.0f}% of the max.", (below(adult, "average"), below(adult, "max")))
+    yield Claim(
+        "Nursery: {:.0f}% of the max; its average is {:.0f}% *above* BMaxC's",
+        (below(nursery, "max"), -below(nursery, "average")),
+    )
+
+    def gained(table, technique):
+        return 100 * (1 - of(table, technique, "average, consistent") / of(table, technique, "average"))
+
+    yield Claim(
+        "All: {:.0f}% of the average on Adult, {:.0f}% on Nursery.", (gained(adult, "All"), gained(nursery, "All"))
+    )
+    yield Claim(
+        "is below it: {:.1f} against {:.1f}",
+        (of(nursery, "optimal (mean)", "average, consistent"), of(nursery, "Base", "average")),
+    )
+    yield Claim(
+        "a largest standard deviation of {:.1f} against {:.1f}, and an average error of {:.1f} against {:.1f}",
+        (
+            of(adult, "optimal (max)", "largest sd"),
+            of(adult, "BMaxG", "largest sd"),
+            of(adult, "optimal (mean)", "average, consistent"),
+            of(adult, "PMost", "average, consistent"),
+        ),
+    )
+    planned = ("BMax", "PMost", "BMaxG", "PMostG", "optimal (max)", "optimal (mean)")
+    spans = [[gained(table, name) for name in planned if gained(table, name)] for table in (adult, nursery)]
+    yield Claim(
+        "The planned ones {:.0f}–{:.0f}% on Adult, {:.0f}–{:.0f}% on Nursery",
+        [end(span) for span in spans for end in (min, max)],
+    )
+    sweep = {row["sources"]: float(row["consistency"]) for row in rows_of("cubes", "fig6_9b")}
+    yield Claim("{:.2f} s for one of them", [sweep["1"]])
+    assert sweep["256"] < 0.45
+    slowest = max(
+        float(row[name]) for row in rows_of("cubes", "fig6_9a") for name in ("BMax", "PMost", "BMaxG", "PMostG")
+    )
+    assert slowest <= 0.4
+    yield Claim("at most {} s for 1,024 cuboids", [math.ceil(10 * slowest) / 10])
+    threshold = [row for row in rows_of("cubes", "fig6_3") if row["technique"] == "PMost"]
+    rough = {row["θ₀/θ'"]: float(row["average"]) for row in threshold}
+    assert max(rough.values()) == rough["1.0"]
+    yield Claim("the worst of all, {:.1f} against {:.1f} at its best", (rough["1.0"], min(rough.values())))
+    fine = [float(row["average, consistent"]) for row in threshold]
+    yield Claim("average is {:.1f} at 0.1 θ', and {:.1f} to {:.1f} beyond.", (fine[0], min(fine[1:]), max(fine[1:])))
+    precise = [
+        row for row in rows_of("cubes", "fig6_3") if row["technique"] == "PMostG" and float(row["precise"]) == 256
+    ]
+    yield Claim("and all of them from {} on.", [precise[0]["θ₀/θ'"]])
+    online = rows_of("cubes", "online")
+    assert pick(online, "relaxed", within=500) == pick(online, "relaxed", within=1000) == 0
+    assert all(float(row["known"]) > 150 for row in online)  # more than half of 300
+
+
+def test_the_page_on_cubes_says_what_its_numbers_say():
+    # The tables' sizes; what the thesis claims; numbers of dimensions and algorithms; counts of precise cuboids, which
+    # tests/cube/test_publish_most.py has; times in words of their size, and the cells that are drawn.
+    settings = {
+        "2012",
+        "32,561",
+        "9",
+        "16",
+        "7",
+        "15",
+        "6",
+        "5",
+        "2",
+        "256",
+        "8.2",
+        "12,960",
+        "3",
+        "4",
+        "512",
+        "6.2",
+        "6.5",
+    }
+    settings |= {
+        "6.9",
+        "30",
+        "20",
+        "40",
+        "50",
+        "70",
+        "6.2.1",
+        "6.2.4",
+        "6.3",
+        "26",
+        "73",
+        "34",
+        "37",
+        "91",
+        "93",
+        "154",
+    }
+    settings |= {"163", "88", "151", "10", "8", "0.2", "0.4", "206", "31", "1", "0.3", "0.5", "300", "200,000", "138"}
+    settings |= {"250", "500", "1000", "0"}
+    check_page("cubes", list(cubes_claims()), settings)
