@@ -68,3 +68,47 @@ def test_every_row_has_a_place_in_the_code_or_a_test_or_says_why_there_is_none(p
         else:
             assert kind in ("absent", "wrong or loose in the paper", "wrong or loose in the thesis"), kind
             assert len(cells[1]) > 0, cells
+
+
+NUMBERED = {
+    "Relaxation": "Definition 1-9; Example 1-7; Lemma 1-4; Theorem 1; Corollary 1-2; Figure 2,4,6,9,11-16; Table 2",
+    "Cubes": (
+        "Definition 2.1.1-2.1.3,5.1.1-5.1.6; Theorem 2.1.1-2.1.3,3.2.1-3.2.4,3.2.6-3.2.7,3.3.1-3.3.3,3.3.7-3.3.8,"
+        "4.2.1-4.2.2,4.3.1-4.3.2,5.1.1,5.2.5,5.3.1; Lemma 3.2.5,3.3.4-3.3.5,4.2.3,5.2.1-5.2.4; Corollary 3.3.6;"
+        "Problem 1-6; Algorithm 1-4; Example 2.1.1,3.2.1-3.2.4,3.3.1,5.1.1,5.2.1; Conjecture 1; Figure 5.1,6.1-6.10"
+    ),
+    "SuLQ": "Definition 1; Proposition 1-3; Theorem 1-3; Lemma 1",
+    "Refinement": "Definition 1-7; Example 1; Theorem 1-3",
+    "Buckets": (
+        "Definition 1-6; Theorem 1-4; Lemma 1-8; Corollary 1-3; Example 1-5; Algorithm 1-2; Remark 1-3; Figure 2-7"
+    ),
+}
+
+
+def spread_out(numbers):
+    """1-3,5.2.1-5.2.3 as single numbers."""
+    for part in numbers.split(","):
+        first, _, last = part.strip().partition("-")
+        head, dot, low = first.rpartition(".")
+        yield from (f"{head}{dot}{number}" for number in range(int(low), int((last or first).rpartition(".")[2]) + 1))
+
+
+def mentioned(text, word):
+    """Every number that follows a word, singular or plural: Lemmas 5.2.1 and 5.2.2, Figures 11 to 16."""
+    found = set()
+    for listed in re.findall(rf"{word}s? ((?:\d[\d.]*\d|\d)(?:(?:, | and | to )(?:\d[\d.]*\d|\d)(?![\w.]*\)))*)", text):
+        for span in re.split(r", | and ", listed):
+            ends = span.split(" to ")
+            found.update(spread_out("-".join(ends)))
+    return found
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_everything_that_a_paper_numbers_is_listed(paper):
+    text = PAGE.split(f"\n## {paper}\n")[1].split("\n## ")[0]
+    missing = []
+    for group in NUMBERED[paper].split(";"):
+        word, _, numbers = group.strip().partition(" ")
+        word = "Corollar(?:y|ies)" if word == "Corollary" else word
+        missing += [f"{word} {number}" for number in spread_out(numbers) if number not in mentioned(text, word)]
+    assert not missing, missing

@@ -69,6 +69,26 @@ def test_rows_in_arrays_are_the_rows_made_group_by_group(vault, sql, both_ways):
     assert both_ways == [True] * 3
 
 
+WITH_PUBLIC_HALVES = [
+    "SELECT age, sex, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share, COUNT(*) AS n FROM people GROUP BY age, sex",
+    "SELECT age % 3 AS rest, AVG(income) * 2 AS twice FROM people GROUP BY age % 3 HAVING COUNT(*) > 1000",
+    "SELECT sex, SUM(n) AS n FROM (SELECT sex, age, COUNT(*) AS n FROM people GROUP BY sex, age) AS t GROUP BY sex",
+    "SELECT DISTINCT age FROM people",
+    "SELECT '=1+1' AS x, age, SQRT(COUNT(*) - 600) AS n FROM people GROUP BY age",
+    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex UNION ALL SELECT 'all', COUNT(*) FROM people",
+]
+
+
+@pytest.mark.parametrize("sql", [*QUESTIONS, *WITH_PUBLIC_HALVES])
+def test_a_file_made_of_columns_is_the_one_made_row_by_row(vault, sql):
+    for scale in (20, 40):
+        answer = vault.ask(sql, scale=scale)
+        by_rows = replace(answer, rows=tuple(answer.rows))
+        assert answer.to_csv() == by_rows.to_csv()
+        assert answer.to_csv(shrunken=True) == by_rows.to_csv(shrunken=True)
+        assert answer.to_arrow().equals(by_rows.to_arrow())
+
+
 def test_rows_are_looked_at_like_a_tuple(vault):
     rows = vault.ask(QUESTIONS[1], scale=20).rows
     listed = tuple(rows)

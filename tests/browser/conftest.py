@@ -7,6 +7,7 @@ SCREENSHOTS=docs/images PEOPLE=1000000 makes the pictures of the docs.
 import os
 import shutil
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,8 +48,13 @@ def browser():
 @pytest.fixture(scope="session")
 def console(tmp_path_factory):
     """The demo's vault, served; every test uses the same one."""
-    folder = tmp_path_factory.mktemp("console")
-    vault = prepare(folder, PEOPLE)
+    with opened(prepare(tmp_path_factory.mktemp("console"), PEOPLE)) as found:
+        yield found
+
+
+@contextmanager
+def opened(vault):
+    """The console of a vault, with the demo's users."""
     tokens = new_tokens(vault)
     server = uvicorn.Server(uvicorn.Config(create_app(vault, rate=0), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)

@@ -23,13 +23,14 @@ from discreet.domain.region import Box
 from discreet.errors import BudgetExceeded, JournalCorrupt, JournalError
 from discreet.ledger import buckets, checkpoint, deferred, own_spend, spend_map, state
 from discreet.ledger.asker import Asker
-from discreet.ledger.budget import Budget, ConcentratedBudget, GaussianBudget, PureBudget
+from discreet.ledger.budget import Budget, PureBudget
 from discreet.ledger.journal import canonical, chained
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.receipt import Receipt, keep_checkpoint, kept_checkpoint
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import UNITS, Cost
 from discreet.ledger.sqlite import SQLiteJournal
+from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
 from tests.in_memory import IN_MEMORY
 
 ONE = Fraction(1)

@@ -143,6 +143,14 @@ def test_the_price_of_little_noise_is_certified_and_the_next_below_it_is_not(sig
     assert not is_enough(score - Fraction(1, SCORES), sigma_squared)
 
 
+def test_a_variance_of_more_digits_than_the_arithmetic_has_is_priced_no_lower() -> None:
+    """A hair below 1/7, by 2^-900, is less noise: never cheaper."""
+    less = Fraction(1, 7) - Fraction(1, 2**900)
+    assert little_noise_price(less) >= little_noise_price(Fraction(1, 7))
+    score = exact_root(little_noise_price(less)) / 2
+    assert is_enough(score, less)
+
+
 def exact_root(square: Fraction) -> Fraction:
     root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
     assert root**2 == square

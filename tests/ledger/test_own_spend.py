@@ -10,7 +10,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.ledger import own_spend
 from discreet.ledger.own_spend import OwnSpend
-from discreet.ledger.spend import Cost
+from discreet.ledger.spend import MAX_UNITS, Cost
 
 SHAPE = (7, 5, 4)
 DOMAIN = Domain(
@@ -89,3 +89,17 @@ def test_a_domain_of_very_many_attributes_is_as_cheap_as_those_that_were_asked_a
         spend.add(Cost(0, ((Box(tuple(low), tuple(high)), 1),)))
         low[axis], high[axis] = 0, 9
     assert spend.peak == 3
+
+
+@given(
+    st.lists(costs, max_size=3),
+    st.lists(st.tuples(boxes(), st.sampled_from([1, MAX_UNITS // 2, 2**62, 2**63, 10**40])), min_size=1, max_size=5),
+    st.sampled_from([0, 1, MAX_UNITS, 10**40]),
+)
+def test_what_no_limit_lets_through_is_never_counted_for_less(some, pieces, everywhere):
+    spend = OwnSpend(DOMAIN)
+    for cost in some:
+        spend.add(cost)
+    more, before = Cost(everywhere, tuple(pieces)), dense(some)
+    points = [point for point in np.ndindex(SHAPE) if more.at(point)]
+    assert spend.peak_with(more) >= max(int(before[point]) + more.at(point) for point in points)

@@ -55,13 +55,13 @@ class TestAcceptedRollbacks:
     def test_of_epsilon_and_of_rho_there_is_one_more_budget_for_each(self, times: int) -> None:
         n = 1 + times
         assert replace(accepted(PURE, times).guarantee(), remarks=()) == PureDP(n * ONE, "add-remove")
-        assert replace(accepted(RHO, times).guarantee(), remarks=()) == ZCDP(n * RHO.rho, "replace", 2)
-        assert replace(accepted(MU, times).guarantee(), remarks=()) == GDP(n * MU.mu_squared, "replace", 2)
+        assert replace(accepted(RHO, times).guarantee(), remarks=()) == ZCDP(n * RHO.total, "replace", 2)
+        assert replace(accepted(MU, times).guarantee(), remarks=()) == GDP(n * MU.total, "replace", 2)
 
     def test_of_epsilon_and_delta_the_epsilon_grows_as_far_as_its_rho_needs_and_no_further(self, times: int) -> None:
         stated = accepted(APPROXIMATE, times).guarantee()
         assert isinstance(stated, ApproxDP)
-        assert (stated.rho, stated.delta) == ((1 + times) * APPROXIMATE.rho, DELTA)
+        assert (stated.rho, stated.delta) == ((1 + times) * APPROXIMATE.total, DELTA)
         assert rho_keeps(stated.rho, stated.epsilon, DELTA)
         assert not rho_keeps(stated.rho, stated.epsilon * Fraction(999, 1000), DELTA)
         assert (stated.epsilon == 1) == (times == 0)
@@ -70,7 +70,7 @@ class TestAcceptedRollbacks:
     def test_of_epsilon_and_delta_the_epsilon_grows_as_far_as_its_mu_needs_and_no_further(self, times: int) -> None:
         stated = accepted(BY_MU, times).guarantee()
         assert isinstance(stated, GDP)
-        assert (stated.mu_squared, stated.delta) == ((1 + times) * BY_MU.mu_squared, DELTA)
+        assert (stated.mu_squared, stated.delta) == ((1 + times) * BY_MU.total, DELTA)
         assert stated.epsilon is not None
         assert mu_keeps(stated.mu_squared, stated.epsilon, DELTA)
         assert not mu_keeps(stated.mu_squared, stated.epsilon * Fraction(999, 1000), DELTA)

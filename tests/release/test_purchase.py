@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.domain.read import parse_domain
 from discreet.domain.region import Box, Region
-from discreet.errors import BudgetExceeded, EngineError, InvalidNoise, QuotaExceeded
+from discreet.errors import BudgetExceeded, EngineError, InvalidNoise, QuotaExceeded, Refreshed
 from discreet.ledger.asker import Asker
 from discreet.ledger.budget import PureBudget, QueryBudget
 from discreet.ledger.spend import Cost
@@ -179,3 +179,6 @@ def test_an_error_says_what_was_spent_before_it_and_nothing_where_nothing_was(ga
     told = purchase.told(error)
     assert type(told) is InvalidNoise
     assert str(told).startswith("too little; before that this question spent ε = 0.35 (charge 2, 4), and what")
+    assert str(told).endswith("asked again, only the rest is needed, as explain says")
+    # Of another table everything is needed again.
+    assert "all of it is needed" in str(purchase.told(Refreshed("refreshed")))

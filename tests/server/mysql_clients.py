@@ -36,9 +36,9 @@ class Served:
 
 
 @contextmanager
-def served_over_mysql(folder, tls=None, *, epsilon=10, quota=None, rate=0):
+def served_over_mysql(folder, tls=None, *, epsilon=10, delta=None, quota=None, rate=0):
     vault = Vault.init(folder / "vault", table=folder / "people.parquet", domain=folder / "people.toml",
-                       epsilon=epsilon, neighbours="add-remove")  # fmt: skip
+                       epsilon=epsilon, delta=delta, neighbours="add-remove")  # fmt: skip
     allow_mysql(vault.path)
     token = add_user(vault.path, "ada", "analyst", quota=quota)
     listening = socket.create_server(("127.0.0.1", 0))

@@ -1,8 +1,11 @@
 """`discreet serve offices/`: every vault of a folder by its own users, as they come and go."""
 
 import gc
+import os
 import re
 import shutil
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -11,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
+from discreet.client import Client
 from discreet.errors import NotFound, VaultError
 from discreet.server.auth import add_user, revoke_user, share_user
 from discreet.server.folder import names_of_vaults, unserved
@@ -299,3 +303,27 @@ def test_lines_of_the_logs_say_which_vault(offices, tmp_path, ana):
     assert "SELECT COUNT(*)" in (offices / "health" / "asked.jsonl").read_text()
     assert not (offices / "tax" / "asked.jsonl").exists()
     assert '"path": "/v/tax/api/v1/describe"' in (offices / "asked.jsonl").read_text()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_command_serves_a_folder_and_says_what_it_does_not(offices, ana, workers):
+    (offices / "not.served").mkdir()
+    (offices / "not.served" / "vault.toml").touch()
+    (offices / "tax" / "users.json").write_text("no users at all")
+    command = [sys.executable, "-c", "from discreet.cli import main; main()", "serve", str(offices), "--port", "0"]
+    command += ["--workers", str(workers), "--root-path", "/all"]
+    environment = {**os.environ, "COLUMNS": "300"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            told = []
+            while "answers at" not in (told or [""])[-1]:
+                told.append(process.stdout.readline())
+            assert any("not.served is not served" in line for line in told)
+            assert any("tax cannot be opened now" in line for line in told)
+            url = told[-1].split()[-1]
+            assert url.endswith("/all")
+            client = Client(f"{url}/v/health", ana)
+            assert client.ask(COUNT["sql"], scale=10).kind == "measured"
+            assert client.ask(COUNT["sql"], scale=10).kind == "repeated"
+        finally:
+            process.terminate()

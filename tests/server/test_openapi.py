@@ -113,19 +113,19 @@ def test_what_is_there_answers_as_it_is_described(api, document):
     """Made-up names find nothing: here every GET is sent for what there is."""
     app, headers = api
     queries = {"/budget/map": {"rows": "sex", "columns": "income"}, "/cubes/{name}/cuboid": {"by": ["sex", "income"]}}
-    client = TestClient(app, headers=headers)
-    for path, methods in document["paths"].items():
-        if "get" not in methods or path.endswith(("/sulq", "/jobs/{name}")):
-            continue
-        query = next((found for end, found in queries.items() if path.endswith(end)), {})
-        reply = client.get(path.format(**EXAMPLES), params=query)
-        assert reply.status_code == 200, (path, reply.text)
-        described = methods["get"]["responses"]["200"]["content"]
-        kind = reply.headers["content-type"].partition(";")[0]
-        assert kind in described, path
-        if "$ref" in described[kind].get("schema", {}):
-            wanted = {"$ref": described[kind]["schema"]["$ref"], "components": document["components"]}
-            jsonschema_rs.validate(wanted, reply.json())
+    with TestClient(app, headers=headers) as client:  # begun, so that it is ready
+        for path, methods in document["paths"].items():
+            if "get" not in methods or path.endswith(("/sulq", "/jobs/{name}")):
+                continue
+            query = next((found for end, found in queries.items() if path.endswith(end)), {})
+            reply = client.get(path.format(**EXAMPLES), params=query)
+            assert reply.status_code == 200, (path, reply.text)
+            described = methods["get"]["responses"]["200"]["content"]
+            kind = reply.headers["content-type"].partition(";")[0]
+            assert kind in described, path
+            if "$ref" in described[kind].get("schema", {}):
+                wanted = {"$ref": described[kind]["schema"]["$ref"], "components": document["components"]}
+                jsonschema_rs.validate(wanted, reply.json())
 
 
 @pytest.mark.parametrize("path", ["/ask", "/explain"])

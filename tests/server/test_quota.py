@@ -48,6 +48,14 @@ def test_a_quota_that_is_gone_stops_no_free_answer_and_says_why_it_is_none_other
     assert people.ledger.charges == 2
 
 
+def test_a_question_beyond_any_budget_is_refused_to_who_has_a_quota_as_to_others(people, users):
+    ana, ben = users("ana", quota="0.1"), users("ben")
+    asked = {"sql": "SELECT COUNT(*) FROM people WHERE age < 5 OR sex = 'F' AND age > 7", "scale": "1e-30"}
+    for route in ("ask", "explain"):
+        assert [who.post(route, json=asked).status_code for who in (ana, ben)] == [409, 409]
+    assert people.ledger.charges == 0
+
+
 def test_a_quota_is_by_region_as_the_budget_is(people, users):
     ana = users("ana", quota="0.1")
     for age in (10, 20, 30):

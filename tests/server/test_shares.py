@@ -136,7 +136,7 @@ def test_work_of_a_client_that_has_gone_is_stopped(people):
         add_user(people.path, "ana", "analyst")
         left = asyncio.Event()
         user = type("User", (), {"name": "ana"})()
-        async with desk.at_work(user, left.wait):
+        async with desk.turns.at_work(user, left.wait):
             still_wanted()
             left.set()
             while not doing.get()._gone.is_set():

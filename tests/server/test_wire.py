@@ -221,7 +221,7 @@ FREE = [
     ("DESCRIBE people_with_intervals sex", [("sex", "varchar(9)", "YES", "", None, "")]),
     ("SHOW FULL TABLES FROM `discreet` WHERE Table_type = 'BASE TABLE'", [("people", "BASE TABLE")]),
     ("SHOW TABLES LIKE 'x%'", []),
-    ("SHOW VARIABLES LIKE 'discreet\\_w%'", [("discreet_within", None)]),
+    ("SHOW VARIABLES LIKE 'discreet\\_wi%'", [("discreet_within", None)]),
     ("SHOW SESSION STATUS", []),
     ("SHOW INDEX FROM people", []),
     ("SHOW CHARACTER SET LIKE 'utf8%'", [("utf8mb4", "", "utf8mb4_general_ci", "4")]),

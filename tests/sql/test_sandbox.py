@@ -1,5 +1,6 @@
 """The sandbox runs queries over what it is handed, and nothing else."""
 
+import duckdb
 import pyarrow as pa
 import pytest
 import sqlglot
@@ -112,8 +113,6 @@ def test_what_is_on_no_list_is_refused_by_name(text, named):
 
 
 def test_the_settings_cannot_be_changed_and_files_cannot_be_read_even_past_the_lists():
-    import duckdb
-
     from discreet.sql.sandbox import _database
 
     for text in (
@@ -274,6 +273,28 @@ def test_no_name_is_taken_for_a_word_of_the_query(text):
 )
 def test_a_name_is_a_name_however_it_is_quoted(text):
     assert ran(text) == [(4.0,)]
+
+
+def test_no_statement_takes_memory_from_another_that_runs_at_the_same_time():
+    held = "SELECT a.range + b.range AS n FROM range(100000) a, range(100) b ORDER BY n"
+    with sandbox._alone(60) as one:
+        taken = one.sql(held).to_arrow_reader(1)  # sorted, and kept by the engine as long as somebody reads
+        next(taken)
+        used = "SELECT SUM(memory_usage_bytes) FROM duckdb_memory()"
+        with sandbox._alone(60) as other:
+            [(elsewhere,)] = other.execute(used).fetchall()
+        [(here,)] = one.cursor().execute(used).fetchall()
+        assert elsewhere < 1 << 20 < here
+        del taken
+
+
+def test_a_database_is_used_again_unless_something_failed_in_it():
+    with sandbox._alone(60):
+        pass
+    last = sandbox._idle[-1]
+    with pytest.raises(duckdb.Error), sandbox._alone(60) as one:
+        one.execute("SELECT no_such_thing")
+    assert last not in sandbox._idle
 
 
 def test_the_engine_is_given_one_select_and_nothing_else():

@@ -9,13 +9,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from discreet.answer.view import AnswerView, R
+    from discreet.answer.view import AnswerView, R, ShownColumns
 
 
 def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
     """A line for each group: its labels, each aggregate with its low and high, and where that comes from."""
     import pyarrow as pa  # takes long to import, and asking needs it not
 
+    shown = answer.in_columns
+    if shown is not None:
+        return _of_columns(answer, shown)
     lines = answer.lines
     columns: dict[str, pa.Array] = {
         name: pa.array([labels[place] for labels, _ in lines], pa.string()) for place, name in enumerate(answer.by)
@@ -31,6 +34,23 @@ def arrow_of(answer: "AnswerView[R]") -> "pa.Table":
     kinds, regions = zip(*(answer.origins(rows) for _, rows in lines), strict=True) if lines else ((), ())
     kind, answered_for = answer.origin_names
     return pa.table({**columns, kind: pa.array(kinds, pa.string()), answered_for: pa.array(regions, pa.string())})
+
+
+def _of_columns(answer: "AnswerView[R]", shown: "ShownColumns") -> "pa.Table":
+    """The same of rows that are kept in columns."""
+    import pyarrow as pa
+
+    columns: dict[str, pa.Array] = {
+        name: pa.array(labels, pa.string()) for name, labels in zip(answer.by, shown.labels, strict=True)
+    }
+    for name in answer.columns:
+        own = shown.numbers[name]
+        for end, numbers in (("", own.values), ("_low", own.low), ("_high", own.high)):
+            columns[f"{name}{end}"] = pa.array(numbers, pa.float64())
+    count = len(next(iter(shown.numbers.values())).values)
+    kind, answered_for = answer.origin_names
+    origins = {kind: pa.array([shown.kinds] * count, pa.string()), answered_for: pa.array([""] * count, pa.string())}
+    return pa.table({**columns, **origins})
 
 
 def picture_of(answer: "AnswerView[R]", column: str | None = None) -> "Figure":

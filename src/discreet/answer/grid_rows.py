@@ -14,7 +14,7 @@ from discreet.answer.fieller import bounds_of_many
 from discreet.answer.grid import AnyGrid, Floats, GridNumbers
 from discreet.answer.lazy_rows import LazyRows
 from discreet.answer.reply import ROUNDING, Row
-from discreet.answer.view import Label
+from discreet.answer.view import Label, ShownColumns, ShownNumbers
 from discreet.domain.region import Region
 from discreet.query.marginals import Source
 
@@ -81,6 +81,14 @@ class GridColumn:
             chosen=self.chosen,
         )
 
+    def shown(self, places: NDArray[np.int64]) -> ShownNumbers:
+        """The numbers of some groups, as their rows have them."""
+        values, low, high = (one[places] for one in (self.values, self.low, self.high))
+        if self.is_average:
+            return ShownNumbers(numbers_of(values), low.tolist(), high.tolist())
+        shrunken = None if self.shrunken is None else self.shrunken[places].tolist()
+        return ShownNumbers(wholes(values), wholes(low), wholes(high), shrunken)
+
     def _average(self, place: int, asked: Region, labels: tuple[Label, ...], total: Estimate, count: Estimate) -> Row:
         value = None if np.isnan(self.values[place]) else float(self.values[place])
         low, high = float(self.low[place]), float(self.high[place])
@@ -143,6 +151,14 @@ class GridRows(LazyRows):
         labels = tuple(own[code] for own, code in zip(self.labels, codes, strict=True)) if self.labels else ()
         return codes, [column.row(place, group, labels) for column in self.columns]
 
+    def shown(self) -> ShownColumns | None:
+        codes = self.grid.codes[self.places]
+        if not len(codes) or len(self.labels) != codes.shape[1]:
+            return None
+        labels = [[own[code] for code in codes[:, axis].tolist()] for axis, own in enumerate(self.labels)]
+        numbers = {column.name: column.shown(self.places) for column in self.columns}
+        return ShownColumns(labels, numbers, "/".join(dict.fromkeys(column.kind for column in self.columns)))
+
     @property
     def samples(self) -> Sequence[Row]:
         """Rows that have all kinds and sources that there are."""
@@ -187,3 +203,15 @@ def at_confidence(column: GridColumn, again: GridColumn) -> GridColumn:
 def whole(value: float) -> float:
     """A whole number as one."""
     return int(value) if value == int(value) else value
+
+
+def wholes(values: Floats) -> list[float | None]:
+    """The same of many."""
+    if (values == np.rint(values)).all() and (np.abs(values) < 2**63).all():
+        return [*values.astype(np.int64).tolist()]
+    return [whole(value) for value in values.tolist()]
+
+
+def numbers_of(values: Floats) -> list[float | None]:
+    """Numbers, with None for what is none."""
+    return [None if value != value else value for value in values.tolist()]

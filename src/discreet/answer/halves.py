@@ -27,6 +27,7 @@ from discreet.answer.grid_rows import GridColumn, GridLines
 from discreet.answer.grid_rows import Line as Grouped
 from discreet.answer.lazy_rows import LazyRows
 from discreet.answer.reply import Row
+from discreet.answer.view import ShownColumns
 from discreet.domain.attribute import Attribute, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
@@ -144,6 +145,8 @@ class Result:
     row: Callable[[str, int], Row]
     """Of a number, by its name and its line."""
     notes: tuple[str, ...]
+    shown: Callable[[], ShownColumns | None] = lambda: None
+    """All rows by columns, where they are alike."""
 
     @property
     def columns(self) -> Mapping[str, bool]:
@@ -159,6 +162,9 @@ class ResultRows(LazyRows):
 
     def __len__(self) -> int:
         return self.result.evaluated.count * max(len(self.result.evaluated.numbers), 1)
+
+    def shown(self) -> ShownColumns | None:
+        return self.result.shown()
 
     def at(self, place: int) -> Row:
         found = self.result.evaluated

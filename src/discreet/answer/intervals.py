@@ -20,6 +20,7 @@ from discreet.answer.halves import DRAW, DRAWS, BlockAnswer, Evaluated, PublicHa
 from discreet.answer.joint_noise import JointNoise
 from discreet.answer.matching import same_lines
 from discreet.answer.reply import Row
+from discreet.answer.view import ShownColumns, ShownNumbers
 from discreet.errors import UnsupportedQuery
 from discreet.sql.lineage import linear_terms
 from discreet.sql.sandbox import Prepared, prepare, run_prepared
@@ -58,7 +59,7 @@ def result_of(half: PublicHalf) -> Result:
         half.notes.append(
             f"lines are chosen by noise: the intervals of {names} hold for all {half.candidates:,} at once"
         )
-    return Result(found, intervals.row, tuple(half.notes))
+    return Result(found, intervals.row, tuple(half.notes), intervals.shown)
 
 
 def _without_ends(name: str, values: Floats, ends: "Ends") -> list[str]:
@@ -148,13 +149,15 @@ class Intervals:
             estimate = combined(parts)
             width = estimate.halfwidth(self.confidence)
             doubtful = estimate.variance > 0 and value - width <= 0 <= value + width
-            return value - width, value + width, doubtful, None if constant else estimate
+            least, most = _bounds(rows, constant)
+            ends = max(value - width, least), min(value + width, most)
+            return *ends, doubtful, None if constant else estimate
         if len(rows) > 1 or self.half.lineage.own:
             low, high = self._drawing[name]
             return float(low[place]), float(high[place]), False, None
         [(weight, row)] = rows
-        ends = [math.nan if end is None else weight * end + constant for end in (row.low, row.high)]
-        return (*(ends if weight > 0 else ends[::-1]), False, None)  # type: ignore[return-value]
+        both = [math.nan if end is None else weight * end + constant for end in (row.low, row.high)]
+        return (*(both if weight > 0 else both[::-1]), False, None)  # type: ignore[return-value]
 
     def _drawn(self, name: str) -> Ends:
         low, high = self._drawing[name]
@@ -201,6 +204,19 @@ class Intervals:
             chosen=half.lineage.is_chosen,
             line=place,
         )
+
+    def shown(self) -> ShownColumns | None:
+        """All rows by columns; None where the kinds of lines may differ."""
+        alike = len(self.half.answers) == 1 and self.half.answers[0].columns is not None
+        if not self.found.numbers or not self.found.count or (self.half.is_direct and not alike):
+            return None
+        kinds = "/".join(dict.fromkeys(self.row(name, 0).kind for name in self.found.numbers))
+        return ShownColumns(self._labels, {name: self._numbers(name) for name in self.found.numbers}, kinds)
+
+    def _numbers(self, name: str) -> ShownNumbers:
+        ends, values = self.ends(name), self.found.listed(name)
+        low, high = ([*map(_end, column.tolist())] for column in (ends.low, ends.high))
+        return ShownNumbers(values, low, high)  # type: ignore[arg-type]  # they are numbers, or NULL
 
     @cached_property
     def _labels(self) -> list[list[str | None]]:
@@ -280,9 +296,10 @@ class _Noisy:
         values, draws = self.answer.values[self.place], errors.shape[1]
         plain, ratio = (self.first >= 0) & (self.second < 0), self.second >= 0
         if plain.all():
-            return np.asarray(values - times * errors[self.first].T)
+            return np.asarray(np.clip(values - times * errors[self.first].T, *self._bounds))
         found = np.tile(values, (draws, 1))
         found[:, plain] -= times * errors[self.first[plain]].T
+        found = np.clip(found, *self._bounds)
         if ratio.any():
             total = self.totals[ratio] - times * errors[self.first[ratio]].T
             count = self.counts[ratio] - times * errors[self.second[ratio]].T
@@ -295,6 +312,15 @@ class _Noisy:
                 found[:, line] = np.where(np.arange(draws) % 2, row.low, row.high)
         return found
 
+    @cached_property
+    def _bounds(self) -> tuple[Floats, Floats]:
+        """Between what the domain has the numbers, whatever their noise says."""
+        if self.answer.columns is not None:
+            return np.array(-math.inf), np.array(math.inf)
+        known = [rows[self.place].bounds or (-math.inf, math.inf) for _, rows in self.answer.lines]
+        least, most = np.array(known, np.float64).reshape(-1, 2).T
+        return least, most
+
     def corners(self, confidence: Fraction) -> Floats:
         """The column at the lower ends of intervals with this confidence, and at the upper ones."""
         columns = self.answer.columns
@@ -306,12 +332,22 @@ class _Noisy:
         return np.array(both, np.float64).reshape(-1, 2).T
 
 
+def _bounds(rows: Sequence[tuple[float, Row]], constant: float) -> tuple[float, float]:
+    """Between what a sum of numbers lies, each times a weight, that are between bounds of their own."""
+    least = most = constant
+    for weight, row in rows:
+        ends = [weight * end for end in row.bounds or (-math.inf, math.inf)]
+        least, most = least + min(ends), most + max(ends)
+    return least, most
+
+
 def _at_ends(row: Row, confidence: Fraction) -> tuple[float, float]:
     if row.value is None:
         return math.nan, math.nan
     if isinstance(row.source, Estimate):
         width = row.source.halfwidth(confidence)
-        return row.value - width, row.value + width
+        least, most = row.bounds or (-math.inf, math.inf)
+        return max(row.value - width, least), min(row.value + width, most)
     return row.value if row.low is None else row.low, row.value if row.high is None else row.high
 
 

@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import overload
 
 from discreet.answer.reply import Row
+from discreet.answer.view import ColumnarRows
 
 
-class LazyRows(Sequence[Row]):
+class LazyRows(Sequence[Row], ColumnarRows):
     """A sequence of rows, equal to any other of the same. Whoever looks at all of them once does so again."""
 
     @abstractmethod

@@ -84,8 +84,8 @@ class Rows:
         found: list[Line] = []
         for codes, region in groups_to_plan(question.by, question.where, self.desk.domain):
             places = [_Place((), column.name, asked_region(column, region, question)) for column in question.aggregates]
-            rows = [self._row(column, codes, place) for column, place in zip(question.aggregates, places, strict=True)]
-            found.append((codes, rows))
+            columns = zip(question.aggregates, places, strict=True)
+            found.append((codes, [self._shown_row(column, codes, place) for column, place in columns]))
         return found
 
     def of(self, question: Question) -> Sequence[Row]:

@@ -4,8 +4,8 @@ import csv
 import html
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
@@ -66,6 +66,34 @@ class ShownRow(Protocol):
 
 
 R = TypeVar("R", bound=ShownRow)
+
+
+@dataclass(frozen=True)
+class ShownNumbers:
+    """A column of an answer: the numbers of its lines."""
+
+    values: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+    shrunken: list[float] | None = None
+
+
+@dataclass(frozen=True)
+class ShownColumns:
+    """An answer by columns, where no line is for another region: the labels of its lines, its numbers by name, and
+    the kinds that all lines have."""
+
+    labels: Sequence[Sequence[Label]]
+    numbers: Mapping[str, ShownNumbers]
+    kinds: str
+
+
+class ColumnarRows(ABC):
+    """Rows that are kept in columns, of which long files are sooner made than of one row after the other."""
+
+    @abstractmethod
+    def shown(self) -> ShownColumns | None:
+        """All of them, or None where they are not alike enough."""
 
 
 class AnswerView(ABC, Generic[R]):
@@ -161,6 +189,10 @@ class AnswerView(ABC, Generic[R]):
         ends = {column: ["", "_low", "_high"] + ["_shrunken"] * (column in also) for column in self.columns}
         numbered = [f"{column}{end}" for column in self.columns for end in ends[column]]
         writer.writerow(cells_of_text([*self.by, *numbered, *self.origin_names]))
+        columns = self.in_columns
+        if columns is not None:
+            writer.writerows(_lines(columns, [columns.numbers[name] for name in self.columns], also, self.columns))
+            return out.getvalue()
         for labels, rows in self.lines:
             numbers = [
                 number
@@ -169,6 +201,11 @@ class AnswerView(ABC, Generic[R]):
             ]
             writer.writerow([*cells_of_text(labels), *numbers, *cells_of_text(self.origins(rows))])
         return out.getvalue()
+
+    @property
+    def in_columns(self) -> ShownColumns | None:
+        """All of it by columns, where its rows are kept so and are alike."""
+        return self.rows.shown() if isinstance(self.rows, ColumnarRows) else None
 
     def to_arrow(self) -> "pa.Table":
         """The same as an Arrow table; what is not known is null."""
@@ -277,3 +314,20 @@ def offer_text(within: float | None, scale: float | None) -> str | None:
     if within is not None:
         return f"± {number(within)}"
     return None if scale is None else f"scale {number(scale)}"
+
+
+def _lines(
+    shown: ShownColumns, numbers: Sequence[ShownNumbers], also: frozenset[str], names: Sequence[str]
+) -> Iterator[tuple[object, ...]]:
+    """The lines of a file, from columns."""
+    columns: list[Sequence[object]] = []
+    for labels in shown.labels:
+        known = {*labels}
+        written = dict(zip(known, cells_of_text(known), strict=True))
+        columns.append([written[label] for label in labels])
+    for name, own in zip(names, numbers, strict=True):
+        columns += [own.values, own.low, own.high]
+        columns += [own.shrunken or [None] * len(own.values)] * (name in also)
+    count = len(numbers[0].values)
+    columns += [cells_of_text([shown.kinds]) * count, [""] * count]
+    return zip(*columns, strict=True)

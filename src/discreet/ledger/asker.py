@@ -44,7 +44,10 @@ class Asker:
         )
 
     def quota_words(self, budget: Budget) -> str:
-        return f"{self.name} has a quota of {budget.symbol} {equals_text(self.quota or Fraction())}"
+        """The quota, in units of the budget; where it was given in ε, what part of (ε, δ) that is, too."""
+        quota = self.quota or Fraction()
+        part = f" ({budget.in_words(quota)})" if budget.currency != budget.symbol else ""
+        return f"{self.name} has a quota of {budget.symbol} {equals_text(quota)}{part}"
 
 
 @dataclass

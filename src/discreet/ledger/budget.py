@@ -129,7 +129,7 @@ class Budget(ABC):
     def share(self, amount: Fraction) -> str:
         """An amount as a part of the whole budget."""
         percent = float(100 * amount / self.total)
-        if percent >= 99.5 and amount < self.total:
+        if percent >= 99.5 and amount < self.amount_of(self.limit):
             return f"{min(percent, 99.9):.3g}%"  # all is spent only where nothing is left
         return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
 

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.ledger.normal_tail import bits_of, quotient, tail
 
 BITS = 320
-"""Of all arithmetic. Where σ² is 1/100 or more, what lies beyond z is above 2^-80."""
+"""Of all arithmetic, or more for longer fractions. Where σ² is 1/100 or more, what lies beyond z is above 2^-80."""
 TERMS = 16
 """Of the sum over k: where σ² is 25/48 or less, the next one is below 2^-BITS."""
 SCORES, VARIANCES = 2**128, 2**64

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
-from discreet.ledger.spend import Cost
+from discreet.ledger.spend import MAX_UNITS, Cost
 
 MOST_CELLS = 2**16
 """Half a megabyte for each asker, and some 20 µs for each charge."""
@@ -66,7 +66,7 @@ class OwnSpend:
         """The most units at any point that a further cost touches, with it. Changes nothing."""
         self._count()
         edges = self._edges_with([cost])
-        if _size(edges) > MOST_CELLS:
+        if _size(edges) > MOST_CELLS or _is_beyond_limits(cost):
             return self.peak + cost.peak
         if not cost.everywhere and len(cost.regional) == 1:
             [(box, units)] = cost.regional  # any cell that meets a box has a point in it
@@ -142,6 +142,11 @@ class OwnSpend:
             elif len(before) < len(begins):
                 units = np.take(units, np.searchsorted(before, begins, side="right") - 1, axis=place)
         return units
+
+
+def _is_beyond_limits(cost: Cost) -> bool:
+    """Whether a cost passes any limit by itself, and maybe 64 bits."""
+    return sum((units for _, units in cost.regional), cost.everywhere) > MAX_UNITS and cost.peak > MAX_UNITS
 
 
 def _size(edges: Edges) -> int:

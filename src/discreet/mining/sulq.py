@@ -118,6 +118,32 @@ def loss_of(trials: int, queries: int, delta: Fraction) -> Loss:
     return Loss(min(1.0, float(event) * (1 + 1 / odds)), dp_delta)
 
 
+def failure_for_all(trials: int, queries: int, delta: Fraction, rows: int) -> float:
+    """Bounds the probability that Δconf > δ for *some* statement about a row that can have so many values: of k bits
+    2^k, and 2^2^k statements. [SuLQ, Section 7; proved in sulq.md]"""
+    return min(1.0, (rows - 1) * loss_of(trials, queries, delta / 2).failure)
+
+
+def trials_for_all(queries: int, delta: Fraction, failure: Fraction, rows: int) -> int:
+    """R for which all statements about a row keep δ at once, but for this probability."""
+    return exact_trials(queries, delta / 2, failure / (rows - 1))
+
+
+def failure_if_linked(trials: int, queries: int, delta: Fraction, linked: int) -> float:
+    """Bounds Pr[Δconf > δ] for a statement about one row where rows depend on each other in groups of at most so many,
+    for who knows all other groups. [SuLQ, Section 7; proved in sulq.md]"""
+    step = delta / (2 * linked)
+    together = loss_of(trials, queries, step).dp_delta * sum(math.exp(place * step) for place in range(linked))
+    return min(1.0, (1 + math.exp(-delta)) * together / (1 - math.exp(-delta / 2)))
+
+
+def heaviest_share(share: float, delta: Fraction, failure: float, people: int) -> float:
+    """How many of the rows of any set that is chosen in the light of all answers are expected to have what a share of
+    all rows has, at most: nobody finds a very heavy set. [SuLQ, Section 3; proved in sulq.md]"""
+    odds = share / (1 - share) * math.exp(delta)
+    return min(1.0, odds / (1 + odds) + people * failure)
+
+
 @dataclass(frozen=True)
 class _OneLoss:
     """The loss ln(b(k)/b(k−1)) of one query on a grid: `masses[i]` at (first + i)·step, and what counts as infinite."""

@@ -122,9 +122,11 @@ class Purchase:
             return error
         budget, charges = self._gate.ledger.budget, ", ".join(str(release.charge) for release in self.releases)
         spent = sum((self._cost(release.plan) for release in self.releases), Cost())
+        rest = "all of it is" if isinstance(error, Refreshed) else "only the rest is"
+        which = " of the table before" if isinstance(error, Refreshed) else ""
         return type(error)(
             f"{error}; before that this question spent {budget.symbol} {equals_text(budget.amount_of(spent.peak))} "
-            f"(charge {charges}), and what that bought is public: asked again, only the rest is needed, as explain says"
+            f"(charge {charges}), and what that bought is public{which}: asked again, {rest} needed, as explain says"
         )
 
     def _cost(self, plan: Plan) -> Cost:

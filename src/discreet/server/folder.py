@@ -114,6 +114,10 @@ class VaultFolder:
             return error
         return None
 
+    def cannot_open(self, name: str, error: DiscreetError) -> VaultError:
+        """The same in the words of whoever asks from outside: without the vault's place on the server's disk."""
+        return VaultError(f"{name} cannot be opened now: {_without_folder(str(error), self.home(name))}")
+
     @contextmanager
     def using(self, name: str) -> Iterator[OpenVault]:
         """A vault to work with, which stays open meanwhile. Raises NotFound where there is none, and what was wrong
@@ -164,10 +168,10 @@ class VaultFolder:
             vault = Vault.open(self.home(name).resolve())
             vault.gate.warm()
         except DiscreetError as error:
-            words = f"{name} cannot be opened now: {_without_folder(str(error), self.home(name))}"
+            said = self.cannot_open(name, error)
             with self._lock:
-                self._failed[name] = CannotOpen(words, identity, self.clock())
-            raise VaultError(words) from None
+                self._failed[name] = CannotOpen(str(said), identity, self.clock())
+            raise said from None
         return OpenVault(name, self.make_desk(vault), self.make_app, identity)
 
     def _identity(self, name: str) -> Identity:

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet import replies
-from discreet.errors import AccessDenied, DiscreetError, VaultError
+from discreet.errors import AccessDenied, DiscreetError
 from discreet.exact import number_text
 from discreet.home import declared_domain
 from discreet.http_json import API
@@ -206,8 +206,8 @@ def _line(folder: VaultFolder, name: str, user: User) -> replies.ServedVaultJson
     if error is None:
         try:
             table = declared_domain(folder.home(name)).name
-        except DiscreetError:
-            error = VaultError(f"{name} cannot be read now")
+        except DiscreetError as unreadable:
+            error = folder.cannot_open(name, unreadable)
     return {
         "name": name,
         "address": f"{VAULTS}/{name}",

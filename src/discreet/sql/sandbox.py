@@ -12,9 +12,9 @@ import datetime as dt
 import math
 import re
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -223,18 +223,32 @@ def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: flo
     import pyarrow as pa
 
     still_wanted()
-    connection = _database().cursor()
-    stop = threading.Timer(seconds_left(seconds), connection.interrupt)
-    stop.start()
     try:
-        for name, table in tables.items():
-            connection.register(name, table)
-        return _fetched(connection.sql(_one_select(connection.extract_statements(query.text))))
+        with _alone(seconds_left(seconds)) as connection:
+            for name, table in tables.items():
+                connection.register(name, table)
+            return _fetched(connection.sql(_one_select(connection.extract_statements(query.text))))
     except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as error:
         raise _in_words(error, seconds) from None
+
+
+@contextmanager
+def _alone(seconds: float) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A connection for so long to a database that nobody else uses meanwhile: the bound of its memory is a database's,
+    so that what others ask takes nothing away from it. One in which something failed is not used again."""
+    try:
+        database = _idle.pop()
+    except IndexError:
+        database = _database()
+    connection = database.cursor()
+    stop = threading.Timer(seconds, connection.interrupt)
+    stop.start()
+    try:
+        yield connection
     finally:
         stop.cancel()
         connection.close()
+    _idle.append(database)
 
 
 def _in_words(error: Exception, seconds: float) -> UnsupportedQuery:
@@ -292,7 +306,10 @@ def _in_calendar(table: "pa.Table") -> "pa.Table":
     return table
 
 
-@lru_cache(1)
+_idle: "list[duckdb.DuckDBPyConnection]" = []
+"""Databases that no statement runs in."""
+
+
 def _database() -> "duckdb.DuckDBPyConnection":
     import duckdb
 

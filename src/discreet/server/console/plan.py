@@ -58,6 +58,7 @@ def show(visit: Visit) -> Response:
         "amount": amounts[step],
         "symbol": budget.symbol,
         "currency": budget.option,
+        "of_promise": budget.in_words(amounts[step]) if budget.currency != budget.symbol else "",
         "left": budget.amount_of(visit.vault.ledger.left(domain.everything)),
         "confidence": CONFIDENCE,
         "mistake": None,
