@@ -121,3 +121,22 @@ def test_a_session_of_mysql_chooses_the_estimate():
     assert wish_of(variables)["estimate"] == "unbiased"
     with pytest.raises(InvalidNoise, match="discreet_estimate"):
         variables.set("discreet_estimate", "best")
+
+
+def test_what_to_measure_is_chosen_as_one_goes_over_http_too(people, users):
+    boss = users("boss", "custodian")
+    order = {"epsilon": "2", "planner": "adaptive", "dimensions": ["sex", "income"]}
+    planned = boss.post("cubes/plan", json=order).json()
+    assert planned["candidates"] == [["sex", "income"]]
+    assert planned["affordable"]
+    assert boss.post("cubes/chosen", json={**order, "estimate": "modelled"}).status_code == 202
+    assert finished(boss, "chosen")["state"] == "done"
+    about = boss.get("cubes/chosen").json()
+    assert about["planner"] == "adaptive"
+    assert about["charges"] == [entry.seq for entry in people.ledger.entries() if entry.kind == "charge"]
+    assert "ε = 2" in about["guarantee"]
+    listed = boss.get("cubes").json()["cubes"]
+    assert [one["guarantee"] for one in listed] == [about["guarantee"]]
+    refused = boss.post("cubes/none", json={**order, "dimensions": ["sex"]})
+    assert (refused.status_code, "nothing to choose among" in refused.text) == (400, True)
+    assert "then</dt><dd>rounds" in page(boss, "/plan?planner=adaptive&dimensions=sex&dimensions=income")

@@ -4,7 +4,7 @@ After the first step, every dimension by itself, come rounds. Each fits a model 
 one of the cuboids that are left by the exponential mechanism (`release/choice.py`: the further the model is from the
 truth, beyond the noise that measuring it would bring, the likelier), and measures it. Where a measurement hardly moved
 the model, rounds cost twice as much from then on: what is left to find is smaller than the noise. The last round takes
-what is left, so that the whole budget is spent, to what rounding leaves.
+what is left, where that is less than half a round more, so that the whole budget is spent, to what rounding leaves.
 
 A step is a charge of its own, through the gate. Which step comes next depends on the plan and on what was released, and
 on nothing else: whoever reads the journal can go on with a run that was cut off, and pays for nothing twice.
@@ -40,7 +40,7 @@ ROUNDS_PER_DIMENSION = 2
 """Of the rounds that the budget is shared among at first."""
 PARTS = 5
 """One of so many parts of a round pays for the choice, the others for the measurement."""
-ALLOWED = Fraction(1, 2)
+ALLOWED = Fraction(7, 10)
 """How much of a measurement's expected noise a cuboid's distance has to be beyond: a model smooths the rest away."""
 RESOLUTION = 1 << 16
 """Scales of choices are multiples of 1 over this, where they are roots."""
@@ -106,8 +106,8 @@ def _is_choice(step: Bought) -> bool:
 
 
 def least_round(plan: CubePlan) -> int:
-    """Units below which nothing more is bought: what rounding left of the first round's."""
-    return max(first_round(plan) // 2, PARTS)
+    """Units below which nothing more is bought: a round leaves half of one or more, or what rounding leaves."""
+    return max(first_round(plan) // 4, PARTS)
 
 
 def first_round(plan: CubePlan) -> int:
@@ -140,7 +140,7 @@ def _round(run: AdaptiveRun, known: Known | None, fitted: "Fitted") -> int:
         assert not isinstance(law, Exponential), "counts have noise"
         little = float(np.abs(after - before).sum()) <= mean_distance(law) * after.size
         units = PARTS * paid * (2 if little else 1)
-    return units if run.left >= 2 * units else run.left
+    return units if 2 * run.left >= 3 * units else run.left
 
 
 def _measuring(run: AdaptiveRun, domain: Domain, mask: int) -> Plan:
@@ -148,7 +148,7 @@ def _measuring(run: AdaptiveRun, domain: Domain, mask: int) -> Plan:
     units = run.left
     if run.choice is not None and len(run.candidates) > 1:
         own = (PARTS - 1) * run.choice.units
-        units = own if run.left - own >= PARTS * run.choice.units else run.left
+        units = own if 2 * (run.left - own) >= PARTS * run.choice.units else run.left
     law = run.plan.noise.law(share_of(units, run.plan.noise))
     names = tuple(map(str, run.plan.lattice.names_of(mask)))
     return Plan((Measurement(Count(domain.everything, names), law),))

@@ -13,7 +13,7 @@ from discreet.errors import InvalidBudget, UnsupportedQuery
 from discreet.model.size import is_mixture, most_dimensions
 from discreet.query.lattice import Cuboids, Lattice
 
-FIRST = Fraction(1, 20)
+FIRST = Fraction(1, 10)
 """The share of the budget with which single dimensions are measured, before anything is chosen."""
 
 
