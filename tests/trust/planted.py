@@ -144,9 +144,9 @@ def no_second_sense(patch: pytest.MonkeyPatch) -> None:
 def silent_empty_cells(patch: pytest.MonkeyPatch) -> None:
     noisy = Gate._noisy
 
-    def only_where_somebody_is(gate, measurements, exact, bits):
-        drawn = noisy(gate, measurements, [array.copy() for array in exact], bits)
-        return [np.where(truth == 0, 0, with_noise) for truth, with_noise in zip(exact, drawn, strict=True)]
+    def only_where_somebody_is(gate, measurements, read, bits):
+        drawn = noisy(gate, measurements, [[array.copy() for array in each] for each in read], bits)
+        return [np.where(truth == 0, 0, with_noise) for [truth], with_noise in zip(read, drawn, strict=True)]
 
     patch.setattr(Gate, "_noisy", only_where_somebody_is)
 

@@ -222,10 +222,10 @@ def _kinds(
 def _multisets(atoms: Atoms, most: int) -> tuple[Ints, Ints, NDArray[np.bool_]]:
     """Every kind of person with 0 to `most` rows: what the facts see of them, how many rows they have, and whether some
     row may be at several points."""
-    matrix, _, _ = atoms.matrix()
-    size = matrix.shape[1]
-    if comb(size + most, most) > MOST_COMBINED:
+    size = atoms.labels.shape[1]
+    if size > MOST_KINDS or comb(size + most, most) > MOST_COMBINED:  # each by itself is a kind of person
         raise TooManyMoves(f"{size:,} kinds of rows make too many kinds of people with up to {most} rows")
+    matrix, _, _ = atoms.matrix()
     chosen = [list(rows) for number in range(most + 1) for rows in combinations_with_replacement(range(size), number)]
     columns = np.stack([matrix[:, rows].sum(axis=1) for rows in chosen], axis=1).astype(np.int64)
     return columns, np.array(list(map(len, chosen))), np.array([atoms.several[rows].any() for rows in chosen])
