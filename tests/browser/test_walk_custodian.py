@@ -122,7 +122,7 @@ def test_every_planner_plans_here_and_cuboids_may_be_small_ones_only(enter):
     view = page.locator("#view")
     for planner in PLANNERS:
         page.goto(f"/plan?planner={planner}&cuboids=2&dimensions=age&dimensions=sex&dimensions=region")
-        # And the finest, where that is what is measured; of those that are chosen as one goes, what is measured at first.
+        # And the finest, where that is what is measured; of what is chosen as one goes, what is measured at first.
         expect(view).to_contain_text(re.compile("4 cuboids" if planner == "adaptive" else "[78] cuboids"))
     page.get_by_label("cuboids of").select_option("1 dimension")
     expect(view).to_contain_text(re.compile("[45] cuboids"))
