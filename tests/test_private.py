@@ -124,7 +124,7 @@ def do_everything(place, monkeypatch):
     token = add_user(vault.path, "boss", "custodian")
     add_user(vault.path, "ana", "analyst", quota="1/2")
     allow_mysql(vault.path)
-    app = create_app(vault, slot=0, rate=0)
+    app = create_app(vault, slot=0, rate=0, deadline=None)
     boss = TestClient(app, headers={"Authorization": f"Bearer {token}"}, base_url="http://testserver/api/v1")
     assert boss.post("ask", json={"sql": "SELECT COUNT(*) FROM people", "scale": 10**6}).status_code == 200
     assert boss.post("cubes/c", json={"epsilon": "0.00001"}).status_code == 202
@@ -197,7 +197,7 @@ def test_settings_that_a_refresh_rewrites_stay_their_owners(place, under):
 def test_why_a_publication_failed_is_in_the_memory_of_its_process_alone(monkeypatch):
     vault = Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=10, neighbours="replace")
     token = add_user(vault.path, "boss", "custodian")
-    app = create_app(vault, slot=0, rate=0)
+    app = create_app(vault, slot=0, rate=0, deadline=None)
     boss = TestClient(app, headers={"Authorization": f"Bearer {token}"}, base_url="http://testserver/api/v1")
     boss.post("buckets/bad", json={"sensitive": "illness", "limits": "0.7"})
     assert "52" in ended(boss, "bad")["error"]["message"]

@@ -56,7 +56,7 @@ def console(tmp_path_factory):
 def opened(vault):
     """The console of a vault, with the demo's users."""
     tokens = new_tokens(vault)
-    server = uvicorn.Server(uvicorn.Config(create_app(vault, rate=0), port=0, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(create_app(vault, rate=0, deadline=None), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
     wait_until(lambda: server.started)

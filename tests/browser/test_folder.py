@@ -25,7 +25,7 @@ def offices(request, tmp_path_factory):
             make_vault(folder, name)
         token = add_user(folder / "health", "ana", "custodian")
         share_user(folder / "tax", "ana", "auditor", folder / "health")
-        app = many(folder, Pace(rate=0, slot=0), None, request.param).app()
+        app = many(folder, Pace(rate=0, slot=0, deadline=0), None, request.param).app()
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
         thread = threading.Thread(target=server.run)
         thread.start()

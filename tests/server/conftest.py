@@ -85,7 +85,7 @@ def people(tmp_path, people_template):
 @pytest.fixture
 def users(people):
     """A client of one application for each of a custodian, an analyst and an auditor; more by `users(name, role)`."""
-    app = create_app(people, slot=0, rate=0)
+    app = create_app(people, slot=0, rate=0, deadline=None)
 
     @cache
     def client(name, role="analyst", quota=None, expires=None):
@@ -97,8 +97,19 @@ def users(people):
 
 @contextmanager
 def served(*vaults, options=()):
-    """`discreet serve` of each, in processes of their own, on free ports of the loopback; their addresses."""
-    command = [sys.executable, "-c", "from discreet.cli import main; main()", "serve", "--port", "0", *options]
+    """`discreet serve` of each, in processes of their own, on free ports of the loopback; their addresses. Without a
+    deadline, as all that tests serve: a busy machine is not a bug."""
+    command = [
+        sys.executable,
+        "-c",
+        "from discreet.cli import main; main()",
+        "serve",
+        "--port",
+        "0",
+        "--deadline",
+        "0",
+        *options,
+    ]
     environment = {**os.environ, "COLUMNS": "200"}
     with ExitStack() as stack:
         processes = []

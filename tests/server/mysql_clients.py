@@ -42,7 +42,7 @@ def served_over_mysql(folder, tls=None, *, epsilon=10, delta=None, quota=None, r
     allow_mysql(vault.path)
     token = add_user(vault.path, "ada", "analyst", quota=quota)
     listening = socket.create_server(("127.0.0.1", 0))
-    with serving_mysql(FrontDesk(vault, Bucket(rate), slots=Slots()), listening, tls):
+    with serving_mysql(FrontDesk(vault, Bucket(rate), slots=Slots(), deadline=None), listening, tls):
         yield Served(vault, listening.getsockname()[1], token)
 
 

@@ -26,11 +26,11 @@ def vault(make_vault):
 @pytest.fixture
 def client(vault):
     token = add_user(vault.path, "miner", "analyst")
-    return TestClient(create_app(vault), headers={"Authorization": f"Bearer {token}"})
+    return TestClient(create_app(vault, deadline=None), headers={"Authorization": f"Bearer {token}"})
 
 
 def test_health_needs_no_token_and_everything_else_does(vault):
-    stranger = TestClient(create_app(vault))
+    stranger = TestClient(create_app(vault, deadline=None))
     assert stranger.get("/api/v1/health").json() == {"status": "ok"}
     for reply in (stranger.get("/api/v1/sulq"), stranger.post(ASK, json=EVERYONE), stranger.post(ASK, content=b"{"),
                   stranger.get("/api/v1/openapi.json"), stranger.get("/api/v1/nothing"),
@@ -154,7 +154,7 @@ def test_whatever_breaks_inside_says_nothing_of_it(client, monkeypatch):
 def test_a_vault_without_a_roster_has_nothing_to_say_here(folder):
     other = Vault.init("pure", table="people.parquet", domain="people.toml", epsilon=1, neighbours="replace")
     token = add_user(other.path, "miner", "analyst")
-    client = TestClient(create_app(other), headers={"Authorization": f"Bearer {token}"})
+    client = TestClient(create_app(other, deadline=None), headers={"Authorization": f"Bearer {token}"})
     assert client.get("/api/v1/sulq").json()["error"]["kind"] == "PartyError"
     assert client.post(ASK, json={**EVERYONE, "predicate": "age > 3"}).json()["error"]["kind"] == "UnsupportedQuery"
     assert (folder / "pure").is_dir()

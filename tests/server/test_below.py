@@ -20,7 +20,7 @@ def token(people):
 
 @pytest.fixture
 def client(people):
-    with TestClient(one(people, Pace(rate=0, slot=0), None, ROOT).app(), follow_redirects=False) as made:
+    with TestClient(one(people, Pace(rate=0, slot=0, deadline=0), None, ROOT).app(), follow_redirects=False) as made:
         yield made
 
 

@@ -67,7 +67,7 @@ def test_a_place_is_given_back_once():
 def server(people, caplog):
     """A server of this process, on a thread; its address."""
     listening_socket = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(configured(create_app(people, slot=0, rate=0), 1))
+    running = uvicorn.Server(configured(create_app(people, slot=0, rate=0, deadline=None), 1))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening_socket]})
     thread.start()
     wait_until(lambda: running.started)

@@ -25,14 +25,14 @@ def exhaust(vault):
 
 
 def over_http(vault, token):
-    client = TestClient(create_app(vault, slot=0, rate=0), headers={"Authorization": f"Bearer {token}"})
+    client = TestClient(create_app(vault, slot=0, rate=0, deadline=None), headers={"Authorization": f"Bearer {token}"})
     told = client.post("/api/v1/explain", json={"sql": SQL, "within": 20})
     assert told.json()["aggregates"][0]["kinds"] == {"relaxed": 1}
     assert client.post("/api/v1/ask", json={"sql": SQL, "within": 20}).status_code == 403
 
 
 def on_a_page(vault, token):
-    client = TestClient(create_app(vault, slot=0, rate=0), follow_redirects=False)
+    client = TestClient(create_app(vault, slot=0, rate=0, deadline=None), follow_redirects=False)
     assert client.post("/login", data={"token": token}, headers=HERE).status_code == 303
     told = client.post("/ask/explain", data={"sql": SQL, "within": "20"}, headers=HERE)
     assert "relaxed" in told.text

@@ -23,7 +23,7 @@ from discreet.vault import Vault
 from tests.conftest import PEOPLE_DOMAIN
 
 COUNT = {"sql": "SELECT COUNT(*) FROM people", "scale": 10}
-AT_ONCE = Pace(rate=0, slot=0)
+AT_ONCE = Pace(rate=0, slot=0, deadline=0)
 
 
 def make_vault(folder, name, people=600):
@@ -311,7 +311,7 @@ def test_the_command_serves_a_folder_and_says_what_it_does_not(offices, ana, wor
     (offices / "not.served" / "vault.toml").touch()
     (offices / "tax" / "users.json").write_text("no users at all")
     command = [sys.executable, "-c", "from discreet.cli import main; main()", "serve", str(offices), "--port", "0"]
-    command += ["--workers", str(workers), "--root-path", "/all"]
+    command += ["--workers", str(workers), "--root-path", "/all", "--deadline", "0"]
     environment = {**os.environ, "COLUMNS": "300"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:

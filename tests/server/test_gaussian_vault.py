@@ -45,7 +45,7 @@ class Door:
     """One application, with clients of its API and of its pages."""
 
     def __init__(self, vault):
-        self.vault, self.app = vault, create_app(vault, slot=0, rate=0)
+        self.vault, self.app = vault, create_app(vault, slot=0, rate=0, deadline=None)
 
     def api(self, name, role="analyst", quota=None):
         token = add_user(self.vault.path, name, role, quota=quota)

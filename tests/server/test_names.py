@@ -23,7 +23,7 @@ def clients(people, monkeypatch):
     """Clients by name: two analysts with long names, who have both asked, an auditor and a custodian. The journal has a
     checkpoint, which names who has asked."""
     monkeypatch.setattr(checkpoint, "EVERY", 3)
-    app = create_app(people, slot=0, rate=0)
+    app = create_app(people, slot=0, rate=0, deadline=None)
     roles = {"annabella": "analyst", "benedictus": "analyst", "keeper": "custodian", "looker": "auditor"}
     tokens = {name: add_user(people.path, name, role) for name, role in roles.items()}
     found = {name: TestClient(app, headers={"Authorization": f"Bearer {token}"}) for name, token in tokens.items()}

@@ -43,7 +43,7 @@ def published(vault):
     vault.rows.publish(cube, rows=50).save(vault.path / "rows" / "one.parquet")
     vault.buckets.publish(sensitive="income", limits="0.9", out=vault.path / "buckets" / "one", columns=["age"])
     headers = {"Authorization": f"Bearer {add_user(vault.path, 'boss', 'custodian')}"}
-    return create_app(vault, slot=0, rate=0), headers
+    return create_app(vault, slot=0, rate=0, deadline=None), headers
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def test_every_door_gives_the_same_answer_for_the_price_that_explain_says(vault)
 
     allow_mysql(vault.path)
     token = add_user(vault.path, "ada", "analyst")
-    client = TestClient(create_app(vault, slot=0, rate=0), headers={"Authorization": f"Bearer {token}"})
+    client = TestClient(create_app(vault, slot=0, rate=0, deadline=None), headers={"Authorization": f"Bearer {token}"})
     over_http = client.post("/api/v1/ask", json={"sql": ASKED, "scale": 4})
     assert [row["value"] for row in over_http.json()["rows"]] == values
     refused = client.post("/api/v1/ask", json={"sql": "SELECT patient, COUNT(*) FROM visits GROUP BY patient"})
@@ -64,7 +64,10 @@ def test_every_door_gives_the_same_answer_for_the_price_that_explain_says(vault)
 
     listening = socket.create_server(("127.0.0.1", 0))
     served = Served(vault, listening.getsockname()[1], token)
-    with serving_mysql(FrontDesk(vault, Bucket(0), slots=Slots()), listening, None), served.connect() as ada:
+    with (
+        serving_mysql(FrontDesk(vault, Bucket(0), slots=Slots(), deadline=None), listening, None),
+        served.connect() as ada,
+    ):
         rows(ada, "SET discreet_scale = 4")
         assert rows(ada, ASKED)[0] == [*zip((1, 2, 3), values, strict=True)]
     assert vault.ledger.charges == charges

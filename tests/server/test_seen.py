@@ -22,7 +22,7 @@ SQL = "SELECT COUNT(*) FROM people WHERE age < 30"
 def client(people, tmp_path):
     """Requests of ana, an analyst, unless another token is given."""
     token = add_user(people.path, "ana", "analyst")
-    app = create_app(people, slot=0, rate=0, access_log=tmp_path / "access.jsonl")
+    app = create_app(people, slot=0, rate=0, access_log=tmp_path / "access.jsonl", deadline=None)
     return TestClient(app, headers={"Authorization": f"Bearer {token}"}, base_url="http://testserver/api/v1")
 
 
@@ -68,7 +68,7 @@ def test_a_failure_is_a_failure_in_every_log_and_no_client_that_has_gone(
     people, tmp_path, monkeypatch, error, status, outcome
 ):
     token = add_user(people.path, "ana", "analyst")
-    app = create_app(people, slot=0, rate=0, access_log=tmp_path / "access.jsonl")
+    app = create_app(people, slot=0, rate=0, access_log=tmp_path / "access.jsonl", deadline=None)
     client = TestClient(app, headers={"Authorization": f"Bearer {token}"}, raise_server_exceptions=False)
 
     def fail(*_, **__):

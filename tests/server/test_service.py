@@ -38,7 +38,7 @@ def shown(tmp_path_factory, people_template):
     vault = Vault.open(shutil.copytree(people_template, tmp_path_factory.mktemp("shown") / "vault"))
     (vault.path / "cubes").mkdir()
     vault.cubes.publish(vault.cubes.plan(epsilon="0.5", cuboids=2)).save(vault.path / "cubes" / "one")
-    app = create_app(vault, slot=0, rate=0)
+    app = create_app(vault, slot=0, rate=0, deadline=None)
     tokens = (add_user(vault.path, name, role) for name, role in (("ana", "analyst"), ("boss", "custodian")))
     ana, boss = (
         TestClient(app, headers={"Authorization": f"Bearer {token}"}, base_url="http://testserver/api/v1")

@@ -21,7 +21,7 @@ def ana(people):
 
 @pytest.fixture
 def client(people):
-    with TestClient(create_app(people, slot=0, rate=0), follow_redirects=False) as made:
+    with TestClient(create_app(people, slot=0, rate=0, deadline=None), follow_redirects=False) as made:
         yield made
 
 

@@ -26,7 +26,7 @@ def started(people):
     """`discreet serve` with two workers and the MySQL port; answers leave on a grid of a minute."""
     allow_mysql(people.path)
     command = [sys.executable, "-c", "from discreet.cli import main; main()", "serve", str(people.path), "--port", "0",
-               "--mysql-port", "0", "--workers", "2", "--slot", "60000"]  # fmt: skip
+               "--mysql-port", "0", "--workers", "2", "--slot", "60000", "--deadline", "0"]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"})
     lines = [line.split()[-1] for line in islice((line for line in process.stdout if "answers at" in line), 2)]
     yield process, lines[0], urlsplit(lines[1])

@@ -66,7 +66,9 @@ def tokens(vault):
 @pytest.fixture
 def apps(vault, time):
     """Two servers of one vault, each with a ledger of its own, as two worker processes have."""
-    return [create_app(opened, slot=time.slots(SLOT), rate=0) for opened in (vault, Vault.open(vault.path))]
+    return [
+        create_app(opened, slot=time.slots(SLOT), rate=0, deadline=None) for opened in (vault, Vault.open(vault.path))
+    ]
 
 
 @pytest.fixture
@@ -276,7 +278,7 @@ def counted_waiting(monkeypatch):
 @contextmanager
 def over_mysql(vault, slots, token):
     listening = socket.create_server(("127.0.0.1", 0))
-    with serving_mysql(FrontDesk(vault, Bucket(0), slots), listening):
+    with serving_mysql(FrontDesk(vault, Bucket(0), slots, deadline=None), listening):
         connection = pymysql.connect(host="127.0.0.1", port=listening.getsockname()[1], user="ben", password=token)
         with connection, connection.cursor() as cursor:
             cursor.execute("SET discreet_scale = 20")
@@ -341,7 +343,7 @@ def test_a_sharper_question_is_not_waited_for(apps, client, time, pool, vault):
 def test_the_same_question_waits_where_the_first_took_the_last_of_the_budget(people, time, pool):
     all_of_it = {"sql": "SELECT COUNT(*) FROM people", "scale": "1/5"}
     tokens = [add_user(people.path, name, "analyst") for name in ("ana", "ben")]
-    app = create_app(people, slot=time.slots(SLOT), rate=0)
+    app = create_app(people, slot=time.slots(SLOT), rate=0, deadline=None)
     ana, ben = (TestClient(app, headers={"Authorization": f"Bearer {token}"}) for token in tokens)
     first = pool.submit(ask, ana, all_of_it)
     time.until_sleeping(1)
@@ -382,7 +384,7 @@ def test_whatever_spends_is_recorded_at_the_end_of_a_slot(spend, apps, client, t
 
 def test_subsets_of_a_roster_are_counted_on_slots_too(make_vault, time, pool):
     party = make_vault("hospital")
-    app = create_app(party, slot=time.slots(SLOT), rate=0)
+    app = create_app(party, slot=time.slots(SLOT), rate=0, deadline=None)
     user = TestClient(app, headers={"Authorization": f"Bearer {add_user(party.path, 'ana', 'analyst')}"})
     body = {"predicate": "smoker", "subsets": ["everyone"]}
     asked = pool.submit(user.post, f"{API}/sulq/ask", json=body)
@@ -394,7 +396,7 @@ def test_subsets_of_a_roster_are_counted_on_slots_too(make_vault, time, pool):
 
 
 def test_a_number_of_a_cube_that_is_being_published_is_waited_for(people, time, pool, monkeypatch):
-    app = create_app(people, slot=time.slots(SLOT), rate=0)
+    app = create_app(people, slot=time.slots(SLOT), rate=0, deadline=None)
     tokens = [add_user(people.path, name, role) for name, role in (("cat", "custodian"), ("ana", "analyst"))]
     cat, ana = (TestClient(app, headers={"Authorization": f"Bearer {token}"}) for token in tokens)
     assert ("age",) in people.cubes.plan(epsilon=1, cuboids=1).sources

@@ -473,7 +473,10 @@ def test_the_command_serves_both_ports_and_says_whose_tokens_are_too_old():
     add_user(vault.path, "early", "analyst")
     command = [sys.executable, "-c", "from discreet.cli import main; main()", "serve", "vault", "--port", "0"]
     with subprocess.Popen(
-        [*command, "--mysql-port", "0"], stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"}
+        [*command, "--mysql-port", "0", "--deadline", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
     ) as process:
         try:
             told = [process.stdout.readline() for _ in range(3)]

@@ -76,7 +76,7 @@ def served(folder):
     vault = Vault.init(folder / "vault", table=folder / "people.parquet", domain=folder / "people.toml", epsilon="1/2",
                        neighbours="replace")  # fmt: skip
     tokens = add_user(vault.path, "ada", "custodian"), add_user(vault.path, "bob", "analyst")
-    return Served(create_app(vault, slot=0, rate=0), vault, tokens)
+    return Served(create_app(vault, slot=0, rate=0, deadline=None), vault, tokens)
 
 
 def requests(served: Served, draw: Random, number: int) -> Iterator[Sent]:

@@ -107,7 +107,7 @@ def desk(folder):
                        neighbours="replace")  # fmt: skip
     allow_mysql(vault.path)
     add_user(vault.path, "ada", "analyst")
-    return FrontDesk(vault, Bucket(0), slots=Slots())
+    return FrontDesk(vault, Bucket(0), slots=Slots(), deadline=None)
 
 
 def packet(payload: bytes, number: int = 0) -> bytes:

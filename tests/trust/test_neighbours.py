@@ -322,7 +322,9 @@ def test_neighbouring_tables_tell_the_same_over_http(tmp_path, amount):
         folder = tmp_path / f"{len(replies):02d}"
         vault = made(rows, "parquet", folder, epsilon=2, neighbours="add-remove")
         token = add_user(vault.path, "ada", "custodian")
-        client = TestClient(create_app(vault, slot=0, rate=0), headers={"Authorization": f"Bearer {token}"})
+        client = TestClient(
+            create_app(vault, slot=0, rate=0, deadline=None), headers={"Authorization": f"Bearer {token}"}
+        )
         got = [client.post(f"/api/v1/{path}", json=body) for path, body in REQUESTS]
         got += [client.get(f"/api/v1/{path}") for path in LOOKS]
         replies[name] = [(r.status_code, sorted(r.headers.items()), masked(r.text, folder)) for r in got]

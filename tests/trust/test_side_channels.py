@@ -127,7 +127,10 @@ class Simulated:
     def __init__(self, vault: Vault, slot: float, reading: float, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.seen, draw, append = 0.0, [], Gate._draw, FollowedJournal.append
         slots = Slots(slot, clock=lambda: self.now, sleep=self.pass_time)
-        self.app, self.token = create_app(vault, slot=slots, rate=0), add_user(vault.path, "ada", "analyst")
+        self.app, self.token = (
+            create_app(vault, slot=slots, rate=0, deadline=None),
+            add_user(vault.path, "ada", "analyst"),
+        )
 
         def drawn(*arguments: Any) -> Any:
             self.pass_time(reading)

@@ -20,7 +20,7 @@ DEEDS = {
 @pytest.fixture
 def enter(people):
     """A session of a user of each role, with the pages of one application."""
-    app = create_app(people, slot=0, rate=0)
+    app = create_app(people, slot=0, rate=0, deadline=None)
     tokens = {role: add_user(people.path, role, role) for role in ("custodian", "analyst", "auditor")}
     add_user(people.path, "boss", "custodian")
 

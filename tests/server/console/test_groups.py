@@ -35,7 +35,7 @@ def cube(published):
 
 @pytest.fixture
 def page(published):
-    client = TestClient(create_app(published, slot=0, rate=0))
+    client = TestClient(create_app(published, slot=0, rate=0, deadline=None))
     token = add_user(published.path, "ana", "analyst")
     client.post("/login", data={"token": token}, headers={"origin": "http://testserver"})
     client.headers["authorization"] = f"Bearer {token}"
@@ -98,7 +98,9 @@ def test_a_download_by_groups_has_the_numbers_of_the_page(page, cube):
 
 
 def test_a_client_elsewhere_has_the_sums_of_the_cube(published, cube):
-    server = uvicorn.Server(uvicorn.Config(create_app(published, slot=0, rate=0), port=0, log_level="warning"))
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(published, slot=0, rate=0, deadline=None), port=0, log_level="warning")
+    )
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

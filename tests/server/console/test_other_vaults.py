@@ -9,7 +9,7 @@ HERE = {"origin": "http://testserver"}
 
 
 def enter(vault):
-    client = TestClient(create_app(vault, slot=0, rate=0), follow_redirects=False)
+    client = TestClient(create_app(vault, slot=0, rate=0, deadline=None), follow_redirects=False)
     client.post("/login", data={"token": add_user(vault.path, "ana", "analyst")}, headers=HERE)
     return client
 
@@ -32,7 +32,7 @@ def test_a_database_of_subset_counts_shows_its_budget_and_its_ledger(make_vault)
 
 def test_a_quota_that_is_spent_is_said_in_the_answer(vault_of_people):
     vault = vault_of_people
-    client = TestClient(create_app(vault, slot=0, rate=0), follow_redirects=False)
+    client = TestClient(create_app(vault, slot=0, rate=0, deadline=None), follow_redirects=False)
     token = add_user(vault.path, "little", "analyst", quota="0.001")
     client.post("/login", data={"token": token}, headers=HERE)
     asked = client.post("/ask", data={"sql": "SELECT COUNT(*) FROM people", "mode": "sql"}, headers=HERE)

@@ -26,7 +26,7 @@ def vault(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def app(vault):
-    return create_app(vault, slot=0, rate=0)
+    return create_app(vault, slot=0, rate=0, deadline=None)
 
 
 @pytest.fixture
