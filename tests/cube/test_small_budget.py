@@ -1,5 +1,7 @@
 """What is measured for a model: all pairs or triples, or chosen as one goes where the budget is small for the rows."""
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,6 +10,7 @@ from typer.testing import CliRunner
 
 from discreet.cli import app
 from discreet.cube.small_budget import enough_rows, is_small
+from discreet.server.console.drafts import Drafts
 from discreet.vault.public_rows import public_rows
 from discreet.vault.vault import Vault
 
@@ -90,6 +93,14 @@ def test_planned_again_after_it_was_published_a_cube_is_the_same_and_spends_noth
     assert again == plan
     assert vault.cubes.publish(again).origin == cube.origin
     assert vault.ledger.spent_max == spent
+
+
+def test_a_draft_of_another_amount_or_after_a_release_is_planned_anew(vault):
+    drafts, names = Drafts(vault), vault.domain.names
+    assert drafts.plan(names, "model", "all", Fraction(SMALL)).planner == "model"
+    vault.ask("SELECT COUNT(*) FROM people", scale=2)
+    assert drafts.plan(names, "model", "all", Fraction(SMALL)).planner == "adaptive"
+    assert drafts.plan(names, "model", "all", Fraction(LARGE)).planner == "model"
 
 
 def test_a_plan_says_for_how_many_rows_it_is_best(vault):
