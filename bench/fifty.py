@@ -1,5 +1,5 @@
-"""Fifty columns of ten values, a joint of 10^50 cells, through a model: error, memory and time. Seconds by the clock are
-for a quiet machine; processor time is that of all cores together, so that a quiet clock shows no more."""
+"""Fifty columns of ten values, a joint of 10^50 cells, through a model: error, memory and time. Seconds by the clock
+are for a quiet machine; processor time is that of all cores together, so that a quiet clock shows no more."""
 
 import os
 import resource
