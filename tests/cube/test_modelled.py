@@ -262,25 +262,13 @@ def test_modelled_cubes_on_the_command_line(tmp_path, monkeypatch):
 def test_a_fit_that_was_interrupted_goes_on_and_spends_nothing_more(tmp_path, monkeypatch):
     vault_in(tmp_path)
     monkeypatch.chdir(tmp_path)
-    asked = [
-        "cube",
-        "publish",
-        "vault",
-        "--for",
-        "model",
-        "--epsilon",
-        "1/2",
-        "--estimate",
-        "modelled",
-        "--out",
-        "census",
-    ]
+    asked = "cube publish vault --for model --epsilon 1/2 --estimate modelled --out census --json"
     with monkeypatch.context() as patched:
         patched.setattr(Cube, "with_model", interrupted)
-        said = CliRunner().invoke(app, asked)
+        said = CliRunner().invoke(app, asked.split())
     assert said.exit_code == 1
     way_on = "discreet cube publish vault --charge 3 --out census --estimate modelled"
-    assert way_on in json.loads(said.stdout)["message"]
+    assert way_on in json.loads(said.output)["message"]
     assert CliRunner().invoke(app, way_on.split()[1:]).exit_code == 0
     found = Vault.open("vault")
     assert str(found.budget().spent) == "1/2"
