@@ -129,7 +129,8 @@ def test_a_body_that_breaks_off_is_not_done(server, people):
 def poor(people):
     """`discreet serve` with 200 descriptors: its address, and the file that its complaints go to."""
     token = add_user(people.path, "ana", "analyst")
-    command = [sys.executable, "-c", "from discreet.cli import main; main()", "serve", str(people.path), "--port", "0"]
+    command = [sys.executable, "-c", "from discreet.cli import main; main()", "serve", str(people.path)]
+    command += ["--port", "0", "--deadline", "0"]
     words = people.path / "stderr"
     with words.open("wb") as complaints:
         process = subprocess.Popen(
