@@ -139,17 +139,17 @@ class _Compiling:
             self._over += time.monotonic() - self._since
         self._deep -= 1  # last: who looks meanwhile has more time for a moment, and never less
 
-    def so_far(self, now: float) -> float:
-        return self._over + (now - self._since if self._deep else 0.0)
+    @property
+    def seconds(self) -> float:
+        return self._over + (time.monotonic() - self._since if self._deep else 0.0)
 
 
-_compiling = _Compiling()
+compiling = _Compiling()
 
 
 def working_time() -> float:
     """A clock, in seconds, that stands still while kernels are compiled: once on a machine, whoever asks first."""
-    now = time.monotonic()
-    return now - _compiling.so_far(now)
+    return time.monotonic() - compiling.seconds
 
 
 def _by_one_process(compiled: Any) -> Callable[..., Any]:
@@ -163,7 +163,7 @@ def _by_one_process(compiled: Any) -> Callable[..., Any]:
     compile_it, cache = compiled.compile, compiled._cache
 
     def alone(signature: Any) -> Any:
-        with global_compiler_lock, _compiling, _locked(Path(cache.cache_path), f"{cache._impl.filename_base}.lock"):
+        with global_compiler_lock, compiling, _locked(Path(cache.cache_path), f"{cache._impl.filename_base}.lock"):
             return compile_it(signature)
 
     return alone
