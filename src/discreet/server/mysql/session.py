@@ -79,7 +79,7 @@ NO_DATABASE, NO_ACCESS = 1046, 1044
 SYSTEM = ("information_schema", "mysql", "performance_schema", "sys", "dual")
 
 
-class MysqlRefusal(MysqlError):
+class MysqlRefusal(MysqlError):  # type: ignore[misc]
     """An error of ours in the same words, under MySQL's number."""
 
     def __init__(self, error: DiscreetError) -> None:
