@@ -44,6 +44,9 @@ SCOPES = {
     "three processes, one dies": Scope((("Arden",), ("refresh",), ("complete",)), STEPS, operations=1, crashes=1),
     "three processes, two refresh": Scope((("ask",), ("refresh",), ("refresh",)), STEPS, operations=1),
     "questions beside a refresh": Scope((("Arden", "everybody", "each town"), ("refresh",)), STEPS, operations=(2, 1)),
+    "charges of one turn beside a refresh": Scope(
+        (("both at once", "too much at once"), ("refresh", "complete")), STEPS, operations=1, crashes=1
+    ),
     "one process dies and an older journal is put back": Scope(
         (("Arden", "refresh", "complete"),), STEPS, operations=2, crashes=1, rollbacks=1
     ),
