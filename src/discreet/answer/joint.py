@@ -55,6 +55,8 @@ class Part:
     fact: int | None = None
     is_count: bool = False
     """Whether it was asked for by itself, and not as a group."""
+    is_small: bool = False
+    """Whether it is known to have few corners."""
 
 
 @dataclass(frozen=True)
@@ -433,6 +435,11 @@ class _Boxes:
 def _is_one(draws: Weights) -> bool:
     """Whether there is one draw alone, taken once."""
     return len(draws) == 1 and draws[0][2] == 1 and abs(abs(draws[0][0]) - 1) <= NEGLIGIBLE
+
+
+def is_small(terms: Terms, marginals: Marginals) -> bool:
+    """Whether a sum of boxes has few corners, whatever the marginals determine."""
+    return sum(1 << len(marginals.cut(box)) for _, box in terms) <= MOST_CORNERS
 
 
 def few_corners(terms: Terms, marginals: Marginals) -> bool:
