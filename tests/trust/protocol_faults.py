@@ -20,7 +20,7 @@ from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.ledger.spend import Cost, SpendMap
 from discreet.ledger.state import LedgerState
-from discreet.ledger.together import Turn
+from discreet.ledger.together import JointTurn
 from discreet.query.plan import Plan
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable, Table
@@ -175,7 +175,7 @@ def mapped_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def decided_as_if_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Turn, "require_fit", lambda turn, cost, asker: turn.state.require_fit(cost, asker))
+    patch.setattr(JointTurn, "require_fit", lambda turn, cost, asker: turn.state.require_fit(cost, asker))
 
 
 def last(*receipts: Receipt) -> Receipt:

@@ -38,7 +38,7 @@ from discreet.ledger.receipt import (
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.ledger.standing import FactNote
-from discreet.ledger.together import Together, Turn
+from discreet.ledger.together import JointTurn, Together
 
 ROLLBACK = "rollback-accepted"
 """The kind of the note that goes on without what an older journal has lost."""
@@ -109,7 +109,7 @@ class Ledger(Books):
         """Complete a charge with its answer, durably. If it has one already, that one is returned and this one lost."""
         text = _body(body)
 
-        def step(turn: Turn) -> Entry:
+        def step(turn: JointTurn) -> Entry:
             if turn.is_pending(charge_id):
                 return turn.record(charge_id, text)
             stored = self._followed.journal.record_of(charge_id)
@@ -226,7 +226,7 @@ class Ledger(Books):
         self._together.after_fork()
 
 
-def _charged(cost: Cost, body: str, asker: Asker | None, snapshot: SnapshotId | None, turn: Turn) -> Entry:
+def _charged(cost: Cost, body: str, asker: Asker | None, snapshot: SnapshotId | None, turn: JointTurn) -> Entry:
     """A charge, in a turn that it may share."""
     turn.state.require_current(snapshot)
     turn.require_fit(cost, asker)

@@ -26,7 +26,7 @@ class NotTogetherError(Exception):
 
 
 @dataclass
-class Turn:
+class JointTurn:
     """A turn as far as it has come. What was appended in it is not counted yet, in the `state` that it began with."""
 
     followed: FollowedJournal
@@ -83,7 +83,7 @@ class _TurnLostError(Exception):
     """Nothing of this turn can be written any more."""
 
 
-Step = Callable[[Turn], Entry]
+Step = Callable[[JointTurn], Entry]
 """Decides, by raising what it is refused with, and then appends; or returns an entry that is there already."""
 
 
@@ -97,7 +97,7 @@ class _Waiting:
     leads: bool = False
     told: threading.Event = field(default_factory=threading.Event)
 
-    def take(self, turn: Turn) -> bool:
+    def take(self, turn: JointTurn) -> bool:
         """Do the step in a turn; False where it has to wait for another."""
         try:
             self.entry = self.context.run(self.step, turn)
@@ -175,7 +175,7 @@ class Together:
 
     def _turn(self, line: list[_Waiting]) -> list[_Waiting]:
         with self._followed.turn() as state:
-            turn = Turn(self._followed, state, state.head)
+            turn = JointTurn(self._followed, state, state.head)
             later = [waiting for waiting in line if not waiting.take(turn)]
         written = [waiting.entry.receipt for waiting in line if waiting.entry is not None]
         if written:

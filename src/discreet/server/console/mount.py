@@ -26,6 +26,7 @@ from discreet.server.console import (
     users,
 )
 from discreet.server.console.drafts import Drafts
+from discreet.server.console.openid import OpenId
 from discreet.server.console.session import Session
 from discreet.server.console.visit import Fields, Visit
 from discreet.server.desk import FrontDesk
@@ -87,7 +88,7 @@ def add_console(app: FastAPI, desk: FrontDesk, shelf: Shelf) -> None:
         return await run_in_threadpool(visit.page, "error.html", error.status_code, error=NO_PAGE)
 
     app.add_exception_handler(HTTPException, no_page)
-    app.add_middleware(Session, home=desk.vault.path, api=API)
+    app.add_middleware(Session, home=desk.vault.path, api=API, openid=OpenId.of(desk.vault.path))
     threading.Thread(target=_warm, args=(desk.vault, shelf), name="console", daemon=True).start()
 
 
