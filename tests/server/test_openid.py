@@ -109,7 +109,7 @@ class TestGettingIn:
         assert browser.post("/login", data={"token": token}, headers={"origin": "http://testserver"}).status_code == 303
 
     def test_without_settings_there_is_no_such_way(self, people):
-        with TestClient(create_app(people, slot=0, rate=0), follow_redirects=False) as browser:
+        with TestClient(create_app(people, slot=0, rate=0, deadline=None), follow_redirects=False) as browser:
             assert "Sign in with" not in browser.get("/login").text
             assert browser.get("/login/openid").headers["location"].startswith("/login")
 
@@ -177,7 +177,9 @@ class TestRoles:
         assert browser.get("/api/v1/budget", headers={"authorization": f"Bearer {token}"}).status_code == 401
 
     def test_quotas_are_those_of_settings_until_a_custodian_says_otherwise(self, people, office):
-        with TestClient(create_app(sign_in_by(people, office, quota="10%"), slot=0), follow_redirects=False) as browser:
+        with TestClient(
+            create_app(sign_in_by(people, office, quota="10%"), slot=0, deadline=None), follow_redirects=False
+        ) as browser:
             sign_in(browser)
             [user] = list_users(people.path)
             assert user.quota == people.ledger.budget.total / 10
@@ -385,7 +387,7 @@ def test_a_provider_of_somebody_else(people, tmp_path):
     with run_server_in_thread(user_claims=[User(sub="ana@office", claims=claims)]) as server:
         issuer = SimpleNamespace(issuer=f"http://localhost:{server.server_port}", client="discreet")
         vault = sign_in_by(people, issuer, client_secret_file=tmp_path / "secret")
-        with TestClient(create_app(vault, slot=0), follow_redirects=False) as browser:
+        with TestClient(create_app(vault, slot=0, deadline=None), follow_redirects=False) as browser:
             sent = urlsplit(browser.get("/login/openid").headers["location"])
             connection = HTTPConnection(sent.hostname, sent.port)
             form = {"Content-Type": "application/x-www-form-urlencoded"}
