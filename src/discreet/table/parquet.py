@@ -11,6 +11,10 @@ from discreet.table.source import BATCH_ROWS, Source
 from discreet.table.text import is_text
 
 
+DICTIONARIES = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
+"""Encodings of texts that Arrow reads as dictionaries; of the others it refuses that."""
+
+
 def open_parquet(path: str) -> Source:
     """Open Parquet files with equal columns; their footers are read, and no row."""
     return open_files(path, "parquet", pq.read_schema, _batches)
@@ -18,9 +22,19 @@ def open_parquet(path: str) -> Source:
 
 def _batches(file: str, columns: Columns, wanted: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
     """Texts come as dictionaries, which is how Parquet mostly stores them: each spelling is looked at once."""
-    spelt = [name for name in wanted if is_text(stored_type(columns[name]))]
-    with pq.ParquetFile(file, read_dictionary=spelt) as opened:
+    about = pq.read_metadata(file)
+    texts = {name for name in wanted if is_text(stored_type(columns[name]))}
+    spelt = sorted(texts - _stored_otherwise(about, texts))
+    with pq.ParquetFile(file, metadata=about, read_dictionary=spelt) as opened:
         size, read = max(1, opened.metadata.num_rows), 0
         for batch in opened.iter_batches(BATCH_ROWS, columns=list(wanted)):
             read += batch.num_rows
             yield batch.select(list(wanted)), min(1.0, read / size)
+
+
+def _stored_otherwise(about: pq.FileMetaData, names: set[str]) -> set[str]:
+    """Those of some columns that are stored neither as dictionaries nor plainly, in some group of rows."""
+    places = [place for place in range(about.num_columns) if about.schema.column(place).path in names]
+    groups = (about.row_group(number) for number in range(about.num_row_groups))
+    chunks = (group.column(place) for group in groups for place in places)
+    return {chunk.path_in_schema for chunk in chunks if not DICTIONARIES.issuperset(chunk.encodings)}
