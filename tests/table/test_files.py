@@ -165,3 +165,27 @@ def test_a_file_that_ends_in_db_is_the_database_that_it_begins_as(tmp_path, make
     source = open_source(tmp_path / "people.db")
     [batch] = source.read(["age"], nobody)
     assert str(batch.column(0)[0]) == "31"
+
+
+def test_views_are_read_like_tables_and_so_is_what_a_database_computes(tmp_path):
+    with duckdb.connect(tmp_path / "p.duckdb") as made:
+        made.register("given", TABLE)
+        made.execute("CREATE TABLE everyone AS SELECT * FROM given")
+        made.execute("CREATE VIEW people AS SELECT sex, age FROM everyone")
+    assert points(population(f"{tmp_path / 'p.duckdb'}?table=people", PEOPLE)) == POINTS
+    with closing(sqlite3.connect(tmp_path / "p.sqlite")) as made:
+        made.execute("CREATE TABLE everyone (half INTEGER, age INTEGER AS (2 * half + 1), sex TEXT)")
+        made.executemany("INSERT INTO everyone VALUES (?, ?)", [(age // 2, sex) for age, sex in ROWS])
+        made.execute("CREATE VIEW people AS SELECT age, sex FROM everyone")
+        made.commit()
+    expected = [(age // 2 * 2 + 1, sex) for (age, _), (_, sex) in zip(ROWS, POINTS, strict=True)]
+    for table in ("everyone", "people"):
+        assert points(population(f"{tmp_path / 'p.sqlite'}?table={table}", PEOPLE)) == expected
+
+
+def test_files_of_several_kinds_are_named(tmp_path):
+    (tmp_path / "1.csv").write_bytes(TEXT)
+    (tmp_path / "2.csv").write_bytes(TEXT)
+    pq.write_table(TABLE, tmp_path / "3.parquet")
+    with pytest.raises(TableError, match=r"1\.csv and .*3\.parquet cannot be one table"):
+        open_source(tmp_path)

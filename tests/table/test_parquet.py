@@ -23,7 +23,10 @@ def test_texts_are_read_however_they_are_stored(tmp_path, encoding):
     """As the second version of the format stores them, say; Arrow makes no dictionaries of those."""
     texts = ["a", "b", None, "a"] * 3
     pq.write_table(
-        pa.table({"x": texts, "y": texts}), tmp_path / "t.parquet", use_dictionary=["y"], column_encoding={"x": encoding}
+        pa.table({"x": texts, "y": texts}),
+        tmp_path / "t.parquet",
+        use_dictionary=["y"],
+        column_encoding={"x": encoding},
     )
     batches = open_source(str(tmp_path / "t.parquet")).read(["y", "x"], lambda _: None)
     [rows] = [batch.to_pydict() for batch in batches]

@@ -10,7 +10,6 @@ from discreet.table.files import Columns, open_files
 from discreet.table.source import BATCH_ROWS, Source
 from discreet.table.text import is_text
 
-
 DICTIONARIES = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
 """Encodings of texts that Arrow reads as dictionaries; of the others it refuses that."""
 
