@@ -204,3 +204,38 @@ def test_a_file_without_a_first_line_says_what_is_wrong_with_it(begins, tmp_path
     (tmp_path / "t.csv").write_bytes(begins)
     with pytest.raises(TableError, match=NO_HEADERS[begins]):
         open_source(tmp_path / "t.csv")
+
+
+CODES = Category(
+    name="x", source="s", values=("1", "2", "2.5"), outside="other", null=True, notation=Notation(missing=("-9",))
+)
+NUMBERS = {
+    "doubles": (pa.array([1.0, 2.5, None, -9.0, 3.0, 2.0]), [0, 2, 4, 4, 3, 1]),
+    "of 32 bits": (pa.array([1.0, 2.5, None, -9.0, 0.1, 2.0], pa.float32()), [0, 2, 4, 4, 3, 1]),
+    "decimals": (
+        pa.array([Decimal("1.00"), Decimal("2.50"), None, Decimal("-9.00"), Decimal("100.00")]),
+        [0, 2, 4, 4, 3],
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine is not as_csv], ids=lambda e: e.__name__)
+@pytest.mark.parametrize("stored", NUMBERS)
+def test_codes_that_are_stored_with_a_point_are_the_whole_numbers_that_they_are(stored, engine, tmp_path):
+    """What pandas makes of a column of codes as soon as one is missing."""
+    column, codes = NUMBERS[stored]
+    taken = population(engine(pa.table({"x": column}), tmp_path), Domain("t", (CODES,)))
+    assert [code for (code,) in points(taken)] == codes
+
+
+def test_what_is_no_number_or_beyond_all_has_a_code_too():
+    column = pa.array([float("nan"), float("inf"), -0.0, 1e300, 1.0000000000000002])
+    assert [code for (code,) in points(population(pa.table({"x": column}), Domain("t", (CODES,))))] == [4, 3, 3, 3, 3]
+
+
+def test_a_column_that_is_called_otherwise_is_named_first_of_many(tmp_path):
+    (tmp_path / "t.csv").write_text(",".join(f"q{n:03}" for n in range(200)) + ",Age\n")
+    with pytest.raises(
+        DomainError, match=r"no column 'age'; 'Age' is there; its columns are Age, q000, .* and 181 more"
+    ):
+        population(tmp_path / "t.csv", Domain("t", (replace(AGE, name="age"),)))

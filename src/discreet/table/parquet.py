@@ -23,7 +23,7 @@ def _batches(file: str, columns: Columns, wanted: Sequence[str]) -> Iterator[tup
     """Texts come as dictionaries, which is how Parquet mostly stores them: each spelling is looked at once."""
     about = pq.read_metadata(file)
     texts = {name for name in wanted if is_text(stored_type(columns[name]))}
-    spelt = sorted(texts - _stored_otherwise(about, texts))
+    spelt = sorted(_as_dictionaries(about, texts))
     with pq.ParquetFile(file, metadata=about, read_dictionary=spelt) as opened:
         size, read = max(1, opened.metadata.num_rows), 0
         for batch in opened.iter_batches(BATCH_ROWS, columns=list(wanted)):
@@ -31,9 +31,12 @@ def _batches(file: str, columns: Columns, wanted: Sequence[str]) -> Iterator[tup
             yield batch.select(list(wanted)), min(1.0, read / size)
 
 
-def _stored_otherwise(about: pq.FileMetaData, names: set[str]) -> set[str]:
-    """Those of some columns that are stored neither as dictionaries nor plainly, in some group of rows."""
-    places = [place for place in range(about.num_columns) if about.schema.column(place).path in names]
+def _as_dictionaries(about: pq.FileMetaData, texts: set[str]) -> set[str]:
+    """Those of some columns whose texts are stored as dictionaries, or plainly, in every group of rows."""
+    leaves = [about.schema.column(place) for place in range(about.num_columns)]
+    places = [at for at, leaf in enumerate(leaves) if leaf.path in texts and leaf.physical_type == "BYTE_ARRAY"]
     groups = (about.row_group(number) for number in range(about.num_row_groups))
     chunks = (group.column(place) for group in groups for place in places)
-    return {chunk.path_in_schema for chunk in chunks if not DICTIONARIES.issuperset(chunk.encodings)}
+    return {leaves[place].path for place in places} - {
+        chunk.path_in_schema for chunk in chunks if not DICTIONARIES.issuperset(chunk.encodings)
+    }
