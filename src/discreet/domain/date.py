@@ -136,6 +136,27 @@ def periods(low: date, high: date, period: Period) -> list[date]:
     return [date(month // 12, month % 12 + 1, 1) for month in range(first, last + 1, months)]
 
 
+NAMED = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d\d)|-Q(?P<quarter>[1-4])|-W(?P<week>\d\d))?", re.ASCII)
+
+
+def days_named(name: str) -> tuple[int, int] | None:
+    """The first and the last day, from 1970, of a period by its name: 2026, 2026-Q1, 2026-01, 2026-W05."""
+    found = NAMED.fullmatch(name)
+    if found is None:
+        return None
+    year = int(found["year"])
+    try:
+        if found["week"]:
+            monday = date.fromisocalendar(year, int(found["week"]), 1).toordinal() - EPOCH
+            return monday, monday + 6
+        month = int(found["month"] or 3 * int(found["quarter"] or 1) - 2)
+        months = 1 if found["month"] else 3 if found["quarter"] else 12
+        first, next_month = date(year, month, 1), date(year, month + months - 1, 28) + timedelta(days=4)
+    except (ValueError, OverflowError):
+        return None
+    return first.toordinal() - EPOCH, next_month.replace(day=1).toordinal() - 1 - EPOCH
+
+
 def begins(day: date, period: Period) -> bool:
     """Whether a period begins with a day. Weeks begin on Mondays."""
     match period:
