@@ -39,7 +39,7 @@ SAS_TIMES = re.compile(r"TIME|HHMM|HOUR|MMSS|TOD|TIMEAMPM|(E8601|B8601|IS8601)T[
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedDays:
     """What the numbers of a column count: the type that they are read as, and how they become it."""
 
     kind: pa.DataType
@@ -55,7 +55,7 @@ class Counted:
         return whole.cast(pa.int32()).cast(self.kind) if pa.types.is_date(self.kind) else whole.cast(self.kind)
 
 
-def counted(ending: str, written: str) -> Counted | None:
+def counted(ending: str, written: str) -> CountedDays | None:
     """What numbers with a format count, in a file that ends so; None where they are numbers, or times of day."""
     match ending:
         case ".dta":
@@ -64,13 +64,13 @@ def counted(ending: str, written: str) -> Counted | None:
             found = SPSS.fullmatch(_plain(written))
             if found is None or found[3]:
                 return None
-            seconds = Counted(SECONDS, lambda numbers: numbers + GREGORIAN * DAY)
-            return seconds if found[2] else Counted(pa.date32(), lambda numbers: numbers / DAY + GREGORIAN)
+            seconds = CountedDays(SECONDS, lambda numbers: numbers + GREGORIAN * DAY)
+            return seconds if found[2] else CountedDays(pa.date32(), lambda numbers: numbers / DAY + GREGORIAN)
         case _:
             if SAS_MOMENTS.fullmatch(_plain(written)):
-                return Counted(SECONDS, lambda numbers: numbers + SIXTIES * DAY)
+                return CountedDays(SECONDS, lambda numbers: numbers + SIXTIES * DAY)
             days = SAS_DAYS.fullmatch(_plain(written))
-            return Counted(pa.date32(), lambda numbers: np.floor(numbers) + SIXTIES) if days else None
+            return CountedDays(pa.date32(), lambda numbers: np.floor(numbers) + SIXTIES) if days else None
 
 
 def is_time(ending: str, written: str) -> bool:
@@ -94,12 +94,12 @@ def _plain(written: str) -> str:
     return written.upper().rstrip(".0123456789")
 
 
-def _by_stata(written: str) -> Counted | None:
+def _by_stata(written: str) -> CountedDays | None:
     found = STATA.match(written)
     if found is None:
         return None
     if found[1] in ("c", "C"):
-        return Counted(SECONDS, lambda numbers: numbers / 1000 + SIXTIES * DAY)
+        return CountedDays(SECONDS, lambda numbers: numbers / 1000 + SIXTIES * DAY)
     periods: dict[str, Read] = {
         "w": lambda n: _months(n // WEEKS * 12) + n % WEEKS * 7,
         "m": _months,
@@ -107,7 +107,7 @@ def _by_stata(written: str) -> Counted | None:
         "h": lambda n: _months(n * 6),
         "y": lambda n: _months((n - 1960) * 12),
     }
-    return Counted(pa.date32(), periods.get(found[1] or "d", lambda n: np.floor(n) + SIXTIES))
+    return CountedDays(pa.date32(), periods.get(found[1] or "d", lambda n: np.floor(n) + SIXTIES))
 
 
 def _months(since: Numbers) -> Numbers:

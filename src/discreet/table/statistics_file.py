@@ -19,7 +19,7 @@ from discreet.table.declared import Declared
 from discreet.table.paths import files_of, kind_of_all, stamp_of
 from discreet.table.settings import settings_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
-from discreet.table.statistics_dates import Counted, counted, is_time, time_text
+from discreet.table.statistics_dates import CountedDays, counted, is_time, time_text
 from discreet.table.written import text_array, written
 
 READERS = {
@@ -102,12 +102,12 @@ def _encoding(path: str, file: str, said: Mapping[str, str]) -> dict[str, str]:
         raise TableError(f"{path}: no encoding is called {said['encoding']!r}; say latin-1 or cp1252") from None
 
 
-def _counted(file: str, about: Any, name: str) -> Counted | None:
+def _counted(file: str, about: Any, name: str) -> CountedDays | None:
     is_number = about.readstat_variable_types.get(name) != "string"
     return counted(Path(file).suffix.lower(), about.original_variable_types.get(name) or "") if is_number else None
 
 
-def _column(file: str, about: Any, name: str, values: Any, dated: Counted | None) -> pa.Array:
+def _column(file: str, about: Any, name: str, values: Any, dated: CountedDays | None) -> pa.Array:
     if dated is not None:
         return dated.column(np.array([np.nan if value is None else value for value in values], np.float64))
     if is_time(Path(file).suffix.lower(), about.original_variable_types.get(name) or ""):
