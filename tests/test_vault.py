@@ -97,7 +97,7 @@ class TestInit:
             pa.table({"age": [1], "income": [1.0], "income2": pa.array([0], pa.timestamp("s"))}),
             folder / "people.parquet",
         )
-        with pytest.raises(DomainError, match="column 'income2' is timestamp.*, but the domain says category"):
+        with pytest.raises(DomainError, match=r"column 'income2' is timestamp.*, but the domain says category"):
             init(domain="other.toml")
         assert not (folder / "vault").exists()
 

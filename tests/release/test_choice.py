@@ -107,8 +107,10 @@ def test_a_choice_comes_back_from_the_journal_as_it_was():
 
 
 def test_what_is_no_choice_is_refused():
-    with pytest.raises(UnsupportedQuery, match="a number for each of its cells"):
-        require_choosable(Choice((Candidate(("sex",), (1,), 0),), DOMAIN.everything), DOMAIN)
+    short = Candidate(("sex",), (1,), 0)
+    for candidates in [(short,), (CHOICE.candidates[1], short), (short, CHOICE.candidates[1])]:
+        with pytest.raises(UnsupportedQuery, match="a number for each of its cells"):
+            require_choosable(Choice(candidates, DOMAIN.everything), DOMAIN)
     with pytest.raises(UnsupportedQuery, match="one candidate or more"):
         Choice((), DOMAIN.everything)
     with pytest.raises(UnsupportedQuery, match="each once"):
