@@ -80,6 +80,7 @@ def enter(browser, console):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"/login#token={console.tokens[name]}")
         page.wait_for_url("**/")
+        page.goto("/ask")
         return page
 
     yield signed_in

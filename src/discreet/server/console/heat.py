@@ -40,6 +40,8 @@ class Heat:
     highest: str
     said: str
     """What each cell says, as JSON for the script that reads it out."""
+    unsure: str = ""
+    """Crosses over the cells that cannot be told from 0, as a path."""
 
     left, top, width = LEFT, TOP, WIDTH
 
@@ -60,11 +62,12 @@ def heat_map(
     words: Callable[[int, int], str],
     ends: Callable[[float], str],
     limits: tuple[float, float] | None = None,
+    unsure: NDArray[np.bool_] | None = None,
 ) -> Heat:
     """A map of `values` by row and column, each axis with its name and its labels.
 
     `words` says what a cell is, by its row and column, `ends` what the ends of the scale are: `limits`, or the least
-    and the largest value.
+    and the largest value; cells that are `unsure` are crossed.
     """
     low, high = limits or (float(values.min()), float(values.max()))
     unit = (SHADES - 1e-9) / (high - low) if high > low else 0.0
@@ -88,6 +91,7 @@ def heat_map(
         ends(low),
         ends(high),
         json.dumps(said, ensure_ascii=False, separators=(",", ":")),
+        "" if unsure is None else "".join(f"M{column} {row + 1}l1 -1" for row, column in np.argwhere(unsure).tolist()),
     )
 
 

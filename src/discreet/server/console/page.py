@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.exact import equals_text, number_text
 from discreet.ledger.guarantee import Guarantee, PureDP
+from discreet.server.console.words import WORDS
 
 HERE = Path(__file__).parent
 ASSETS = "/assets"
@@ -24,7 +25,7 @@ PART = "x-part"
 BY = "*"
 """What a dimension's field says where its values are told apart, and with a level behind it where groups of its
 hierarchy are; a code where it is sliced, nothing if rolled up."""
-ADDRESS = re.compile(r'((?:href|src|action|formaction|data-root|data-explain|data-onward)=")/')
+ADDRESS = re.compile(r'((?:href|src|action|formaction|data-root|data-explain|data-onward|data-curve)=")/')
 """An address of this server in a page. No text of anybody's looks so: its quotes are escaped."""
 SMALL = 1400
 """Bytes that fit one packet anyway: they are not compressed."""
@@ -113,7 +114,8 @@ def _templates() -> Environment:
     )
     made.filters |= {"number": number, "exact": number_text, "equals": equals_text}
     made.filters |= {"plural": plural, "promise": promise}
-    made.globals |= {"asset": _asset_path}
+    made.filters |= {"anchor": anchor}
+    made.globals |= {"asset": _asset_path, "words": WORDS}
     return made
 
 
@@ -131,6 +133,11 @@ def promise(guarantee: Guarantee) -> str:
     if isinstance(guarantee, PureDP):
         return str(guarantee).replace(f"ε = {guarantee.epsilon}", f"ε {equals_text(guarantee.epsilon)}")
     return str(guarantee)
+
+
+def anchor(term: str) -> str:
+    """Where a word stands in the glossary."""
+    return re.sub(r"\W+", "-", term).strip("-") or "word"
 
 
 def plural(many: int, one: str) -> str:
