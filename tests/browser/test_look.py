@@ -103,6 +103,7 @@ def test_everything_works_without_scripts(browser, console):
     page.goto("/login")
     page.get_by_label("Your token").fill(console.tokens["ana"])
     page.keyboard.press("Enter")
+    page.get_by_role("link", name="Ask", exact=True).click()
     page.get_by_role("checkbox", name="sex", exact=True).check()
     page.get_by_role("button", name="What would it cost?").click()
     expect(page.locator("main")).to_contain_text("left there")

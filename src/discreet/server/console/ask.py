@@ -15,6 +15,7 @@ from discreet.server.console.answered import look_at, question_fields, view_of
 from discreet.server.console.page import number
 from discreet.server.console.pick import offers, picked_sql, summable
 from discreet.server.console.reading import free_answer
+from discreet.server.console.sql_help import CONSTRUCTS, place_of, schema
 from discreet.server.console.visit import Visit
 from discreet.server.seen import REFUSED
 
@@ -75,7 +76,7 @@ def _unconfirmed(visit: Visit) -> dict[str, Any] | None:
             "share": CONFIRMED_FROM}  # fmt: skip
 
 
-def _ask(vault: Any, sql: str, wish: dict[str, str]) -> Answer:
+def _ask(vault: Any, sql: str, wish: dict[str, Any]) -> Answer:
     found = vault.ask(sql, **wish)
     assert isinstance(found, Answer)
     return found
@@ -113,7 +114,7 @@ def explained(visit: Visit, sql: str) -> Explanation | None:
     return visit.desk.seen_by(visit.user).explain(sql, **wish_of(visit)) if sql else None
 
 
-def wish_of(visit: Visit) -> dict[str, str]:
+def wish_of(visit: Visit) -> dict[str, Any]:
     """How sharp the answer is to be."""
     given = {"within": visit.first("within").replace(",", ""), "confidence": visit.first("confidence")}
     if visit.first("estimate") == "modelled":
@@ -135,6 +136,8 @@ def _form(visit: Visit) -> dict[str, Any]:
         "confidences": CONFIDENCES,
         "estimate": visit.first("estimate", "unbiased"),
         "refusal": None,
+        "schema": schema(domain),
+        "constructs": CONSTRUCTS,
     }
 
 
@@ -148,10 +151,11 @@ def _told(visit: Visit, is_logged: bool = True) -> dict[str, Any]:
             visit.desk.log_explained(visit.user, sql, wish_of(visit))
         told = explained(visit, sql)
         forecast = None if told is None else _forecast(told)
-        return {"sql": sql, "forecast": forecast, "explained": told, "mistake": None}
+        return {"sql": sql, "forecast": forecast, "explained": told, "mistake": None, "place": None}
     except DiscreetError as error:
         typed = sql or visit.first("sql")
-        return {"sql": typed, "forecast": None, "explained": None, "mistake": visit.public(error)}
+        place = place_of(str(error), typed)
+        return {"sql": typed, "forecast": None, "explained": None, "mistake": visit.public(error), "place": place}
 
 
 def cost_words(told: Explanation) -> str:

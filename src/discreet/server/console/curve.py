@@ -47,7 +47,7 @@ def _priced(visit: Visit, sql: str) -> tuple[Priced, ...]:
     wish, vault = wish_of(visit), visit.desk.seen_by(visit.user)
     if "estimate" in wish:
         return ()
-    halves = [aggregate.halfwidth for aggregate in vault.explain(sql, **wish).forecasts]  # type: ignore[arg-type]
+    halves = [aggregate.halfwidth for aggregate in vault.explain(sql, **wish).forecasts]
     base = next((half for half in halves if half), None)
     if base is None or len(halves) > 1:
         return ()
@@ -55,24 +55,25 @@ def _priced(visit: Visit, sql: str) -> tuple[Priced, ...]:
     for factor in FACTORS:
         within = f"{float(factor) * base:.2g}"
         within = number_text(Fraction(within))
-        found[within] = _at(vault.explain(sql, **{**wish, "within": within}), within)  # type: ignore[arg-type]
+        found[within] = _at(vault.explain(sql, **{**wish, "within": within}), within)
     return tuple(found.values())
 
 
 def _at(told: Explanation, within: str) -> Priced:
     kinds = {kind for aggregate in told.forecasts for kind in aggregate.kinds}
-    return Priced(within, told.cost, cost_words(told), not kinds & {"relaxed", "unanswered"})
+    fits = not kinds & {"relaxed", "unanswered"}
+    return Priced(within, told.cost, cost_words(told) if fits else "more than is left", fits)
 
 
 def _drawn(points: tuple[Priced, ...]) -> tuple[Priced, ...]:
-    """Their places: accuracies side by side, prices upwards by their logarithm."""
+    """Their places: accuracies side by side, prices upwards by their logarithm; at the top what no longer fits."""
     most = max((float(point.cost) for point in points), default=0.0)
     if not most:
         return ()
     step = (WIDTH - 2 * EDGE) / max(len(points) - 1, 1)
     places = []
     for place, point in enumerate(points):
-        part = max(float(point.cost) / most, LOWEST)
+        part = max(float(point.cost) / most, LOWEST) if point.fits else 1.0
         y = EDGE + (HEIGHT - 2 * EDGE) * log10(part) / log10(LOWEST)
         places.append(Priced(point.within, point.cost, point.words, point.fits, EDGE + place * step, y))
     return tuple(places)

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 SHADES = 9
 WIDTH = 760.0
-LEFT, TOP = 96.0, 4.0
+LEFT, TOP = 132.0, 22.0
+TITLE = 16.0
+"""What the name of the axis to the right takes."""
 MOST_ROW_NAMES, MOST_COLUMN_NAMES = 24, 20
 LONGEST_NAME = 16
 
@@ -52,7 +54,7 @@ class Heat:
     @property
     def total_height(self) -> float:
         longest = max((len(name.text) for name in self.column_names), default=0)
-        return TOP + self.height + 18 + 3 * longest
+        return TOP + self.height + 18 + 3.6 * longest + TITLE
 
 
 def heat_map(

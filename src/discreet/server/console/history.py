@@ -21,7 +21,7 @@ from discreet.server.saved import SavedQuestion, forget_question, save_question,
 LINES_READ = 1000
 """Lines of the log that are looked through, the latest of this user."""
 MOST_SHOWN = 100
-WISHES = ("within", "scale", "confidence", "estimate")
+IN_WORDS = {"within": "within ± ", "scale": "scale ", "confidence": "confidence ", "estimate": ""}
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,13 @@ class AskedBefore:
     spent: Fraction
     charges: tuple[int, ...]
     outcome: str
+
+    @property
+    def wish(self) -> str:
+        """How sharp it was to be, in words."""
+        said = dict(parse_qsl(self.query))
+        found = [f"{word}{said[key]}" for key, word in IN_WORDS.items() if key in said]
+        return ", ".join(found)
 
     @property
     def is_answered(self) -> bool:
@@ -93,10 +100,11 @@ def _page(visit: Visit, done: dict[str, Any]) -> Response:
 def asked_before(visit: Visit) -> list[AskedBefore]:
     """The questions that this user asked last, each once, the latest first."""
     found: dict[str, AskedBefore] = {}
+    usual = f"{float(visit.vault.policy.confidence):g}"
     for line in reversed(last_asked(visit.vault.path, LINES_READ, visit.user.name)):
         if line.get("verb") != "ask" or not isinstance(line.get("sql"), str):
             continue
-        query = _query(line)
+        query = _query(line, usual)
         charges = tuple(int(charge) for charge in line.get("charges", ()))
         latest = found.get(query)
         if latest is None:
@@ -108,8 +116,10 @@ def asked_before(visit: Visit) -> list[AskedBefore]:
     return [_with_cost(visit, asked) for asked in islice(found.values(), MOST_SHOWN)]
 
 
-def _query(line: Mapping[str, Any]) -> str:
-    wishes = [(key, str(line[key])) for key in WISHES if line.get(key) not in (None, "")]
+def _query(line: Mapping[str, Any], usual: str) -> str:
+    """The question of a line as an address says it; what is usual is left out."""
+    said = {key: str(line[key]) for key in IN_WORDS if line.get(key) not in (None, "", "unbiased")}
+    wishes = [(key, value) for key, value in said.items() if (key, value) != ("confidence", usual)]
     return urlencode([("sql", line["sql"]), *wishes])
 
 

@@ -27,6 +27,7 @@ BY = "*"
 hierarchy are; a code where it is sliced, nothing if rolled up."""
 ADDRESS = re.compile(r'((?:href|src|action|formaction|data-root|data-explain|data-onward|data-curve)=")/')
 """An address of this server in a page. No text of anybody's looks so: its quotes are escaped."""
+IMPORT = re.compile(rb'from "\./(\w+\.js)"')
 SMALL = 1400
 """Bytes that fit one packet anyway: they are not compressed."""
 HEADERS = {
@@ -83,11 +84,20 @@ def asset(name: str) -> Response:
 @cache
 def _assets() -> dict[str, bytes]:
     """What the package ships, compressed. A name carries the content's hash, so that browsers may keep it for ever."""
-    return {_versioned(file): gzip.compress(file.read_bytes(), mtime=0) for file in (HERE / "assets").iterdir()}
+    return {_versioned(file): gzip.compress(_content(file), mtime=0) for file in (HERE / "assets").iterdir()}
 
 
 def _versioned(file: Path) -> str:
-    return f"{file.stem}.{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}{file.suffix}"
+    return f"{file.stem}.{hashlib.sha256(_content(file)).hexdigest()[:12]}{file.suffix}"
+
+
+def _content(file: Path) -> bytes:
+    """What is sent of a file: a script imports others by the names that they are served under."""
+
+    def served(found: re.Match[bytes]) -> bytes:
+        return b'from "./' + _versioned(file.with_name(found[1].decode())).encode() + b'"'
+
+    return IMPORT.sub(served, file.read_bytes()) if file.suffix == ".js" else file.read_bytes()
 
 
 @cache

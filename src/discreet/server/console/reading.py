@@ -7,6 +7,7 @@ reveals no more to anybody than asking would, and is in the log as that.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from discreet.answer.reply import Answer, Explanation
 from discreet.errors import BudgetExceeded, QuotaExceeded
@@ -20,14 +21,14 @@ def is_free(told: Explanation) -> bool:
     return told.cost == 0 and told.is_exact and not unanswered
 
 
-async def free_answer(visit: Visit, sql: str, wish: Mapping[str, str], told: Explanation | None) -> Answer | None:
+async def free_answer(visit: Visit, sql: str, wish: Mapping[str, Any], told: Explanation | None) -> Answer | None:
     """The answer to a question that was explained, if it is free and this user may ask it; else None."""
     if told is None or visit.user.role not in MAY_ASK or not is_free(told):
         return None
     reader = replace(visit.desk.asker(visit.user), spends=False)
 
     def read(_: object) -> Answer:
-        found = visit.desk.asked_by(reader).ask(sql, **wish)  # type: ignore[arg-type]
+        found = visit.desk.asked_by(reader).ask(sql, **wish)
         assert isinstance(found, Answer)
         return found
 

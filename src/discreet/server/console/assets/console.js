@@ -1,5 +1,7 @@
 // What the pages do besides being read. Everything works without it, with a page for each step.
 
+import { editSql } from "./sql.js";
+
 document.documentElement.classList.add("scripted");
 
 const ROOT = document.documentElement.dataset.root; // what the addresses of this vault begin with
@@ -95,6 +97,7 @@ function askPage(form) {
   });
   const answer = document.getElementById("answer");
   const sql = document.getElementById("sql");
+  const editor = editSql(sql.closest(".sql-sheet"));
   const explain = async () => {
     countChoices(form);
     await fetchPart(forecast, form.dataset.explain, postForm(form));
@@ -102,7 +105,13 @@ function askPage(form) {
     const price = forecast.querySelector("[data-price]")?.dataset.price;
     for (const said of form.querySelectorAll("button.primary [data-price]")) said.textContent = price ? ` · ${price}` : "";
     draw();
+    const place = forecast.querySelector("[data-place]")?.dataset.place;
+    editor.mark(place ? place.split(" ").map(Number) : null);
     if (form.elements.mode.value === "pick" && shown) sql.value = shown.textContent;
+    if (form.elements.mode.value === "pick") {
+      sql.setSelectionRange(sql.value.length, sql.value.length);
+      editor.paint();
+    }
   };
   const change = later(async () => {
     const address = addressOf(form);
