@@ -8,6 +8,12 @@ EQUIVALENT = {
 + noisy = np.concatenate([np.asarray(table, np.float64).reshape(-2) for _, table in sources])""",
     ): "NumPy takes any length below 0 for whatever is left",
     (
+        "ledger/little_noise.py",
+        """\
+- return bool(tail(iv, quotient(iv, score)).b <= _above_0(iv, sigma_squared).a)
++ return bool((tail(iv, quotient(iv, score)).b < _above_0(iv, sigma_squared).a))""",
+    ): "two ends of intervals of 320 bits never meet",
+    (
         "query/cells.py",
         """\
 - merged = same.reshape(-1)[of_code]

@@ -5,7 +5,6 @@ import os
 import re
 import stat
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from discreet.server.app import create_app
 from discreet.server.auth import add_user, allow_mysql
 from discreet.server.jobs import UNSAID, find_job
 from discreet.vault import Vault
+from tests.patience import wait_until
 
 DOMAIN = """\
 name = "people"
@@ -104,12 +104,7 @@ def under(umask):
 
 
 def ended(client, name):
-    for _ in range(1500):
-        job = client.get(f"jobs/{name}").json()
-        if job["state"] != "running":
-            return job
-        time.sleep(0.02)
-    raise AssertionError(job)
+    return wait_until(lambda: job if (job := client.get(f"jobs/{name}").json())["state"] != "running" else None)
 
 
 def do_everything(place, monkeypatch):

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from discreet.domain.attribute import Integer
+from discreet.domain.attribute import MISSING, Integer
 from discreet.domain.domain import Domain
 from discreet.server.console.pick import summable
 from discreet.sql.where_text import identifier
@@ -32,6 +32,8 @@ CONSTRUCTS: tuple[tuple[str, str], ...] = (
     ("SUM(COUNT(*)) OVER ()", "over all lines: for shares; free"),
     ("WITH t AS (…) SELECT …", "a name for a query; its results are noisy numbers, and more of them is free"),
 )
+NO_VALUES = (MISSING, "(other)")
+"""Labels of codes that SQL does not write as a value in quotes."""
 PLACE = re.compile(r"line (\d{1,6}), column (\d{1,6})")
 QUOTED = re.compile(r"'([^'\n]{1,200})'")
 
@@ -41,7 +43,9 @@ def schema(domain: Domain) -> dict[str, Any]:
     numbers = set(summable(domain))
     columns = []
     for attribute in domain.attributes:
-        labels = [] if isinstance(attribute, Integer) else list(attribute.labels)
+        labels = (
+            [] if isinstance(attribute, Integer) else [label for label in attribute.labels if label not in NO_VALUES]
+        )
         kind = "number" if attribute.name in numbers else "values"
         ends = f"{attribute.labels[0]} to {attribute.labels[-1]}" if kind == "number" else ""
         shown = [] if kind == "number" else labels[:MOST_VALUES]
