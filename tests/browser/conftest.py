@@ -96,6 +96,7 @@ def picture(tmp_path):
 
     def save(page, name, **options):
         page.mouse.move(0, 0)
+        page.evaluate("scrollTo(0, 0)")
         page.wait_for_timeout(120)
         page.screenshot(path=folder / f"console-{name}.png", **options)
 

@@ -83,7 +83,7 @@ def table_of(by: Sequence[str], column: str, lines: Sequence[BarLine], most: int
     """Bars of the first lines, from 0, on a scale that holds every interval; or dots, on one of these alone."""
     shown = lines[:most]
     ends = [end for line in shown for end in (line.value, line.low, line.high) if end is not None]
-    low, high = (min(ends), max(ends)) if dots and ends else (min([0.0, *ends]), max([0.0, *ends]))
+    low, high = _with_margin(min(ends), max(ends)) if dots and ends else (min([0.0, *ends]), max([0.0, *ends]))
     span = (high - low) / BAR_WIDTH
     unit = 1 / span if span and math.isfinite(1 / span) else 0.0
     return BarTable(
@@ -93,6 +93,12 @@ def table_of(by: Sequence[str], column: str, lines: Sequence[BarLine], most: int
         None if dots else -low * unit,
         len(lines) - len(shown),
     )
+
+
+def _with_margin(low: float, high: float) -> tuple[float, float]:
+    """A scale on which no dot is cut off at its ends."""
+    margin = 0.02 * (high - low)
+    return low - margin, high + margin
 
 
 def _bar(line: BarLine, low: float, unit: float, dot: bool) -> Bar | None:
