@@ -52,14 +52,14 @@ class Date(Category):
     @cached_property
     def days(self) -> Days:
         """The periods as bins of days, counted from 1 January of the year 1."""
-        starts = [date.fromisoformat(value).toordinal() for value in self.values]
-        edges = tuple(Fraction(day) for day in (*starts, self.high.toordinal() + 1))
+        edges = tuple(Fraction(day + EPOCH) for day in self.edges_in_days)
         return Days(name=self.name, source=self.source, edges=edges, outside=self.outside, null=self.null)
 
     @cached_property
     def edges_in_days(self) -> tuple[int, ...]:
         """The first day of every period, and the day behind the last, counted from 1970."""
-        return tuple(int(edge) - EPOCH for edge in self.days.edges if edge is not None)
+        starts = [date.fromisoformat(value).toordinal() for value in self.values]
+        return tuple(day - EPOCH for day in (*starts, self.high.toordinal() + 1))
 
     @cached_property
     def edges_in_seconds(self) -> tuple[int, ...]:

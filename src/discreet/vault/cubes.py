@@ -203,16 +203,17 @@ class VaultCubes(FieldsView):
     def _run(self, plan: CubePlan, begun: int | None, known: Known, again: bool, progress: Progress) -> Cube:
         """The cube of a run: one that was begun, as far as it came and then on, or a new one."""
         with self.gate.underway.alone({"run": plan_record(plan)}):
+            over = self.ledger.snapshot
             found = begun if begun is not None or again else run_of_plan(plan, self.ledger)
             if found is None:
                 require_affordable(plan, self.ledger, self.gate.asker)
-                found = begin_run(plan, self.ledger)
+                found = begin_run(plan, self.ledger, over)
             number = found
             run = read_run(number, self.ledger, lambda charge: release_of(charge, self.gate))
-            over = run.steps[0].charge.snapshot if run.steps else self.ledger.snapshot
+            over = run.steps[0].charge.snapshot if run.steps else over
 
             def buy(step: Plan) -> Bought:
-                note_step(number, step, self.ledger)
+                note_step(number, step, self.ledger, over)
                 with self.gate.underway.alone(step.condensed()):
                     release = self.gate.measure(step, over)
                 return Bought(charge_at(release.charge, self.ledger, self.path), release)
