@@ -1,7 +1,6 @@
-"""Models of joints that are too large to be gone through: Adult with all its columns, and 50 columns of 10 values."""
+"""A model of a joint that is too large to be gone through: Adult with all its columns."""
 
 import os
-import resource
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -15,11 +14,7 @@ from numpy.typing import NDArray
 from bench.figure import Figure
 from discreet.cube.cube import Cube
 from discreet.cube.plan import CubePlan
-from discreet.domain.attribute import Category
-from discreet.domain.domain import Domain
 from discreet.ledger.conversion import rho_for
-from discreet.model.rows import draw_rows
-from discreet.noise.bits import SeededBits
 from discreet.vault.vault import Vault
 from experiments.tables.tables import Coded, whole_adult
 
@@ -32,12 +27,11 @@ def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder  # receipts of a vault that is gone in a minute
         yield from adult_figures(Path(folder))
-        yield from fifty_figures(Path(folder))
 
 
 def adult_figures(folder: Path) -> Iterator[Figure]:
     table = whole_adult()
-    vault, plan = _vault(table, folder)
+    vault, plan = planned(table, folder)
     triples = [axes for axes in combinations(range(14), 3) if cells_of(table, axes) <= MOST_CELLS]
     distances, seconds = [], []
     for _ in range(SEEDS):
@@ -58,37 +52,6 @@ def adult_figures(folder: Path) -> Iterator[Figure]:
     yield Figure("Adult, 14 columns, (1, 10⁻⁹), modelled: total variation, 3-way", three, 0.09, "lower", "", note)
     note = "publish and fit, the mean; MST 159"
     yield Figure("Adult, 14 columns, modelled: time", float(np.mean(seconds)), 120, "lower", "CPU s", note)
-
-
-def fifty_figures(folder: Path) -> Iterator[Figure]:
-    table = fifty()
-    vault, plan = _vault(table, folder)
-    start, own = time.perf_counter(), time.process_time()
-    cube = vault.cubes.publish(plan, estimate="modelled")
-    fitted = time.perf_counter()
-    assert cube.model is not None
-    draw_rows(cube.model, len(table.rows), SeededBits(0))
-    seconds, cpu = time.perf_counter() - start, time.process_time() - own
-    pairs = list(combinations(range(50), 2))
-    modelled, least = variation(cube, table, pairs), clipped(cube, table)
-    note = f"1,225 pairs at (1, 10⁻⁹): total variation {modelled:.3f}, least squares, clipped at 0, {least:.3f}"
-    yield Figure("50 × 10, modelled, to least squares, 2-way", modelled / least, 1, "lower", "×", note)
-    note = f"measured, least squares and fit {fitted - start:.0f} s, then {len(table.rows):,} rows; {cpu:.0f} CPU s"
-    yield Figure("50 × 10, publish, fit and rows", seconds, 300, "lower", "s", note)
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    yield Figure("50 × 10, memory of the whole process", most, 4, "lower", "GB", "")
-
-
-def fifty() -> Coded:
-    """100,000 rows of 50 columns of 10 values: a chain, each like the one before it in three of five rows."""
-    rng = np.random.default_rng(50)
-    rows = rng.integers(0, 10, (100_000, 50))
-    for axis in range(1, 50):
-        same = rng.random(len(rows)) < 0.6
-        rows[same, axis] = rows[same, axis - 1]
-    values = tuple(f"v{value}" for value in range(10))
-    attributes = tuple(Category(name=f"c{place}", source="generated", values=values) for place in range(50))
-    return Coded(Domain("fifty", attributes), rows)
 
 
 def variation(cube: Cube, table: Coded, chosen: Iterable[tuple[int, ...]]) -> float:
@@ -117,7 +80,8 @@ def cells_of(table: Coded, axes: tuple[int, ...]) -> int:
     return int(np.prod([table.sizes[axis] for axis in axes]))
 
 
-def _vault(table: Coded, folder: Path) -> tuple[Vault, CubePlan]:
+def planned(table: Coded, folder: Path) -> tuple[Vault, CubePlan]:
+    """A vault over a table, and what a model is to be fitted to at (1, 10⁻⁹)."""
     rows, domain = table.write(folder)
     vault = Vault.init(folder / table.domain.name, table=rows, domain=domain, rho=10, neighbours="add-remove")
     return vault, vault.cubes.plan(rho=rho_for(Fraction(1), Fraction(1, 10**9)), planner="model")

@@ -1,12 +1,13 @@
 """A Postgres of our own, on a free port of this machine, for as long as a benchmark or the tests need it."""
 
 import os
+import random
 import shutil
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from urllib.parse import quote
 
 PASSWORD = "p@ss/w:rd#1?"
 """With everything in it that a URI would stumble over."""
+PATIENCE = 300
+"""Seconds that a step of starting and stopping may take: a busy machine is not a failure."""
 INSTALL = "Postgres is not here; install it: apt install postgresql"
 
 
@@ -82,12 +85,10 @@ def serving(where: Path | None = None) -> Iterator[Postgres]:
     if become:
         shutil.chown(folder, "postgres")
         shutil.chown(folder / "password", "postgres")
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     data = folder / "data"
     create = [programs / "initdb", "-D", data, "-U", "keeper", "-A", "scram-sha-256", "-E", "UTF8", "--no-sync"]
-    control = [*become, programs / "pg_ctl", "-D", data, "-s", "-w", "-l", folder / "log"]
+    control = [*become, programs / "pg_ctl", "-D", data, "-s", "-w", "-t", str(PATIENCE), "-l", folder / "log"]
     server = Postgres(programs, port, tuple(control))
     try:
         run([*become, *create, "--locale=C.UTF-8", f"--pwfile={folder / 'password'}"], folder)
@@ -100,5 +101,17 @@ def serving(where: Path | None = None) -> Iterator[Postgres]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def free_port() -> int:
+    """A port that nobody has, and that the system gives nobody by itself while the server is made, or made again: below
+    those of outgoing connections, where there are some."""
+    given = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    below = range(10_000, int(given.read_text().split()[0]) if given.exists() else 1 << 15)
+    for port in (*random.sample(below, min(len(below), 100)), 0):
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("localhost", port))
+            return int(free.getsockname()[1])
+    raise OSError("this machine has no port left")
+
+
 def run(command: list[Any], folder: Path, **options: Any) -> None:
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60, **options)
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=PATIENCE, **options)

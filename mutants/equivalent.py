@@ -8,6 +8,24 @@ EQUIVALENT = {
 + noisy = np.concatenate([np.asarray(table, np.float64).reshape(-2) for _, table in sources])""",
     ): "NumPy takes any length below 0 for whatever is left",
     (
+        "ledger/little_noise.py",
+        """\
+- return bool(tail(iv, quotient(iv, score)).b <= _above_0(iv, sigma_squared).a)
++ return bool((tail(iv, quotient(iv, score)).b < _above_0(iv, sigma_squared).a))""",
+    ): "two ends of intervals of 320 bits never meet",
+    (
+        "ledger/checkpoint.py",
+        """\
+- found = unpacking.decompress(base64.b64decode(text, validate=True), expected + 1)
++ found = unpacking.decompress(base64.b64decode(text, validate=True), expected + 2)""",
+    ): "a byte too many says that there are too many, and so do two",
+    (
+        "ledger/normal_tail.py",
+        """\
+- while not (2 * square.b <= order and abs(term).b <= smallest):
++ while not (2 * square.b <= order and (abs(term).b < smallest)):""",
+    ): "a term more, or one less: what is left of the series is added as an interval either way",
+    (
         "query/cells.py",
         """\
 - merged = same.reshape(-1)[of_code]

@@ -23,12 +23,13 @@ NUMBER = {
 }
 
 PRIVACY = {
-    "release": {"gate", "purchase", "quantile", "archive"},
+    "release": {"gate", "purchase", "quantile", "choice", "archive"},
     "ledger": {
         *("ledger", "books", "state", "followed", "charge", "standing", "guarantee", "conversion"),
-        *("budget", "grid", "own_spend", "spend", "sqlite"),
+        *("budget", "squared_budget", "gaussian_price", "gaussian_conversion", "little_noise", "normal_tail"),
+        *("grid", "own_spend", "spend", "checkpoint", "sqlite"),
     },
-    "query": {"sensitivity", "residual", "plan", "query"},
+    "query": {"sensitivity", "residual", "plan", "query", "choice"},
     "noise": {"laplace", "gaussian", "binomial", "exponential", "bernoulli", "law", "deviation", "bits", "spread"},
     "answer": {"ask", "policy", "derive", "joint", "best", "known"},
     "table": {"unit", "take", "count", "roster", "coding", "tally"},

@@ -25,6 +25,7 @@ from hypothesis import settings
 
 from discreet import native
 from discreet.noise.bits import Bits, Words
+from tests.patience import PATIENCE
 
 MOST_FALSE_ALARMS = 1e-6
 """The chance that any of the tests fails although all is right."""
@@ -151,6 +152,16 @@ def shared_state_home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as here:
         here.setenv("XDG_STATE_HOME", str(states / "shared"))
         yield states
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unhurried():
+    """What the product gives up after some seconds, it waits for here: a busy machine is not a bug. Tests of giving up
+    set seconds of their own."""
+    with pytest.MonkeyPatch.context() as here:
+        for seconds in ("ledger.sqlite.PATIENCE", "ledger.postgres.PATIENCE", "sql.sandbox.SECONDS"):
+            here.setattr(f"discreet.{seconds}", PATIENCE)
+        yield
 
 
 _numbers = itertools.count()

@@ -5,9 +5,7 @@ from contextlib import contextmanager
 
 from discreet.release.gate import Gate
 from discreet.release.slots import Slots
-
-GIVE_UP = 60
-"""Seconds after which a test that waits for a thread has failed."""
+from tests.patience import PATIENCE
 
 
 class HandTime:
@@ -42,7 +40,7 @@ class HandTime:
     def until_sleeping(self, threads):
         """Wait until so many threads wait."""
         with self._moved:
-            assert self._moved.wait_for(lambda: self.sleeping == threads, GIVE_UP)
+            assert self._moved.wait_for(lambda: self.sleeping == threads, PATIENCE)
 
 
 class Reading:
@@ -61,7 +59,7 @@ def held_reading(monkeypatch):
         monkeypatch.setattr(Gate, "_draw", draw)
         drawn = draw(*arguments)
         reading.begun.set()
-        assert reading.over.wait(GIVE_UP)
+        assert reading.over.wait(PATIENCE)
         return drawn
 
     monkeypatch.setattr(Gate, "_draw", held)

@@ -4,11 +4,16 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from discreet.cli import EVERYTHING, app, app_of
+from discreet.cli.light import LightCommand
 from discreet.vault import Vault
 
 HEAVY = ["numpy", "numba", "scipy", "pandas", "pyarrow", "ibis", "duckdb", "sqlglot", "xarray", "matplotlib", "fastapi"]
@@ -71,7 +76,50 @@ def test_a_vault_is_imported_without_engines_solvers_and_compilers():
 )
 @pytest.mark.usefixtures("vault")
 def test_what_is_public_needs_no_engine_no_solver_and_no_noise(arguments):
-    assert not imported(COMMAND, *arguments) & {*ENGINES, *SOLVERS, *OTHER_ROOMS, "cryptography"}
+    assert not imported(COMMAND, *arguments) & {*ENGINES, *SOLVERS, *OTHER_ROOMS, "cryptography", "pydantic"}
+
+
+class Colour(StrEnum):
+    red = "red"
+
+
+def shows(**made):
+    """A command line that shows what it was handed."""
+    app = typer.Typer()
+
+    @app.command(**made)
+    def show(
+        path: Annotated[Path, typer.Argument()],
+        text: Annotated[str, typer.Argument()] = "none",
+        number: Annotated[int | None, typer.Option()] = None,
+        colour: Annotated[Colour, typer.Option()] = Colour.red,
+        other: Annotated[Path | None, typer.Option(exists=True)] = None,
+        names: Annotated[list[str] | None, typer.Option("--name")] = None,
+        flag: Annotated[bool, typer.Option("--flag")] = False,
+    ) -> None:
+        print(repr((path, text, number, colour, other, names, flag)))
+
+    return app
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["a/b"],
+        [".", ""],
+        ["a", "é"],
+        ["a", "b", "--number", "7", "--colour", "red", "--other", ".", "--name", "x", "--name", "y", "--flag"],
+        ["a", "--number", "x"],
+        ["a", "--colour", "blue"],
+        ["a", "--other", "nowhere"],
+        ["a", "--name"],
+        [],
+        ["a", "--help"],
+    ],
+)
+def test_values_that_are_taken_as_typed_are_what_typer_makes_of_them(arguments):
+    own, light = (CliRunner().invoke(shows(**made), arguments) for made in ({}, {"cls": LightCommand}))
+    assert (light.exit_code, light.output) == (own.exit_code, own.output)
 
 
 @pytest.mark.parametrize("asked", ["COUNT(*)", "SUM(age)", "AVG(age)", "sex, COUNT(*)"])

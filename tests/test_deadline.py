@@ -1,7 +1,10 @@
 """Work with a deadline: it is given up while it plans, and never from its first entry in the journal on."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from discreet import native
 from discreet.cores import on_all_cores
 from discreet.deadline import Work, doing, keep_working, seconds_left, still_wanted, wait_for_others
 from discreet.errors import DeadlinePassed
@@ -34,6 +37,28 @@ def test_work_is_wanted_until_its_deadline(time):
     with pytest.raises(DeadlinePassed, match="deadline of 10 s"):
         still_wanted()
     assert seconds_left(30) == 0
+
+
+def test_compiling_does_not_count_whoever_asks_first(time, monkeypatch):
+    monkeypatch.setattr(native.time, "monotonic", lambda: time.now)
+    first = Work(10)
+    with native.compiling:
+        time.move(60)
+        second = Work(10)
+        with native.compiling:  # a kernel that this one calls
+            time.move(60)
+        assert (first.left, second.left) == (10, 10)
+    time.move(4)
+    assert (first.left, second.left) == (6, 6)
+
+
+def test_a_deadline_stands_still_while_a_kernel_is_compiled(time, monkeypatch, tmp_path):
+    monkeypatch.setattr(native.time, "monotonic", lambda: time.now)
+    place = SimpleNamespace(cache_path=tmp_path, _impl=SimpleNamespace(filename_base="slow"))
+    slow = SimpleNamespace(compile=lambda _: time.move(60), _cache=place)
+    work = Work(10)
+    native._by_one_process(slow)(None)
+    assert (time.now, work.left) == (1060, 10)
 
 
 def test_work_that_nobody_waits_for_is_not_wanted(work):

@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 
 import discreet
 from discreet import native
-from discreet.native import LITTLE, Kernel, kernel
+from discreet.native import LITTLE, Kernel, compiling, kernel
+from tests.trust.fuzzing import Hang, within
 
 FACTOR = 3
 
@@ -124,6 +126,23 @@ def test_processes_that_start_together_compile_a_kernel_once(total, tmp_path) ->
     running = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) for _ in range(3)]
     assert sorted(int(one.communicate()[0]) for one in running) == [0, 0, 1]
     assert total(CALLEE.format("HOW_MUCH"), 5) == (6, 1)
+
+
+def busy(seconds: float) -> None:
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
+def test_a_fuzzed_input_that_keeps_the_processor_busy_is_found_and_one_that_has_to_compile_is_not() -> None:
+    with within(0.05):
+        for _ in range(2):
+            with compiling:
+                busy(0.2)
+    with compiling:
+        busy(0.1)
+    with pytest.raises(Hang), within(0.05):
+        busy(60)
 
 
 def test_what_cannot_be_read_of_a_compiled_kernel_is_compiled_anew(total, tmp_path) -> None:

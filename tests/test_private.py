@@ -5,7 +5,6 @@ import os
 import re
 import stat
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,8 @@ from discreet.server.app import create_app
 from discreet.server.auth import add_user, allow_mysql
 from discreet.server.jobs import UNSAID, find_job
 from discreet.vault import Vault
+from discreet.vault.backup import backup_vault, restore_vault
+from tests.patience import wait_until
 
 DOMAIN = """\
 name = "people"
@@ -104,12 +105,7 @@ def under(umask):
 
 
 def ended(client, name):
-    for _ in range(1500):
-        job = client.get(f"jobs/{name}").json()
-        if job["state"] != "running":
-            return job
-        time.sleep(0.02)
-    raise AssertionError(job)
+    return wait_until(lambda: job if (job := client.get(f"jobs/{name}").json())["state"] != "running" else None)
 
 
 def do_everything(place, monkeypatch):
@@ -156,6 +152,42 @@ def test_a_vault_that_did_everything_is_its_owners_alone_and_has_no_exact_count(
     assert files_with_counts(place / "vault") == {}
     assert files_with_counts(place / "state") == {}
     assert [found.what for found in audit_vault(vault)["files"].findings if "lies on" not in found.what] == []
+
+
+def publish_what_models_are_of(boss):
+    """A cube by rounds, a modelled one with its ranges, synthetic rows of it, and an answer from it."""
+    for name, order in (("run", {"planner": "adaptive"}), ("modelled", {"estimate": "modelled", "planner": "model"})):
+        assert boss.post(f"cubes/{name}", json={"epsilon": "0.01", **order}).status_code == 202
+        assert ended(boss, name)["state"] == "done", ended(boss, name)
+    assert boss.get("cubes/modelled/cuboid?by=region&estimate=modelled").status_code == 200
+    assert boss.post("rows/drawn", json={"cube": "modelled", "seed": 1}).status_code == 202
+    assert ended(boss, "drawn")["state"] == "done", ended(boss, "drawn")
+    sql = "SELECT region, illness, COUNT(*) FROM people GROUP BY region, illness"
+    assert boss.post("ask", json={"sql": sql, "estimate": "modelled"}).status_code == 200
+
+
+@pytest.mark.parametrize("umask", [0o000], ids=oct)
+def test_runs_models_rows_checkpoints_and_backups_are_their_owners_alone_too(place, under, monkeypatch):
+    monkeypatch.setattr("discreet.release.archive.JOURNAL_CELLS", 2)
+    monkeypatch.setattr("discreet.ledger.checkpoint.EVERY", 5)
+    vault = Vault.init("vault", table="people.parquet", domain="people.toml", epsilon=10, neighbours="replace")
+    token = add_user(vault.path, "boss", "custodian")
+    app = create_app(vault, slot=0, rate=0, deadline=None)
+    boss = TestClient(app, headers={"Authorization": f"Bearer {token}"}, base_url="http://testserver/api/v1")
+    publish_what_models_are_of(boss)
+    backup_vault(vault.path, place / "vault.backup")
+    restore_vault(place / "vault.backup", place / "restored")
+    walked = {str(path.relative_to(place / "vault")) for path in (place / "vault").rglob("*")}
+    assert walked > {"cubes/run/cuboids.parquet", "rows/drawn.parquet", "underway.lock"}, under
+    assert any(name.startswith("models/") and "-ranges/" in name for name in walked)
+    assert {"checkpoint", "round", "model", "rows"} <= {entry.kind for entry in vault.ledger.entries()}
+    assert (
+        modes_under(place / "vault") == modes_under(place / "restored") == modes_under(place / "state/discreet") == {}
+    )
+    assert any(path.name.endswith(".checkpoint") for path in (place / "state").rglob("*"))
+    assert stat.S_IMODE((place / "vault.backup").stat().st_mode) == 0o600
+    for home in ("vault", "restored", "state"):
+        assert files_with_counts(place / home) == {}
 
 
 @UMASKS

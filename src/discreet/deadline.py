@@ -6,20 +6,21 @@ depends on public things only.
 """
 
 import threading
-import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from discreet.errors import DeadlinePassed
+from discreet.native import working_time
 
 
 @dataclass
 class Work:
-    """A piece of work with a deadline, a time of the clock; None is none. One thread does it, others may end it."""
+    """A piece of work with a deadline, seconds after its beginning; None is none. One thread does it, others may end
+    it."""
 
     seconds: float | None = None
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = working_time
     on_rest: Callable[[], object] = lambda: None
     """Called once, by the thread that does the work, when what is left of it is to be read, or to be waited for."""
     is_kept: bool = False

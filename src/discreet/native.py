@@ -10,6 +10,7 @@ function, every kernel that it calls and every constant that they use, wherever 
 
 import builtins
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, update_wrapper
@@ -121,6 +122,36 @@ def _cache_of(function: Callable[..., Any]) -> Any:
     return Cache(function)
 
 
+class _Compiling:
+    """How long this process has been loading and compiling kernels, or waiting for another that does. One thread at a
+    time is: it has the compiler's lock."""
+
+    def __init__(self) -> None:
+        self._over, self._deep, self._since = 0.0, 0, 0.0
+
+    def __enter__(self) -> None:
+        self._deep += 1
+        if self._deep == 1:  # and not for a kernel that this one calls
+            self._since = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        if self._deep == 1:
+            self._over += time.monotonic() - self._since
+        self._deep -= 1  # last: who looks meanwhile has more time for a moment, and never less
+
+    @property
+    def seconds(self) -> float:
+        return self._over + (time.monotonic() - self._since if self._deep else 0.0)
+
+
+compiling = _Compiling()
+
+
+def working_time() -> float:
+    """A clock, in seconds, that stands still while kernels are compiled: once on a machine, whoever asks first."""
+    return time.monotonic() - compiling.seconds
+
+
 def _by_one_process(compiled: Any) -> Callable[..., Any]:
     """A kernel's loading and compiling, by one process at a time: workers that start together compile it once, and none
     writes its file of one signature over another's, which Numba would load as what it is not.
@@ -132,7 +163,7 @@ def _by_one_process(compiled: Any) -> Callable[..., Any]:
     compile_it, cache = compiled.compile, compiled._cache
 
     def alone(signature: Any) -> Any:
-        with global_compiler_lock, _locked(Path(cache.cache_path), f"{cache._impl.filename_base}.lock"):
+        with global_compiler_lock, compiling, _locked(Path(cache.cache_path), f"{cache._impl.filename_base}.lock"):
             return compile_it(signature)
 
     return alone

@@ -14,7 +14,8 @@ from discreet.noise.law import Laplace
 from discreet.release.gate import Gate
 from discreet.release.underway import Underway
 from discreet.vault import Vault
-from tests.hand_time import GIVE_UP, HandTime
+from tests.hand_time import HandTime
+from tests.patience import PATIENCE
 
 BY_SEX = "SELECT sex, COUNT(*) FROM people GROUP BY sex"
 FEMALES = "SELECT COUNT(*) FROM people WHERE sex = 'F'"
@@ -88,7 +89,7 @@ def test_what_another_is_about_to_have_answered_is_waited_for(case, vault, peopl
     time.until_sleeping(1)
     other = Vault.open(vault.path, table=people)
     same = pool.submit(other.ask, second, scale=again)
-    assert told.acquire(timeout=GIVE_UP)
+    assert told.acquire(timeout=PATIENCE)
     assert (vault.ledger.charges, same.done()) == (1, False)
     time.move(5)
     asked.result()
@@ -186,7 +187,7 @@ def test_completing_waits_for_whoever_is_at_it(vault, people, time, pool, told):
     asked = pool.submit(held(vault, time).ask, FEMALES, scale=5)
     time.until_sleeping(1)
     completed = pool.submit(Vault.open(vault.path, table=people).complete)
-    assert told.acquire(timeout=GIVE_UP)
+    assert told.acquire(timeout=PATIENCE)
     assert list(vault.releases()) == []
     time.move(5)
     assert completed.result() == []
@@ -197,7 +198,7 @@ def test_an_answer_that_takes_its_slot_is_waited_for_where_it_took_what_was_left
     last = pool.submit(held(vault, time).ask, "SELECT COUNT(*) FROM people WHERE age >= 3", scale=Fraction(1, 10))
     time.until_sleeping(1)
     near = pool.submit(vault.ask, "SELECT COUNT(*) FROM people WHERE age >= 4", scale=1)
-    assert told.acquire(timeout=GIVE_UP)
+    assert told.acquire(timeout=PATIENCE)
     time.move(5)
     last.result()
     answer = near.result()

@@ -15,7 +15,7 @@ from bench.peers.judge import judge_counts, judge_marginals, roll_up_gap, scaled
 from bench.peers.outcome import Attempt, Comparison, Counts, Marginals, Noise
 from bench.peers.page import BLOCKS, PAGE, agreement, write_page
 from bench.peers.workload import Table
-from tests.patience import wait_until
+from tests.patience import PATIENCE, wait_until
 
 SMALL = Table(("a", "b", "c"), (2, 3, 2), np.random.default_rng(1).integers(0, 2, (50, 3)).astype(np.int32))
 FLOOR = Peer("numpy_floor", "NumPy")
@@ -192,7 +192,8 @@ def test_a_peer_runs_in_a_process_of_its_own_and_is_judged(tmp_path, monkeypatch
 
     monkeypatch.setattr(environment, "install", refuse)
     monkeypatch.setattr(environment.venv, "create", lambda *_, **__: None)
-    found = compare.compare([replace(FLOOR, tasks=("cuboids", "counts")), absent, broken], tables, 60, told.append)
+    peers = [replace(FLOOR, tasks=("cuboids", "counts")), absent, broken]
+    found = compare.compare(peers, tables, PATIENCE, told.append)
     floor, missing, failed = found.attempts
     assert floor.version == np.__version__
     assert floor.outcomes["cuboids"].finished == 8
@@ -243,7 +244,7 @@ def test_our_own_cuboids_are_consistent_and_our_own_answers_relaxed(tmp_path, mo
 def test_draws_have_the_size_that_was_asked_for(monkeypatch, tmp_path):
     monkeypatch.setattr(worker, "DRAWS", 10**5)
     for name in ("numpy_floor", "discreet_vault"):
-        [line] = worker.noise(import_module(f"bench.peers.tools.{name}"), tmp_path, tmp_path, 5)
+        [line] = worker.noise(import_module(f"bench.peers.tools.{name}"), tmp_path, tmp_path, PATIENCE)
         # The mean of |noise| is the scale.
         assert line["mean_size"] == pytest.approx(workload.NOISE_SCALE, abs=0.2)
         assert json.loads(json.dumps(line)) == line

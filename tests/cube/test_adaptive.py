@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from discreet.audit.report import audit_vault
 from discreet.cli import app
+from discreet.cube import runs
 from discreet.cube.adaptive import choice_costing
 from discreet.cube.cube import Cube
 from discreet.cube.folder import write_cube
@@ -236,6 +237,51 @@ def test_a_run_does_not_go_on_over_another_snapshot(vault, tmp_path, monkeypatch
     cube = vault.cubes.publish(vault.cubes.plan(planner="adaptive", epsilon=2))
     assert cube.origin.earlier[0] > second
     assert charges_of(run_holding(vault.ledger.charge_at(first), vault.ledger), vault.ledger)[0].id == first
+
+
+def test_a_step_that_was_noted_and_never_charged_is_not_somebody_s_answer_about_another_table(
+    vault, tmp_path, monkeypatch
+):
+    plan, measure = vault.cubes.plan(planner="adaptive", epsilon=2), Gate.measure
+    asked = []
+
+    def dies_before_a_measurement(gate, step, over=None):
+        if asked and "count" in step.condensed()[0]["query"]:
+            asked.append(step)
+            raise Dies
+        asked.append(step)
+        return measure(gate, step, over)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Gate, "measure", dies_before_a_measurement)
+        with pytest.raises(Dies):
+            vault.cubes.publish(plan)
+    before = charges(vault)
+    pq.write_table(made_up(more=1), tmp_path / "people.parquet")
+    vault.refresh()
+    other = vault.gate.measure(asked[-1]).charge
+    assert [
+        one.id for one in charges_of(run_holding(vault.ledger.charge_at(before[0]), vault.ledger), vault.ledger)
+    ] == before
+    assert run_holding(vault.ledger.charge_at(other), vault.ledger) is None
+    with pytest.raises(Refreshed):
+        vault.cubes.publish(before[0])
+    assert charges(vault) == [*before, other]
+
+
+def test_a_refresh_between_two_looks_of_a_run_leaves_nothing_that_is_of_no_table(vault, tmp_path, monkeypatch):
+    begin = runs.begin_run
+    pq.write_table(made_up(more=1), tmp_path / "people.parquet")
+
+    def refreshed(*of):
+        vault.refresh()
+        return begin(*of)
+
+    monkeypatch.setattr("discreet.vault.cubes.begin_run", refreshed)
+    with pytest.raises(Refreshed):
+        vault.cubes.publish(vault.cubes.plan(planner="adaptive", epsilon=2))
+    assert charges(vault) == []
+    assert "round" not in {entry.kind for entry in vault.ledger.entries()}
 
 
 def test_what_makes_no_sense_is_refused_before_anything_is_spent(vault):

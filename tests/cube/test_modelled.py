@@ -18,6 +18,7 @@ from discreet.cube.plan import CubePlan
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.model import mixture_fit, size
 from discreet.model.mixture import ProductMixture
+from discreet.vault.models import published_models
 from discreet.vault.vault import Vault
 
 DOMAIN = """
@@ -256,6 +257,29 @@ def test_modelled_cubes_on_the_command_line(tmp_path, monkeypatch):
     assert "never measured together" in run("show", "census", "sex,region,work", "--estimate", "modelled")
     assert "least-squares or modelled" in run("show", "census", "sex", "--estimate", "best", code=1).replace("\n", " ")
     assert "--for tables" in run("plan", "vault", "--for", "fun", "--epsilon", "1", code=1)
+
+
+def test_a_fit_that_was_interrupted_goes_on_and_spends_nothing_more(tmp_path, monkeypatch):
+    vault_in(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    asked = "cube publish vault --for model --epsilon 1/2 --estimate modelled --out census --json"
+    with monkeypatch.context() as patched:
+        patched.setattr(Cube, "with_model", interrupted)
+        said = CliRunner().invoke(app, asked.split())
+    assert said.exit_code == 1
+    way_on = "discreet cube publish vault --charge 3 --out census --estimate modelled"
+    assert way_on in json.loads(said.output)["message"]
+    assert CliRunner().invoke(app, way_on.split()[1:]).exit_code == 0
+    found = Vault.open("vault")
+    assert str(found.budget().spent) == "1/2"
+    assert [model.charge for model in published_models(found)] == [3]
+    rows = found.rows.publish(epsilon="1/2")  # the same measurements: they are not bought again
+    assert rows.about["charge"] == 3
+    assert str(found.budget().spent) == "1/2"
+
+
+def interrupted(*_arguments):
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("most", [2, 3])

@@ -7,7 +7,6 @@ import datetime as dt
 import decimal
 import os
 import shutil
-import tempfile
 import uuid
 from pathlib import Path
 
@@ -69,13 +68,13 @@ def spark_installed():
 
 
 @pytest.fixture(scope="session")
-def spark(spark_installed):  # noqa: ARG001
+def spark(spark_installed, tmp_path_factory):  # noqa: ARG001
     """One Spark for all tests: it takes ten seconds to start."""
     from pyspark.sql import SparkSession
 
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
     builder = SparkSession.builder.master("local[*]").config(map=settings)
-    session = builder.config("spark.sql.warehouse.dir", tempfile.mkdtemp(prefix="warehouse")).getOrCreate()
+    session = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

@@ -3,7 +3,6 @@
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -20,6 +19,7 @@ from discreet.table.postgres import Relation
 from discreet.table.propose import propose
 from discreet.table.source import FRAME, nobody
 from discreet.vault import Vault
+from tests.patience import wait_until
 from tests.populations import bag, points, population
 
 DOMAIN = """
@@ -198,12 +198,12 @@ class TestPostgres:
 
     def wait_until(self, postgres, count):
         """The server's counts of writes are a little late."""
-        for _ in range(100):
+
+        def counted():
             with postgres.connect() as session:
-                if session.execute(count).fetchone()[0]:
-                    return
-            time.sleep(0.1)
-        pytest.fail("the server never counted it")
+                return session.execute(count).fetchone()[0]
+
+        wait_until(counted)
 
     def test_a_table_that_fails_half_way_says_nothing_of_the_data(self, postgres, table):
         postgres.execute(

@@ -6,10 +6,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.xdist_group("spark cluster")
 
@@ -115,12 +116,10 @@ def cluster(spark_installed, tmp_path_factory):
         with log.open("w") as out:
             settings = {"env": environment, "cwd": folder, "stdout": out, "stderr": out, "start_new_session": True}
             daemons.append(subprocess.Popen([*command, *options], **settings))
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline and daemons[-1].poll() is None:
-            if found := re.search(said, log.read_text()):
-                return found[0]
-            time.sleep(0.1)
-        pytest.fail(f"Spark's {kind} did not start:\n{log.read_text()[-2000:]}", pytrace=False)
+        wait_until(lambda: daemons[-1].poll() is not None or re.search(said, log.read_text()))
+        if found := re.search(said, log.read_text()):
+            return found[0]
+        return pytest.fail(f"Spark's {kind} did not start:\n{log.read_text()[-2000:]}", pytrace=False)
 
     try:
         master = start("Master", r"spark://127\.0\.0\.1:\d+")
@@ -141,7 +140,7 @@ def told(cluster, tmp_path_factory):
     here = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
     environment = {**environment, "XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": path}
-    settings = {"env": environment, "cwd": folder, "capture_output": True, "text": True, "timeout": 480}
+    settings = {"env": environment, "cwd": folder, "capture_output": True, "text": True, "timeout": 2 * PATIENCE}
     done = subprocess.run([sys.executable, "-c", ANALYST, master], check=False, **settings)
     assert done.returncode == 0, done.stderr[-4000:]
     return master, json.loads(done.stdout.splitlines()[-1])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from discreet.lattice import moves
 from discreet.lattice.kernel import coordinates_of, exact_array, independent_parts, kernel_basis
 from discreet.lattice.moves import TooManyMoves, primitive_moves
+from tests.patience import PATIENCE
 
 
 def marginals(sizes, *margins):
@@ -47,7 +48,7 @@ def graver(tmp_path_factory):
     def run(matrix):
         rows = "\n".join(" ".join(map(str, row)) for row in matrix)
         (folder / "case.mat").write_text(f"{len(matrix)} {len(matrix[0])}\n{rows}\n")
-        subprocess.run([program, "-q", "case"], cwd=folder, check=True, timeout=60)
+        subprocess.run([program, "-q", "case"], cwd=folder, check=True, timeout=PATIENCE)
         _, *lines = (folder / "case.gra").read_text().splitlines()
         return [list(map(int, line.split())) for line in lines if line.strip()]
 

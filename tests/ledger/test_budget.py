@@ -75,6 +75,18 @@ def test_noise_that_is_to_cost_so_much_in_mu_costs_that_and_no_more(amount, move
     assert cost == amount or (6 < paid < 12 and cost == amount * 6 / paid)
 
 
+@given(
+    amount=st.fractions(Fraction(1, 10**6), Fraction(40)),
+    move=st.fractions(Fraction(1, 100), Fraction(1000)),
+    one_signed=st.booleans(),
+    rows=st.integers(1, 5),
+)
+def test_noise_that_is_to_cost_so_much_in_rho_costs_exactly_that(amount, move, one_signed, rows):
+    budget = ConcentratedBudget(Fraction(50), "replace", rows)
+    noise = budget.noise_costing(amount, move, one_signed, ONE)
+    assert budget.factor * budget.loss(noise, move, one_signed, ONE) == amount
+
+
 def test_a_vector_costs_by_its_squared_length_and_its_own_noise():
     law = Gaussian(Fraction(30))
     assert GaussianBudget(ONE, "replace").vector_loss(law, Fraction(7)) == 7 * gaussian_price(Fraction(30))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 from mpmath.ctx_iv import MPIntervalContext
 
+from discreet.ledger import little_noise
 from discreet.ledger.gaussian_price import (
     LITTLE,
     MOST_SMOOTH,
@@ -143,6 +144,13 @@ def test_the_price_of_little_noise_is_certified_and_the_next_below_it_is_not(sig
     assert not is_enough(score - Fraction(1, SCORES), sigma_squared)
 
 
+def test_a_score_that_is_solved_too_low_is_raised_until_it_is_certified(monkeypatch) -> None:
+    third, score = Fraction(1, 3), little_noise._score
+    price = little_noise_price(third)
+    monkeypatch.setattr(little_noise, "_score", lambda mp, beyond: score(mp, beyond) - mp.mpf(5) / SCORES)
+    assert little_noise_price.__wrapped__(third) == price
+
+
 def test_a_variance_of_more_digits_than_the_arithmetic_has_is_priced_no_lower() -> None:
     """A hair below 1/7, by 2^-900, is less noise: never cheaper."""
     less = Fraction(1, 7) - Fraction(1, 2**900)
@@ -260,3 +268,8 @@ def test_no_test_of_an_exponential_mechanism_shows_more_than_its_price(epsilon: 
 
 def test_the_price_of_a_range_is_above_an_eighth_of_pi_and_hardly() -> None:
     assert math.pi / 8 < PER_SQUARED_RANGE < math.pi / 8 * 1.0005
+
+
+@pytest.mark.parametrize("sigma_squared", [Fraction(1, 4), LITTLE])
+def test_little_noise_is_what_its_own_price_buys(sigma_squared):
+    assert gaussian_at_price(gaussian_price(sigma_squared)).sigma_squared == sigma_squared

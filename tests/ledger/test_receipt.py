@@ -8,6 +8,7 @@ import pytest
 from discreet.ledger import receipt
 from discreet.ledger.receipt import Receipt, keep_lost, keep_receipt, last_receipt, lost_receipts, receipt_path
 from discreet.private import private_file
+from tests.patience import PATIENCE
 
 EARLY, LATE = Receipt(7, bytes(32)), Receipt(17, bytes(range(32)))
 
@@ -47,12 +48,12 @@ def test_of_two_receipts_kept_at_once_the_later_one_stays() -> None:
 
     def slowly(_seen: Receipt) -> bool:
         looked.set()
-        return go_on.wait(30)
+        return go_on.wait(PATIENCE)
 
     slow = threading.Thread(target=keep_receipt, args=("vault-one", EARLY), kwargs={"goes_on_from": slowly})
     quick = threading.Thread(target=keep_receipt, args=("vault-one", LATE))
     slow.start()
-    assert looked.wait(30)
+    assert looked.wait(PATIENCE)
     quick.start()
     quick.join(0.1)  # without a lock it is over by now
     go_on.set()

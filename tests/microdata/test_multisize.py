@@ -2,7 +2,7 @@
 
 import random
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -15,11 +15,13 @@ from discreet.microdata.anatomy import anatomy_loss, anatomy_setting, diversity
 from discreet.microdata.demand import Demand
 from discreet.microdata.limits import Limits
 from discreet.microdata.multisize import multi_size_setting
-from discreet.microdata.optimal import divide_by_flow, optimal_setting
+from discreet.microdata.optimal import divide_by_flow
 from discreet.microdata.program import Program, Solution
 from discreet.microdata.settings import two_size_setting
 from experiments.buckets.tables import generated
+from tests.patience import PATIENCE
 
+optimal_setting = partial(optimal.optimal_setting, seconds=PATIENCE)
 THETAS = (2, 4, 8, 16, 32)
 LARGEST = 7
 

@@ -19,6 +19,7 @@ from discreet.noise.law import Exponential, Laplace
 from discreet.query.choice import MOST, Candidate, utilities
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Choice, query_from_json, query_to_json
+from discreet.release import choice as choosing
 from discreet.release.choice import counts_for, draw_choice, require_choosable
 
 DOMAIN = Domain(
@@ -106,9 +107,20 @@ def test_a_choice_comes_back_from_the_journal_as_it_was():
     assert [count.by for count in counts_for(CHOICE)] == [("sex",), ("job",), ("sex", "job")]
 
 
+def test_a_choice_looks_at_so_many_counts_and_no_more(monkeypatch):
+    cells = sum(len(candidate.expected) for candidate in CHOICE.candidates)
+    monkeypatch.setattr(choosing, "CHOICE_CELLS", cells)
+    require_choosable(CHOICE, DOMAIN)
+    monkeypatch.setattr(choosing, "CHOICE_CELLS", cells - 1)
+    with pytest.raises(UnsupportedQuery, match=f"would look at {cells} counts, and at most {cells - 1}"):
+        require_choosable(CHOICE, DOMAIN)
+
+
 def test_what_is_no_choice_is_refused():
-    with pytest.raises(UnsupportedQuery, match="a number for each of its cells"):
-        require_choosable(Choice((Candidate(("sex",), (1,), 0),), DOMAIN.everything), DOMAIN)
+    short = Candidate(("sex",), (1,), 0)
+    for candidates in [(short,), (CHOICE.candidates[1], short), (short, CHOICE.candidates[1])]:
+        with pytest.raises(UnsupportedQuery, match="a number for each of its cells"):
+            require_choosable(Choice(candidates, DOMAIN.everything), DOMAIN)
     with pytest.raises(UnsupportedQuery, match="one candidate or more"):
         Choice((), DOMAIN.everything)
     with pytest.raises(UnsupportedQuery, match="each once"):

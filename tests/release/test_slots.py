@@ -13,7 +13,8 @@ from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count
 from discreet.release.gate import Gate
 from discreet.release.slots import Slots, until_slot
-from tests.hand_time import GIVE_UP, HandTime, held_reading
+from tests.hand_time import HandTime, held_reading
+from tests.patience import PATIENCE
 
 
 @given(st.floats(0, 100), st.floats(0.001, 10))
@@ -57,7 +58,7 @@ def test_the_charge_counts_at_once_and_the_record_comes_with_the_end_of_the_slot
     time, gate = on_slots
     with held_reading(monkeypatch) as reading:
         measuring = in_thread(lambda: gate.measure(plan_of(domain)))
-        assert reading.begun.wait(GIVE_UP)
+        assert reading.begun.wait(PATIENCE)
         spent = gate.ledger.spent_max
         time.move(1.5)
         reading.over.set()
@@ -66,7 +67,7 @@ def test_the_charge_counts_at_once_and_the_record_comes_with_the_end_of_the_slot
         time.move(3.4)
         assert ([charge.id for charge in gate.ledger.pending()], list(gate.ledger.answered())) == ([2], [])
         time.move(0.1)
-        measuring.join(GIVE_UP)
+        measuring.join(PATIENCE)
     assert ([charge.id for charge in gate.ledger.pending()], [charge.id for charge, _ in gate.ledger.answered()]) == (
         [],
         [2],
@@ -83,7 +84,7 @@ def test_a_charge_that_is_completed_takes_whole_slots_from_then_on(on_slots, dom
     time.move(4.9)
     assert [charge.id for charge in gate.ledger.pending()] == [2]
     time.move(0.1)
-    completing.join(GIVE_UP)
+    completing.join(PATIENCE)
     assert [charge.id for charge in gate.ledger.pending()] == []
 
 
@@ -102,7 +103,7 @@ def test_a_failure_is_seen_with_the_end_of_the_slot(on_slots, domain, monkeypatc
     time.until_sleeping(1)
     assert seen == []
     time.move(5)
-    failing.join(GIVE_UP)
+    failing.join(PATIENCE)
     assert seen == ["the answer could not be computed; charge 2 stands, and `discreet ledger complete` finishes it "
                     "without a further charge"]  # fmt: skip
 

@@ -25,6 +25,7 @@ from discreet.table.live import LiveTable
 from discreet.table.open import open_source
 from discreet.vault import Vault
 from discreet.vault import vault as vault_module
+from tests.patience import PATIENCE
 from tests.populations import KEY
 from tests.power_cut import power_may_go
 
@@ -268,7 +269,7 @@ def test_a_refresh_that_was_killed_is_done_again(home, moment, changed):
 @pytest.mark.parametrize("shift", [0, 1], ids=["the same rows", "other rows"])
 def test_two_refreshes_at_once_leave_one_snapshot_that_is_the_journals(vault, home, monkeypatch, shift):
     """Both have written their folder, which is the same one for the same rows, before either is journalled."""
-    both, note, results = threading.Barrier(2, timeout=60), Ledger.note_refresh, []
+    both, note, results = threading.Barrier(2, timeout=PATIENCE), Ledger.note_refresh, []
 
     def together(*given):
         both.wait()

@@ -12,7 +12,7 @@ import pytest
 
 from discreet.errors import VaultError
 from discreet.release.underway import Underway
-from tests.hand_time import GIVE_UP
+from tests.patience import PATIENCE
 
 PLAN, OTHER = [{"query": 1}], [{"query": 2}]
 HOLD = """
@@ -68,8 +68,8 @@ def test_whoever_waits_goes_on_when_it_is_over_and_was_told_that_it_had_to(under
     with ThreadPoolExecutor(1) as pool:
         with underway.alone(PLAN):
             waiting = pool.submit(Underway(underway.path, _Told(began)).wait, PLAN)
-            assert began.wait(GIVE_UP)
-        assert waiting.result(GIVE_UP)
+            assert began.wait(PATIENCE)
+        assert waiting.result(PATIENCE)
 
 
 class _Told(threading.Event):
@@ -88,9 +88,9 @@ def test_another_process_is_waited_for_and_one_that_was_killed_is_not(underway, 
     began = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(Underway(underway.path, _Told(began)).wait, PLAN)
-        assert began.wait(GIVE_UP)
+        assert began.wait(PATIENCE)
         held_elsewhere.kill()
-        assert waiting.result(GIVE_UP)
+        assert waiting.result(PATIENCE)
     assert not underway.wait(PLAN)
 
 

@@ -26,6 +26,14 @@ N = 20_000
 COLUMNS = {"hospital": "smoker", "employer": "absent"}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def unhurried_tools(unhurried):  # noqa: ARG001
+    """What tools ask of a catalogue is answered however busy the machine is; how many steps it may take is as ever."""
+    with pytest.MonkeyPatch.context() as here:
+        here.setattr("discreet.server.mysql.probe.MOST_SECONDS", PATIENCE)
+        yield
+
+
 @pytest.fixture(scope="session")
 def population():
     """Whether each of 20,000 people smokes, and whether they are often absent: smokers more often."""

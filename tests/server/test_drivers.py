@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.server.mysql_clients import served_over_mysql
 
 JDBC = Path("/usr/share/java/mariadb-java-client.jar")
@@ -108,12 +109,14 @@ def test_odbc_asks_by_isql(server, tmp_path):
     )
     environment = {**os.environ, "ODBCINI": str(tmp_path / "odbc.ini")}
     command = ["isql", "vault", "ada", server.token, "-b", "-d,"]
-    found = subprocess.run(command, input=f"{COUNTS}\n", capture_output=True, text=True, timeout=60, env=environment)
+    found = subprocess.run(
+        command, input=f"{COUNTS}\n", capture_output=True, text=True, timeout=PATIENCE, env=environment
+    )
     assert found.returncode == 0, found.stdout + found.stderr
     answer = server.vault.ask("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex")
     lines = [line.split(",") for line in found.stdout.splitlines() if line.count(",") == 3]
     assert [float(line[1]) for line in lines] == [row.value for row in answer.rows]
-    help_ = subprocess.run(command, input="help\n", capture_output=True, text=True, timeout=60, env=environment)
+    help_ = subprocess.run(command, input="help\n", capture_output=True, text=True, timeout=PATIENCE, env=environment)
     assert "people_with_intervals" in help_.stdout
 
 
@@ -135,7 +138,7 @@ const rows = sql => new Promise((done, fail) =>
 def test_node_asks_by_a_pool_of_its_mysql_driver(server):
     require(NODE_MYSQL.exists() and shutil.which("node"), "node-mysql")
     environment = {**os.environ, "TOKEN": server.token, "PORT": str(server.port), "NODE_PATH": str(NODE_MYSQL.parent)}
-    found = subprocess.run(["node", "-e", NODE], capture_output=True, text=True, timeout=60, env=environment)
+    found = subprocess.run(["node", "-e", NODE], capture_output=True, text=True, timeout=PATIENCE, env=environment)
     assert found.returncode == 0, found.stderr
     told = json.loads(found.stdout)
     assert told["tables"] == ["people", "people_with_intervals"]
@@ -166,7 +169,7 @@ def test_r_asks_by_rmysql_and_dbplyr(server):
     require(has_r, "r-cran-rmysql and r-cran-dbplyr")
     environment = {**os.environ, "TOKEN": server.token}
     script = ["Rscript", "-e", R.replace("{port}", str(server.port))]
-    found = subprocess.run(script, capture_output=True, text=True, timeout=120, env=environment)
+    found = subprocess.run(script, capture_output=True, text=True, timeout=PATIENCE, env=environment)
     assert found.returncode == 0, found.stderr
     tables, columns, counts = found.stdout.splitlines()[:3]
     assert tables.split() == ["people", "people_with_intervals"]

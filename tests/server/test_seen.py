@@ -145,4 +145,5 @@ def test_statements_over_mysql_have_their_address_and_outcome_and_failed_sign_in
         lines = last_asked(server.vault.path, 9)
     told = [(line["user"], line["verb"], line["outcome"], line["address"]) for line in lines]
     assert told[0] == ("ada", "ask", "answered", "127.0.0.1")
+    assert [outcome for *_, outcome, _ in told[1:-1] if outcome != "answered"] == ["DomainError"]
     assert told[-1] == (None, "denied", "AccessDenied", "127.0.0.1")

@@ -132,7 +132,7 @@ def test_explaining_and_planning_without_end_hold_up_nobody_else(people, monkeyp
 
 def test_work_of_a_client_that_has_gone_is_stopped(people):
     async def scene():
-        desk = FrontDesk(people, Bucket(0))
+        desk = FrontDesk(people, Bucket(0), deadline=None)
         add_user(people.path, "ana", "analyst")
         left = asyncio.Event()
         user = type("User", (), {"name": "ana"})()

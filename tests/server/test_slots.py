@@ -24,7 +24,8 @@ from discreet.server.jobs import wait_for_jobs
 from discreet.server.pace import Bucket
 from discreet.server.wire import serving_mysql
 from discreet.vault import Vault
-from tests.hand_time import GIVE_UP, HandTime, held_reading
+from tests.hand_time import HandTime, held_reading
+from tests.patience import PATIENCE
 from tests.server.test_openapi import published
 
 SLOT = 5.0
@@ -160,7 +161,7 @@ def test_that_a_reading_is_over_shows_nowhere_before_its_slot_is(vault, apps, cl
     gets, posts = zip(*(everything_shown(app, client, charge) for app in apps), strict=True)
     with held_reading(monkeypatch) as reading:
         answer = pool.submit(ask, client(apps[0], "ana"))
-        assert reading.begun.wait(GIVE_UP)
+        assert reading.begun.wait(PATIENCE)
         # What is posted is logged, and pages show the log: so nothing is posted between the two looks at them.
         while_read = [*sent(posts), *sent(gets)]
         owner = owner_sees(vault.path)
@@ -195,7 +196,7 @@ def test_an_answer_takes_a_whole_number_of_slots_whatever_its_reading_takes(apps
         began, reading = time.now, held_reading(patching := pytest.MonkeyPatch())
         with reading as held:
             answer = pool.submit(ask, ana, {"sql": f"SELECT COUNT(*) FROM people WHERE age = {number}", "scale": 2})
-            assert held.begun.wait(GIVE_UP)
+            assert held.begun.wait(PATIENCE)
             time.move(took)
             held.over.set()
             time.until_sleeping(1)
@@ -238,7 +239,7 @@ def test_the_order_of_the_journal_does_not_depend_on_how_long_readings_take(apps
         with held_reading(patching := pytest.MonkeyPatch()) as reading:
             slow = {"sql": f"SELECT COUNT(*) FROM people WHERE age = {50 + turn}", "scale": 2}
             answer = pool.submit(ask, client(apps[0], "ana"), slow)
-            assert reading.begun.wait(GIVE_UP)
+            assert reading.begun.wait(PATIENCE)
             if early:
                 reading.over.set()
                 time.until_sleeping(1)
@@ -301,7 +302,7 @@ def test_the_same_question_meanwhile_waits_for_the_slot_and_is_charged_once(
         in_console = pool.submit(client(apps[1], "ben").post, "/ask", **page)
         in_mysql = pool.submit(cursor.execute, SQL)
         for _ in range(6):
-            assert waiting.acquire(timeout=GIVE_UP)
+            assert waiting.acquire(timeout=PATIENCE)
         assert not any(asked.done() for asked in (first, *others, in_console, in_mysql))
         assert (vault.ledger.charges, time.sleeping) == (charges + 1, 1)
         time.move(SLOT)
@@ -363,7 +364,7 @@ def _asked_in_the_console(app, client):
 
 def _cube_published(app, client):
     reply = client(app, "cat").post(f"{API}/cubes/two", json={"epsilon": 1, "cuboids": 1})
-    wait_for_jobs(GIVE_UP)
+    wait_for_jobs(PATIENCE)
     return reply
 
 
@@ -405,8 +406,8 @@ def test_a_number_of_a_cube_that_is_being_published_is_waited_for(people, time, 
     with counted_waiting(monkeypatch) as waiting:
         body = {"sql": "SELECT COUNT(*) FROM people WHERE age = 7", "scale": 1000}
         asked = pool.submit(ask, ana, body)
-        assert waiting.acquire(timeout=GIVE_UP)
+        assert waiting.acquire(timeout=PATIENCE)
     time.move(SLOT)
     assert asked.result().json()["cost"] == "0"
-    wait_for_jobs(GIVE_UP)
+    wait_for_jobs(PATIENCE)
     assert people.ledger.charges == 1

@@ -27,6 +27,7 @@ from discreet.server.log import last_asked
 from discreet.server.mysql.connection import GuardedConnection
 from discreet.server.wire import tls_context
 from discreet.vault import Vault
+from tests.patience import PATIENCE
 from tests.server.mysql_clients import rows, served_over_mysql
 
 COUNTS = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
@@ -450,7 +451,7 @@ def client():
 def run_client(client, server, sql, *options, token=None):
     password = f"-p{server.token if token is None else token}"
     command = [client, "-h", "127.0.0.1", "-P", str(server.port), "-u", "ada", password, *options]
-    return subprocess.run(command, input=sql, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, input=sql, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_the_mysql_program_asks_completes_names_and_shows_notes(client, server):

@@ -149,13 +149,13 @@ def test_a_session_that_sleeps_is_closed_and_nobody_sleeps_longer_than_the_serve
 
 
 def test_a_packet_that_never_ends_and_a_reply_that_is_never_read_end_the_session(server, monkeypatch):
-    monkeypatch.setattr(stream, "PACKET_SECONDS", 0.1)
-    monkeypatch.setattr(stream, "SENDING_SECONDS", 0.1)
-    with server.connect() as ada:
+    with server.connect() as ada, monkeypatch.context() as hurried:
+        hurried.setattr(stream, "PACKET_SECONDS", 0.1)
         ada._sock.sendall(struct.pack("<I", 100) + b"\x03SELECT")
         ada._sock.settimeout(PATIENCE)
         assert ada._sock.recv(1) == b""
     with server.connect() as ada:
+        monkeypatch.setattr(stream, "SENDING_SECONDS", 0.1)
         asked = packet(b"\x03SELECT * FROM information_schema.columns, information_schema.collations, "
                        b"information_schema.columns AS b, information_schema.columns AS c")  # fmt: skip
         assert hung_up_on(ada._sock, asked * 100)

@@ -40,13 +40,13 @@ def test_an_accepted_statement_asks_for_the_region_and_columns_it_says(
 def test_a_refused_statement_is_refused_at_once_and_in_our_own_words(
     text: str, expected: dict[str, str], people: Domain
 ) -> None:
-    def refused() -> None:
-        with pytest.raises((UnsupportedQuery, DomainError)):
+    def refused() -> pytest.ExceptionInfo[Exception]:
+        with pytest.raises((UnsupportedQuery, DomainError)) as refusal:
             parse(text, people)
+        return refusal
 
-    assert calls_of(refused) < 10_000
-    with pytest.raises((UnsupportedQuery, DomainError)) as refusal:
-        parse(text, people)
+    refusal = refused()
+    assert calls_of(refused) < 10_000  # the second time: what the first imports is not counted
     assert expected["refused"] in str(refusal.value)
     assert "sqlglot" not in str(refusal.value)
     assert refusal.value.__cause__ is None

@@ -8,11 +8,12 @@ import sqlglot
 from discreet.errors import UnsupportedQuery
 from discreet.sql import sandbox
 from discreet.sql.sandbox import run
+from tests.patience import PATIENCE
 
 TABLE = pa.table({"g": ["x", "y", None], "n": [4.0, 0.0, -1.0]})
 
 
-def ran(text: str, seconds: float = 10.0) -> list[tuple[object, ...]]:
+def ran(text: str, seconds: float = PATIENCE) -> list[tuple[object, ...]]:
     found = run(sqlglot.parse_one(text, read="duckdb"), {"b0": TABLE}, seconds)
     return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
@@ -140,7 +141,7 @@ def test_lines_that_a_with_makes_are_counted_as_well():
 def test_a_result_that_memory_would_not_hold_is_not_fetched():
     many = ", ".join(f"w t{i}" for i in range(16))
     with pytest.raises(UnsupportedQuery, match="makes more than 10,000,000 lines"):
-        ran(f"WITH w AS (SELECT n FROM b0) SELECT t1.n FROM {many}", seconds=60)
+        ran(f"WITH w AS (SELECT n FROM b0) SELECT t1.n FROM {many}", seconds=PATIENCE)
 
 
 def test_a_statement_that_is_stopped_while_its_lines_come_is_refused_as_any_other():

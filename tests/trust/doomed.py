@@ -21,6 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+from tests.patience import PATIENCE
+
 Tell = Callable[[Any], None]
 
 
@@ -147,7 +149,7 @@ class Child:
     pid: int
     pipe: int
 
-    def told(self, within: float = 180) -> tuple[list[Any], bool]:
+    def told(self, within: float = PATIENCE) -> tuple[list[Any], bool]:
         """Everything that it told before its end, and whether it was killed. Raises where it failed or hangs."""
         content, until = b"", time.monotonic() + within
         while True:

@@ -218,25 +218,45 @@ def a_table(rows, domain, types):
     return pa.table(columns)
 
 
-def as_frame(table, folder):  # noqa: ARG001
-    return table
+UNABLE = (pl.exceptions.PolarsError, duckdb.Error, pa.ArrowException, ValueError)
 
 
-def as_parquet(table, folder):
-    pq.write_table(table, folder / "t.parquet", row_group_size=3, use_dictionary=table.num_rows % 2 == 0)
-    return folder / "t.parquet"
+def tried(make, *of):
+    """What is made; None where an engine cannot."""
+    try:
+        return None if any(one is None for one in of) else make(*of)
+    except UNABLE:
+        return None
 
 
-def as_polars(table, folder):  # noqa: ARG001
-    return pl.from_arrow(table)
+def as_frame(tables, folder):  # noqa: ARG001
+    return tables
 
 
-def as_duckdb(table, folder):
-    (folder / "t.duckdb").unlink(missing_ok=True)
-    with duckdb.connect(folder / "t.duckdb") as connection:
+def as_parquet(tables, folder):
+    def written(table, path):
+        pq.write_table(table, path, row_group_size=3, use_dictionary=table.num_rows % 2 == 0)
+        return path
+
+    return [tried(written, table, folder / f"{number}.parquet") for number, table in enumerate(tables)]
+
+
+def as_polars(tables, folder):  # noqa: ARG001
+    return [tried(pl.from_arrow, table) for table in tables]
+
+
+def as_duckdb(tables, folder):
+    """All tables in one file: to begin one takes DuckDB longer than to fill it."""
+    file = folder / "t.duckdb"
+    file.unlink(missing_ok=True)
+
+    def written(connection, table, name):
         connection.register("frame", table)
-        connection.execute("CREATE TABLE t AS SELECT * FROM frame")
-    return folder / "t.duckdb"
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM frame")
+        return f"{file}?table={name}"
+
+    with duckdb.connect(file) as connection:
+        return [tried(written, connection, table, f"t{number}") for number, table in enumerate(tables)]
 
 
 ENGINES = {as_frame: (900, 50_000), as_parquet: (600, 30_000), as_polars: (200, 10_000), as_duckdb: (40, 5_000)}
@@ -252,15 +272,12 @@ def a_case(draw):
     return Domain("t", attributes), types, rows
 
 
-def stored(engine, rows, domain, types, folder):
-    """The snapshot of some rows in an engine; None where the engine itself cannot store them."""
+def stored(engine, tables, domain, types, folder):
+    """The snapshots of tables, given by their rows, in an engine; None where the engine itself cannot store one."""
     if engine is as_polars and "wide decimals" in types:
-        return None  # Polars panics
-    try:
-        held = engine(a_table(rows, domain, types), folder)
-    except (pl.exceptions.PolarsError, duckdb.Error, pa.ArrowException, ValueError):
-        return None
-    return population(held, domain)
+        return [None] * len(tables)  # Polars panics
+    held = engine([tried(a_table, rows, domain, types) for rows in tables], folder)
+    return [None if one is None else population(one, domain) for one in held]
 
 
 def queries_of(draw, domain):
@@ -318,31 +335,29 @@ def neighbours_of(draw, rows, types):
 def check_neighbours(draw, engine, folder):
     """One table and its neighbours in one engine. How many tables were looked at."""
     domain, types, rows = a_case(draw)
-    snapshot = stored(engine, rows, domain, types, folder)
-    if snapshot is None:
-        return 0
-    kept = {}
-
-    def alone(row):
-        spelt = repr(row)  # 0.0 and -0.0 are equal
-        if spelt not in kept:
-            kept[spelt] = stored(engine, [row], domain, types, folder)
-        return kept[spelt]
-
-    if None in map(alone, rows):
-        return 0  # the engine stores it beside others only
-    assert bag(snapshot) == sum((bag(alone(row)) for row in rows), Counter()), (engine.__name__, domain, types, rows)
+    neighbours = list(neighbours_of(draw, rows, types))
+    spelt = {repr(row): row for row in (*rows, neighbours[0][2])}  # 0.0 and -0.0 are equal
+    tables = [rows, *(others for others, _, _ in neighbours), *([row] for row in spelt.values())]
+    snapshot, *made = stored(engine, tables, domain, types, folder)
+    alone = dict(zip(spelt, made[len(neighbours) :], strict=True))
+    if snapshot is None or None in [alone[repr(row)] for row in rows]:
+        return 0  # the engine stores none of it, or one row beside others only
+    assert bag(snapshot) == sum((bag(alone[repr(row)]) for row in rows), Counter()), (
+        engine.__name__,
+        domain,
+        types,
+        rows,
+    )
     queries = list(queries_of(draw, domain))
     answers, lines = traced(snapshot, queries)
     looked_at = 1
-    for others, gone, came in neighbours_of(draw, rows, types):
-        neighbour = stored(engine, others, domain, types, folder)
+    for (others, gone, came), neighbour in zip(neighbours, made, strict=False):
         if neighbour is None:
             continue
         looked_at += 1
         also, other_lines = traced(neighbour, queries)
         assert other_lines == lines, (engine.__name__, domain, types, rows, others)
-        single = [alone(row) for row in (gone, came) if row]
+        single = [alone[repr(row)] for row in (gone, came) if row]
         if None in single:
             continue  # the engine stores it beside others only
         changed = [point for one in single for point in points(one)]

@@ -10,6 +10,7 @@ import copy
 import itertools
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -44,7 +45,8 @@ MAPPED = {int: "INTEGER", float: "DECIMAL", str: "VARCHAR"}
 def opened(schema: dict[str, Any], uri: str) -> Callable[[str, str], tuple[list[str], list[Any]]]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
-    for key, value in {"sql.shuffle.partitions": 1, "default.parallelism": 1, "ui.enabled": "false"}.items():
+    settings = {"sql.shuffle.partitions": 1, "default.parallelism": 1, "ui.enabled": "false"}
+    for key, value in {**settings, "sql.warehouse.dir": tempfile.mkdtemp(prefix="warehouse")}.items():
         builder = builder.config(f"spark.{key}", value)
     spark, frames = builder.getOrCreate(), {}
     with psycopg2.connect(uri) as connection, connection.cursor() as cursor:

@@ -13,7 +13,7 @@ w of least variance that meet these equations make the best linear unbiased esti
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -206,6 +206,16 @@ class JointSystem:
     @cached_property
     def _told_alone(self) -> tuple[int, ...]:
         return self._peeled({})
+
+    @property
+    def has_helping_parts(self) -> bool:
+        """Whether some parts have a share in what marginals tell of."""
+        return bool(self._told_alone)
+
+    @property
+    def corners_of_parts(self) -> Iterable[Corner]:
+        """The corners of parts that marginals tell nothing of."""
+        return self._owners
 
     def _helping(self, corners: Corners) -> tuple[int, ...] | None:
         """The parts that may have a share in a target with these corners; None where it cannot be made up."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet import native
+from discreet.cli.light import LightCommand, LightGroup
 
 VERBS = {
     "init": "vault",
@@ -58,6 +59,7 @@ def app_of(names: tuple[str, ...]) -> typer.Typer:
     """A command line that has these commands."""
     made = typer.Typer(
         name="discreet",
+        cls=LightGroup,
         help="A private statistical database: SQL and cubes over a table of people, and nobody learns about one of "
         "them.",
         no_args_is_help=True,
@@ -69,7 +71,7 @@ def app_of(names: tuple[str, ...]) -> typer.Typer:
     for name in names:
         module = import_module(f"discreet.cli.{VERBS.get(name, name)}")
         if name in VERBS:
-            made.command()(getattr(module, name))
+            made.command(cls=LightCommand)(getattr(module, name))
         else:
             made.add_typer(module.app, name=name)
     return made

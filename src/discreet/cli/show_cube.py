@@ -30,6 +30,7 @@ def show_plan(plan: "CubePlan") -> None:
     """The lattice, level by level, then the cuboids with their shares and errors."""
     from discreet.cube.interval import halfwidth
     from discreet.cube.memory import needed_bytes
+    from discreet.cube.small_budget import can_choose
 
     lattice, noise, needed = plan.lattice, plan.noise, needed_bytes(plan)
     shares = dict(zip(plan.source_masks, plan.shares, strict=True))
@@ -70,6 +71,7 @@ def show_plan(plan: "CubePlan") -> None:
         [
             *([("known exactly", "; ".join(known))] if known else []),
             *([("then", _rounds_text(plan))] if plan.candidates else []),
+            *([("best for", _rows_text(plan))] if can_choose(plan) else []),
             ("largest variance", _variance_text(plan, plan.max_variance_consistent, plan.max_variance)),
             ("mean variance", _variance_text(plan, plan.mean_variance_consistent, plan.mean_variance)),
             *_aims(plan),
@@ -85,6 +87,19 @@ def _rounds_text(plan: "CubePlan") -> str:
         f"{left} of {plan.noise.budget.symbol} for rounds: each chooses one of {len(plan.candidates):,} cuboids, and "
         "measures it; every step is a charge"
     )
+
+
+def _rows_text(plan: "CubePlan") -> str:
+    """How many rows a fixed plan for models is for."""
+    from discreet.cube.small_budget import enough_rows
+
+    return f"{_rounded_up(enough_rows(plan)):,} rows and more; for fewer, --planner adaptive"
+
+
+def _rounded_up(rows: int) -> int:
+    """To two digits."""
+    step = int("1" + "0" * max(len(str(rows)) - 2, 0))
+    return -(-rows // step) * step
 
 
 def _variance_text(plan: "CubePlan", consistent: float, otherwise: float) -> str:

@@ -1,7 +1,8 @@
 """Runs of rounds in the journal. A run begins with the note of its plan; each step is noted before it is charged.
 
 The note of a step names the run and the digest of the step's plan, so that its charge is found whatever happens after:
-whoever goes on with a run knows what it has bought. Notes promise nothing and spend nothing.
+whoever goes on with a run knows what it has bought. Notes promise nothing and spend nothing. A run is of one table: it
+ends where the vault is refreshed, and what is charged after that is none of its steps.
 """
 
 import hashlib
@@ -16,15 +17,17 @@ from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, read_charge
 from discreet.ledger.journal import canonical
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.snapshot import SnapshotId
 from discreet.query.plan import Plan
 from discreet.release.release import Release
 
 ROUND = "round"
 
 
-def begin_run(plan: CubePlan, ledger: Ledger) -> int:
-    """Note a plan whose first step is about to be charged; the number of the note is its run's."""
-    return ledger.note(NOTE, plan_record(plan)).seq
+def begin_run(plan: CubePlan, ledger: Ledger, over: SnapshotId | None) -> int:
+    """Note a plan whose first step is about to be charged; the number of the note is its run's. Raises Refreshed where
+    the vault is over another table than it was."""
+    return ledger.note(NOTE, plan_record(plan), over).seq
 
 
 def run_of_plan(plan: CubePlan, books: Books) -> int | None:
@@ -48,15 +51,18 @@ def _begun(books: Books, after: int) -> Iterator[tuple[int, Any]]:
             yield entry.seq, content
 
 
-def note_step(number: int, step: Plan, ledger: Ledger) -> None:
-    """Note a step that is about to be charged."""
-    ledger.note(ROUND, {"run": number, "plan": _digest(step.condensed())})
+def note_step(number: int, step: Plan, ledger: Ledger, over: SnapshotId | None) -> None:
+    """Note a step that is about to be charged. Raises Refreshed where the vault is over another table than the run."""
+    ledger.note(ROUND, {"run": number, "plan": _digest(step.condensed())}, over)
 
 
 def charges_of(number: int, books: Books) -> list[Charge]:
-    """The charges of a run, in order, answered or not. A step that was noted and never charged is none."""
+    """The charges of a run, in order, answered or not. A step that was noted and never charged is none: whoever buys
+    the same later, of another table, takes no part in it."""
     noted, found = set[str](), list[Charge]()
     for entry in books.entries(number):
+        if entry.kind == "refresh":
+            break
         if entry.kind == ROUND and (content := entry.parsed()["content"])["run"] == number:
             noted.add(content["plan"])
         elif entry.kind == "charge" and noted and _digest(entry.parsed()["content"]) in noted:

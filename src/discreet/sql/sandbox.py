@@ -198,7 +198,7 @@ FRAGILE_ON_COLUMNS = (
 anything is spent, and some have to stay constants: LIMIT 2 + 3."""
 
 
-def run(tree: exp.Expression, tables: Mapping[str, "pa.Table"], seconds: float = SECONDS) -> "pa.Table":
+def run(tree: exp.Expression, tables: Mapping[str, "pa.Table"], seconds: float | None = None) -> "pa.Table":
     """The result of a query over these tables alone. A statement that is not on the allow-lists, or takes longer,
     raises UnsupportedQuery; its words depend on the statement and the tables."""
     return run_prepared(prepare(tree, tables), tables, seconds)
@@ -217,12 +217,13 @@ def prepare(tree: exp.Expression, tables: Collection[str]) -> Prepared:
     return Prepared(total(tree).sql("duckdb", comments=False, identify=True))
 
 
-def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: float = SECONDS) -> "pa.Table":
+def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: float | None = None) -> "pa.Table":
     """The result of a query that was prepared for tables of these names."""
     import duckdb
     import pyarrow as pa
 
     still_wanted()
+    seconds = SECONDS if seconds is None else seconds
     try:
         with _alone(seconds_left(seconds)) as connection:
             for name, table in tables.items():

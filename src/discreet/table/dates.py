@@ -24,10 +24,15 @@ def is_dated(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind) or is_text(kind) or pa.types.is_integer(kind))
 
 
+def may_have_moments(kind: pa.DataType) -> bool:
+    """Whether values of a column may say when they are, and not the day alone."""
+    return is_text(kind) or (pa.types.is_timestamp(kind) and kind.tz is not None)
+
+
 def period_reader(attribute: Date, kind: pa.DataType) -> Callable[[pa.Array], Read]:
     """Reads a column of dates, of moments, or of texts and numbers written as the attribute says."""
     days = np.array(attribute.edges_in_days, np.int64)
-    moments = np.array(attribute.edges_in_seconds, np.int64)
+    moments = np.array(attribute.edges_in_seconds if may_have_moments(kind) else (), np.int64)
     gone = np.array(attribute.missing_days, np.int64)
     gone_moments = [(attribute.moment_of(day), attribute.moment_of(day + 1)) for day in attribute.missing_days]
 

@@ -15,6 +15,7 @@ from discreet.cube.memory import require_memory
 from discreet.cube.modelled import require_model
 from discreet.cube.noise_model import noise_model
 from discreet.cube.plan import CubePlan, Objective
+from discreet.cube.planners.adaptive import plan_first_step
 from discreet.cube.planning import plan_cube
 from discreet.cube.publish import cube_of, measurements_of, publish_cube, require_consistent
 from discreet.cube.record import plan_record
@@ -22,8 +23,9 @@ from discreet.cube.relative import mean_squares
 from discreet.cube.reshape import require_shape
 from discreet.cube.runs import begin_run, charges_of, note_step, read_plan, read_run, run_holding, run_of_plan
 from discreet.cube.shape import Counts, Norm
+from discreet.cube.small_budget import can_choose, is_small
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery
+from discreet.errors import InvalidBudget, UnsupportedQuery
 from discreet.exact import Number
 from discreet.ledger.budget import require_amounts
 from discreet.ledger.ledger import Ledger
@@ -38,6 +40,7 @@ from discreet.vault.charged import bought_before, charge_at, release_of
 from discreet.vault.facts import VaultFacts
 from discreet.vault.models import note_model
 from discreet.vault.public import PublicCubes
+from discreet.vault.public_rows import public_rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,16 +74,21 @@ class VaultCubes(FieldsView):
         and how exact every cuboid will be. Spends nothing.
 
         `cuboids` is "all", a number (all cuboids of at most so many dimensions), or a list of cuboids by their
-        dimensions. `dimensions` are all attributes where nothing is said. Noise is always what the vault's facts need;
-        with `facts="vault"` those that are cuboids are used as well, and the cube will agree with them. `measure` is
-        "count", or "sum(income)": the sum of an attribute with declared bounds.
+        dimensions. `dimensions` are all attributes of two values and more where nothing is said. Noise is always what
+        the vault's facts need; with `facts="vault"` those that are cuboids are used as well, and the cube will agree
+        with them. `measure` is "count", or "sum(income)": the sum of an attribute with declared bounds.
 
         `expected` has the variance that you expect of each cuboid, `"others"` for all that are not named: what is made
         small is then the ratio of the two. `estimate` is a cube that was published before: with it that ratio is the
         relative error, as far as that cube can tell.
+
+        The planner model measures all pairs or triples; where that would be mostly noise, for as many rows as facts or
+        answers say there are, it is the planner adaptive instead. With a number of `cuboids` it stays as it is.
         """
         require_amounts(self.ledger.budget)
-        names = tuple(self.domain[name].name for name in dimensions or self.domain.names)
+        # An attribute with one value tells nobody apart.
+        usual = [one.name for one in self.domain.attributes if one.size > 1]
+        names = tuple(self.domain[name].name for name in dimensions or usual or self.domain.names)
         lattice = Lattice(tuple(self.domain[name].size for name in names), names)
         if facts not in (None, "vault"):
             raise UnsupportedQuery('facts is "vault", or left out')
@@ -98,7 +106,23 @@ class VaultCubes(FieldsView):
             bound=bound,
             expected=expected if estimate is None else _mean_squares(estimate, expected, lattice, cuboids),
         )
-        return replace(plan, known=tuple(known.items()))
+        known_plan = replace(plan, known=tuple(known.items()))
+        may_choose = cuboids == "all" and can_choose(known_plan) and not (weights or plan.expected)
+        return self._for_small_budget(known_plan) if may_choose else known_plan
+
+    def _for_small_budget(self: PublicCubes, fixed: CubePlan) -> CubePlan:
+        """A plan for models, or rounds where its budget is small. What was begun is gone on with: planned again after
+        it was published, a plan is the same."""
+        if bought_before(measurements_of(fixed, self.domain), self.ledger) is not None:
+            return fixed
+        try:
+            rounds = replace(plan_first_step(fixed.lattice, fixed.noise, "all"), known=fixed.known)
+        except (InvalidBudget, UnsupportedQuery):
+            return fixed
+        if run_of_plan(rounds, self.ledger) is not None:
+            return rounds
+        rows = public_rows(self.facts)
+        return rounds if rows is not None and is_small(fixed, rows) else fixed
 
     def affordable(self, plan: CubePlan) -> Affordable:
         """Whether a plan can be published now, and what one may spend at most. What was bought before is free."""
@@ -179,16 +203,17 @@ class VaultCubes(FieldsView):
     def _run(self, plan: CubePlan, begun: int | None, known: Known, again: bool, progress: Progress) -> Cube:
         """The cube of a run: one that was begun, as far as it came and then on, or a new one."""
         with self.gate.underway.alone({"run": plan_record(plan)}):
+            over = self.ledger.snapshot
             found = begun if begun is not None or again else run_of_plan(plan, self.ledger)
             if found is None:
                 require_affordable(plan, self.ledger, self.gate.asker)
-                found = begin_run(plan, self.ledger)
+                found = begin_run(plan, self.ledger, over)
             number = found
             run = read_run(number, self.ledger, lambda charge: release_of(charge, self.gate))
-            over = run.steps[0].charge.snapshot if run.steps else self.ledger.snapshot
+            over = run.steps[0].charge.snapshot if run.steps else over
 
             def buy(step: Plan) -> Bought:
-                note_step(number, step, self.ledger)
+                note_step(number, step, self.ledger, over)
                 with self.gate.underway.alone(step.condensed()):
                     release = self.gate.measure(step, over)
                 return Bought(charge_at(release.charge, self.ledger, self.path), release)

@@ -18,6 +18,7 @@ from discreet.release.release import Release
 from discreet.vault.memory import Memory
 
 if TYPE_CHECKING:
+    from discreet.cube.plan import CubePlan
     from discreet.facts.facts import Fact
 
 
@@ -47,6 +48,8 @@ class PublicCubes(Protocol):
     def ledger(self) -> Books: ...
     @property
     def facts(self) -> PublicFacts: ...
+
+    def _for_small_budget(self, fixed: "CubePlan") -> "CubePlan": ...
 
 
 class Public(Protocol):

@@ -56,8 +56,7 @@ class VaultRows(FieldsView):
     def _bought(
         self, epsilon: Number | None, rho: Number | None, mu_squared: Number | None, progress: Progress
     ) -> Cube:
-        dimensions = [attribute.name for attribute in self.domain.attributes if attribute.size > 1]
-        plan = self.cubes.plan(epsilon=epsilon, rho=rho, mu_squared=mu_squared, planner="model", dimensions=dimensions)
+        plan = self.cubes.plan(epsilon=epsilon, rho=rho, mu_squared=mu_squared, planner="model")
         return self.cubes.publish(plan, estimate="modelled", progress=progress)
 
     def _own(self, cube: Cube | str | Path) -> Cube:

@@ -18,7 +18,8 @@ MOST_KEPT = 32
 
 @dataclass
 class Drafts:
-    """Plans that were made. Another amount changes a plan's noise only, not its sources nor their shares."""
+    """Plans that were made. Another amount changes a plan's noise only, not its sources nor their shares; except for a
+    model, for which it may be small."""
 
     vault: Vault
     _kept: "OrderedDict[tuple[Any, ...], CubePlan]" = field(default_factory=OrderedDict)
@@ -30,7 +31,8 @@ class Drafts:
         """A plan for these dimensions that spends this much."""
         budget = self.vault.ledger.budget
         require_amounts(budget)
-        key = (dimensions, planner, cuboids, budget)
+        by_amount = (amount, self.vault.ledger.head.seq) if planner == "model" else None
+        key = (dimensions, planner, cuboids, budget, by_amount)
         with self._lock:
             if key not in self._kept:
                 spent = {budget.option: number_text(amount)}

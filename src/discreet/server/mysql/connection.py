@@ -25,7 +25,7 @@ from discreet.server.auth import User
 from discreet.server.log import RequestOrigin, log_denied
 from discreet.server.mysql.catalogue import INFORMATION
 from discreet.server.mysql.columns import sample_column
-from discreet.server.mysql.session import MySession, as_mysql
+from discreet.server.mysql.session import MySession, MysqlRefusal
 from discreet.server.mysql.text import TokenList, read_statement
 from discreet.server.mysql.variables import MOST_BYTES
 
@@ -182,7 +182,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
             async with self.session.within():
                 columns = self.session.catalogue.attributes_of(table)
         except DiscreetError as error:
-            raise as_mysql(error) from None
+            raise MysqlRefusal(error) from None
         for attribute in columns:
             column = sample_column(attribute.name, attribute)
             await self.stream.write(
@@ -198,7 +198,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         try:
             marks = sum(token.is_sign("?") for token in read_statement(sql).written)
         except DiscreetError as error:
-            raise as_mysql(error) from None
+            raise MysqlRefusal(error) from None
         if marks > MOST_PARAMETERS or len(self.prepared_stmts) >= MOST_PREPARED:
             raise MysqlError(
                 f"at most {MOST_PREPARED} prepared statements are kept, of at most {MOST_PARAMETERS} parameters each",

@@ -79,10 +79,13 @@ NO_DATABASE, NO_ACCESS = 1046, 1044
 SYSTEM = ("information_schema", "mysql", "performance_schema", "sys", "dual")
 
 
-def as_mysql(error: DiscreetError) -> MysqlError:
-    """The same words, under MySQL's number."""
-    code = next((number for kind, number in CODES.items() if isinstance(error, kind)), 1105)
-    return MysqlError(f"{type(error).__name__}: {error}", code)
+class MysqlRefusal(MysqlError):  # type: ignore[misc]
+    """An error of ours in the same words, under MySQL's number."""
+
+    def __init__(self, error: DiscreetError) -> None:
+        self.kind = type(error).__name__
+        code = next((number for kind, number in CODES.items() if isinstance(error, kind)), 1105)
+        super().__init__(f"{self.kind}: {error}", code)
 
 
 async def _never() -> None:
@@ -155,7 +158,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         try:
             return await self._handled(sql)
         except MysqlError as error:
-            outcome = str(error.msg).partition(":")[0] if ":" in str(error.msg) else str(error.code)
+            outcome = error.kind if isinstance(error, MysqlRefusal) else str(int(error.code))
             raise
         finally:
             origin.reset(before)
@@ -179,7 +182,7 @@ class MySession(BaseSession):  # type: ignore[misc]
         except MysqlError:
             raise
         except DiscreetError as error:
-            raise as_mysql(error) from None
+            raise MysqlRefusal(error) from None
         except Exception:
             raise MysqlError(FAILED) from None
         return found.at_most(int(self.variables.get_variable("sql_select_limit"))).to_result()
