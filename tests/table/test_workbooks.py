@@ -231,3 +231,17 @@ def test_what_is_called_a_workbook_and_is_none_is_told_apart(text, seems, tmp_pa
     (tmp_path / "p.xls").write_text(text)
     with pytest.raises(TableError, match=seems):
         open_source(tmp_path / "p.xls")
+
+
+def test_a_label_of_a_missing_value_of_stata_is_no_value(tmp_path):
+    pyreadstat.write_dta(
+        pd.DataFrame({"x": [1, 2, "a", "z"]}),
+        tmp_path / "p.dta",
+        variable_value_labels={"x": {1: "yes", 2: "no", "a": "refused"}},
+        missing_user_values={"x": ["a", "z"]},
+    )
+    attribute = '{kind = "category", values_from = "p.dta", null = true, source = "s"}'
+    (tmp_path / "t.toml").write_text(f'name = "t"\nattributes.x = {attribute}')
+    domain = read_domain(tmp_path / "t.toml")
+    assert domain["x"].labels == ("1 yes", "2 no", "(missing)")
+    assert points(population(tmp_path / "p.dta", domain)) == [(0,), (1,), (2,), (2,)]
