@@ -91,6 +91,8 @@ class Ledger(Books):
         """Spend, durably, for a plan (JSON) that is read from a snapshot. Records nothing, and raises BudgetExceeded
         where it does not fit, QuotaExceeded where it does not fit what its asker may spend, and Refreshed where the
         vault is over another snapshot by now: a charge pays for the one that it names."""
+        if asker is not None:
+            asker.require_spending()
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
         body = _body(plan, cost=cost.to_json(), **paid, **({} if asker is None else {"by": asker.name}))
         self._refuse_hopeless(cost, asker)

@@ -17,12 +17,17 @@ from discreet.server.console import (
     buckets,
     budget,
     cube,
+    curve,
+    download,
     facts,
+    glossary,
+    history,
     lattice,
     ledger,
     plan,
     publish_buckets,
     rows,
+    start,
     users,
 )
 from discreet.server.console.drafts import Drafts
@@ -41,15 +46,29 @@ Deed = Callable[[Visit], Awaitable[Response]]
 MOST_FIELDS = 2000
 NO_PAGE = "there is no such page here; the menu has those that there are"
 
+
+def _in_thread(view: View) -> Deed:
+    async def shown(visit: Visit) -> Response:
+        return await run_in_threadpool(view, visit)
+
+    return shown
+
+
+async def first_page(visit: Visit) -> Response:
+    """What is here; of a SuLQ database, how it is asked."""
+    return await (_in_thread(start.show) if visit.answers_sql else ask.show)(visit)
+
+
 READ: tuple[tuple[str, View], ...] = (
-    ("/", ask.show),
-    ("/ask", ask.show),
     ("/cube", cube.show),
     ("/cube/{name}", cube.show),
     ("/lattice", lattice.show),
     ("/lattice/{name}", lattice.show),
     ("/rows", rows.show),
     ("/rows/{name}", rows.show),
+    ("/ask/curve", curve.show),
+    ("/glossary", glossary.show),
+    ("/history", history.show),
     ("/budget", budget.show),
     ("/releases", ledger.show_releases),
     ("/releases/{charge}", ledger.show_release),
@@ -60,9 +79,17 @@ READ: tuple[tuple[str, View], ...] = (
     ("/facts", facts.show),
     ("/users", users.show),
 )
+READ_BY_ASKING: tuple[tuple[str, Deed], ...] = (
+    ("/", first_page),
+    ("/ask", ask.show),
+    ("/ask/download", download.give),
+)
+"""Pages that answer what is free: through the desk, as whatever is asked."""
 WRITE: tuple[tuple[str, Deed], ...] = (
     ("/ask", ask.answer),
     ("/ask/explain", ask.explain),
+    ("/history/keep", history.keep),
+    ("/history/forget", history.forget),
     ("/buckets/publish", publish_buckets.publish),
     ("/facts", facts.add),
     ("/users", users.add),
@@ -77,6 +104,8 @@ def add_console(app: FastAPI, desk: FrontDesk, shelf: Shelf) -> None:
     drafts = Drafts(desk.vault)
     for path, view in READ:
         app.add_api_route(path, _route(_in_thread(view), desk, shelf, drafts), methods=["GET"], include_in_schema=False)
+    for path, deed in READ_BY_ASKING:
+        app.add_api_route(path, _route(deed, desk, shelf, drafts), methods=["GET"], include_in_schema=False)
     for path, deed in WRITE:
         app.add_api_route(path, _route(deed, desk, shelf, drafts), methods=["POST"], include_in_schema=False)
 
@@ -99,13 +128,6 @@ def _warm(vault: Vault, shelf: Shelf) -> None:
     with suppress(DiscreetError):
         for name in shelf.cubes()[-1:]:
             shelf.cube(name).halfwidth()
-
-
-def _in_thread(view: View) -> Deed:
-    async def shown(visit: Visit) -> Response:
-        return await run_in_threadpool(view, visit)
-
-    return shown
 
 
 def _route(deed: Deed, desk: FrontDesk, shelf: Shelf, drafts: Drafts) -> Callable[[Request], Awaitable[Response]]:

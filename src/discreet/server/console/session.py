@@ -6,7 +6,7 @@ come from a page of this server besides. See `server/sessions.py` for when a ses
 
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
@@ -139,7 +139,8 @@ def same_origin(request: Request) -> bool:
 
 def _to_login(request: Request) -> Response:
     path = request.url.path
-    onward = f"?next={path}" if request.method == "GET" and path != "/" else ""
+    query = f"?{request.url.query}" if request.url.query else ""
+    onward = f"?next={quote(path + query)}" if request.method == "GET" and path + query != "/" else ""
     return with_headers(RedirectResponse(f"{LOGIN}{onward}", 303))
 
 
