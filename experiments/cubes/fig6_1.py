@@ -9,16 +9,16 @@ from experiments.tables.tables import Coded, adult
 EPSILONS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2))
 
 
-def by_epsilon(table: Coded, runs: int) -> dict[object, dict[str, Errors]]:
+def by_epsilon(table: Coded) -> dict[object, dict[str, Errors]]:
     """All cuboids, published by every technique."""
     exact = exact_cube(table.base_cuboid())
     return {
         f"{float(epsilon):g}": {
-            technique.name: errors_of(technique.plan(table.sizes, epsilon), exact, runs) for technique in TECHNIQUES
+            technique.name: errors_of(technique.plan(table.sizes, epsilon), exact) for technique in TECHNIQUES
         }
         for epsilon in EPSILONS
     }
 
 
 def draw() -> None:
-    draw_errors("fig6_1", "Adult, all 256 cuboids", "ε", by_epsilon(adult(), runs=5))
+    draw_errors("fig6_1", "Adult, all 256 cuboids", "ε", by_epsilon(adult()))

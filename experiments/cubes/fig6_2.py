@@ -6,4 +6,4 @@ from experiments.tables.tables import nursery
 
 
 def draw() -> None:
-    draw_errors("fig6_2", "Nursery, all 512 cuboids", "ε", by_epsilon(nursery(), runs=20))
+    draw_errors("fig6_2", "Nursery, all 512 cuboids", "ε", by_epsilon(nursery()))

@@ -14,7 +14,6 @@ from experiments.cubes.techniques import PMOST, PMOSTG, errors_of, exact_cube
 from experiments.tables.tables import adult
 
 SHARES = tuple(tenth / 10 for tenth in range(1, 11))
-RUNS = 6
 
 
 def draw() -> None:
@@ -27,7 +26,7 @@ def draw() -> None:
         found = []
         for share in SHARES:
             plan = technique.plan(table.sizes, Fraction(1), bound=share * bound)
-            errors = errors_of(plan, exact, RUNS)
+            errors = errors_of(plan, exact)
             precise = int(np.sum(plan.variances(consistent=False) <= share * bound * (1 + 1e-9)))
             found.append(
                 (precise, errors.rough.max(), errors.rough.mean(), errors.consistent.max(), errors.consistent.mean())

@@ -6,15 +6,13 @@ from experiments.cubes.plot import draw_errors
 from experiments.cubes.techniques import TECHNIQUES, errors_of, exact_cube
 from experiments.tables.tables import adult
 
-RUNS = 6
-
 
 def draw() -> None:
     table = adult()
     exact = exact_cube(table.base_cuboid())
     measured = {
         most: {
-            technique.name: errors_of(technique.plan(table.sizes, Fraction(1), cuboids=most), exact, RUNS)
+            technique.name: errors_of(technique.plan(table.sizes, Fraction(1), cuboids=most), exact)
             for technique in TECHNIQUES
         }
         for most in (2, 3, 4, 5, 6)

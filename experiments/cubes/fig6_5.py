@@ -6,13 +6,11 @@ from experiments.cubes.plot import draw_errors
 from experiments.cubes.techniques import TECHNIQUES, errors_of, exact_cube
 from experiments.tables.tables import adult
 
-RUNS = 12
-
 
 def draw() -> None:
     table = adult()
     exact = exact_cube(table.base_cuboid())
-    found = {t.name: errors_of(t.plan(table.sizes, Fraction(1)), exact, RUNS) for t in TECHNIQUES}
+    found = {t.name: errors_of(t.plan(table.sizes, Fraction(1)), exact) for t in TECHNIQUES}
     measured = {
         count: {name: errors.of_dimensions(count) for name, errors in found.items()}
         for count in range(len(table.sizes) + 1)

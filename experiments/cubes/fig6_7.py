@@ -7,7 +7,5 @@ CARDINALITIES = (2, 3, 4, 5, 6, 8, 10)
 
 
 def draw() -> None:
-    measured = {
-        size: synthetic_errors((size,) * 7, runs=20 if size < 5 else 10 if size < 8 else 8) for size in CARDINALITIES
-    }
+    measured = {size: synthetic_errors((size,) * 7) for size in CARDINALITIES}
     draw_errors("fig6_7", "Synthetic, 7 dimensions, ε = 1, all cuboids", "values a dimension", measured)

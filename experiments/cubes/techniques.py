@@ -17,8 +17,12 @@ from discreet.cube.planning import plan_cube
 from discreet.ledger.budget import PureBudget
 from discreet.noise.bits import SeededBits
 from discreet.query.lattice import Cuboids, Lattice
+from experiments.cubes.few_cells import FEW, errors_of_few
 
 Cells = NDArray[np.float64]
+
+RUNS = 5
+"""Releases for cuboids of many cells, each of which tells many errors."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +90,20 @@ def noisy_sources(plan: CubePlan, exact: Cells, bits: SeededBits) -> Iterator[tu
         yield mask, cuboid + noise.reshape(cuboid.shape)
 
 
-def errors_of(plan: CubePlan, exact: Cells, runs: int, seed: int = 1) -> Errors:
-    """Publish a plan several times, with and without consistency, and compare with the truth."""
+def errors_of(plan: CubePlan, exact: Cells, runs: int = RUNS, seed: int = 1) -> Errors:
+    """Publish a plan several times, with and without consistency, and compare with the truth; cuboids of few cells many
+    times, by themselves."""
     rough, consistent = np.zeros(len(plan.published)), np.zeros(len(plan.published))
     for run in range(runs):
         bits = SeededBits(1000 * seed + run)
         sources = list(noisy_sources(plan, exact, bits))
         for total, compute in ((rough, roll_up), (consistent, reconcile)):
             total += _cuboid_errors(compute(plan.lattice, sources, plan.source_variances), exact, plan)
-    return Errors(plan, rough / runs, consistent / runs)
+    rough, consistent = rough / runs, consistent / runs
+    for place, mask in enumerate(plan.published):
+        if plan.lattice.cells(mask) <= FEW:
+            rough[place], consistent[place] = errors_of_few(plan, mask, seed)
+    return Errors(plan, rough, consistent)
 
 
 def _cuboid_errors(cube: Cells, exact: Cells, plan: CubePlan) -> NDArray[np.float64]:

@@ -91,7 +91,7 @@ def people_of(lattice: Lattice, masks: tuple[int, ...]) -> int:
 
 def outcome_of(plan: CubePlan, lattice: Lattice, exact: Cells, masks: tuple[int, ...], bits: SeededBits) -> Outcome:
     people = people_of(lattice, masks)
-    subject = replace(plan, noise=replace(plan.noise, induced=Induced(people, people**2)))
+    subject = replace(plan, noise=replace(plan.noise, budget=plan.noise.budget.under(Induced(people, people**2))))
     cube = reconcile(lattice, noisy_sources(subject, exact, bits), subject.source_variances)
     cuboids = {mask: lattice.cuboid_of(cube, mask) for mask in plan.published}
     known = {mask: lattice.cuboid_of(exact, mask).astype(np.int64) for mask in masks}

@@ -162,6 +162,14 @@ def read_settings(home: Path) -> Settings:
         raise _unreadable(home) from None
 
 
+def sign_in_settings(home: Path) -> dict[str, Any] | None:
+    """`[sign_in]` of vault.toml, as it stands there; None where a provider signs nobody in."""
+    settings = _read_toml(home).get("sign_in")
+    if settings is not None and not isinstance(settings, dict):
+        raise VaultError("[sign_in] in vault.toml is a table")
+    return settings
+
+
 def declared_domain(home: Path) -> Domain:
     """The domain that a vault was made with: enough to read a question."""
     return domain_in(_header(home))
@@ -208,9 +216,9 @@ def _read_toml(home: Path) -> dict[str, Any]:
         settings = tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"), parse_float=str)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         raise _unreadable(home) from None
-    unknown = sorted(set(settings) - {"table", "ledger", "policy"})
+    unknown = sorted(set(settings) - {"table", "ledger", "policy", "sign_in"})
     if unknown:
-        raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table], [ledger] and [policy]")
+        raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table], [ledger], [policy] and [sign_in]")
     return settings
 
 

@@ -19,14 +19,14 @@ STRANGER = "answers, but not as `discreet serve` does"
 Json = dict[str, Any]
 
 
-class _NoRedirect(HTTPRedirectHandler):
-    """A token is for the place that it was given for: it follows nobody elsewhere."""
+class NoRedirect(HTTPRedirectHandler):
+    """A token, or a code, is for the place that it was given for: it follows nobody elsewhere."""
 
     def redirect_request(self, *_: object, **__: object) -> None:
         return None
 
 
-_opener = build_opener(_NoRedirect)
+_opener = build_opener(NoRedirect)
 
 
 def base_of(url: str, unreachable: type[DiscreetError]) -> str:

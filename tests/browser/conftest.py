@@ -80,6 +80,7 @@ def enter(browser, console):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"/login#token={console.tokens[name]}")
         page.wait_for_url("**/")
+        page.goto("/ask")
         return page
 
     yield signed_in
@@ -95,6 +96,7 @@ def picture(tmp_path):
 
     def save(page, name, **options):
         page.mouse.move(0, 0)
+        page.evaluate("scrollTo(0, 0)")
         page.wait_for_timeout(120)
         page.screenshot(path=folder / f"console-{name}.png", **options)
 

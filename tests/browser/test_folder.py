@@ -58,6 +58,7 @@ def test_one_sign_in_opens_the_catalogue_and_each_vault_at_its_own_address(brows
 
     table.get_by_role("link", name="health").click()
     page.wait_for_url(f"{address}/v/health/")
+    page.get_by_role("link", name="Ask", exact=True).click()
     page.get_by_role("radio", name="SQL").check()
     page.get_by_label("SQL over people").fill("SELECT COUNT(*) FROM people WHERE age < 30")
     expect(page.locator("#forecast")).to_contain_text("measured")

@@ -144,3 +144,21 @@ def test_adult_without_its_base_cuboid_precise(dimensions, printed, here):
     assert algorithm_4(task, precision_bound(task)) == printed
     plan = plan_cube(ADULT, LAPLACE, cuboids=dimensions, planner="pmostg")
     assert (plan.variances(consistent=False) <= plan.bound * SLACK).sum() == here
+
+
+@pytest.mark.parametrize(
+    ("sizes", "published", "bound"),
+    [
+        ((9, 4, 7), [(), (0,), (2,)], 40847780.3),
+        ((2, 7, 4), [(), (1,), (0, 2)], 60037937.1),
+        ((7, 3, 2), [(), (0,), (1,), (0, 1), (2,), (0, 2), (1, 2)], 173980450.5),
+    ],
+)
+def test_shares_in_whole_units_of_the_ledger_keep_precise_what_was_planned_to_be(sizes, published, bound):
+    """A small budget has few units: a share that was rounded down to them would miss its bound by that."""
+    noise = NoiseModel(PureBudget(Fraction(1, 1000), "replace"))
+    plans = [
+        plan_cube(Lattice(sizes), noise, cuboids=published, planner=name, bound=bound) for name in ("pmost", "pmostg")
+    ]
+    most, generally = (plan.precise_weight(consistent=False) for plan in plans)
+    assert generally >= most

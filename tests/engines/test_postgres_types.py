@@ -76,6 +76,9 @@ CASES = {
     # What a char(n) is padded with is no part of its value, in Postgres as here.
     "char(7)": (category("Arden", "Arden  "), ["'Arden'", "'Arden  '", "'arden'", "NULL"], [0, 0, OTHER, MISSING]),
     'text COLLATE "und-x-icu"': (category("ss", "ß"), ["'ss'", "'ß'", "'SS'"], [0, 1, OTHER]),
+    # Codes that pandas stored with a point: the whole numbers that they are.
+    "float8": (category("1", "2"), ["1", "2.5", "'NaN'", "NULL"], [0, OTHER, MISSING, MISSING]),
+    "numeric(4,1)": (category("1", "2"), ["1.0", "2.5", "NULL"], [0, OTHER, MISSING]),
     "boolean": (category("false", "true"), ["true", "'f'", "NULL"], [1, 0, MISSING]),
     "date": (
         category("1970-01-01", "0001-01-01", "9999-12-31"),

@@ -1,13 +1,18 @@
 """The parts of the buckets experiments that figures rest on."""
 
 import csv
+from contextlib import suppress
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from discreet.errors import InvalidLimits
+from discreet.microdata.settings import two_size_setting
 from experiments.buckets import plot
 from experiments.buckets.setting import limits, mean_squared_errors
 from experiments.buckets.tables import SHAPES, frequencies, generated, rounded
+from experiments.buckets.two_size_program import two_sizes_by_programs
 
 
 # buckets, Section 7.1: 0.18% to 7.5% on OCC, 0.44% to 27.3% on EDU
@@ -50,3 +55,18 @@ def test_lines_are_drawn_and_written_with_what_has_no_number_left_out(tmp_path, 
     expected = [["OCC", "TwoSize", "2", "1.5"], ["OCC", "TwoSize", "4", "3"], ["OCC", "Optimal", "4", "2"]]
     assert rows == [["table", "method", "θ", "MSE"], *expected]
     assert (tmp_path / "buckets" / "few.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_papers_programs_for_two_sizes_have_the_loss_of_algorithm_1(seed):
+    draw = np.random.default_rng(seed)
+    counts = tuple(int(count) for count in draw.integers(1, 12, int(draw.integers(2, 5))))
+    shares = [Fraction(int(draw.integers(max(1, 100 * count // sum(counts)), 101)), 100) for count in counts]
+    most = int(draw.integers(2, 9))
+    try:
+        loss = two_size_setting(counts, shares, max_size=most).loss
+    except InvalidLimits:
+        with suppress(InvalidLimits):  # no size suits a value
+            assert two_sizes_by_programs(counts, shares, most) is None
+        return
+    assert two_sizes_by_programs(counts, shares, most) == loss

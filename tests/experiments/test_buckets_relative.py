@@ -6,6 +6,7 @@ import pytest
 from discreet.microdata.demand import Demand
 from discreet.microdata.limits import Limits
 from discreet.microdata.settings import Setting, two_size_setting
+from experiments.buckets.fig5_baseline import one_bucket_error
 from experiments.buckets.people import People
 from experiments.buckets.relative import Dealt, along, count_queries, mean_errors, morton_keys, round_robin, sweep_keys
 
@@ -52,3 +53,8 @@ def test_keys_are_in_the_order_that_they_say(people):
     order = np.argsort(sweep_keys(people), kind="stable")
     assert (np.diff(people.codes[order][:, axes[0]]) >= 0).all()
     assert len(np.unique(morton_keys(people))) == len(np.unique(people.codes, axis=0))
+
+
+def test_one_bucket_has_the_error_of_dealing_all_to_it(people):
+    one = Dealt.of(people, Setting(((3000, 1),), (people.counts,)), np.zeros(3000, np.int32))
+    assert one_bucket_error(people, 30) == pytest.approx(mean_errors(people, {"one": one}, 30)["one"])

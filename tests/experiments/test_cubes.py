@@ -29,6 +29,17 @@ def test_errors_are_those_of_the_noise_that_the_plan_states():
 
 
 @pytest.mark.parametrize("technique", TECHNIQUES, ids=lambda technique: technique.name)
+def test_cuboids_of_few_cells_have_the_errors_that_whole_releases_have(technique, monkeypatch):
+    sizes = (2, 3, 4)
+    plan, exact = technique.plan(sizes, Fraction(1, 4)), exact_cube(np.zeros(sizes, np.int64))
+    alone = errors_of(plan, exact, runs=1)
+    monkeypatch.setattr("experiments.cubes.techniques.FEW", 0)
+    whole = errors_of(plan, exact, runs=1500)
+    np.testing.assert_allclose(alone.rough, whole.rough, rtol=0.08)
+    np.testing.assert_allclose(alone.consistent, whole.consistent, rtol=0.08)
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES, ids=lambda technique: technique.name)
 def test_every_technique_plans_and_publishes(technique):
     sizes = (2, 3, 4)
     errors = errors_of(technique.plan(sizes, Fraction(1)), exact_cube(np.ones(sizes, np.int64)), runs=2)

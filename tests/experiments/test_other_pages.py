@@ -275,7 +275,25 @@ def rounded(number, digits):
 def test_the_page_on_sulq_says_what_its_numbers_say():
     # δ, failure bounds, numbers of queries, people and subsets; what plans say of the least number of queries, and how
     # many sets are heavy, both without noise of their own (tests/mining has them); columns.
-    settings = {"2004", "1", "10", "95", "2", "0.1", "10,000", "2,000", "0.05", "1,293", "112,806", "16", "3", "200"}
+    settings = {
+        "2004",
+        "1",
+        "10",
+        "95",
+        "2",
+        "0.1",
+        "10,000",
+        "2,000",
+        "0.05",
+        "1,293",
+        "103,432",
+        "15",
+        "8",
+        "16",
+        "0.60",
+        "3",
+        "200",
+    }
     settings |= {"20,000", "420", "2,400", "22,400", "89,600", "32,561", "3.3", "33", "11"}
     check_page("sulq", list(sulq_claims()), settings)
 
@@ -353,9 +371,39 @@ def cubes_claims():
         row for row in rows_of("cubes", "fig6_3") if row["technique"] == "PMostG" and float(row["precise"]) == 256
     ]
     yield Claim("and all of them from {} on.", [precise[0]["θ₀/θ'"]])
+    yield from claims_of_dimensions()
+    for row in rows_of("cubes", "online_shares"):
+        cells = [row[name] for name in ("one variance known beforehand", "own", "shared", "proved")]
+        yield Claim("| {} | {} | {} × | {} × | {} × | {} × |", [row["cuboids"], row["best"], *cells])
     online = rows_of("cubes", "online")
     assert pick(online, "relaxed", within=500) == pick(online, "relaxed", within=1000) == 0
     assert all(float(row["known"]) > 150 for row in online)  # more than half of 300
+
+
+def claims_of_dimensions():
+    """Of Figures 6.1 and 6.6."""
+    base = [row for row in rows_of("cubes", "fig6_1") if row["technique"] == "Base"]
+    assert {f"{float(row['max']) / float(row['largest sd']):.2f}" for row in base} == {"0.79", "0.80"}
+    rows = rows_of("cubes", "fig6_6")
+    seeds = ("All", "Base", "BMax", "PMost", "BMaxG")
+    errors = {
+        (int(row["dimensions"]), row["technique"], kind): float(row[f"{kind}, consistent"])
+        for row in rows
+        for kind in ("max", "average")
+        if row["technique"] in seeds
+    }
+    for dimensions in range(4, 9):
+        for kind in ("max", "average"):
+            assert min(seeds, key=lambda name: errors[dimensions, name, kind]) == "BMaxG"
+        assert errors[dimensions, "BMax", "max"] < errors[dimensions, "PMost", "max"]
+    pairs = [errors[dimensions, name, "average"] for dimensions in (7, 8) for name in ("PMost", "BMax")]
+    yield Claim("({:.1f} against {:.1f}, {:.1f} against {:.1f})", pairs)
+    worse = [errors[d, "PMost", "average"] / errors[d, "BMax", "average"] - 1 for d in (4, 5, 6)]
+    assert min(worse) > 0
+    yield Claim("it is up to {:.0f}% worse.", [100 * max(worse)])
+    totals = [row for row in rows_of("cubes", "fig6_5") if row["dimensions of the cuboid"] == "0"]
+    gains = [1 - float(row["max, consistent"]) / float(row["max"]) for row in totals if row["technique"] != "Base"]
+    yield Claim("In the total of Adult {:.0f}–{:.0f}% |", [100 * min(gains), 100 * max(gains)])
 
 
 def test_the_page_on_cubes_says_what_its_numbers_say():
@@ -399,5 +447,6 @@ def test_the_page_on_cubes_says_what_its_numbers_say():
         "154",
     }
     settings |= {"163", "88", "151", "10", "8", "0.2", "0.4", "206", "31", "1", "0.3", "0.5", "300", "200,000", "138"}
-    settings |= {"250", "500", "1000", "0"}
+    # Cells and errors of cuboids that are drawn by themselves, exponents, and what is asked for online.
+    settings |= {"250", "500", "1000", "0", "400", "10,000", "0.79", "0.80", "12", "66", "200", "255", "2²", "7.2"}
     check_page("cubes", list(cubes_claims()), settings)

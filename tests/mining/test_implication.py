@@ -1,11 +1,13 @@
 """What α implies, across two parties: plans, both methods, refusals."""
 
+import math
+
 import numpy as np
 import pytest
 
 from discreet.errors import PartyError
 from discreet.mining.accuracy import AccuracyTerms
-from discreet.mining.heavy import HEAVY, Search
+from discreet.mining.heavy import Search
 from discreet.mining.implication import implication, queries_needed
 from discreet.mining.parties import party_of
 from discreet.mining.party import require_same_roster
@@ -156,8 +158,19 @@ def test_the_tests_advantage_is_the_seeds_without_noise():
     # SuLQ, proof of Theorem 2: Φ(−ε·σ_α/(1 − p_α)/√Var_β) = 1/2 − γ, here with sets of half the roster.
     plan = Search(AccuracyTerms(1_000_000, 0, 0), (0.5, 0.5), 0.05, 0.95)
     assert plan.kept == 1
-    assert plan.shift == pytest.approx(plan.resolution / 0.5)
-    assert plan.advantage == pytest.approx(0.0596, abs=1e-4)
+    assert plan.shift == pytest.approx(plan.resolution / 0.5 * math.sqrt(2))  # σ_α is √2 of such a set's deviation
+    assert plan.advantage == pytest.approx(0.0840, abs=1e-4)
+
+
+@pytest.mark.parametrize(("noise", "share"), [(0, 0.0786), (62_500, 0.1587)])
+def test_heavy_is_what_exceeds_the_papers_sigma(noise, share):
+    # n = 10^6 and half of them: σ_α² = 125,000; a set's count varies by 62,500 given its size, and by the noise.
+    plan = Search(AccuracyTerms(1_000_000, noise, 0), (0.5, 0.5), 0.05, 0.95)
+    assert plan.typical_excess**2 == pytest.approx(125_000)
+    assert plan.heavy == pytest.approx(share, abs=1e-4)
+    rng = np.random.default_rng(1)
+    having = rng.hypergeometric(500_000, 500_000, 500_000, 20_000) + rng.normal(0, math.sqrt(noise), 20_000)
+    assert np.mean(having - 250_000 >= plan.excess(np.array([500_000]))) == pytest.approx(share, abs=0.008)
 
 
 def test_a_search_narrows_to_the_error():
@@ -168,4 +181,4 @@ def test_a_search_narrows_to_the_error():
     for _ in range(plan.steps):
         width = (width + plan.resolution) / 2
     assert width <= 2 * plan.error
-    assert plan.queries_alpha == pytest.approx(plan.pilot + plan.steps * plan.tests / HEAVY, abs=1)
+    assert plan.queries_alpha == pytest.approx(plan.pilot + plan.steps * plan.tests / plan.heavy, abs=1)

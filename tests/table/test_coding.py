@@ -311,8 +311,7 @@ MISMATCHES = [
     (Integer(name="x", source="s", low=0, high=9), pa.array([True]), "bool"),
     (Integer(name="x", source="s", low=0, high=9), pa.array(DAYS), "date32"),
     (Integer(name="x", source="s", low=0, high=9), pa.array([True]).dictionary_encode(), "bool"),
-    (Category(name="x", source="s", values=("a",)), pa.array([1.5]), "double"),
-    (Category(name="x", source="s", values=("a",)), pa.array([decimal.Decimal("1.5")]), "decimal128"),
+    (Category(name="x", source="s", values=("a",)), pa.array([dt.datetime(2024, 1, 1)]), "timestamp"),
 ]
 
 

@@ -3,7 +3,8 @@
 import gzip
 import sqlite3
 from contextlib import closing
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import duckdb
 import pyarrow as pa
@@ -165,3 +166,71 @@ def test_a_file_that_ends_in_db_is_the_database_that_it_begins_as(tmp_path, make
     source = open_source(tmp_path / "people.db")
     [batch] = source.read(["age"], nobody)
     assert str(batch.column(0)[0]) == "31"
+
+
+def test_views_are_read_like_tables_and_so_is_what_a_database_computes(tmp_path):
+    with duckdb.connect(tmp_path / "p.duckdb") as made:
+        made.register("given", TABLE)
+        made.execute("CREATE TABLE everyone AS SELECT * FROM given")
+        made.execute("CREATE VIEW people AS SELECT sex, age FROM everyone")
+    assert points(population(f"{tmp_path / 'p.duckdb'}?table=people", PEOPLE)) == POINTS
+    with closing(sqlite3.connect(tmp_path / "p.sqlite")) as made:
+        made.execute("CREATE TABLE everyone (half INTEGER, age INTEGER AS (2 * half + 1), sex TEXT)")
+        made.executemany("INSERT INTO everyone VALUES (?, ?)", [(age // 2, sex) for age, sex in ROWS])
+        made.execute("CREATE VIEW people AS SELECT age, sex FROM everyone")
+        made.commit()
+    expected = [(age // 2 * 2 + 1, sex) for (age, _), (_, sex) in zip(ROWS, POINTS, strict=True)]
+    for table in ("everyone", "people"):
+        assert points(population(f"{tmp_path / 'p.sqlite'}?table={table}", PEOPLE)) == expected
+
+
+def test_files_of_several_kinds_are_named(tmp_path):
+    (tmp_path / "1.csv").write_bytes(TEXT)
+    (tmp_path / "2.csv").write_bytes(TEXT)
+    pq.write_table(TABLE, tmp_path / "3.parquet")
+    with pytest.raises(TableError, match=r"1\.csv and .*3\.parquet cannot be one table"):
+        open_source(tmp_path)
+
+
+MIXED = {
+    "widths": ([pa.array([1], pa.int16()), pa.array([2], pa.int64())], [1, 2]),
+    "without signs": ([pa.array([1], pa.uint8()), pa.array([2], pa.uint32())], [1, 2]),
+    "points": ([pa.array([1.5], pa.float32()), pa.array([2.5])], [1.5, 2.5]),
+    "nobody": ([pa.nulls(1), pa.array(["x"]), pa.nulls(1)], [None, "x", None]),
+    "texts": (
+        [pa.array(["x"], pa.large_string()), pa.array(["y"]), pa.array(["z"]).dictionary_encode()], ["x", "y", "z"],
+    ),
+    "decimals": ([pa.array([Decimal("1.5")]), pa.array([Decimal("1000.25")])], [Decimal("1.50"), Decimal("1000.25")]),
+    "moments": (
+        [pa.array([-1], pa.timestamp("ns", "UTC")), pa.array([1000], pa.timestamp("ms", "UTC"))],
+        [datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("stored", MIXED)
+def test_files_may_store_the_same_in_another_width(stored, ending, tmp_path):
+    """Writers choose widths by the rows of each file: a month in which nobody has a value, say."""
+    columns, values = MIXED[stored]
+    for place, column in enumerate(columns):
+        written(pa.table({"x": column}), tmp_path / f"{place}.{ending}")
+    batches = open_source(tmp_path).read(["x"], nobody)
+    assert [value for batch in batches for value in batch["x"].to_pylist()] == values
+
+
+APART = [
+    (pa.array([1]), pa.array([1.5])), (pa.array([1]), pa.array(["1"])), (pa.array([True]), pa.array([1])),
+    (pa.array([1], pa.uint64()), pa.array([-1])), (pa.array([date(2024, 1, 1)]), pa.array([datetime(2024, 1, 1)])),
+    (pa.array([datetime(2024, 1, 1)]), pa.array([datetime(2024, 1, 1)], pa.timestamp("us", "UTC"))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+def test_files_that_store_something_else_are_no_table(one, other, tmp_path):
+    written(pa.table({"x": one}), tmp_path / "1.parquet")
+    written(pa.table({"x": other}), tmp_path / "2.parquet")
+    with pytest.raises(
+        TableError, match=r"2\.parquet: column 'x' is .*, but .* in .*1\.parquet; write them with one type"
+    ):
+        open_source(tmp_path)

@@ -163,7 +163,7 @@ REFUSED = ["encoding=utf-16", "encodin=latin-1", "separator=", "separator=ab", "
 @pytest.mark.parametrize("said", REFUSED)
 def test_what_cannot_be_said_of_a_file_is_refused_with_what_can(said, tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n5,1\n")
-    with pytest.raises(TableError, match=r"encoding=utf-8 .* latin-1 .* cp1252 and separator=comma"):
+    with pytest.raises(TableError, match=r"encoding=utf-8 .* latin-1 .* cp1252, separator=comma"):
         open_source(f"{tmp_path / 't.csv'}?{said}")
 
 
@@ -171,3 +171,71 @@ def test_a_column_that_is_not_there_names_the_settings_of_the_file(tmp_path):
     (tmp_path / "t.csv").write_text("x:y\n5:1\n")
     with pytest.raises(DomainError, match=r"no column 'x'; its columns are x:y; .*divided by comma.*separator="):
         population(tmp_path / "t.csv", Domain("t", (AGE,)))
+
+
+def test_lines_above_the_names_are_passed_over_by_declaration(tmp_path):
+    """As offices and questionnaires write them: a title, how the file was made, a quote that nobody closes."""
+    (tmp_path / "t.csv").write_bytes(b'Members "of\n\xff\xfe;;\n\nx;y\n5;1\n7;1\n')
+    assert points(population(f"{tmp_path / 't.csv'}?skip=3", Domain("t", (AGE,)))) == [(5,), (7,)]
+    assert points(population(f"{tmp_path / 't.csv'}?skip=4&names=x,y&separator=semicolon", Domain("t", (AGE,)))) == [
+        (5,),
+        (7,),
+    ]
+    with pytest.raises(TableError, match="the first line below 9 must name the columns, and there is nothing on it"):
+        open_source(f"{tmp_path / 't.csv'}?skip=9")
+    for said in ("-1", "x", "", "99999999"):
+        with pytest.raises(TableError, match="skip is how many lines stand above"):
+            open_source(f"{tmp_path / 't.csv'}?skip={said}")
+
+
+NO_HEADERS = {
+    b"": "the first line must name the columns, and there is nothing on it",
+    b"age,sex,Age\n": "'Age' is the name of columns 1 and 3",
+    "age,sex\n".encode("utf-16"): "it seems to be text in UTF-16: save it in UTF-8",
+    "age,sex\n".encode("utf-16-le"): "it seems to be text in UTF-16: save it in UTF-8",
+    b"PAR1\xff": "it is a Parquet file: call it .parquet",
+    b"PK\x03\x04\xff": "it is a workbook: call it .xlsx",
+    b"\x1f\x8b\xff": "it is packed by gzip: call it .csv.gz",
+}
+
+
+@pytest.mark.parametrize("begins", NO_HEADERS)
+def test_a_file_without_a_first_line_says_what_is_wrong_with_it(begins, tmp_path):
+    (tmp_path / "t.csv").write_bytes(begins)
+    with pytest.raises(TableError, match=NO_HEADERS[begins]):
+        open_source(tmp_path / "t.csv")
+
+
+CODES = Category(
+    name="x", source="s", values=("1", "2", "2.5"), outside="other", null=True, notation=Notation(missing=("-9",))
+)
+NUMBERS = {
+    "doubles": (pa.array([1.0, 2.5, None, -9.0, 3.0, 2.0]), [0, 2, 4, 4, 3, 1]),
+    "of 32 bits": (pa.array([1.0, 2.5, None, -9.0, 0.1, 2.0], pa.float32()), [0, 2, 4, 4, 3, 1]),
+    "decimals": (
+        pa.array([Decimal("1.00"), Decimal("2.50"), None, Decimal("-9.00"), Decimal("100.00")]),
+        [0, 2, 4, 4, 3],
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine is not as_csv], ids=lambda e: e.__name__)
+@pytest.mark.parametrize("stored", NUMBERS)
+def test_codes_that_are_stored_with_a_point_are_the_whole_numbers_that_they_are(stored, engine, tmp_path):
+    """What pandas makes of a column of codes as soon as one is missing."""
+    column, codes = NUMBERS[stored]
+    taken = population(engine(pa.table({"x": column}), tmp_path), Domain("t", (CODES,)))
+    assert [code for (code,) in points(taken)] == codes
+
+
+def test_what_is_no_number_or_beyond_all_has_a_code_too():
+    column = pa.array([float("nan"), float("inf"), -0.0, 1e300, 1.0000000000000002])
+    assert [code for (code,) in points(population(pa.table({"x": column}), Domain("t", (CODES,))))] == [4, 3, 3, 3, 3]
+
+
+def test_a_column_that_is_called_otherwise_is_named_first_of_many(tmp_path):
+    (tmp_path / "t.csv").write_text(",".join(f"q{n:03}" for n in range(200)) + ",Age\n")
+    with pytest.raises(
+        DomainError, match=r"no column 'age'; 'Age' is there; its columns are Age, q000, .* and 181 more"
+    ):
+        population(tmp_path / "t.csv", Domain("t", (replace(AGE, name="age"),)))

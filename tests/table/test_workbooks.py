@@ -2,6 +2,7 @@
 
 from datetime import date
 
+import numpy as np
 import pandas as pd
 import pyreadstat
 import pytest
@@ -13,6 +14,8 @@ from discreet.domain.read import domain_text, parse_domain, read_domain
 from discreet.errors import DomainError, TableError
 from discreet.table import statistics_file
 from discreet.table.open import open_source
+from discreet.table.propose import propose
+from discreet.table.statistics_dates import counted
 from tests.populations import points, population
 from tests.workbook import protected_workbook, workbook
 
@@ -111,3 +114,134 @@ def test_a_workbook_with_a_password_is_refused_and_says_so(tmp_path):
     book = protected_workbook(tmp_path / "p.xlsx")
     with pytest.raises(TableError, match=r"p\.xlsx is protected by a password; save a copy without one"):
         open_source(book)
+
+
+PERIODS = {
+    "week": ("%tw", 2601.0, date(2010, 1, 8)),
+    "month": ("%tm", -60.0, date(1955, 1, 1)),
+    "quarter": ("%tqCCYY!Qq", 58.0, date(1974, 7, 1)),
+    "half": ("%th", 100.0, date(2010, 1, 1)),
+    "year": ("%ty", 2010.0, date(2010, 1, 1)),
+    "day": ("%tdD_m_Y", 0.0, date(1960, 1, 1)),
+    "moment": ("%-tc", -1.0, date(1959, 12, 31)),
+}
+
+
+def days_in(place, name):
+    """The days of a column, which may lie beyond Python's calendar."""
+    batches = open_source(place).read([name], lambda _: None)
+    return [value for batch in batches for value in batch.column(name).cast("date32").cast("int32").to_pylist()]
+
+
+def test_periods_of_stata_are_their_first_days(tmp_path):
+    """Examples of pandas' tests of Stata files: stata2_115.dta."""
+    frame = pd.DataFrame({name: [value, None] for name, (_, value, _) in PERIODS.items()})
+    formats = {name: written for name, (written, _, _) in PERIODS.items()}
+    pyreadstat.write_dta(frame, tmp_path / "p.dta", variable_format=formats)
+    for name, (_, _, day) in PERIODS.items():
+        assert days_in(tmp_path / "p.dta", name) == [day.toordinal() - 719163, None], name
+    draft = propose(tmp_path / "p.dta")
+    assert draft.count('kind = "date"') == len(PERIODS)
+
+
+@pytest.mark.parametrize("written", ["DATE11", "ADATE10", "QYR8", "MOYR8", "WKYR9", "DATETIME20", "YMDHMS19"])
+def test_days_of_spss_are_counted_whatever_shows_them_and_may_lie_beyond_every_calendar(tmp_path, written):
+    seconds = 86_400.0 * (date(2014, 10, 1).toordinal() - date(1582, 10, 14).toordinal())
+    frame = pd.DataFrame({"q": [seconds, seconds + 86_399.5, 1e15, -1e300, None]})
+    pyreadstat.write_sav(frame, tmp_path / "p.sav", variable_format={"q": written})
+    quarter = Date(
+        name="q",
+        source="s",
+        low=date(2014, 1, 1),
+        high=date(2014, 12, 31),
+        period="quarter",
+        outside="clamp",
+        null=True,
+    )
+    assert points(population(tmp_path / "p.sav", Domain("t", (quarter,)))) == [(3,), (3,), (3,), (0,), (4,)]
+
+
+SAS = {
+    "DATE9.": True, "YYMMDD10.": True, "YYMMDDN8": True, "MONYY7.": True, "YEAR4.": True, "E8601DA10.": True,
+    "NLDATE20.": True, "WEEKDATX29.": True, "YYQ6.": True, "DATETIME20.": True, "E8601DT19.": True, "DTDATE9.": True,
+    "TIME8.": False, "BEST12.": False, "DOLLAR10.2": False, "SEXF.": False, "DATEF.": False, "": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("written", SAS)
+def test_days_and_moments_of_sas_are_known_by_their_formats(written):
+    found = counted(".sas7bdat", written)
+    assert (found is not None) == SAS[written]
+    if found is not None:
+        day = 86_400.0 if "T" in written[:2] or "DT" in written or "DATETIME" in written else 1.0
+        assert found.column(np.array([366 * day])).cast("date32").to_pylist() == [date(1961, 1, 1)]
+
+
+def test_a_time_of_day_is_its_text(tmp_path):
+    frame = pd.DataFrame({"t": [36_610.09, 0.0, 90_000.0, -1.0, None]})
+    pyreadstat.write_sav(frame, tmp_path / "p.sav", variable_format={"t": "TIME11.2"})
+    [batch] = open_source(tmp_path / "p.sav").read(["t"], lambda _: None)
+    assert batch["t"].to_pylist() == ["10:10:10.090000", "00:00:00", "25:00:00", "-00:00:01", None]
+
+
+def test_texts_in_another_encoding_than_a_file_declares_are_read_by_declaration(tmp_path):
+    pyreadstat.write_dta(pd.DataFrame({"town": ["Zürich", "Bern"]}), tmp_path / "p.dta")
+    said = (tmp_path / "p.dta").read_bytes()
+    (tmp_path / "p.dta").write_bytes(said.replace("Zürich".encode(), "Zürich ".encode("latin-1")))
+    town = Domain("t", (Category(name="town", source="s", values=("Zürich ", "Bern")),))
+    with pytest.raises(
+        TableError, match=r"in another encoding than it declares; say which: .*p\.dta\?encoding=latin-1"
+    ):
+        population(tmp_path / "p.dta", town)
+    assert points(population(f"{tmp_path / 'p.dta'}?encoding=latin-1", town)) == [(0,), (1,)]
+    with pytest.raises(TableError, match="no encoding is called 'runes'"):
+        population(f"{tmp_path / 'p.dta'}?encoding=runes", town)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "xlsx", "sav", "sqlite", "duckdb"])
+def test_a_setting_that_files_of_a_kind_have_not_is_refused(tmp_path, ending):
+    path = tmp_path / f"p.{ending}"
+    path.write_bytes(b"SQLite format 3\0" if ending == "sqlite" else b"age\n")
+    with pytest.raises(
+        TableError, match=r"colour= is not known; (what can be said of an? |nothing can be said of an? )"
+    ):
+        open_source(f"{path}?colour=red")
+
+
+def test_rows_above_the_names_are_passed_over(tmp_path):
+    title = '<row r="1"></row><row r="2"><c t="str"><v>Staff of the office</v></c></row>'
+    names = '<row r="4"><c t="str"><v>age</v></c></row>'
+    rows = '<row r="5"><c><v>31</v></c></row><row r="6"></row><row r="7"><c><v>7</v></c></row>'
+    book = workbook(tmp_path / "p.xlsx", {"People": title + names + rows})
+    age = Domain("t", (AGE,))
+    for skip in (2, 3):
+        assert points(population(f"{book}?skip={skip}", age)) == [(31,), (7,)]
+    assert points(population(workbook(tmp_path / "q.xlsx", {"People": '<row r="1"></row>' + names + rows}), age)) == [
+        (31,),
+        (7,),
+    ]
+    with pytest.raises(TableError, match="the first row below 9 must name the columns, and there is nothing on it"):
+        open_source(f"{book}?skip=9")
+
+
+@pytest.mark.parametrize(
+    ("text", "seems"), [("a\tb\n1\t2\n", "it is text: if it is a CSV file"), ("<HTML><table>", "it is a web page")]
+)
+def test_what_is_called_a_workbook_and_is_none_is_told_apart(text, seems, tmp_path):
+    (tmp_path / "p.xls").write_text(text)
+    with pytest.raises(TableError, match=seems):
+        open_source(tmp_path / "p.xls")
+
+
+def test_a_label_of_a_missing_value_of_stata_is_no_value(tmp_path):
+    pyreadstat.write_dta(
+        pd.DataFrame({"x": [1, 2, "a", "z"]}),
+        tmp_path / "p.dta",
+        variable_value_labels={"x": {1: "yes", 2: "no", "a": "refused"}},
+        missing_user_values={"x": ["a", "z"]},
+    )
+    attribute = '{kind = "category", values_from = "p.dta", null = true, source = "s"}'
+    (tmp_path / "t.toml").write_text(f'name = "t"\nattributes.x = {attribute}')
+    domain = read_domain(tmp_path / "t.toml")
+    assert domain["x"].labels == ("1 yes", "2 no", "(missing)")
+    assert points(population(tmp_path / "p.dta", domain)) == [(0,), (1,), (2,), (2,)]

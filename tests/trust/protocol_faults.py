@@ -20,6 +20,7 @@ from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.ledger.spend import Cost, SpendMap
 from discreet.ledger.state import LedgerState
+from discreet.ledger.together import JointTurn
 from discreet.query.plan import Plan
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable, Table
@@ -173,6 +174,10 @@ def mapped_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Gate, "_ready", ready)
 
 
+def decided_as_if_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(JointTurn, "require_fit", lambda turn, cost, asker: turn.state.require_fit(cost, asker))
+
+
 def last(*receipts: Receipt) -> Receipt:
     return max(receipts, key=lambda receipt: receipt.seq)
 
@@ -201,6 +206,7 @@ def a_rollback_goes_unsaid(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "note", lambda ledger, kind, *more: None if kind == ROLLBACK else real(ledger, kind, *more))
 
 
+AT_ONCE = Scope((("too much at once",),), steps=60, operations=1)
 ALONE = Scope((("Arden", "Belmont", "refresh", "complete"),), steps=60, operations=4, crashes=1)
 BESIDE_A_REFRESH = Scope((("Arden", "Belmont"), ("refresh",)), steps=60, operations=2)
 KNOWN = Scope((("half of Arden",), ("refresh", "ask")), steps=60, operations=(1, 2))
@@ -220,6 +226,7 @@ FAULTS = [
     Fault("known by where the record stands", known_by_the_place_of_the_record, KNOWN, "4"),
     Fault("known answers are passed over", known_passes_over, REPEATED, "7"),
     Fault("no levelling at a refresh", not_levelled, ALONE, "25"),
+    Fault("charges of one turn are decided as if alone", decided_as_if_alone, AT_ONCE, "25"),
     Fault("every refresh wins", every_refresh_wins, REFRESHED_TWICE, "56"),
     Fault("decided on another snapshot", decided_on_another_snapshot, DECIDED, "4"),
     Fault("closed while it could be answered", closed_while_it_could_be_answered, COMPLETED_TWICE, "5"),

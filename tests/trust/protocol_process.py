@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -30,11 +30,13 @@ from discreet.answer.estimate import Estimate
 from discreet.answer.reply import Row
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
-from discreet.errors import JournalRolledBack, TableError
+from discreet.errors import BudgetExceeded, JournalRolledBack, TableError
 from discreet.ledger.charge import Charge, read_charge
 from discreet.ledger.journal import Entry
+from discreet.ledger.ledger import _body, _charged
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
+from discreet.ledger.together import _Waiting
 from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, answer_shape
@@ -139,6 +141,32 @@ def _measure(town: str, share: Fraction) -> "Callable[[Running, int], None]":
     return measure
 
 
+def _at_once(*shares: tuple[str, Fraction]) -> "Callable[[Running, int], None]":
+    """Two threads of one process, whose charges wait at the same time: one turn, or two where they do not fit
+    together. What comes after it, one thread does after the other."""
+
+    def measure(process: Running, since: int) -> None:
+        gate = process.vault.gate
+        first, second = (_plan(process.vault, share, town) for town, share in shares)
+        table = gate._ready(first)
+        cost, body = first.cost(gate.domain, gate.ledger.budget), first.condensed()
+        charging = partial(
+            _charged, cost, _body(body, cost=cost.to_json(), snapshot=table.id.to_json()), None, table.id
+        )
+        waiting = _Waiting(charging)
+        gate.ledger._together._line.append(waiting)
+        try:
+            process.leave(since, False, [_answer(gate.measure(second))])
+        except BudgetExceeded as error:
+            process.effects.append(("failed", "too much at once", type(error).__name__))
+        receipt = waiting.outcome().receipt
+        process.leave(
+            since, False, [_answer(gate._answer(Charge(receipt.seq, receipt, cost, body, table.id), first, table))]
+        )
+
+    return measure
+
+
 def _ask(process: Running, since: int, buy: bool) -> None:
     """Both towns: from what is known where it is, and measured where it is not, on the snapshot that was decided on."""
     vault = process.vault
@@ -192,6 +220,8 @@ OPERATIONS: dict[str, Callable[[Running, int], None]] = {
     "accept": lambda process, _: _open(process, accept_rollback=True),
     "Arden": _measure("Arden", ALL),
     "Belmont": _measure("Belmont", ALL),
+    "both at once": _at_once(("Arden", ALL), ("Belmont", ALL)),
+    "too much at once": _at_once(("Arden", ALL), ("Arden", HALF)),
     "half of Arden": _measure("Arden", HALF),
     "ask": lambda process, since: _ask(process, since, buy=True),
     "repeat": lambda process, since: _ask(process, since, buy=False),

@@ -18,6 +18,7 @@ import pytest
 from discreet.ledger.journal import ORIGIN, Entry, canonical, chained
 from discreet.ledger.places import header_of
 from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.state import LedgerState
 from discreet.vault import Vault
 from tests.trust import protocol_real as real
 from tests.trust.protocol_faults import FAULTS, Fault
@@ -44,6 +45,9 @@ SCOPES = {
     "three processes, one dies": Scope((("Arden",), ("refresh",), ("complete",)), STEPS, operations=1, crashes=1),
     "three processes, two refresh": Scope((("ask",), ("refresh",), ("refresh",)), STEPS, operations=1),
     "questions beside a refresh": Scope((("Arden", "everybody", "each town"), ("refresh",)), STEPS, operations=(2, 1)),
+    "charges of one turn beside a refresh": Scope(
+        (("both at once", "too much at once"), ("refresh", "complete")), STEPS, operations=1, crashes=1
+    ),
     "one process dies and an older journal is put back": Scope(
         (("Arden", "refresh", "complete"),), STEPS, operations=2, crashes=1, rollbacks=1
     ),
@@ -129,6 +133,18 @@ def test_the_promise_holds_in_every_interleaving_of_more(
 ) -> None:
     """In `make test` to a depth, in `make soak` to the end."""
     found = searched(scope._replace(steps=amount(9, STEPS)))
+    counted(states=found.states, transitions=found.transitions, journals=found.journals, steps=found.depth)
+    assert found.wrong is None, str(found)
+
+
+@pytest.mark.parametrize("name", ["questions beside a refresh", "one process dies and an older journal is put back"])
+def test_the_promise_holds_with_a_checkpoint_after_every_record(
+    name: str, searched: Check, counted: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written, and compared by whoever comes upon them; nobody's vault is opened from one here."""
+    monkeypatch.setattr("discreet.ledger.checkpoint.EVERY", 1)
+    monkeypatch.setattr(LedgerState, "is_checkpoint_due", property(lambda state: state.head.seq > state._stated_at))
+    found = searched(SCOPES[name])
     counted(states=found.states, transitions=found.transitions, journals=found.journals, steps=found.depth)
     assert found.wrong is None, str(found)
 

@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.answer.alike import BestOfGroups, best_of_groups, is_untold
 from discreet.answer.best import Best
 from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
@@ -228,6 +229,12 @@ def decide(
             groups[query] = len(grid)
             continue
         known = None if grid is None or query in again else _all_again(query, grid, wanted, desk)
+        if known is None and isinstance(grid, Grid) and isinstance(query, Count | Sum) and query not in again:
+            if is_untold(grid, desk.known.of(query)):
+                needed.by_query[query] = grid
+                groups[query] = len(grid)
+                continue
+            known = _all_derived(query, grid, wanted, desk)
         if known is not None:
             free.by_query[query] = known
             groups[query] = len(known)
@@ -374,7 +381,7 @@ def _repeated(cell: Cell, region: Region, law: Law, desk: Desk) -> Estimate | Pi
 
 def _all_again(query: Query, grid: AnyGrid, law: Law, desk: Desk) -> GridNumbers | None:
     """What `_free` finds for every group, where all that is public is such groups of the same."""
-    if not isinstance(query, Count | Sum) or isinstance(law, Exponential) or not _is_as_measured(query, desk):
+    if not isinstance(query, Count | Sum) or isinstance(law, Exponential) or not is_as_measured(query, desk):
         return None
     found = _same_groups(grid, desk.known.of(query))
     if found is None or found[0].variance > law.variance:
@@ -383,6 +390,21 @@ def _all_again(query: Query, grid: AnyGrid, law: Law, desk: Desk) -> GridNumbers
     draws, sources = (Draws(1.0, desk.known.noise(block.source)),), frozenset({block.source})
     one = Estimate(1, block.variance, "repeated", query.where, draws, sources=sources)
     return GridNumbers(grid, units, in_grains(one, desk.grain(query)))
+
+
+def _all_derived(query: Count | Sum, grid: Grid, law: Law, desk: Desk) -> GridNumbers | None:
+    """The same where tables of the whole tell of all groups alike."""
+    found = best_of_groups(grid, desk.known.of(query), desk.known.noise)
+    if found is None or isinstance(law, Exponential) or found.one.variance > law.variance * (1 + ROUNDING):
+        return None
+    return _public_groups(query, grid, found, desk)
+
+
+def _public_groups(
+    query: Count | Sum, grid: Grid, found: BestOfGroups, desk: Desk, kind: Kind | None = None
+) -> GridNumbers:
+    """`public`, of all groups."""
+    return GridNumbers(grid, found.values, public(query, query.where, replace(found.one, value=1), desk, kind))
 
 
 def _same_groups(grid: AnyGrid, past: Answers) -> tuple[CountBlock | LabelledBlock, NDArray[np.int64]] | None:
@@ -549,8 +571,14 @@ def _measure(decision: Decision, desk: Desk, purchase: Purchase, settled: Settle
 def _improve(settled: Settled, desk: Desk) -> None:
     """Make every number the best that is public, now that more was released: whoever asks next is told the same."""
     for query, numbers in [*settled.numbers.by_query.items()]:
-        if not isinstance(query, Count | Sum) or _is_as_measured(query, desk):
+        if not isinstance(query, Count | Sum) or is_as_measured(query, desk):
             continue
+        if isinstance(numbers, GridNumbers) and isinstance(numbers.grid, Grid):
+            alike = best_of_groups(numbers.grid, desk.known.of(query), desk.known.noise)
+            if alike is not None:
+                same: Kind | None = "measured" if numbers.one.kind == "measured" else None
+                settled.numbers.by_query[query] = _public_groups(query, numbers.grid, alike, desk, same)
+                continue
         noisy = {codes: one for codes, one in numbers.items() if isinstance(one, Estimate) and one.answered}
         found = desk.known.best(query, [one.answered for one in noisy.values()])
         for (codes, number), best in zip(noisy.items(), found, strict=True):
@@ -571,7 +599,7 @@ def _says_nothing(query: Count | Sum, desk: Desk) -> bool:
     return _has_groups_alone(query, desk) and not past.groups.blocks and not past.labelled
 
 
-def _is_as_measured(query: Count | Sum, desk: Desk) -> bool:
+def is_as_measured(query: Count | Sum, desk: Desk) -> bool:
     """Whether the best that is public of each of its groups is the number as it was measured."""
     return not _says_nothing(query, desk) and _are_independent(query, desk)
 

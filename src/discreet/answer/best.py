@@ -77,8 +77,21 @@ def best(targets: Sequence[Terms], past: Answers, laws: Laws, enough: float = in
     return [_rounded(next(numbers)) if terms else Best(0.0, 0.0) for terms in targets]
 
 
+def best_of(terms: Terms, past: Answers, laws: Laws, systems: Sequence[JointSystem]) -> tuple[Best | None, int | None]:
+    """The same of one sum, by systems of marginals; and by which of them, or None where it is as it was measured."""
+    past.groups.look_up([box for _, box in terms])
+    found = [_estimates(joint, [terms], laws)[0] for joint in systems]
+    chosen = _narrowest(found, terms, past, laws, _Widths())
+    return _rounded(chosen), next((place for place, one in enumerate(found) if one is not None and one is chosen), None)
+
+
+def rounded(value: float) -> float:
+    """Without the arithmetic's rounding."""
+    return float(f"{value:.{DIGITS}g}")
+
+
 def _rounded(one: Best | None) -> Best | None:
-    return None if one is None else replace(one, value=float(f"{one.value:.{DIGITS}g}"))
+    return None if one is None else replace(one, value=rounded(one.value))
 
 
 def _told_better(one: Best | None, alone: Best | None, widths: "_Widths") -> Best | None:

@@ -111,10 +111,11 @@ def codes_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> NDA
 
 @dataclass(frozen=True, eq=False)
 class GridNumbers(Mapping[Codes, Estimate]):
-    """An estimate of each group: `one`, times a whole number. They have the same law, and are of the same release."""
+    """An estimate of each group: `one`, times a number, a whole one where it was measured. They have the same law, and
+    are made of the same releases."""
 
     grid: AnyGrid
-    units: NDArray[np.int64]
+    units: NDArray[np.int64] | Floats
     """In the order of the groups."""
     one: Estimate
     parts: tuple["GridNumbers", ...] = ()
@@ -144,7 +145,7 @@ class GridNumbers(Mapping[Codes, Estimate]):
             codes = tuple(self.grid.codes[place].tolist())
             return gathered_sum([part.at(place, part.grid[codes]) for part in self.parts], region)
         one = self.one
-        value = int(self.units[place]) * one.value
+        value = self.units[place].item() * one.value
         return Estimate(value, one.variance, one.kind, region, one.draws, one.grain, sources=one.sources)
 
     @cached_property

@@ -1,5 +1,6 @@
 """The public, growing set of released answers, with an index for each way in which they are looked for."""
 
+from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,11 +8,11 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from discreet.answer.groups import Groups
-from discreet.answer.joint import JointSystem
+from discreet.answer.joint import JointSystem, Part
 from discreet.answer.labelled import LabelledBlock
 from discreet.answer.links import Links
 from discreet.answer.nearest import NearestBoxes
-from discreet.answer.parts import exact_marginals, joint_of, marginals_in
+from discreet.answer.parts import MOST_SORTED, exact_marginals, is_everything, joint_of, marginals_in, part_of
 from discreet.answer.past import CountBlock, PastAnswer
 from discreet.answer.residuals import ResidualRelease
 from discreet.domain.domain import Domain
@@ -57,6 +58,8 @@ class Answered:
     where: Region
     corners: Mapping[Corner, int]
     answers: tuple[PastAnswer, ...]
+    number: int = -1
+    """In the order in which regions were first answered; of what is not among them, none."""
 
     @property
     def variance(self) -> float:
@@ -88,6 +91,9 @@ class Answers:
         self._starting: dict[tuple[int, ...], list[Box]] = defaultdict(list)
         self._ending: dict[tuple[int, ...], list[Box]] = defaultdict(list)
         self._numbered: list[Answered] = []
+        self._sharpest: list[tuple[float, int]] = []
+        """Variances and numbers of the first regions that are not everything, the least variance first."""
+        self._parts: dict[int, Part] = {}
         self._links = Links()
         self._precision: dict[Corner, float] = defaultdict(float)
         self._nearest: dict[tuple[float, ...], NearestBoxes] = {}
@@ -111,9 +117,8 @@ class Answers:
         joint = self._joint
         if joint is None:
             with self._writing:
-                joint = self._joint = joint_of(
-                    self._marginals, self._answered.values(), self.groups.blocks, self._facts
-                )
+                asked, sharpest = len(self._sharpest), (self._parts[number] for _, number in self._sharpest)
+                joint = self._joint = joint_of(self._marginals, asked, sharpest, self.groups.blocks, self._facts)
         return joint
 
     @property
@@ -167,7 +172,17 @@ class Answers:
             self._index(released)
             return
         self._weigh(known, released)
+        before = bisect_left(self._sharpest, (known.variance, known.number))
         known.answers = tuple(sorted((*known.answers, released), key=lambda answer: answer.variance))
+        if before < len(self._sharpest) and self._sharpest[before][1] == known.number:
+            del self._sharpest[before], self._parts[known.number]
+            self._sort_in(known)
+
+    def _sort_in(self, answered: Answered) -> None:
+        """Among those that estimates are made of, as what it says by now."""
+        if answered.number < MOST_SORTED and not is_everything(answered.where, self._marginals):
+            insort(self._sharpest, (answered.variance, answered.number))
+            self._parts[answered.number] = part_of(answered, self._marginals)
 
     def _join(self, released: PastAnswer | CountBlock | ResidualRelease) -> None:
         """Into the marginals, where it is of everything."""
@@ -183,10 +198,11 @@ class Answers:
 
     def _index(self, answer: PastAnswer) -> None:
         where = answer.where
-        answered = Answered(where, corners(where, self.shape) or {}, (answer,))
+        answered = Answered(where, corners(where, self.shape) or {}, (answer,), len(self._numbered))
         self._weigh(answered, answer)
         self._answered[where] = answered
         self._numbered.append(answered)
+        self._sort_in(answered)
         self._links.add(answered.corners)
         if len(where.boxes) == 1:
             self._index_box(where.boxes[0])

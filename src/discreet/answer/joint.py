@@ -13,7 +13,7 @@ w of least variance that meet these equations make the best linear unbiased esti
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -55,6 +55,8 @@ class Part:
     fact: int | None = None
     is_count: bool = False
     """Whether it was asked for by itself, and not as a group."""
+    is_small: bool = False
+    """Whether it is known to have few corners."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,16 @@ class JointSystem:
     @cached_property
     def _told_alone(self) -> tuple[int, ...]:
         return self._peeled({})
+
+    @property
+    def has_helping_parts(self) -> bool:
+        """Whether some parts have a share in what marginals tell of."""
+        return bool(self._told_alone)
+
+    @property
+    def corners_of_parts(self) -> Iterable[Corner]:
+        """The corners of parts that marginals tell nothing of."""
+        return self._owners
 
     def _helping(self, corners: Corners) -> tuple[int, ...] | None:
         """The parts that may have a share in a target with these corners; None where it cannot be made up."""
@@ -433,6 +445,11 @@ class _Boxes:
 def _is_one(draws: Weights) -> bool:
     """Whether there is one draw alone, taken once."""
     return len(draws) == 1 and draws[0][2] == 1 and abs(abs(draws[0][0]) - 1) <= NEGLIGIBLE
+
+
+def is_small(terms: Terms, marginals: Marginals) -> bool:
+    """Whether a sum of boxes has few corners, whatever the marginals determine."""
+    return sum(1 << len(marginals.cut(box)) for _, box in terms) <= MOST_CORNERS
 
 
 def few_corners(terms: Terms, marginals: Marginals) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.answer.answer import Desk
 from discreet.answer.estimate import Estimate
-from discreet.answer.grid import GridNumbers
+from discreet.answer.grid import Grid, GridNumbers
 from discreet.answer.labelled import LabelledBlock, LabelledGrid
 from discreet.answer.past import CountBlock, PastAnswer
 from discreet.domain.region import Region
@@ -55,18 +55,38 @@ class JointNoise:
     def add(self, estimate: Estimate) -> int:
         """The place of a number among those that are drawn."""
         place, self._count = self._count, self._count + 1
+        self._enter(place, estimate)
+        return place
+
+    def _enter(self, place: int, estimate: Estimate) -> None:
         parts = [*self._parts(estimate, 1.0)]
         atoms, weights = np.array([atom for atom, _ in parts], np.int64), np.array([weight for _, weight in parts])
         self._entries.append((np.full(len(parts), place), atoms, weights))
-        return place
 
     def add_grid(self, numbers: GridNumbers) -> Ints:
         """The places of many numbers of one release."""
         places = np.arange(self._count, self._count + len(numbers))
         self._count += len(numbers)
         for part in numbers.parts or (numbers,):
-            self._add_atoms(part, places)
+            if part.one.is_one_draw:
+                self._add_atoms(part, places)
+            elif len(part) <= MOST_TOGETHER:
+                for place, estimate in zip(places.tolist(), part.values(), strict=True):
+                    self._enter(place, estimate)
+            else:
+                self._add_made(part, places)
         return places
+
+    def _add_made(self, numbers: GridNumbers, places: Ints) -> None:
+        """Add numbers that least squares made, too many to be drawn together: an atom each."""
+        one, grid = numbers.one, numbers.grid
+        assert isinstance(grid, Grid), "of groups of expressions only what was measured is in arrays"
+        axes = tuple(sorted(grid.axes))
+        codes = tuple(grid.codes[:, grid.axes.index(axis)] - grid.box.low[axis] for axis in axes)
+        sizes = tuple(grid.box.high[axis] - grid.box.low[axis] + 1 for axis in axes)
+        first = self._atom((one.sources, grid.box, axes, one.draws), one.draws, len(numbers))
+        atoms = first + np.ravel_multi_index(codes, sizes)
+        self._entries.append((places, atoms, np.full(len(places), float(one.grain))))
 
     def _add_atoms(self, numbers: GridNumbers, places: Ints) -> None:
         """Add numbers of one release to those at some places."""

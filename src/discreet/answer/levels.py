@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from discreet.answer.answer import Desk, Settled, decide
+from discreet.answer.answer import Desk, Settled, decide, is_as_measured
 from discreet.answer.estimate import Estimate, gathered_sum
 from discreet.answer.grid import Codes, GridNumbers, count_of_groups, grid_of
 from discreet.answer.past import groups_to_plan
@@ -115,7 +115,10 @@ def _tell(parts: tuple[Query, ...], law: Noise, laws: dict[Query, Law], desk: De
     """Whether parts that are all public as they were measured, group by group, make a sum as sharp as this law. Nothing
     else is public of them then, so that no other estimate is sharper."""
     free = decide({part: laws[part] for part in parts}, desk).free.by_query
-    known = [numbers.one for numbers in free.values() if isinstance(numbers, GridNumbers)]
+    measured = [
+        numbers for part, numbers in free.items() if isinstance(part, Count | Sum) and is_as_measured(part, desk)
+    ]
+    known = [numbers.one for numbers in measured if isinstance(numbers, GridNumbers)]
     grain = desk.grain(parts[0])
     enough = law.times(1 / grain).variance * float(grain) ** 2
     return len(known) == len(parts) and sum(one.variance for one in known) <= enough

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from discreet.answer.joint import JointSystem, Part, Terms, few_corners
+from discreet.answer.joint import JointSystem, Part, Terms, few_corners, is_small
 from discreet.answer.past import CountBlock, PastAnswer
 from discreet.answer.residuals import ResidualRelease
 from discreet.domain.domain import Domain
@@ -59,15 +59,13 @@ def exact_marginals(facts: "Sequence[Fact]", domain: Domain) -> Iterator[Margina
 
 
 def joint_of(
-    marginals: Marginals, regions: Iterable[Counted], blocks: Sequence[CountBlock], facts: "Sequence[Fact]"
+    marginals: Marginals, asked: int, sharpest: Iterable[Part], blocks: Sequence[CountBlock], facts: "Sequence[Fact]"
 ) -> JointSystem:
-    """Everything in one; of very much, facts first and then the sharpest of the first answers."""
+    """Everything in one; of very much, facts first and then the `sharpest` of so many answers that were `asked` for."""
     stated = _stated(facts, marginals) if facts else []
     parts = [part for fact in stated for part in _of_fact(fact, marginals)]
-    asked = [one for one in islice(regions, MOST_SORTED + 1) if not _is_everything(one.where, marginals)]
-    counts = [_of_region(one) for one in sorted(asked[:MOST_SORTED], key=lambda one: one.variance)[:MOST_PARTS]]
-    usable = [part for part in counts if few_corners(part.terms, marginals)]
-    is_whole = len(parts) == len(stated) and len(usable) == len(asked)
+    usable = [part for part in islice(sharpest, MOST_PARTS) if part.is_small or few_corners(part.terms, marginals)]
+    is_whole = len(parts) == len(stated) and len(usable) == asked
     parts = [*parts, *usable][:MOST_PARTS]
     left_out = set()
     for block in sorted(blocks, key=lambda block: block.variance):
@@ -89,10 +87,11 @@ def _stated(facts: "Sequence[Fact]", marginals: Marginals) -> "list[CountFact]":
 
 def _is_total(fact: "CountFact", marginals: Marginals) -> bool:
     [(times, region), *more] = fact.terms
-    return times == 1 and not more and _is_everything(region, marginals)
+    return times == 1 and not more and is_everything(region, marginals)
 
 
-def _is_everything(region: Region, marginals: Marginals) -> bool:
+def is_everything(region: Region, marginals: Marginals) -> bool:
+    """Whether it is a marginal of no axes."""
     return len(region.boxes) == 1 and not marginals.cut(region.boxes[0])
 
 
@@ -106,11 +105,13 @@ def _of_fact(fact: "CountFact", marginals: Marginals) -> Iterator[Part]:
         yield Part(terms, fact.value, 0.0, fact=fact.number)
 
 
-def _of_region(one: Counted) -> Part:
+def part_of(one: Counted, marginals: Marginals) -> Part:
+    """A region's answers, by precision, as one part."""
     average = sum(answer.value / answer.variance for answer in one.answers) * one.variance
     value = one.answers[0].value if len(one.answers) == 1 else average
     draws = tuple((one.variance / answer.variance, answer.source, 1) for answer in one.answers)
-    return Part(tuple((1, box) for box in one.where.boxes), value, one.variance, draws, is_count=True)
+    terms: Terms = tuple((1, box) for box in one.where.boxes)
+    return Part(terms, value, one.variance, draws, is_count=True, is_small=is_small(terms, marginals))
 
 
 def _of_block(block: CountBlock) -> Iterator[Part]:

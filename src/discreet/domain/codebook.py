@@ -137,6 +137,8 @@ def labels_of(about: Any) -> dict[str, list[dict[str, str]]]:
     for variable, values in about.variable_value_labels.items():
         missing = [*about.missing_ranges.get(variable, ()), *about.missing_user_values.get(variable, ())]
         codes = {code: label for code, label in values.items() if not any(_is_in(code, one) for one in missing)}
+        if about.readstat_variable_types.get(variable) != "string":  # .a to .z of Stata are missing, labelled or not
+            codes = {code: label for code, label in codes.items() if not isinstance(code, str)}
         if codes:
             found[variable] = [{"code": _code_text(code), "label": str(label)} for code, label in codes.items()]
     return found

@@ -17,8 +17,11 @@ from discreet.domain.attribute import Bins, Category, Kind
 Period = Literal["day", "week", "month", "quarter", "year"]
 EPOCH = date(1970, 1, 1).toordinal()
 ISO = "YYYY-MM-DD"
-TIME = r"(?:[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,]\d{1,9})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?"
-"""A time behind a date, which may say how far from UTC it is."""
+TIME = (
+    r"(?:[T ](?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,]\d{1,9})?)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
+    r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?"
+)
+"""A time behind a date, of 24 hours or of 12 with AM and PM, which may say how far from UTC it is."""
 FIELDS = {"YYYY": r"(?P<year>\d{4})", "MM": r"(?P<month>\d\d?)", "DD": r"(?P<day>\d\d?)"}
 
 
@@ -133,6 +136,27 @@ def periods(low: date, high: date, period: Period) -> list[date]:
     return [date(month // 12, month % 12 + 1, 1) for month in range(first, last + 1, months)]
 
 
+NAMED = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d\d)|-Q(?P<quarter>[1-4])|-W(?P<week>\d\d))?", re.ASCII)
+
+
+def days_named(name: str) -> tuple[int, int] | None:
+    """The first and the last day, from 1970, of a period by its name: 2026, 2026-Q1, 2026-01, 2026-W05."""
+    found = NAMED.fullmatch(name)
+    if found is None:
+        return None
+    year = int(found["year"])
+    try:
+        if found["week"]:
+            monday = date.fromisocalendar(year, int(found["week"]), 1).toordinal() - EPOCH
+            return monday, monday + 6
+        month = int(found["month"] or 3 * int(found["quarter"] or 1) - 2)
+        months = 1 if found["month"] else 3 if found["quarter"] else 12
+        first, next_month = date(year, month, 1), date(year, month + months - 1, 28) + timedelta(days=4)
+    except (ValueError, OverflowError):
+        return None
+    return first.toordinal() - EPOCH, next_month.replace(day=1).toordinal() - 1 - EPOCH
+
+
 def begins(day: date, period: Period) -> bool:
     """Whether a period begins with a day. Weeks begin on Mondays."""
     match period:
@@ -173,12 +197,19 @@ def _read_day(text: bytes, pattern: re.Pattern[str]) -> int | float | None:
         return None
     if "zone" not in said:
         return day
-    seconds = day * 86_400 + int(said["hour"]) * 3600 + int(said["minute"]) * 60 + int(said.get("second", 0))
+    seconds = day * 86_400 + _hour(said) * 3600 + int(said["minute"]) * 60 + int(said.get("second", 0))
     away = said["zone"].replace(":", "")
-    offset = 0 if away == "Z" else int(away[1:3]) * 3600 + int(away[3:5]) * 60
+    offset = 0 if away[0] not in "+-" else int(away[1:3]) * 3600 + int(away[3:5] or 0) * 60
     return float(seconds + offset if away[0] == "-" else seconds - offset)
 
 
 def _is_time(said: dict[str, str]) -> bool:
     limits = {"hour": 24, "minute": 60, "second": 61}
-    return all(int(said[key]) < limit for key, limit in limits.items() if key in said)
+    in_halves = "half" not in said or 1 <= int(said["hour"]) <= 12
+    return in_halves and all(int(said[key]) < limit for key, limit in limits.items() if key in said)
+
+
+def _hour(said: dict[str, str]) -> int:
+    """The hour of 24; 12 AM is midnight."""
+    hour = int(said["hour"])
+    return hour if "half" not in said else hour % 12 + (12 if said["half"] in "Pp" else 0)

@@ -23,6 +23,13 @@ class Asker:
     quota: Fraction | None = None
     charges: list[int] = field(default_factory=list, compare=False)
     """The numbers of what was charged through this object."""
+    spends: bool = True
+    """Whether anything may be charged in this name: False for somebody who only reads what is free."""
+
+    def require_spending(self) -> None:
+        """Raise QuotaExceeded for who only reads, whatever there is left."""
+        if not self.spends:
+            raise QuotaExceeded("an address that is opened spends nothing; ask this question with its button")
 
     def left(self, spent: int, budget: Budget) -> Fraction | None:
         """What is left of the quota where this asker has `spent` so many units; None without a quota."""

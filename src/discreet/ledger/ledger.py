@@ -1,8 +1,9 @@
 """The ledger: the books, and the one who writes in them.
 
-A charge is one turn of the journal: apply the entries since the last one seen, decide, append, commit and sync. The map
-in memory changes only for what is durably in the journal. A charge without a record, after a crash in between, stays
-charged; it may be completed with the same plan, and the first record that is synced is its answer for ever.
+A charge has a turn of the journal, with others that wait (`together.py`): apply the entries since the last one seen,
+decide, append, commit and sync. The map in memory changes only for what is durably in the journal. A charge without a
+record, after a crash in between, stays charged; it may be completed with the same plan, and the first record that is
+synced is its answer for ever.
 """
 
 import os
@@ -11,6 +12,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from discreet.ledger.books import Books
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge import Charge, Record, read_record
 from discreet.ledger.followed import FollowedJournal
-from discreet.ledger.journal import ORIGIN, VERSION, Journal, canonical, chained
+from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained
 from discreet.ledger.places import journal_at, new_journal
 from discreet.ledger.receipt import (
     Receipt,
@@ -36,6 +38,7 @@ from discreet.ledger.receipt import (
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.ledger.standing import FactNote
+from discreet.ledger.together import JointTurn, Together
 
 ROLLBACK = "rollback-accepted"
 """The kind of the note that goes on without what an older journal has lost."""
@@ -54,6 +57,7 @@ class Ledger(Books):
             if "vault_id" not in state.header:
                 raise JournalCorrupt("the journal has no first entry: its vault was never finished", "make it again")
         self._next_checkpoint = 0
+        self._together = Together(self._followed)
         _ledgers.add(self)
 
     @staticmethod
@@ -87,17 +91,14 @@ class Ledger(Books):
         """Spend, durably, for a plan (JSON) that is read from a snapshot. Records nothing, and raises BudgetExceeded
         where it does not fit, QuotaExceeded where it does not fit what its asker may spend, and Refreshed where the
         vault is over another snapshot by now: a charge pays for the one that it names."""
+        if asker is not None:
+            asker.require_spending()
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
         body = _body(plan, cost=cost.to_json(), **paid, **({} if asker is None else {"by": asker.name}))
         self._refuse_hopeless(cost, asker)
-        with self._followed.turn() as state:
-            state.require_current(snapshot)
-            state.require_fit(cost, asker)
-            keep_working()
-            entry = self._followed.append("charge", None, body)
+        entry = self._together.write(partial(_charged, cost, body, asker, snapshot))
         if asker is not None:
             asker.charges.append(entry.seq)
-        self._followed.give(entry.receipt)
         return Charge(entry.seq, entry.receipt, cost, plan, snapshot, None if asker is None else asker.name)
 
     def _refuse_hopeless(self, cost: Cost, asker: Asker | None) -> None:
@@ -108,13 +109,17 @@ class Ledger(Books):
 
     def record(self, charge_id: int, body: Any) -> Record:
         """Complete a charge with its answer, durably. If it has one already, that one is returned and this one lost."""
-        text, followed = _body(body), self._followed
-        with followed.turn() as state:
-            pending = charge_id in state.pending
-            stored = followed.append("record", charge_id, text) if pending else followed.journal.record_of(charge_id)
+        text = _body(body)
+
+        def step(turn: JointTurn) -> Entry:
+            if turn.is_pending(charge_id):
+                return turn.record(charge_id, text)
+            stored = self._followed.journal.record_of(charge_id)
             if stored is None:
                 raise JournalError(f"entry {charge_id} is not a charge", "nothing was recorded")
-        followed.give(stored.receipt)
+            return stored
+
+        stored = self._together.write(step)
         self._checkpoint_where_due()
         return read_record(charge_id, stored)
 
@@ -220,6 +225,15 @@ class Ledger(Books):
 
     def after_fork(self) -> None:
         self._followed.after_fork()
+        self._together.after_fork()
+
+
+def _charged(cost: Cost, body: str, asker: Asker | None, snapshot: SnapshotId | None, turn: JointTurn) -> Entry:
+    """A charge, in a turn that it may share."""
+    turn.state.require_current(snapshot)
+    turn.require_fit(cost, asker)
+    keep_working()
+    return turn.charge(cost, asker, body)
 
 
 _ledgers: "weakref.WeakSet[Ledger]" = weakref.WeakSet()

@@ -3,8 +3,9 @@
 Kept for comparison: each test turns two counts into one bit, and the search uses every bit once. The seed neglects what
 is of lower order; at any size that people have it is not, so that the constants here are worked out with it:
 
-- A set is heavy where its *noisy* count is a standard deviation above what its size lets expect, and of such a surplus
-  only the share that is not noise, on average, is held to be people.
+- A set is heavy where its *noisy* count is σ_α above what its size lets expect, and of such a surplus only the share
+  that is not noise, on average, is held to be people. σ_α = √(N·p(1 − p)), N being the set's size, is the paper's: √2
+  standard deviations of a set of half of all people. So without noise 8% of sets are heavy.
 - The shares have to be known far better than within 1/√n: the test looks for a shift of less than √n people. A pilot of
   random sets comes first, so that they are off by at most a sixth of the shift.
 """
@@ -19,12 +20,10 @@ from discreet.mining.accuracy import AccuracyTerms, Shares, require_share
 from discreet.mining.estimate import IntervalEstimate
 from discreet.mining.joint import Numbers
 from discreet.mining.party import Counts
-from discreet.mining.sampling import BATCH, PILOT, PartyPredicate, fresh_subsets
+from discreet.mining.sampling import BATCH, PILOT, RATE, PartyPredicate, fresh_subsets
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 
-HEAVY = NormalDist().cdf(-1)
-"""How many random sets are heavy: 16%."""
 PILOT_SHARE = 1 / 6
 RESOLUTION = 1.5
 """ε of a test by the error asked for: coarser tests cost less, and the search ends at an interval of 2 errors."""
@@ -58,9 +57,29 @@ class Search:
     @property
     def shift(self) -> float:
         """By how much ε moves β's count on a heavy set, in standard deviations of that count."""
-        alpha_variance, beta_variance = self.terms.variances(self.shares)
-        surplus = self.kept * math.sqrt(alpha_variance)
+        beta_variance = self.terms.variances(self.shares)[1]
+        surplus = self.kept * self.typical_excess
         return surplus * self.resolution / max(1 - self.shares[0], 1e-12) / math.sqrt(beta_variance)
+
+    def excess(self, sizes: Counts) -> Numbers:
+        """σ_α: by how many heavy sets of these sizes have more of α than their sizes let expect."""
+        return self._root * np.sqrt(sizes)
+
+    @property
+    def typical_excess(self) -> float:
+        """σ_α of a set of the size that is expected."""
+        return self._root * math.sqrt(float(RATE) * self.terms.people)
+
+    @property
+    def _root(self) -> float:
+        alpha = require_share(self.shares[0])
+        return math.sqrt(alpha * (1 - alpha))
+
+    @property
+    def heavy(self) -> float:
+        """How many random sets are heavy by their noisy counts."""
+        deviation = math.sqrt(self.terms.variances(self.shares)[0])
+        return NormalDist().cdf(-self.typical_excess / deviation)
 
     @property
     def advantage(self) -> float:
@@ -96,7 +115,7 @@ class Search:
     @property
     def queries_alpha(self) -> int:
         """On average: most sets turn out not to be heavy."""
-        return self.pilot + math.ceil(self.steps * self.tests / HEAVY)
+        return self.pilot + math.ceil(self.steps * self.tests / self.heavy)
 
 
 def search(
@@ -122,12 +141,12 @@ def _count_ones(plan: Search, tried: float, alpha: PartyPredicate, beta: PartyPr
     """How often 𝒯 says 1 for Δ₁ = tried, over fresh heavy sets, and how many sets were looked at for them."""
     found, ones, spent = 0, 0, 0
     while found < plan.tests:
-        wanted = min(BATCH, math.ceil((plan.tests - found) / HEAVY))
+        wanted = min(BATCH, math.ceil((plan.tests - found) / plan.heavy))
         subsets = fresh_subsets(wanted, bits)
         answers = alpha.party.ask_subsets(subsets, alpha.predicate)
         spent += wanted
         surplus = answers.values - plan.shares[0] * answers.sizes
-        heavy = np.flatnonzero(surplus >= math.sqrt(plan.terms.variances(plan.shares)[0]))[: plan.tests - found]
+        heavy = np.flatnonzero(surplus >= plan.excess(answers.sizes))[: plan.tests - found]
         if not heavy.size:
             continue
         second = beta.party.ask_subsets([subsets[place] for place in heavy], beta.predicate)

@@ -11,7 +11,7 @@ component of S within the box: with an error of Π (m/n)² · Π m(1 − m/n) / 
 """
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -165,6 +165,20 @@ class Marginals:
             for space in subsets(cut)
             if space in self.precisions
         )
+
+    def values(self, box: Box, by: Axes, ranges: Sequence[range]) -> Floats:
+        """The same for each group by some axes of which it is one: these codes of each, the last axis running fastest.
+        Requires that it is determined."""
+        cut = self.cut(box)
+        sole = self.sole(cut)
+        axes, table = (cut, self._cuboid(cut)) if sole is None else (sole.axes, sole.table)
+        spans = dict(zip(by, ranges, strict=True))
+        inside = {axis: spans.get(axis, range(box.low[axis], box.high[axis] + 1)) for axis in axes}
+        found = table[tuple(slice(inside[axis].start, inside[axis].stop) for axis in axes)]
+        found = found.sum(axis=tuple(place for place, axis in enumerate(axes) if axis not in spans))
+        left = [axis for axis in axes if axis in spans]
+        order = [left.index(axis) for axis in by if axis in left]  # an axis of one code is none of a cut
+        return np.asarray(np.transpose(found, order).reshape(-1), np.float64)
 
     def variance(self, box: Box) -> float:
         """Of the estimate of a box that they determine."""

@@ -48,6 +48,8 @@ class User:
     """From when on the token opens nothing, in UTC."""
     native: str | None = None
     """SHA-1 of the token's SHA-1, by which MySQL's handshake knows it; kept only where that port was on."""
+    subject: str | None = None
+    """Who they are at the provider that signs them in, by its address and name for them; None for users of tokens."""
 
     def to_json(self) -> UserJson:
         """The user without the token's hash."""
@@ -102,6 +104,32 @@ def _add(
             raise AccessDenied(f"there is a user {name} already; revoke them first, or choose another name")
         since = datetime.now(UTC).isoformat(timespec="seconds")
         users.append(User(name, role, hashes[0], since, most, until, hashes[1]))  # type: ignore[arg-type]
+
+
+def know_subject(home: Path, subject: str, name: str, role: Role, quota: Number | None) -> User:
+    """Somebody whom a provider has signed in: the user that they were before, in the role that they have by now; or a
+    new one, with a quota where analysts have one and a token that nobody knows."""
+    most = _quota(home, role, quota) if role == "analyst" else None
+    with _changing(home) as users:
+        for place, user in enumerate(users):
+            if user.subject == subject:
+                kept = user if user.role == role else replace(user, role=role, quota=most)
+                users[place] = kept
+                return kept
+        if any(user.name == name for user in users):
+            raise AccessDenied(f"somebody else is called {name} here; ask the custodian of the vault")
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        users.append(User(name, role, _digest(new_token()), since, most, subject=subject))
+        return users[-1]
+
+
+def end_subject(home: Path, subject: str) -> None:
+    """Somebody has no role any more: their sessions have ended, and a token that they were given opens nothing."""
+    if any(user.subject == subject for user in list_users(home)):
+        with _changing(home) as users:
+            for place, user in enumerate(users):
+                if user.subject == subject:
+                    users[place] = replace(user, token=_digest(new_token()), native=None)
 
 
 def rotate_user(home: Path, name: str) -> str:

@@ -21,7 +21,7 @@ from discreet.ledger.asker import Asker
 from discreet.ledger.receipt import Receipt
 from discreet.release.slots import Slots
 from discreet.server.auth import User, authenticate, require_asking
-from discreet.server.log import log_asked
+from discreet.server.log import log_asked, origin
 from discreet.server.pace import Bucket
 from discreet.server.shares import Shares
 from discreet.vault.vault import Vault
@@ -108,13 +108,21 @@ class FrontDesk:
 
     def _logged(self, user: User, verb: str, what: Mapping[str, Any], work: Callable[[Vault], T]) -> T:
         log_asked(self.vault.path, user.name, verb, what)
-        return work(self.seen_by(user))
+        asker, come = self.asker(user), origin.get()
+        try:
+            return work(self.asked_by(asker))
+        finally:
+            if come is not None:
+                come.charges += asker.charges
 
     def explain(self, user: User, sql: str, wish: Mapping[str, Any]) -> Explanation:
         """What asking would cost this user: their quota counts. For whoever may look, logged as asking is; and it
         spends nothing, for `Vault.explain` is handed nothing that could."""
-        log_asked(self.vault.path, user.name, "explain", {"sql": sql, **wish})
+        self.log_explained(user, sql, wish)
         return self.seen_by(user).explain(sql, **wish)
+
+    def log_explained(self, user: User, sql: str, wish: Mapping[str, Any]) -> None:
+        log_asked(self.vault.path, user.name, "explain", {"sql": sql, **wish})
 
     def seen_by(self, user: User) -> Vault:
         """The vault in a user's name: with what is left of their quota, and with answers on time slots."""

@@ -53,6 +53,8 @@ class RequestOrigin:
     id: str = field(default_factory=_new_id)
     is_logged: bool = False
     """Whether anything was asked of the vault by it."""
+    charges: list[int] = field(default_factory=list)
+    """The numbers in the journal of what was charged for it."""
 
 
 origin: "ContextVar[RequestOrigin | None]" = ContextVar("origin", default=None)
@@ -79,7 +81,8 @@ def log_outcome(home: Path, come: RequestOrigin, outcome: str) -> None:
     if come.is_logged:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with suppress(VaultError):
-            _write(home, json.dumps({"of": come.id, "over": at, "outcome": outcome}))
+            charged = {"charges": come.charges} if come.charges else {}
+            _write(home, json.dumps({"of": come.id, "over": at, "outcome": outcome, **charged}))
 
 
 def log_denied(home: Path, come: RequestOrigin, user: str | None, outcome: str, what: Mapping[str, Any]) -> None:

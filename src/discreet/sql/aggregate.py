@@ -7,6 +7,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.domain.attribute import Attribute, Bins, Category
+from discreet.domain.date import Date
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
@@ -288,7 +289,8 @@ def _numbers(
     axis = groups.scope.axis(column)
     attribute = groups.scope.domain.attributes[axis]
     if isinstance(attribute, Category):
-        raise UnsupportedQuery(f"{attribute.name} is a category: it can be counted and grouped by, not calculated with")
+        what = "holds dates" if isinstance(attribute, Date) else "is a category"
+        raise UnsupportedQuery(f"{attribute.name} {what}: it can be counted and grouped by, not calculated with")
     if attribute.size == attribute.cells:
         return attribute, _region(groups, filters), ()
     note = f"values of {attribute.name} outside the declared ones are left out of {_called(node)}"

@@ -20,7 +20,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
-from discreet.domain.date import EPOCH, ISO, Date, Days, day_of
+from discreet.domain.date import EPOCH, ISO, Date, Days, day_of, days_named
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
 from discreet.sql.codes import Codes, complement, merged
@@ -85,9 +85,12 @@ def is_among(attribute: Attribute, values: Sequence[Value]) -> Verdict:
 
 def _is_among_periods(attribute: Date, values: Sequence[Value]) -> Verdict:
     """= and IN of days: each is the period that it lies in, and a note says so where that is more than a day."""
+    wider = [value for value in values if _codes_named(attribute, value)]
+    values = [value for value in values if value not in wider]
+    spans = [span for value in wider for span in _codes_named(attribute, value)]
     days = [Fraction(day_number(attribute, value)) for value in values]
     codes = [attribute.code_of_day(int(day) - EPOCH) for day in days]
-    true = merged((code, code) for code in codes if code is not None)
+    true = merged([*spans, *((code, code) for code in codes if code is not None)])
     undeclared = [day for day, code in zip(days, codes, strict=True) if code is None]
     notes = []
     if undeclared:
@@ -104,11 +107,21 @@ def _is_among_periods(attribute: Date, values: Sequence[Value]) -> Verdict:
     return replace(_divided(attribute, true, certain=not undeclared), notes=tuple(notes))
 
 
-def day_number(attribute: Date, value: Value, by_name: bool = True) -> int:
-    """The day that a literal names, counted from 1 January of the year 1; of a period's name, its first."""
+def _codes_named(attribute: Date, value: Value) -> list[tuple[int, int]]:
+    """The codes of a period by its name that is several of the attribute's own: the months of 2026-Q1. None where it is
+    not divided into such."""
+    named = days_named(value) if isinstance(value, str) and attribute.named_code(value) is None else None
+    edges = attribute.edges_in_days
+    if named is None or named[0] not in edges or named[1] + 1 not in edges:
+        return []
+    return [(edges.index(named[0]), edges.index(named[1] + 1) - 1)]
+
+
+def day_number(attribute: Date, value: Value, at_end: bool = False) -> int:
+    """The day that a literal names, counted from 1 January of the year 1; of a period's name its first, or its last."""
     text = value if isinstance(value, str) else ""
-    code = attribute.named_code(text) if by_name else None
-    day = day_of(text, ISO) if code is None else attribute.edges_in_days[code]
+    named = days_named(text)
+    day = day_of(text, ISO) if named is None else named[at_end]
     if day is None:
         like = text_literal(attribute.values[0])
         raise UnsupportedQuery(
@@ -146,10 +159,11 @@ def ordered(attribute: Attribute) -> Integer | Bins:
     )
 
 
-def number(attribute: Attribute, value: Value) -> Fraction:
-    """The value as a number that an ordered attribute can be compared with; of a date, its day."""
+def number(attribute: Attribute, value: Value, at_end: bool = False) -> Fraction:
+    """The value as a number that an ordered attribute can be compared with; of a date, its day; of a period's name, its
+    first day or its last."""
     if isinstance(attribute, Date):
-        return Fraction(day_number(attribute, value, by_name=False))
+        return Fraction(day_number(attribute, value, at_end))
     if isinstance(value, Fraction):
         return value
     written = shown(value) if isinstance(value, str) else str(value).upper()
@@ -177,6 +191,12 @@ def _category_code(attribute: Category, value: Value) -> int:
     code = attribute.code(text)
     if code is not None:
         return code
+    level = next((place for place, groups in enumerate(attribute.levels, start=1) if text in groups), None)
+    if level is not None:
+        raise UnsupportedQuery(
+            f"{shown(text)} is a group of {attribute.name} and no value; ask for "
+            f"{identifier(f'{attribute.name}_group{level}')} = {text_literal(text)}"
+        )
     listed = map(text_literal, attribute.values[:LISTED_VALUES])
     more = f" and {attribute.cells - LISTED_VALUES} more" if attribute.cells > LISTED_VALUES else ""
     near = _near(text[:64], attribute.values[:NEAR_VALUES])

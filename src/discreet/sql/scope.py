@@ -1,11 +1,10 @@
 """What the names in a statement mean: the domain's table, and its attributes by name or by qualified name."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from discreet.domain.attribute import Attribute, Category, Hierarchy
+from discreet.domain.attribute import Attribute, Category
 from discreet.domain.domain import Domain
 from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.sql.syntax import only, refused
@@ -123,20 +122,21 @@ class Scope:
 
 
 def hierarchy_columns(domain: Domain) -> dict[str, DerivedColumn]:
-    """The lowest groups of every hierarchy, as columns NAME_group. Undeclared and missing values are in none."""
+    """The groups of every hierarchy, as columns: NAME_group has the narrowest, NAME_group1 the widest, NAME_group2 the
+    next, as in cubes. Undeclared and missing values are in none."""
     found = {}
     for axis, attribute in enumerate(domain.attributes):
-        if isinstance(attribute, Category) and attribute.hierarchy is not None:
-            name = attribute.name + GROUP_SUFFIX
-            group = dict(_leaves(attribute.hierarchy, None))
-            beyond = [None] * (attribute.size - attribute.cells)
-            found[name.lower()] = DerivedColumn(name, axis, (*(group[value] for value in attribute.values), *beyond))
+        if not isinstance(attribute, Category):
+            continue
+        depth, beyond = len(attribute.levels), [None] * (attribute.size - attribute.cells)
+        for level, down_to in [("", depth), *((str(level), level) for level in range(1, depth + 1))] if depth else []:
+            groups = [_narrowest(attribute, code, down_to) for code in range(attribute.cells)]
+            name = f"{attribute.name}{GROUP_SUFFIX}{level}"
+            found[name.lower()] = DerivedColumn(name, axis, (*groups, *beyond))
     return found
 
 
-def _leaves(hierarchy: Hierarchy, parent: str | None) -> Iterator[tuple[str, str | None]]:
-    for node in hierarchy:
-        if isinstance(node, str):
-            yield node, parent
-        else:
-            yield from _leaves(node[1], node[0])
+def _narrowest(attribute: Category, code: int, down_to: int) -> str | None:
+    """The narrowest group of a value in the first levels."""
+    groups = [level[code] for level in attribute.levels[:down_to] if level[code] is not None]
+    return groups[-1] if groups else None

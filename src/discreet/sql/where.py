@@ -147,7 +147,8 @@ def _verdict(node: exp.Expression, scope: Scope) -> tuple[int, Verdict]:
             axis = _axis(node.this, scope)
             attribute = scope.domain.attributes[axis]
             between = ordered(attribute)
-            low, high = (number(attribute, literal(node.args[end], VALUES)) for end in ("low", "high"))
+            ends = (literal(node.args[end], VALUES) for end in ("low", "high"))
+            low, high = (number(attribute, value, at_end) for value, at_end in zip(ends, (False, True), strict=True))
             return axis, is_within(between, Bound(low, False), Bound(high, False))
         case exp.Is():
             axis = _axis(node.this, scope)
@@ -265,7 +266,8 @@ def _ordering(node: exp.Expression, scope: Scope, wanted: bool) -> _Ordering:
     attribute = scope.domain.attributes[axis]
     sign = ORDERINGS[type(node)]
     sign = MIRRORED[sign] if mirrored else sign
-    return _Ordering(axis, ordered(attribute), sign if wanted else OPPOSITE[sign], number(attribute, value))
+    found = number(attribute, value, at_end=sign in (">", "<="))
+    return _Ordering(axis, ordered(attribute), sign if wanted else OPPOSITE[sign], found)
 
 
 def _connective(node: exp.And | exp.Or, scope: Scope, wanted: bool) -> Condition:

@@ -28,6 +28,7 @@ from discreet.query.query import grain_of
 from discreet.table.dates import is_dated, period_reader
 from discreet.table.layout import has_units
 from discreet.table.text import as_bytes, is_text
+from discreet.table.written import number_text
 
 Codes = NDArray[np.signedinteger[Any]]
 """Codes in the smallest type that has a place for NO_CODE too."""
@@ -85,8 +86,10 @@ def _coder(attribute: Attribute, kind: pa.DataType) -> Coder:
             raise DomainError(_mismatch(attribute, stored, "dates, times, or text or whole numbers that write dates"))
         return _date_coder(attribute, stored)
     if isinstance(attribute, Category):
+        if is_number(stored) and not pa.types.is_integer(stored):
+            return _by_number(_category_coder(attribute, pa.string()))
         if not is_categorical(stored):
-            raise DomainError(_mismatch(attribute, stored, "text, whole numbers, booleans or dates"))
+            raise DomainError(_mismatch(attribute, stored, "text, numbers, booleans or dates"))
         if attribute.prefix and pa.types.is_integer(stored):  # a number begins with digits as its text does
             by_text = _by_spelling(_category_coder(attribute, pa.string()), always=True)
             return lambda column: by_text(_decoded(column).cast(pa.string()))
@@ -160,6 +163,17 @@ def _by_spelling(plain: Coder, always: bool) -> Coder:
     return code
 
 
+def _by_number(by_text: Coder) -> Coder:
+    """Codes numbers that are stored with a point by the texts that write them: 1 for 1.0."""
+
+    def code(column: pa.Array) -> Coded:
+        numbers, places = distinct_values(column)
+        texts = [None if number is None else number_text(number) for number in numbers.to_pylist()]
+        return _picked(by_text(pa.array([*texts, None], pa.string())), places)
+
+    return code
+
+
 def _picked(coded: Coded, places: Places) -> Coded:
     return Coded(coded.codes.take(places), None if coded.units is None else coded.units.take(places))
 
@@ -169,6 +183,8 @@ def distinct_values(column: pa.Array) -> tuple[pa.Array, Places]:
     if not pa.types.is_dictionary(column.type):
         if pa.types.is_decimal(column.type) and column.type.bit_width < 128:  # Arrow makes no dictionary of these
             column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
+        if pa.types.is_float16(column.type):
+            column = column.cast(pa.float32())
         column = column.dictionary_encode()
     return column.dictionary, _places(column.indices, column.indices.type.to_pandas_dtype())
 

@@ -26,6 +26,7 @@ from pyarrow import csv as arrow_csv
 
 from discreet.errors import TableError
 from discreet.table.csv_format import SEPARATORS, CsvFormat, csv_format
+from discreet.table.header import column_names, what_it_is
 from discreet.table.partitions import Partition, require_apart, with_partition
 from discreet.table.paths import files_of, partitions_of, stamp_of
 from discreet.table.source import Source, Told, unreadable
@@ -85,32 +86,48 @@ def _header(file: str, written: CsvFormat) -> tuple[str, list[str]]:
     """The separator and the columns' names. Reads the first line only, and not that where the names are declared."""
     if written.names:
         return written.separator or ",", list(written.names)
-    refused = TableError(f"{file}: the first line cannot be read as a CSV header in {written.encoding.upper()}")
+    about = f"first line below {written.skip}" if written.skip else "first line"
     try:
         with _opened(file) as stream:
+            _pass_over(stream, written.skip)
             line = stream.readline(HEADER_BYTES)
         header = written.to_utf8(line).decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise TableError(
-            f"{file}: the first line is not in UTF-8; say what it is in: {file}?encoding=latin-1, or encoding=cp1252 "
-            "for what Windows writes"
+            f"{file}: the {about} is not in UTF-8; "
+            + (
+                what_it_is(file)
+                or f"say what it is in: {file}?encoding=latin-1, or encoding=cp1252 for what Windows writes"
+            )
         ) from None
     except (OSError, EOFError, zlib.error):
-        raise refused from None
+        raise _no_header(file, written, about) from None
+    if "\0" in header:
+        raise TableError(f"{file}: the {about} is no text in {written.encoding.upper()}; {what_it_is(file)}")
     if len(line) == HEADER_BYTES:
-        raise refused
+        raise _no_header(file, written, about)
     if "\r" in header:
-        raise _lone_return(file, 1)
+        raise _lone_return(file, 1 + written.skip)
     separator = written.separator or max(",;\t|", key=header.count)
     try:
         names = next(csv.reader([header], delimiter=separator, strict=True), [])
     except csv.Error:
-        raise refused from None
+        raise _no_header(file, written, about) from None
     # A table saved with its row numbers has a column without a name.
-    names = [name or f"column{position}" for position, name in enumerate(names, start=1)]
-    if not names or len({name.lower() for name in names}) < len(names):
-        raise TableError(f"{file}: the first line must name the columns, each once (upper and lower case are the same)")
-    return separator, names
+    return separator, column_names(file, about, names)
+
+
+def _no_header(file: str, written: CsvFormat, about: str) -> TableError:
+    seems = what_it_is(file)
+    why = f"; {seems}" if seems and "text" not in seems else ""
+    return TableError(f"{file}: the {about} cannot be read as a CSV header in {written.encoding.upper()}{why}")
+
+
+def _pass_over(stream: IO[bytes], lines: int) -> None:
+    """Read lines that are no part of the table, whatever is in them."""
+    for _ in range(lines):
+        while (part := stream.readline(HEADER_BYTES)) and not part.endswith(b"\n"):
+            pass
 
 
 def _rows(
@@ -139,15 +156,15 @@ def _rows_of(
     try:
         size, read = max(1, Path(file).stat().st_size), 0
         with _opened(file) as stream, ThreadPoolExecutor(os.cpu_count()) as pool:
-            if not written.names:
-                stream.readline()
+            first = written.skip + (0 if written.names else 1)
+            _pass_over(stream, first)
 
             def parsed(numbered: tuple[int, bytes]) -> tuple[int, list[pa.RecordBatch]]:
                 first_line, block = numbered
                 rows = _parsed(written.to_utf8(block), file, first_line, separator, names, places)
                 return len(block), list(rows)
 
-            for length, batches in _side_by_side(pool, parsed, _blocks(stream, file, 1 if written.names else 2)):
+            for length, batches in _side_by_side(pool, parsed, _blocks(stream, file, first + 1)):
                 yield from batches
                 read += length
                 told(min(1.0, read / size))

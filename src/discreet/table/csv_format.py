@@ -3,16 +3,18 @@
 import codecs
 from dataclasses import dataclass
 from typing import Literal, get_args
-from urllib.parse import parse_qsl
 
 from discreet.errors import TableError
+from discreet.table.settings import lines_above, settings_of, settings_said
 
 Encoding = Literal["utf-8", "latin-1", "cp1252"]
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " ", "colon": ":"}
-OPTIONS = (
-    "encoding=utf-8 | latin-1 | cp1252 and separator=comma | semicolon | tab | pipe | space | colon | a character, and "
-    "names=a,b,c where no line has them"
-)
+OPTIONS = {
+    "encoding": "utf-8 | latin-1 | cp1252",
+    "separator": "comma | semicolon | tab | pipe | space | colon | a character",
+    "names": "a,b,c where no line has them",
+    "skip": "how many lines stand above the one with the names",
+}
 CP1252 = "".join(
     chr(byte) if text == "\ufffd" else text
     for byte, text in enumerate(bytes(range(256)).decode("cp1252", errors="replace"))
@@ -28,6 +30,8 @@ class CsvFormat:
     separator: str | None = None
     names: tuple[str, ...] = ()
     """The columns of a file whose first line is a row already."""
+    skip: int = 0
+    """Lines that are no part of the table, above all others."""
 
     def to_utf8(self, block: bytes) -> bytes:
         """The same text in UTF-8. Total: every byte of the other encodings stands for something."""
@@ -42,18 +46,18 @@ class CsvFormat:
 
 def csv_format(location: str) -> tuple[str, CsvFormat]:
     """The path of a location, and what stands behind its question mark."""
-    path, _, query = location.partition("?")
-    said = dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True))
-    encoding = said.pop("encoding", "utf-8").lower()
-    names = tuple(name.strip() for name in said.pop("names").split(",")) if "names" in said else ()
+    path, said = settings_of(location, "a CSV file", OPTIONS)
+    wanted = said.get("encoding", "utf-8").lower()
+    known = next((name for name in get_args(Encoding) if name == wanted), None)
+    if known is None:
+        raise TableError(f"{path}: {settings_said('a CSV file', OPTIONS)}")
+    names = tuple(name.strip() for name in said["names"].split(",")) if "names" in said else ()
     if not all(names) or len({name.lower() for name in names}) < len(names):
         raise TableError(f"{path}: names are those of all columns, each once, divided by commas: names=age,sex,income")
-    separator = said.pop("separator", None)
+    separator = said.get("separator")
     if separator is not None:
         separator = SEPARATORS.get(separator, separator)
         if len(separator) != 1 or not separator.isascii() or separator.isalnum() or separator in '"\r\n':
-            raise TableError(f"{path}: the separator is one character, no letter, digit or quote; {OPTIONS}")
-    match [name for name in get_args(Encoding) if name == encoding]:
-        case [known] if not said:
-            return path, CsvFormat(known, separator, names)
-    raise TableError(f"{path}: what can be said of a CSV file is {OPTIONS}")
+            said_so = settings_said("a CSV file", OPTIONS)
+            raise TableError(f"{path}: the separator is one character, no letter, digit or quote; {said_so}")
+    return path, CsvFormat(known, separator, names, lines_above(path, said))

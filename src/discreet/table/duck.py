@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 import duckdb
 import pyarrow as pa
@@ -15,6 +14,7 @@ from discreet.errors import TableError
 from discreet.table.declared import Allowed, Declared
 from discreet.table.literal import quoted, quoted_name
 from discreet.table.paths import files_of, kind_of_all, stamp_of
+from discreet.table.settings import settings_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
 from discreet.table.types import CAST
 
@@ -46,13 +46,13 @@ AS_TEXT = ("HUGEINT", "UHUGEINT", "UUID", "ENUM(", '"NULL"')
 
 def open_duckdb_file(uri: str) -> Source:
     """Open `people.duckdb?table=people`. The table may be left out where there is only one."""
-    path, _, query = uri.partition("?")
+    path, said = settings_of(uri, "a DuckDB file", {"table": "NAME"})
     files = files_of(path)
     kind_of_all(files)
     aside = tempfile.mkdtemp(prefix="discreet-")
     try:
         with _connected(files[0], aside) as connection:
-            table = _table_in(connection, files[0], query)
+            table = _table_in(connection, files[0], said.get("table"))
             columns, unread = columns_of(connection, table)
     except duckdb.Error:
         raise TableError(f"{path} cannot be read as a table; is it a whole duckdb file?") from None
@@ -125,16 +125,17 @@ def _connected(file: str, aside: str) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _table_in(connection: duckdb.DuckDBPyConnection, file: str, query: str) -> str:
+def _table_in(connection: duckdb.DuckDBPyConnection, file: str, asked: str | None) -> str:
     found = connection.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'attached' AND schema_name = 'main'"
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'attached' AND schema_name = 'main' "
+        "UNION SELECT view_name FROM duckdb_views() WHERE database_name = 'attached' AND schema_name = 'main'"
     ).fetchall()
     tables = sorted(name for (name,) in found)
-    asked = parse_qs(query).get("table", tables if len(tables) == 1 else [])
-    if len(asked) != 1 or asked[0] not in tables:
+    asked = tables[0] if asked is None and len(tables) == 1 else asked
+    if asked is None or asked not in tables:
         has = f"has tables {', '.join(tables)}; say which" if tables else "has no tables; name a file that has one"
         raise TableError(f"{file} {has}: {file}?table=NAME")
-    return f"attached.main.{quoted_name(asked[0])}"
+    return f"attached.main.{quoted_name(asked)}"
 
 
 def columns_of(connection: duckdb.DuckDBPyConnection, relation: str) -> tuple[dict[str, pa.DataType], dict[str, str]]:

@@ -2,29 +2,33 @@
 
 from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import parse_qs
 
 import pyarrow as pa
 
 from discreet.errors import TableError
+from discreet.table.header import column_names, what_it_is
 from discreet.table.paths import files_of, kind_of_all, stamp_of
+from discreet.table.settings import lines_above, settings_of
 from discreet.table.source import BATCH_ROWS, Source, Told
 from discreet.table.written import text_array, written
 
 
 def open_excel(uri: str) -> Source:
-    """Open `people.xlsx?sheet=People`. The sheet may be left out where there is only one."""
-    path, _, query = uri.partition("?")
-    files = files_of(path)
+    """Open `people.xlsx?sheet=People&skip=2`. The sheet may be left out where there is only one. The names are in the
+    first row that is not empty, below as many as are skipped."""
+    path, said = settings_of(uri, "a workbook", {"sheet": "NAME", "skip": "how many rows stand above the names"})
+    files, skip = files_of(path), lines_above(path, said)
     kind_of_all(files)
-    names = _names(path, next(_sheet(files[0], query).iter_rows(), []))
+    rows = _rows(_sheet(files[0], said.get("sheet")), skip)
+    names = _names(path, skip, next(rows, (0, []))[1])
 
     def read(wanted: Sequence[str], told: Told) -> Iterator[pa.RecordBatch]:
-        sheet, places = _sheet(files[0], query), [names.index(name) for name in wanted]
+        sheet, places = _sheet(files[0], said.get("sheet")), [names.index(name) for name in wanted]
+        below = _rows(sheet, skip)
+        next(below, None)
         held: list[list[bytes | None]] = []
-        for number, row in enumerate(sheet.iter_rows()):
-            if number and any(cell != "" for cell in row):
-                held.append([_said(row[place]) if place < len(row) else None for place in places])
+        for number, row in below:
+            held.append([_said(row[place]) if place < len(row) else None for place in places])
             if len(held) == BATCH_ROWS:
                 yield _batch(held, wanted)
                 held = []
@@ -33,6 +37,13 @@ def open_excel(uri: str) -> Source:
             yield _batch(held, wanted)
 
     return Source(uri, dict.fromkeys(names, pa.string()), read, lambda: stamp_of(path))
+
+
+def _rows(sheet: Any, skip: int) -> Iterator[tuple[int, Sequence[object]]]:
+    """The rows below some, each with its number; one without any value is none."""
+    for number, row in enumerate(sheet.iter_rows()):
+        if number >= skip and any(cell != "" for cell in row):
+            yield number, row
 
 
 def _batch(rows: list[list[bytes | None]], names: Sequence[str]) -> pa.RecordBatch:
@@ -44,14 +55,12 @@ def _said(cell: object) -> bytes | None:
     return written(cell) or None
 
 
-def _names(path: str, row: Sequence[object]) -> list[str]:
-    names = [(written(cell) or b"").decode().strip() or f"column{place}" for place, cell in enumerate(row, start=1)]
-    if not names or len({name.lower() for name in names}) < len(names):
-        raise TableError(f"{path}: the first row must name the columns, each once (upper and lower case are the same)")
-    return names
+def _names(path: str, skip: int, row: Sequence[object]) -> list[str]:
+    about = f"first row below {skip}" if skip else "first row"
+    return column_names(path, about, [(written(cell) or b"").decode(errors="replace").strip() for cell in row])
 
 
-def _sheet(file: str, query: str) -> Any:
+def _sheet(file: str, asked: str | None) -> Any:
     try:
         import python_calamine
     except ImportError:
@@ -61,11 +70,12 @@ def _sheet(file: str, query: str) -> Any:
     except python_calamine.PasswordError:
         raise TableError(f"{file} is protected by a password; save a copy without one") from None
     except (python_calamine.CalamineError, OSError):
+        seems = what_it_is(file)
         raise TableError(
-            f"{file} cannot be read as a workbook; is it whole, and not protected by a password?"
+            f"{file} cannot be read as a workbook; {seems or 'is it whole, and not protected by a password?'}"
         ) from None
     sheets = book.sheet_names
-    asked = parse_qs(query).get("sheet", sheets if len(sheets) == 1 else [])
-    if len(asked) != 1 or asked[0] not in sheets:
+    asked = sheets[0] if asked is None and len(sheets) == 1 else asked
+    if asked not in sheets:
         raise TableError(f"{file} has sheets {', '.join(sheets)}; say which: {file}?sheet=NAME")
-    return book.get_sheet_by_name(asked[0])
+    return book.get_sheet_by_name(asked)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from discreet.errors import TableError
 from discreet.table.partitions import Partition, require_apart, with_partition
 from discreet.table.paths import files_of, partitions_of, stamp_of
-from discreet.table.schemas import same_columns
+from discreet.table.schemas import as_type, same_columns
 from discreet.table.source import Source, Told, unreadable
 from discreet.table.types import readable
 
@@ -53,7 +53,9 @@ def _rows(
 
         def rows(wanted: Sequence[str], file: str = file, place: int = place) -> Iterator[pa.RecordBatch]:
             for batch, share in batches(file, columns, wanted):
-                yield batch
+                yield pa.RecordBatch.from_arrays(
+                    [as_type(batch.column(name), columns[name]) for name in batch.schema.names], batch.schema.names
+                )
                 told((place + share) / len(files))
 
         try:

@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from discreet.table.coding import (
 from discreet.table.dates import period_reader
 from discreet.table.source import Source, read_ahead
 from discreet.table.text import as_bytes, is_text
+from discreet.table.written import number_text
 
 MOST_CELLS = 1 << 20
 """Of an attribute whose values are counted one by one, to tell which of them nobody has."""
@@ -190,6 +192,8 @@ class _ColumnCounter:
             missing = declared_missing(self.attribute, values.type if dated else self.kind, values) & there
         none = np.zeros(len(values), np.bool_)
         if self._read is None:
+            if pa.types.is_floating(values.type):
+                missing |= pc.is_nan(values).fill_null(False).to_numpy(False)
             return missing, none, there & ~missing, none
         numbers, unread = self._read(values)
         if not written:
@@ -261,7 +265,8 @@ def _written(value: pa.Scalar) -> Odd:
     if is_text(value.type):
         return Odd(value.as_buffer().to_pybytes())
     try:
-        text = str(value.as_py())
+        number = value.as_py()
+        text = (number_text(number) or "nan") if isinstance(number, float | Decimal) else str(number)
     except (OverflowError, ValueError):  # a date that Python has no calendar for
         text = str(value.value)
     return Odd((text.lower() if pa.types.is_boolean(value.type) else text).encode())

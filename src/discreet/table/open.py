@@ -6,6 +6,7 @@ from discreet.errors import TableError
 from discreet.postgres_address import is_postgres, table_place
 from discreet.table.parquet import open_parquet
 from discreet.table.paths import files_of, kind_of_all
+from discreet.table.settings import settings_of
 from discreet.table.source import FRAME, Source
 
 
@@ -62,7 +63,7 @@ def _open_location(uri: str) -> Source:
     path = uri.partition("?")[0]
     match kind_of_all(files_of(path)):
         case "parquet":
-            return open_parquet(path)
+            return open_parquet(settings_of(uri, "a Parquet file", {})[0])
         case "csv":
             from discreet.table.csv import open_csv
 
@@ -70,7 +71,7 @@ def _open_location(uri: str) -> Source:
         case "arrow":
             from discreet.table.arrow_file import open_arrow
 
-            return open_arrow(path)
+            return open_arrow(settings_of(uri, "an Arrow file", {})[0])
         case "excel":
             from discreet.table.excel import open_excel
 
@@ -78,7 +79,7 @@ def _open_location(uri: str) -> Source:
         case "statistics":
             from discreet.table.statistics_file import open_statistics
 
-            return open_statistics(path)
+            return open_statistics(uri)
         case "sqlite":
             from discreet.table.sqlite_file import open_sqlite
 

@@ -94,10 +94,11 @@ def _kind(file: str) -> str:
 
 
 def kind_of_all(files: list[str]) -> str:
-    kinds = {_kind(file) for file in files}
-    if len(kinds) > 1 or (not kinds <= {*MANY} and len(files) > 1):
-        raise TableError(f"{files[0]} and {files[1]} cannot be one table; name files of one kind, Parquet or CSV")
-    return kinds.pop()
+    kind = _kind(files[0])
+    other = next((file for file in files[1:] if _kind(file) != kind or kind not in MANY), None)
+    if other is not None:
+        raise TableError(f"{files[0]} and {other} cannot be one table; name files of one kind, Parquet or CSV")
+    return kind
 
 
 def stamp_of(path: str) -> list[list[int]]:

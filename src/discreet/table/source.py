@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DomainError, TableError
@@ -17,6 +18,9 @@ FRAME = "memory:"
 """The location of a table that Python holds, a data frame for one: it must be handed over again to be read again."""
 BATCH_ROWS = 1 << 17
 """Rows that are read and coded together."""
+
+MOST_NAMED = 20
+"""Columns that a message names."""
 
 Told = Callable[[float], None]
 """Told which share of a reading is done."""
@@ -59,10 +63,21 @@ class Source:
         if name in self.unread:
             raise DomainError(f"column {name!r} is {self.unread[name]}")
         if name not in self.columns:
-            there = ", ".join((*self.columns, *self.unread))
-            advice = f"; {self.advice}" if self.advice else ""
-            raise DomainError(f"the table has no column {name!r}; its columns are {there}{advice}")
+            raise DomainError(f"the table has no column {name!r}; {self._columns_near(name)}")
         return self.columns[name]
+
+    def _columns_near(self, name: str) -> str:
+        """The columns that there are, those first that are called most alike where there are many."""
+        there = [*self.columns, *self.unread]
+        by_lower = {column.lower(): column for column in there}
+        alike = [by_lower[near] for near in get_close_matches(name.lower().strip(), by_lower, n=3)]
+        meant = f"{alike[0]!r} is there; " if alike and alike[0].lower() == name.lower().strip() else ""
+        shown = (
+            there if len(there) <= MOST_NAMED else [*alike, *(one for one in there if one not in alike)][:MOST_NAMED]
+        )
+        more = f" and {len(there) - len(shown):,} more" if len(shown) < len(there) else ""
+        advice = f"; {self.advice}" if self.advice else ""
+        return f"{meant}its columns are {', '.join(shown)}{more}{advice}"
 
 
 def unreadable(what: str) -> TableError:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from urllib.parse import parse_qs
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from discreet.errors import TableError
 from discreet.table.declared import Allowed, Declared
 from discreet.table.literal import quoted_name
 from discreet.table.paths import files_of, kind_of_all, stamp_of
+from discreet.table.settings import settings_of
 from discreet.table.source import BATCH_ROWS, Source, Told, unreadable
 from discreet.table.written import text_array, written
 
@@ -33,15 +34,19 @@ AFFINITIES: tuple[tuple[str, Kind], ...] = (
 """What a declared type holds by its name, as SQLite itself goes by names."""
 
 
+HIDDEN = 1
+"""A column of a virtual table that SELECT * leaves out."""
+
+
 def open_sqlite(uri: str) -> Source:
     """Open `people.sqlite?table=people`, read-only. The table may be left out where there is only one."""
-    path, _, query = uri.partition("?")
+    path, said = settings_of(uri, "an SQLite file", {"table": "NAME"})
     files = files_of(path)
     kind_of_all(files)
     try:
         with closing(_connected(files[0])) as connection:
-            table = _table_in(connection, files[0], query)
-            names = [row[1].decode() for row in connection.execute(f"PRAGMA table_info({quoted_name(table)})")]
+            table = _table_in(connection, files[0], said.get("table"))
+            names = [row[1].decode() for row in _columns_of(connection, table)]
     except sqlite3.Error:
         raise TableError(f"{path} cannot be read as a table; is it a whole SQLite file?") from None
 
@@ -70,7 +75,7 @@ def _declared(file: str, table: str) -> dict[str, Declared]:
 
     try:
         with closing(_connected(file)) as connection:
-            found = connection.execute(f"PRAGMA table_info({quoted_name(table)})").fetchall()
+            found = _columns_of(connection, table)
             made = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", [table]).fetchall()
     except sqlite3.Error:
         raise unreadable(file) from None
@@ -101,13 +106,19 @@ def _connected(file: str) -> sqlite3.Connection:
     return connection
 
 
-def _table_in(connection: sqlite3.Connection, file: str, query: str) -> str:
+def _columns_of(connection: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
+    """What SQLite says of each column, also of those that it computes itself; not of what virtual tables hide."""
+    found = connection.execute(f"PRAGMA table_xinfo({quoted_name(table)})").fetchall()
+    return [row for row in found if row[6] != HIDDEN]
+
+
+def _table_in(connection: sqlite3.Connection, file: str, asked: str | None) -> str:
     found = connection.execute(
         "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
     ).fetchall()
     tables = [name.decode() for (name,) in found if not name.startswith(b"sqlite_")]
-    asked = parse_qs(query).get("table", tables if len(tables) == 1 else [])
-    if len(asked) != 1 or asked[0] not in tables:
+    asked = tables[0] if asked is None and len(tables) == 1 else asked
+    if asked is None or asked not in tables:
         has = f"has tables {', '.join(tables)}; say which" if tables else "has no tables; name a file that has one"
         raise TableError(f"{file} {has}: {file}?table=NAME")
-    return str(asked[0])
+    return asked

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import date, datetime, time
+from decimal import Decimal
 
 import pyarrow as pa
 
@@ -18,16 +19,23 @@ def written(value: object) -> bytes | None:
         case bool():
             return b"true" if value else b"false"
         case float():
-            if value != value:
-                return None
-            whole = value.is_integer() and abs(value) < 2**63
-            return (str(int(value)) if whole else repr(value)).encode()
+            text = number_text(value)
+            return None if text is None else text.encode()
         case datetime():
             midnight = value.time() == time() and value.tzinfo is None
             return (value.date().isoformat() if midnight else value.isoformat(sep=" ")).encode()
         case date():
             return value.isoformat().encode()
     return str(value).encode()
+
+
+def number_text(number: float | Decimal) -> str | None:
+    """The one text of a number: whole ones without a point. None where it is none."""
+    if number != number:
+        return None
+    if isinstance(number, Decimal):
+        return f"{number.to_integral_value() if number == number.to_integral_value() else number.normalize():f}"
+    return str(int(number)) if number.is_integer() and abs(number) < 2**63 else repr(number)
 
 
 def text_array(values: Iterable[bytes | None]) -> pa.Array:

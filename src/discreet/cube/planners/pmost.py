@@ -16,6 +16,8 @@ from discreet.cube.variances import exactness_of
 
 ROUNDING = 1 + 1e-12
 """A bound that is reached exactly is kept: rounding must not say otherwise."""
+PLANNED = 1 + 1e-9
+"""What a plan takes for precise: `CubePlan.precise_weight`."""
 
 
 def publish_most(task: Task) -> Shares:
@@ -45,7 +47,7 @@ def most_precise(task: Task, bound: float, candidates: Iterable[Shares]) -> Shar
         unit, power = float(task.noise.unit), task.noise.power
         variances = {mask: unit / float(share) ** power for mask, share in shares.items()}
         reached = exactness_of(task.lattice, variances).variances(task.published, consistent=False) / expected
-        return float(weights[reached <= bound * ROUNDING].sum()), -float(reached.max())
+        return float(weights[reached <= bound * PLANNED].sum()), -float(reached.max())
 
     return max(candidates, key=rank)
 

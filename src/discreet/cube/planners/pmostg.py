@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from discreet.cube.planners.coverage import Coverage, cover_of, greedy_cover
 from discreet.cube.planners.pmost import ROUNDING, most_precise, precision_bound, publish_most, uncomputed
 from discreet.cube.planners.task import Shares, Task
 
+TOLERATED = 2.5e-10
+"""Of a share; of a variance it is twice that, under Laplace noise."""
 KEPT_BACK = (0, 0.001, 0.01, 0.1, 0.5)
 """What is tried to be kept back for cuboids that will not be precise, as parts of the budget."""
 
@@ -26,7 +29,11 @@ def publish_most_generally(task: Task) -> Shares:
     bound = precision_bound(task)
     coverage = cover_of(task, weighted=False)
     costs = (coverage.magnifications * float(task.noise.unit) / bound) ** (1 / task.noise.power)
-    covers = [taken for kept in KEPT_BACK for taken in _within(1 - kept, coverage, costs, np.array(task.weights))]
+    # Shares are whole units of the ledger: a part of one less, and nothing would be precise. Half of what a plan
+    # tolerates is left for that, so that sets that fit exactly still do.
+    units, worth = np.ceil(costs * task.noise.limit * (1 - TOLERATED)), np.array(task.weights)
+    budgets = [(1 - kept) * task.noise.limit for kept in KEPT_BACK]
+    covers = [taken for budget in budgets for taken in _within(budget, coverage, units, worth)]
     plans = [whole for taken in covers if (whole := _whole(task, taken))]
     return most_precise(task, bound, [*plans, publish_most(task)])
 
@@ -66,14 +73,15 @@ def _fitting(
     return taken, left_out
 
 
-def _whole(task: Task, taken: dict[int, float]) -> dict[int, float] | None:
-    """Shares of the whole budget that compute everything: what is left goes to the cuboids that no source computes, or
-    to all sources in proportion. None where cuboids are missing and nothing is left."""
-    spent = sum(taken.values())
+def _whole(task: Task, taken: dict[int, float]) -> dict[int, Fraction] | None:
+    """Shares of the whole budget, from units, that compute everything: what is left goes to the cuboids that no source
+    computes, or to all sources in proportion. None where cuboids are missing and nothing is left."""
+    units = {mask: int(given) for mask, given in taken.items()}
+    whole, spent = task.noise.limit, sum(units.values())
     missing = set(uncomputed(task, taken))
     if not missing:
-        return {mask: share / spent for mask, share in taken.items()}
-    left = 1 - spent
+        return {mask: Fraction(given, spent) for mask, given in units.items()}
+    left = Fraction(whole - spent, whole)
     if left < min(filter(None, KEPT_BACK)) / ROUNDING:
         return None
     places = [place for place, mask in enumerate(task.published) if mask in missing]
@@ -83,4 +91,5 @@ def _whole(task: Task, taken: dict[int, float]) -> dict[int, float] | None:
         weights=tuple(task.weights[place] for place in places),
         expected=tuple(task.expected[place] for place in places),
     )
-    return taken | {mask: left * float(share) for mask, share in bound_max_generally(rest).items()}
+    shares = {mask: Fraction(given, whole) for mask, given in units.items()}
+    return shares | {mask: left * Fraction(share) for mask, share in bound_max_generally(rest).items()}

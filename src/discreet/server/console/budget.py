@@ -1,6 +1,7 @@
 """Budget: what is left by region, over time and for each user, and how many more questions it is good for."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -41,6 +42,7 @@ def show(visit: Visit) -> Response:
         "users": _users(visit.vault, report.by_user, visit.user),
         "history": spending(visit.vault.ledger) if visit.answers_sql else None,
         "regional": visit.answers_sql,
+        "ticks": [(part, budget.amount_of(budget.limit) * part / 4) for part in range(5)],
     }
     if visit.answers_sql:
         shown |= _map(visit) | _questions(visit)
@@ -68,8 +70,11 @@ def _heat(vault: Vault, down: str, across: str) -> Heat:
     def words(amount: float) -> str:
         return f"{symbol} {number(amount, 3)}"
 
+    def said(row: int, column: int) -> str:
+        return words(float(left[row, column])) if left[row, column] > 0 else "nothing is left"
+
     axes = (down, domain[down].labels), (across, domain[across].labels)
-    return heat_map(left, *axes, lambda row, column: words(float(left[row, column])), words, limits)
+    return heat_map(left, *axes, said, words, limits, unsure=left <= 0)
 
 
 def _one_of(name: str, names: list[str], default: str) -> str:
@@ -130,6 +135,9 @@ class History:
     """What the point with the least left has spent, charge after charge, as shares of the limit; oldest first."""
 
     shares: tuple[float, ...]
+    """Before the first charge that is shown, and after each."""
+    times: tuple[float, ...]
+    """When each charge was, from 0 to 1."""
     first: str
     last: str
     earlier: bool
@@ -137,9 +145,9 @@ class History:
 
     @property
     def line(self) -> str:
-        """The shares as a stair in a box of 100 × 100, as an SVG path."""
-        step = 100 / len(self.shares)
-        stairs = "".join(f"H{place * step:.2f}V{100 - 100 * share:.2f}" for place, share in enumerate(self.shares))
+        """The shares as a stair in a box of 100 × 100, as an SVG path; a little of before and after is in it."""
+        steps = zip(self.times, self.shares[1:], strict=True)
+        stairs = "".join(f"H{2 + 96 * time:.2f}V{100 - 100 * share:.2f}" for time, share in steps)
         return f"M0 {100 - 100 * self.shares[0]:.2f}{stairs}H100"
 
 
@@ -156,7 +164,18 @@ def spending(ledger: Ledger) -> History | None:
     for cost in costs:
         levels.append(levels[-1] + cost)
     shares = tuple(max(level, 0) / limit for level in levels)
-    return History(shares, charges[0]["at"][:16], charges[-1]["at"][:16], levels[0] > 0)
+    times = _parts([datetime.fromisoformat(charge["at"]).timestamp() for charge in charges])
+    return History(shares, times, charges[0]["at"][:16], charges[-1]["at"][:16], levels[0] > 0)
+
+
+def _parts(times: list[float]) -> tuple[float, ...]:
+    """Times as parts of the way from the first to the last; of a clock that was set back none goes back."""
+    length = max(times) - times[0]
+    found, last = [], 0.0
+    for place, time in enumerate(times):
+        last = max(last, (time - times[0]) / length if length > 0 else place / len(times))
+        found.append(last)
+    return tuple(found)
 
 
 def most_spent(ledger: Ledger) -> tuple[int, ...]:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 SHADES = 9
 WIDTH = 760.0
-LEFT, TOP = 96.0, 4.0
+LEFT, TOP = 132.0, 22.0
+TITLE = 16.0
+"""What the name of the axis to the right takes."""
 MOST_ROW_NAMES, MOST_COLUMN_NAMES = 24, 20
 LONGEST_NAME = 16
 
@@ -40,6 +42,8 @@ class Heat:
     highest: str
     said: str
     """What each cell says, as JSON for the script that reads it out."""
+    unsure: str = ""
+    """Crosses over the cells that cannot be told from 0, as a path."""
 
     left, top, width = LEFT, TOP, WIDTH
 
@@ -50,7 +54,7 @@ class Heat:
     @property
     def total_height(self) -> float:
         longest = max((len(name.text) for name in self.column_names), default=0)
-        return TOP + self.height + 18 + 3 * longest
+        return TOP + self.height + 18 + 3.6 * longest + TITLE
 
 
 def heat_map(
@@ -60,11 +64,12 @@ def heat_map(
     words: Callable[[int, int], str],
     ends: Callable[[float], str],
     limits: tuple[float, float] | None = None,
+    unsure: NDArray[np.bool_] | None = None,
 ) -> Heat:
     """A map of `values` by row and column, each axis with its name and its labels.
 
     `words` says what a cell is, by its row and column, `ends` what the ends of the scale are: `limits`, or the least
-    and the largest value.
+    and the largest value; cells that are `unsure` are crossed.
     """
     low, high = limits or (float(values.min()), float(values.max()))
     unit = (SHADES - 1e-9) / (high - low) if high > low else 0.0
@@ -88,6 +93,7 @@ def heat_map(
         ends(low),
         ends(high),
         json.dumps(said, ensure_ascii=False, separators=(",", ":")),
+        "" if unsure is None else "".join(f"M{column} {row + 1}l1 -1" for row, column in np.argwhere(unsure).tolist()),
     )
 
 

@@ -4,7 +4,7 @@ from urllib.parse import quote, urlencode
 
 from fastapi.responses import Response
 
-from discreet.server.console.lattice_drawing import CONFIDENCE, MOST_DRAWN, MOST_LISTED, draw_lattice
+from discreet.server.console.lattice_drawing import CONFIDENCE, MOST_LISTED, draw_lattice
 from discreet.server.console.page import BY
 from discreet.server.console.visit import Visit
 
@@ -19,7 +19,6 @@ def show(visit: Visit) -> Response:
     return visit.page(
         "lattice.html",
         drawing=drawing,
-        drawn=len(drawing.nodes) <= MOST_DRAWN,
         listed=sorted(drawing.nodes, key=lambda node: (len(node.names), node.mask))[:MOST_LISTED],
         hidden=max(len(drawing.nodes) - MOST_LISTED, 0),
         links=links,

@@ -17,15 +17,21 @@ from discreet.server.console import (
     buckets,
     budget,
     cube,
+    curve,
+    download,
     facts,
+    glossary,
+    history,
     lattice,
     ledger,
     plan,
     publish_buckets,
     rows,
+    start,
     users,
 )
 from discreet.server.console.drafts import Drafts
+from discreet.server.console.openid import OpenId
 from discreet.server.console.session import Session
 from discreet.server.console.visit import Fields, Visit
 from discreet.server.desk import FrontDesk
@@ -40,15 +46,29 @@ Deed = Callable[[Visit], Awaitable[Response]]
 MOST_FIELDS = 2000
 NO_PAGE = "there is no such page here; the menu has those that there are"
 
+
+def _in_thread(view: View) -> Deed:
+    async def shown(visit: Visit) -> Response:
+        return await run_in_threadpool(view, visit)
+
+    return shown
+
+
+async def first_page(visit: Visit) -> Response:
+    """What is here; of a SuLQ database, how it is asked."""
+    return await (_in_thread(start.show) if visit.answers_sql else ask.show)(visit)
+
+
 READ: tuple[tuple[str, View], ...] = (
-    ("/", ask.show),
-    ("/ask", ask.show),
     ("/cube", cube.show),
     ("/cube/{name}", cube.show),
     ("/lattice", lattice.show),
     ("/lattice/{name}", lattice.show),
     ("/rows", rows.show),
     ("/rows/{name}", rows.show),
+    ("/ask/curve", curve.show),
+    ("/glossary", glossary.show),
+    ("/history", history.show),
     ("/budget", budget.show),
     ("/releases", ledger.show_releases),
     ("/releases/{charge}", ledger.show_release),
@@ -59,9 +79,17 @@ READ: tuple[tuple[str, View], ...] = (
     ("/facts", facts.show),
     ("/users", users.show),
 )
+READ_BY_ASKING: tuple[tuple[str, Deed], ...] = (
+    ("/", first_page),
+    ("/ask", ask.show),
+    ("/ask/download", download.give),
+)
+"""Pages that answer what is free: through the desk, as whatever is asked."""
 WRITE: tuple[tuple[str, Deed], ...] = (
     ("/ask", ask.answer),
     ("/ask/explain", ask.explain),
+    ("/history/keep", history.keep),
+    ("/history/forget", history.forget),
     ("/buckets/publish", publish_buckets.publish),
     ("/facts", facts.add),
     ("/users", users.add),
@@ -76,6 +104,8 @@ def add_console(app: FastAPI, desk: FrontDesk, shelf: Shelf) -> None:
     drafts = Drafts(desk.vault)
     for path, view in READ:
         app.add_api_route(path, _route(_in_thread(view), desk, shelf, drafts), methods=["GET"], include_in_schema=False)
+    for path, deed in READ_BY_ASKING:
+        app.add_api_route(path, _route(deed, desk, shelf, drafts), methods=["GET"], include_in_schema=False)
     for path, deed in WRITE:
         app.add_api_route(path, _route(deed, desk, shelf, drafts), methods=["POST"], include_in_schema=False)
 
@@ -87,7 +117,7 @@ def add_console(app: FastAPI, desk: FrontDesk, shelf: Shelf) -> None:
         return await run_in_threadpool(visit.page, "error.html", error.status_code, error=NO_PAGE)
 
     app.add_exception_handler(HTTPException, no_page)
-    app.add_middleware(Session, home=desk.vault.path, api=API)
+    app.add_middleware(Session, home=desk.vault.path, api=API, openid=OpenId.of(desk.vault.path))
     threading.Thread(target=_warm, args=(desk.vault, shelf), name="console", daemon=True).start()
 
 
@@ -98,13 +128,6 @@ def _warm(vault: Vault, shelf: Shelf) -> None:
     with suppress(DiscreetError):
         for name in shelf.cubes()[-1:]:
             shelf.cube(name).halfwidth()
-
-
-def _in_thread(view: View) -> Deed:
-    async def shown(visit: Visit) -> Response:
-        return await run_in_threadpool(view, visit)
-
-    return shown
 
 
 def _route(deed: Deed, desk: FrontDesk, shelf: Shelf, drafts: Drafts) -> Callable[[Request], Awaitable[Response]]:

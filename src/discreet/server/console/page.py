@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.exact import equals_text, number_text
 from discreet.ledger.guarantee import Guarantee, PureDP
+from discreet.server.console.words import WORDS
 
 HERE = Path(__file__).parent
 ASSETS = "/assets"
@@ -24,8 +25,9 @@ PART = "x-part"
 BY = "*"
 """What a dimension's field says where its values are told apart, and with a level behind it where groups of its
 hierarchy are; a code where it is sliced, nothing if rolled up."""
-ADDRESS = re.compile(r'((?:href|src|action|formaction|data-root|data-explain|data-onward)=")/')
+ADDRESS = re.compile(r'((?:href|src|action|formaction|data-root|data-explain|data-onward|data-curve)=")/')
 """An address of this server in a page. No text of anybody's looks so: its quotes are escaped."""
+IMPORT = re.compile(rb'from "\./(\w+\.js)"')
 SMALL = 1400
 """Bytes that fit one packet anyway: they are not compressed."""
 HEADERS = {
@@ -82,11 +84,20 @@ def asset(name: str) -> Response:
 @cache
 def _assets() -> dict[str, bytes]:
     """What the package ships, compressed. A name carries the content's hash, so that browsers may keep it for ever."""
-    return {_versioned(file): gzip.compress(file.read_bytes(), mtime=0) for file in (HERE / "assets").iterdir()}
+    return {_versioned(file): gzip.compress(_content(file), mtime=0) for file in (HERE / "assets").iterdir()}
 
 
 def _versioned(file: Path) -> str:
-    return f"{file.stem}.{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}{file.suffix}"
+    return f"{file.stem}.{hashlib.sha256(_content(file)).hexdigest()[:12]}{file.suffix}"
+
+
+def _content(file: Path) -> bytes:
+    """What is sent of a file: a script imports others by the names that they are served under."""
+
+    def served(found: re.Match[bytes]) -> bytes:
+        return b'from "./' + _versioned(file.with_name(found[1].decode())).encode() + b'"'
+
+    return IMPORT.sub(served, file.read_bytes()) if file.suffix == ".js" else file.read_bytes()
 
 
 @cache
@@ -113,7 +124,8 @@ def _templates() -> Environment:
     )
     made.filters |= {"number": number, "exact": number_text, "equals": equals_text}
     made.filters |= {"plural": plural, "promise": promise}
-    made.globals |= {"asset": _asset_path}
+    made.filters |= {"anchor": anchor}
+    made.globals |= {"asset": _asset_path, "words": WORDS}
     return made
 
 
@@ -131,6 +143,11 @@ def promise(guarantee: Guarantee) -> str:
     if isinstance(guarantee, PureDP):
         return str(guarantee).replace(f"ε = {guarantee.epsilon}", f"ε {equals_text(guarantee.epsilon)}")
     return str(guarantee)
+
+
+def anchor(term: str) -> str:
+    """Where a word stands in the glossary."""
+    return re.sub(r"\W+", "-", term).strip("-") or "word"
 
 
 def plural(many: int, one: str) -> str:

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from discreet.errors import DiscreetError, DomainError
 from discreet.exact import number_text
 from discreet.query.lattice import MAX_DIMENSIONS
-from discreet.server.console.lattice_drawing import CONFIDENCE, MOST_DRAWN, MOST_LISTED, draw_lattice
+from discreet.server.console.lattice_drawing import CONFIDENCE, MOST_LISTED, draw_lattice
 from discreet.server.console.visit import Visit
 from discreet.vault.vault import Vault
 
@@ -77,7 +77,6 @@ def _drawn(visit: Visit, chosen: tuple[str, ...], planner: str, up_to: str, amou
     drawing = draw_lattice(plan)
     return {
         "drawing": drawing,
-        "drawn": len(drawing.nodes) <= MOST_DRAWN,
         "listed": sorted(drawing.nodes, key=lambda node: (len(node.names), node.mask))[:MOST_LISTED],
         "hidden": max(len(drawing.nodes) - MOST_LISTED, 0),
         "plan": plan,

@@ -19,6 +19,7 @@ from discreet.server.routes.buckets import publish_as, sensible
 from discreet.server.schema import BucketsOrder
 
 USUAL_LIMITS = "min(1, 3*f + 0.05)"
+MOST_FAKES = 1000
 MOST_VALUES = 100
 """A sensitive attribute of more values is published by the command line."""
 
@@ -61,10 +62,11 @@ def order_of(visit: Visit, sensitive: str) -> BucketsOrder:
             own={value.strip(): limit.strip() for value, _, limit in own} or None,
             columns=[name for name in visit.all("columns") if name != sensitive] or None,
             max_size=visit.number("max_size", 50, LARGEST_TABLE),
-            min_size=None,
-            fakes=0,
+            min_size=visit.number("min_size", 0, LARGEST_TABLE) or None,
+            fakes=visit.number("fakes", 0, MOST_FAKES),
             sizes=cast(Literal["optimal", "multi", "two", "one"], sizes) if sizes else None,
             similar=bool(visit.first("similar")),
+            force_id=bool(visit.first("force_id")),
             nulls="value" if visit.first("nulls") else "refuse",
             again=bool(visit.first("again")),
         )
@@ -86,8 +88,10 @@ def _page(visit: Visit, refusal: str | None = None) -> Response:
         limits=visit.first("limits", USUAL_LIMITS),
         own=visit.first("own"),
         max_size=visit.number("max_size", 50, LARGEST_TABLE),
+        min_size=visit.number("min_size", 0, LARGEST_TABLE) or "",
+        fakes=visit.number("fakes", 0, MOST_FAKES),
         sizes=visit.first("sizes"),
-        ticked={name for name in ("similar", "nulls", "again") if visit.first(name)},
+        ticked={name for name in ("similar", "nulls", "force_id", "again") if visit.first(name)},
         before=len(visit.vault.ledger.publications),
         refusal=refusal,
         name_given=visit.first("as"),

@@ -6,7 +6,7 @@ come from a page of this server besides. See `server/sessions.py` for when a ses
 
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
@@ -14,8 +14,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import AccessDenied, DiscreetError, VaultError
 from discreet.server.auth import authenticate
+from discreet.server.console.openid import OPENID, RETURN, OpenId, entered
 from discreet.server.console.page import ASSETS, asset, page, plain_error, root_of, with_headers
 from discreet.server.door import SIGNED_IN
+from discreet.server.seen import REFUSED
 from discreet.server.sessions import begin_session, end_session, user_in
 
 COOKIE = "discreet"
@@ -29,8 +31,8 @@ UNREADABLE = VaultError("the vault's users and sessions cannot be read or writte
 class Session:
     """Stands before the door. Who has no session is shown in by the login page; it tells nothing of the vault."""
 
-    def __init__(self, app: ASGIApp, home: Path, api: str) -> None:
-        self.app, self.home, self.api = app, home, api
+    def __init__(self, app: ASGIApp, home: Path, api: str, openid: OpenId | None = None) -> None:
+        self.app, self.home, self.api, self.openid = app, home, api, openid
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -42,6 +44,8 @@ class Session:
             await asset(path.removeprefix(f"{ASSETS}/"))(scope, receive, send)
         elif path in (LOGIN, LOGOUT):
             await (await self._entrance(request))(scope, receive, send)
+        elif path in (OPENID, RETURN) and self.openid is not None and request.method == "GET":
+            await (await self._by_provider(request, self.openid))(scope, receive, send)
         elif b"authorization" in dict(scope["headers"]) or (path.startswith(self.api) and not session_of(request)):
             await self.app(scope, receive, send)
         elif scope["method"] not in SAFE and not same_origin(request):
@@ -69,7 +73,7 @@ class Session:
             end_session(self.home, session_of(request))
             return with_headers(without_cookie(request, RedirectResponse(LOGIN, 303)))
         if request.method == "GET":
-            return page(request, "login.html", next=inside(request.query_params.get("next", "")))
+            return self._login(request, inside(request.query_params.get("next", "")))
         if request.method != "POST" or not same_origin(request):
             return plain_error(403, AccessDenied("log in on this server's own page"))
         form = parse_qs((await login_form(request)).decode("latin-1"))
@@ -77,11 +81,30 @@ class Session:
         try:
             session = begin_session(self.home, authenticate(self.home, token))
         except AccessDenied as error:
-            return page(request, "login.html", status=401, error=str(error), next=inside(onward))
+            return self._login(request, inside(onward), error)
         except DiscreetError:
             return plain_error(503, UNREADABLE)
         entered = RedirectResponse(inside(onward), 303)
         return with_headers(with_cookie(request, entered, session))
+
+    def _login(self, request: Request, onward: str, error: DiscreetError | None = None) -> Response:
+        label = None if self.openid is None else self.openid.label
+        said = {} if error is None else {"error": str(error)}
+        if error is not None:
+            request.scope[REFUSED] = type(error).__name__
+        status = 200 if error is None else 401 if isinstance(error, AccessDenied) else 503
+        return page(request, "login.html", status=status, next=onward, provider=label, **said)
+
+    async def _by_provider(self, request: Request, openid: OpenId) -> Response:
+        """To the provider, or back from it into a session like that of a token."""
+        try:
+            if request.url.path == OPENID:
+                return await openid.begin(request, inside(request.query_params.get("next", "")))
+            user, onward = await openid.finish(request)
+            session = begin_session(self.home, user)
+        except DiscreetError as error:
+            return self._login(request, "/", error)
+        return with_cookie(request, entered(request, inside(onward)), session)
 
 
 def with_cookie(request: Request, reply: Response, session: str) -> Response:
@@ -116,7 +139,8 @@ def same_origin(request: Request) -> bool:
 
 def _to_login(request: Request) -> Response:
     path = request.url.path
-    onward = f"?next={path}" if request.method == "GET" and path != "/" else ""
+    query = f"?{request.url.query}" if request.url.query else ""
+    onward = f"?next={quote(path + query)}" if request.method == "GET" and path + query != "/" else ""
     return with_headers(RedirectResponse(f"{LOGIN}{onward}", 303))
 
 

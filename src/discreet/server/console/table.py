@@ -52,7 +52,8 @@ class BarTable:
     by: tuple[str, ...]
     column: str
     lines: tuple[tuple[BarLine, Bar | None], ...]
-    zero: float
+    zero: float | None
+    """None on a scale that does not begin at 0: dots."""
     hidden: int
 
     @property
@@ -78,25 +79,32 @@ class BarTable:
         return any(line.low is not None or line.high is not None for line, _ in self.lines)
 
 
-def table_of(by: Sequence[str], column: str, lines: Sequence[BarLine], most: int) -> BarTable:
-    """Bars of the first lines, from 0, on a scale that holds every interval."""
+def table_of(by: Sequence[str], column: str, lines: Sequence[BarLine], most: int, dots: bool = False) -> BarTable:
+    """Bars of the first lines, from 0, on a scale that holds every interval; or dots, on one of these alone."""
     shown = lines[:most]
     ends = [end for line in shown for end in (line.value, line.low, line.high) if end is not None]
-    low, high = min([0.0, *ends]), max([0.0, *ends])
+    low, high = _with_margin(min(ends), max(ends)) if dots and ends else (min([0.0, *ends]), max([0.0, *ends]))
     span = (high - low) / BAR_WIDTH
     unit = 1 / span if span and math.isfinite(1 / span) else 0.0
     return BarTable(
         tuple(by),
         column,
-        tuple((line, _bar(line, low, unit)) for line in shown),
-        -low * unit,
+        tuple((line, _bar(line, low, unit, dots)) for line in shown),
+        None if dots else -low * unit,
         len(lines) - len(shown),
     )
 
 
-def _bar(line: BarLine, low: float, unit: float) -> Bar | None:
+def _with_margin(low: float, high: float) -> tuple[float, float]:
+    """A scale on which no dot is cut off at its ends."""
+    margin = 0.02 * (high - low)
+    return low - margin, high + margin
+
+
+def _bar(line: BarLine, low: float, unit: float, dot: bool) -> Bar | None:
     if line.value is None:
         return None
-    zero, end = -low * unit, (line.value - low) * unit
+    end = (line.value - low) * unit
+    zero = end if dot else -low * unit
     bounds = [None if bound is None else (bound - low) * unit for bound in (line.low, line.high)]
     return Bar(min(zero, end), abs(end - zero), bounds[0], bounds[1])

@@ -116,5 +116,17 @@ def _line(asked: dict[str, Any]) -> dict[str, str]:
     """A line of the log: when, who, what kind, and the rest in words, the question first."""
     at, user, verb = (str(asked.pop(key, "")) for key in ("at", "user", "verb"))
     first = str(asked.pop("sql", ""))
-    rest = ", ".join(f"{key} {value}" for key, value in asked.items())
-    return {"at": at[:19].replace("T", " "), "user": user, "verb": verb, "first": first, "rest": rest}
+    outcome = str(asked.pop("outcome", "unfinished"))
+    charges = ", ".join(str(charge) for charge in asked.pop("charges", ()))
+    shown = {key: value for key, value in asked.items() if key not in ("id", "over")}
+    if charges:
+        shown["charge"] = charges
+    rest = ", ".join(f"{key} {value}" for key, value in shown.items())
+    return {
+        "at": at[:19].replace("T", " "),
+        "user": user,
+        "verb": verb,
+        "first": first,
+        "rest": rest,
+        "outcome": outcome,
+    }

@@ -89,7 +89,9 @@ class Visit:
         """Addresses and names of the pages there are: only those of what exists."""
         cubes, custodian = bool(self.shelf.cubes()), self.user.role == "custodian"
         there = (
+            ("/", "Start", self.answers_sql),
             ("/ask", "Ask", self.answers_sql),
+            ("/history", "History", self.answers_sql and self.user.role in MAY_ASK),
             ("/cube", "Cube", cubes),
             ("/lattice", "Lattice", cubes),
             ("/rows", "Rows", bool(self.shelf.rows_names())),
@@ -100,5 +102,6 @@ class Visit:
             ("/plan", "Plan", self.answers_sql),
             ("/facts", "Facts", bool(self.vault.ledger.facts) or (custodian and self.answers_sql)),
             ("/users", "Users", self.user.role != "analyst"),
+            ("/glossary", "Glossary", True),
         )
         return [(path, name) for path, name, exists in there if exists]

@@ -1,5 +1,7 @@
 // What the pages do besides being read. Everything works without it, with a page for each step.
 
+import { editSql } from "./sql.js";
+
 document.documentElement.classList.add("scripted");
 
 const ROOT = document.documentElement.dataset.root; // what the addresses of this vault begin with
@@ -65,11 +67,11 @@ function keepFocus(target) {
   };
 }
 
-function postForm(form) {
+function postForm(form, button) {
   return {
     method: "POST",
     headers: { "Content-Type": "application/x-www-form-urlencoded" },
-    body: new URLSearchParams(new FormData(form)),
+    body: new URLSearchParams(new FormData(form, button)),
   };
 }
 
@@ -82,21 +84,55 @@ function later(work) {
 }
 
 function askPage(form) {
-  const forecast = document.getElementById("forecast");
+  const forecast = document.getElementById("told");
+  const curve = document.getElementById("curve");
+  let drawn = null;
+  /** What accuracy costs, for another question than the last one drawn. */
+  const draw = later(async () => {
+    const address = new URL(addressOf(form), location);
+    address.searchParams.delete("within");
+    if (address.search === drawn) return;
+    drawn = address.search;
+    await fetchPart(curve, `${curve.dataset.curve}?${new URL(addressOf(form), location).searchParams}`);
+  });
   const answer = document.getElementById("answer");
   const sql = document.getElementById("sql");
+  const editor = editSql(sql.closest(".sql-sheet"));
   const explain = async () => {
     countChoices(form);
     await fetchPart(forecast, form.dataset.explain, postForm(form));
     const shown = forecast.querySelector("[data-sql]");
+    const price = forecast.querySelector("[data-price]")?.dataset.price;
+    for (const said of form.querySelectorAll("button.primary [data-price]")) said.textContent = price ? ` · ${price}` : "";
+    draw();
+    const place = forecast.querySelector("[data-place]")?.dataset.place;
+    editor.mark(place ? place.split(" ").map(Number) : null);
     if (form.elements.mode.value === "pick" && shown) sql.value = shown.textContent;
+    if (form.elements.mode.value === "pick") {
+      sql.setSelectionRange(sql.value.length, sql.value.length);
+      editor.paint();
+    }
   };
-  form.addEventListener("input", later(explain));
+  const change = later(async () => {
+    const address = addressOf(form);
+    if (history.state?.answered) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+    await explain();
+  });
+  form.addEventListener("input", (event) => {
+    const { sets, values } = event.target.dataset;
+    if (sets) form.elements[sets].value = values.split(" ")[Number(event.target.value)];
+    change();
+  });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const button = form.querySelector("button.primary");
     button.disabled = true;
-    await fetchPart(answer, form.action, postForm(form));
+    const asked = addressOf(form);
+    if (await fetchPart(answer, form.action, postForm(form, event.submitter))) {
+      history.replaceState({ answered: true }, "", asked); // the question's own address: reload, share, come back
+      document.title = document.title.replace(/^.*?(?= · )/, "Answer");
+    }
     button.disabled = false;
     answer.scrollIntoView({ block: "nearest", behavior: "smooth" });
     await explain();
@@ -105,6 +141,20 @@ function askPage(form) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
   explain();
+}
+
+/** The address of the question in a form: fields that say something, of pick and SQL the half that counts. */
+function addressOf(form) {
+  const said = new URLSearchParams();
+  const typed = form.elements.mode.value === "sql";
+  for (const [name, value] of new FormData(form)) {
+    const clicked = /^(aggregate|of|by|(from|to|in)\..*)$/.test(name);
+    if (!value.trim() || (typed ? clicked : name === "sql")) continue;
+    if (name === "confidence" && form.elements.confidence.dataset.usual === value) continue;
+    if ((name === "estimate" && value === "unbiased") || (name === "of" && form.elements.aggregate.value === "count")) continue;
+    said.append(name, value);
+  }
+  return `${form.getAttribute("action")}?${said}`;
 }
 
 function countChoices(form) {
