@@ -234,3 +234,25 @@ def test_no_lines_are_chosen_from_no_lines(vault):
         "SELECT sex, COUNT(*) FROM people WHERE age < 0 GROUP BY sex ORDER BY COUNT(*) DESC LIMIT 1 OFFSET 1", scale=10
     )
     assert answer.rows == ()
+
+
+def test_how_far_off_an_average_may_be_is_said_before_it_is_bought_where_counts_are_public(vault):
+    sql = "SELECT AVG(income) FROM people WHERE age < 5"
+    assert vault.explain(sql, scale=5).forecasts[0].halfwidth is None  # nothing is known yet
+    vault.measure(vault.count(by=("age", "income")), scale=5)
+    [forecast] = vault.explain(sql, scale=5).forecasts
+    row = vault.ask(sql, scale=5).only
+    assert forecast.halfwidth == pytest.approx((row.high - row.low) / 2, rel=0.5)
+    assert vault.explain(sql, scale=5).to_json()["aggregates"][0]["relative"] is not None  # now its sum is public too
+
+
+def test_an_average_of_groups_is_foreseen_from_the_count_of_all_and_so_is_that_it_cannot_be_read(vault):
+    vault.ask("SELECT COUNT(*) FROM people", scale=5)
+    sql = "SELECT age, AVG(income) FROM people GROUP BY age"
+    sharp, rough = (vault.explain(sql, scale=scale) for scale in (5, 5000))
+    assert any("600 rows each" in note or "rows each, the mean of 10" in note for note in sharp.notes)
+    assert not any("too noisy to read" in note for note in sharp.notes)
+    assert any("too noisy to read" in note for note in rough.notes)
+    found = [(row.high - row.low) / 2 for row in vault.ask(sql, scale=5).rows]
+    assert sharp.forecasts[0].halfwidth == pytest.approx(sum(found) / len(found), rel=0.5)
+    assert rough.forecasts[0].halfwidth == 25  # half of 0 … 50: all that it may be

@@ -12,6 +12,7 @@ from discreet.answer.answer import Decision, Desk, Settled, decide, require_all,
 from discreet.answer.chosen import at_once
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Ratio
+from discreet.answer.foreseen_average import MOST_GUESSED, foreseen_average
 from discreet.answer.grid import Cell, Cells, GridNumbers, count_of_groups
 from discreet.answer.grid_rows import GridRows, samples
 from discreet.answer.label_kinds import label_kind
@@ -26,7 +27,7 @@ from discreet.exact import number_text
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law
 from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Count, Distinct, People, Quantile, Query, Sum, summed_name
+from discreet.query.query import Combination, Count, Distinct, Mean, People, Quantile, Query, Sum, summed_name
 from discreet.release.purchase import Purchase
 from discreet.sql.question import AggregateColumn, Measure, Question
 from discreet.sql.where_text import where_text
@@ -35,8 +36,6 @@ PATIENCE = 1.0
 """Seconds to wait for answers that others are getting, where there is nothing else to answer from, and nobody on this
 machine is getting them."""
 
-MOST_GUESSED = 100
-"""At most so many groups are looked at to guess how large their numbers are."""
 AS_NEAR = "answered as near as that and what was released allow"
 
 
@@ -329,9 +328,10 @@ def _explained(question: Question, wish: Wish, shown: Wish, desk: Desk) -> Expla
     cost = budget.amount_of(plan.cost(desk.domain, budget).peak) if is_exact else stepwise.policy.max_per_query
     assert cost is not None
     left = desk.left(question.where)
+    forecasts = tuple(forecast_of(column, levels, decision, wish, desk) for column in question.aggregates)
     return Explanation(
         text=question.text,
-        forecasts=tuple(forecast_of(column, levels, decision, wish, desk) for column in question.aggregates),
+        forecasts=forecasts,
         confidence=shown.confidence,
         budget=budget,
         cost=cost,
@@ -345,6 +345,7 @@ def _explained(question: Question, wish: Wish, shown: Wish, desk: Desk) -> Expla
                     *scales.notes,
                     *_patch_notes(decision, desk),
                     *_offers(decision, question, wish, desk),
+                    *(note for forecast in forecasts for note in forecast.words),
                 ]
             )
         ),
@@ -384,7 +385,7 @@ def forecast_of(column: AggregateColumn, levels: Levels, decision: Decision, wis
     kinds = decision.kinds(parts)
     if kinds["relaxed"] and not desk.policy.relax:
         kinds["unanswered"] += kinds.pop("relaxed")
-    # An average's and a quantile's error depend on the answer.
+    # A quantile's error depends on the answer; an average's too, and is guessed at below.
     bounded = not isinstance(first, Quantile) and all(type(query) is type(first) for query in more)
     within = _halfwidth(column.query, parts, decision.laws, wish, desk) if bounded else None
     if kinds["relaxed"] or kinds["unanswered"]:
@@ -393,8 +394,13 @@ def forecast_of(column: AggregateColumn, levels: Levels, decision: Decision, wis
         noisy = [free.one] if isinstance(free, GridNumbers) else [*free.values()]
         within = max((one.halfwidth(wish.confidence) for one in noisy if isinstance(one, Estimate)), default=0.0)
     relative = None if within is None or more else _relative(first, within, decision, desk)
+    words: tuple[str, ...] = ()
+    if isinstance(column.query, Mean) and not (kinds["relaxed"] or kinds["unanswered"]):
+        average = foreseen_average(column.name, column.query, decision, wish, desk)
+        if average is not None:
+            within, relative, words = average.halfwidth, average.relative, average.words
     scale = float(decision.laws[first].scale)
-    return Forecast(column.name, dict(kinds.items()), within, scale, unit_of(first), relative)
+    return Forecast(column.name, dict(kinds.items()), within, scale, unit_of(first), relative, words)
 
 
 def _of_sums(column: AggregateColumn, levels: Levels, wish: Wish, desk: Desk) -> Forecast:

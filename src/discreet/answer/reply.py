@@ -247,6 +247,8 @@ class Forecast(FieldsView):
     or averaged, whose own unit it is."""
     relative: float | None = None
     """The halfwidth as a part of the number, where what was released allows a guess at it; of several, the median."""
+    words: tuple[str, ...] = ()
+    """What a reader must know of that guess; among the notes of the whole."""
 
 
 @dataclass(frozen=True, repr=False)

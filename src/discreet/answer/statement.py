@@ -523,9 +523,11 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
     notes += [*scales.notes, *([ASKED_OF] if wish.within is not None else [])]
     if decision.relax:
         notes.append("too little is left there for some of the numbers: they are not answered (NULL)")
+    forecasts = tuple(_forecasts(statement, levels, decision, solved, desk))
+    notes += [note for forecast in forecasts for note in forecast.words]
     return Explanation(
         text=statement.text,
-        forecasts=tuple(_forecasts(statement, levels, decision, solved, desk)),
+        forecasts=forecasts,
         confidence=wish.confidence,
         budget=budget,
         cost=cost,
