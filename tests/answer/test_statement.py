@@ -381,7 +381,8 @@ def test_lines_that_an_inner_query_chose_have_intervals_though_other_noise_would
     for row in vault.ask(sql, scale=100).rows:
         assert row.low is not None
         assert row.high is not None
-        assert row.low < row.value < row.high
+        assert row.low <= row.value <= row.high
+        assert row.low < row.high
 
 
 def test_a_number_without_an_interval_says_why(vault):
@@ -451,3 +452,57 @@ def test_a_number_of_a_statement_that_is_as_wide_as_its_interval_is_too_noisy_to
     assert wide
     assert all(row.is_too_noisy for row in wide if None not in (row.low, row.high, row.value))
     assert any("too noisy to read" in note for note in answer.notes)
+
+
+IN_RANGE = {
+    "SELECT age, AVG(income) AS x, RANK() OVER (ORDER BY AVG(income) DESC) AS r FROM people GROUP BY age": (0, 50),
+    "WITH t AS (SELECT age, AVG(income) AS m FROM people GROUP BY age) SELECT MAX(m) AS x FROM t WHERE m > 1": (0, 50),
+    "SELECT age, AVG(income) AS x FROM people GROUP BY age HAVING COUNT(*) > 10": (0, 50),
+    "SELECT age, ROUND(AVG(income), 1) AS x FROM people GROUP BY age ORDER BY x DESC LIMIT 3": (0, 50),
+    "SELECT AVG(m) AS x FROM (SELECT age, AVG(income) AS m FROM people GROUP BY age) AS t": (0, 50),
+    "SELECT age, AVG(m) OVER () AS x FROM (SELECT age, AVG(income) AS m FROM people GROUP BY age) AS t": (0, 50),
+    "SELECT age, RANK() OVER (ORDER BY COUNT(*) DESC) AS x FROM people GROUP BY age": (1, 10),
+    "SELECT age, NTILE(4) OVER (ORDER BY COUNT(*)) AS x FROM people GROUP BY age": (1, 4),
+    "SELECT COUNT(*) AS x FROM (SELECT age, COUNT(*) AS n FROM people GROUP BY age) AS t WHERE n > 600": (0, 10),
+    "SELECT age, 100.0 * COUNT(*) FILTER (WHERE sex = 'F') / COUNT(*) AS x FROM people GROUP BY age": (0, 100),
+    "SELECT sex, 1 - 1.0 * COUNT(*) FILTER (WHERE age > 0) / COUNT(*) AS x FROM people GROUP BY sex": (0, 1),
+}
+
+
+@pytest.mark.parametrize("scale", [20, 5000])
+@pytest.mark.parametrize(("sql", "ends"), IN_RANGE.items())
+def test_numbers_and_intervals_of_statements_stay_in_what_the_domain_allows(vault, sql, ends, scale):
+    answer = vault.ask(sql, scale=scale)
+    rows = [row for row in answer.rows if row.column == "x" and row.value is not None]
+    for row in rows:
+        assert ends[0] <= row.low <= row.value <= row.high <= ends[1]
+    if "OVER (ORDER BY COUNT" in sql:
+        assert all(row.low == int(row.low) and row.high == int(row.high) for row in rows)
+
+
+def test_a_share_that_may_be_more_than_all_is_not_cut(vault):
+    sql = "SELECT 100.0 * COUNT(*) / COUNT(*) FILTER (WHERE sex = 'F') AS x FROM people"
+    assert vault.ask(sql, scale=20).only.value > 100
+
+
+def test_numbers_that_are_whole_but_for_rounding_are_whole(vault):
+    for scale in (3, 4, 5):
+        vault.measure(vault.count(by="age"), scale=scale)
+    vault.measure(vault.count(by=("age", "sex")), scale=4)
+    within = " + ".join(f"COUNT(*) FILTER (WHERE sex {sex})" for sex in ("= 'F'", "= 'M'", "IS NULL"))
+    ages = " - ".join(f"COUNT(*) FILTER (WHERE age {ages})" for ages in ("< 5", "< 4", "= 4"))
+    for sql in (f"SELECT age, {within} - COUNT(*) AS n FROM people GROUP BY age", f"SELECT {ages} AS n FROM people"):
+        found = vault.ask(sql, scale=100).to_arrow()
+        assert {*found["n"].to_pylist()} == {0}  # and neither 2e-10 nor -1.1e-13
+
+
+def test_numbers_without_any_noise_have_intervals_without_width(make_vault):
+    vault = make_vault(epsilon=6_000_000)
+    for by in (("age", "sex"), ("sex", "income"), ("age", "income"), "sex", "age"):
+        vault.ask(f"SELECT COUNT(*) FROM people GROUP BY {by if isinstance(by, str) else ', '.join(by)}", **EXACTLY)
+    for sql in ("SELECT COUNT(*) - COUNT(income) AS n FROM people WHERE sex = 'F'",
+                "SELECT COUNT(*) FILTER (WHERE age < 5) - COUNT(*) FILTER (WHERE age < 4) "
+                "- COUNT(*) FILTER (WHERE age = 4) AS n FROM people"):  # fmt: skip
+        row = vault.ask(sql, **EXACTLY).only
+        assert row.low <= row.value == round(row.value) <= row.high
+        assert row.high - row.low < 1e-6

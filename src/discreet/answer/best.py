@@ -14,6 +14,7 @@ from math import inf
 
 from discreet.answer.derive import Derived, derive
 from discreet.answer.draws import Laws, draws_of
+from discreet.answer.estimate import ROUNDED, without_rounding
 from discreet.answer.index import Answers
 from discreet.answer.joint import NEGLIGIBLE, Joined, JointSystem, Terms
 from discreet.answer.past import PastAnswer
@@ -28,6 +29,8 @@ WORTH = 0.02
 """Less variance is given up for intervals that are narrower by more than this."""
 DIGITS = 13
 """Of a number: further ones are the arithmetic's rounding, and differ from one way to compute it to another."""
+WHOLE = 1e-9
+"""Least squares, of counts that cancel, misses a whole number by less."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,8 @@ def best_of(terms: Terms, past: Answers, laws: Laws, systems: Sequence[JointSyst
 
 
 def rounded(value: float) -> float:
-    """Without the arithmetic's rounding."""
-    return float(f"{value:.{DIGITS}g}")
+    """Without the arithmetic's rounding: a count, or a sum in whole grains, that is all but whole is whole."""
+    return without_rounding(float(f"{value:.{DIGITS}g}"), WHOLE / ROUNDED)
 
 
 def _rounded(one: Best | None) -> Best | None:
@@ -224,7 +227,8 @@ def _estimates(joint: JointSystem, targets: Sequence[Terms], laws: Laws) -> list
 
     @cache
     def mixture(variance: float, largest: float, sources: frozenset[Source]) -> Spread:
-        return (Draws(1.0, Mixture(variance, sharpest(sources), rounded_down(variance / largest))),)
+        evenly = rounded_down(variance / largest) if largest else 1  # that of noise too small for floats is 0
+        return (Draws(1.0, Mixture(variance, sharpest(sources), evenly)),)
 
     return [None if one is None else _of_joint(one, laws, mixture) for one in joint.estimates(targets)]
 
@@ -276,8 +280,9 @@ def _derived(terms: Terms, past: Answers, laws: Laws, enough: float) -> Best | N
 
 def _of_joint(one: Joined, laws: Laws, mixture: Callable[[float, float, frozenset[Source]], Spread]) -> Best:
     draws: Spread = ()
-    if one.variance and one.draws is not None:
+    variance = max(one.variance, 0.0)  # of numbers that cancel the arithmetic's rounding may leave less than nothing
+    if variance and one.draws is not None:
         draws = gathered(Draws(weight, laws(source), count) for weight, source, count in one.draws)
-    elif one.variance:
-        draws = mixture(one.variance, one.largest, one.sources)
-    return Best(one.value, one.variance, draws, one.sources, one.facts)
+    elif variance:
+        draws = mixture(variance, one.largest, one.sources)
+    return Best(one.value, variance, draws, one.sources, one.facts)

@@ -18,6 +18,18 @@ from discreet.query.marginals import Source
 Kind = Literal["measured", "repeated", "derived", "relaxed", "unanswered", "modelled"]
 
 
+ROUNDED = 1e-12
+"""Released numbers are known to 13 digits: what is added up of them misses the sum by less than this part of it all."""
+
+
+def without_rounding(value: float, size: float) -> float:
+    """A whole number, where a sum of numbers of this size in all may be one that the arithmetic's rounding misses."""
+    if isinstance(value, int):
+        return value
+    nearest = float(round(value))
+    return nearest if abs(value - nearest) <= ROUNDED * size else value
+
+
 @dataclass(frozen=True)
 class Estimate:
     """An unbiased estimate of a count or sum over `answered`, and the draws of noise in it, in grains.
@@ -70,8 +82,9 @@ def released(
     terms: Sequence[tuple[float, PastAnswer]], kind: Kind, region: Region, past: Answers, laws: Laws
 ) -> Estimate:
     """A sum of independent released answers, each times its share."""
+    size = sum(abs(share * answer.value) for share, answer in terms)
     return Estimate(
-        value=sum(share * answer.value for share, answer in terms),
+        value=without_rounding(sum(share * answer.value for share, answer in terms), size),
         variance=sum(share * share * answer.variance for share, answer in terms),
         kind=kind,
         answered=region,
@@ -95,8 +108,9 @@ def combined(terms: Sequence[tuple[float, Estimate]]) -> Estimate:
     for estimate in estimates[1:]:
         answered = answered.union(estimate.answered)
     own = [draw.times(times * float(estimate.grain)) for times, estimate in terms for draw in estimate.draws]
+    size = sum(abs(times * estimate.value) for times, estimate in terms)
     return Estimate(
-        value=sum(times * estimate.value for times, estimate in terms),
+        value=without_rounding(sum(times * estimate.value for times, estimate in terms), size),
         variance=sum(s * s for s in spread) if independent else sum(spread) ** 2,
         kind=worst({estimate.kind for estimate in estimates}),
         answered=answered,

@@ -23,18 +23,22 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from discreet.answer.answer import Desk
+from discreet.answer.different import most_values
 from discreet.answer.grid_rows import GridColumn, GridLines
 from discreet.answer.grid_rows import Line as Grouped
 from discreet.answer.lazy_rows import LazyRows
 from discreet.answer.reply import Row
+from discreet.answer.scales import value_range
+from discreet.answer.shown_numbers import within, without_rounding
 from discreet.answer.view import ShownColumns
 from discreet.domain.attribute import Attribute, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
-from discreet.query.query import Group
-from discreet.sql.lineage import Lineage, lineage
+from discreet.query.query import Count, Distinct, Group, Mean, Quantile
+from discreet.sql.lineage import Lineage, lineage, linear_terms
 from discreet.sql.question import AggregateColumn, GroupColumn
+from discreet.sql.ranges import ANY, Range, Ranges, ranges
 from discreet.sql.sandbox import Prepared, prepare, run_prepared
 from discreet.sql.split import LINE, TABLE, Block, Statement, noise_of
 
@@ -213,7 +217,29 @@ class PublicHalf:
         _require_showable(found, names)
         noisy = dict(zip(names, self._noisy(names), strict=True))
         columns = {name: noisy[name] and is_number(found.schema.field(name).type) for name in names}
+        for name in (name for name, is_noisy in columns.items() if is_noisy):
+            found = without_rounding(within(found, name, self.range_of(name)), name, self._added(found, name))
         return Evaluated(columns, found)
+
+    def terms(self, name: str, names: Sequence[str]) -> dict[str, float] | None:
+        """What a line's own numbers are multiplied with, where their sum is what the column shows."""
+        if not self.is_direct:
+            return None
+        output = self.statement.public.selects[list(names).index(name)]
+        return linear_terms(output.unalias(), [c.name for answer in self.answers for c in answer.numbers])
+
+    def _added(self, found: "pa.Table", name: str) -> Floats | float:
+        """How much is added up to each number of a column in all, where that is known."""
+        terms = self.terms(name, found.column_names)
+        if terms is None or len(self.answers) != 1:
+            return 0.0
+        answer = self.answers[0]
+        places = np.asarray(found.column(LINE).to_numpy(), np.int64) - answer.start
+        numbers = zip(answer.numbers, answer.values, strict=True)
+        return sum(
+            (abs(terms.get(column.name, 0.0)) * np.abs(values[places]) for column, values in numbers),
+            start=np.full(len(places), abs(terms.get("", 0.0))),
+        )
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -223,6 +249,40 @@ class PublicHalf:
     def candidates(self) -> int:
         """How many lines the chosen ones were chosen from, at most."""
         return max(sum(answer.count for answer in self.answers), 1)
+
+    def range_of(self, name: str) -> Range:
+        """Between what an output column lies, whatever the noise says."""
+        return self._ranges.get(name.lower(), ANY)
+
+    @cached_property
+    def _ranges(self) -> Mapping[str, Range]:
+        scope = {
+            one.name.lower(): Ranges(dict.fromkeys(map(str.lower, one.columns), ANY), len(one.lines))
+            for one in self.statement.lookups
+        }
+        for answer in self.answers:
+            columns: dict[str, Range] = {}
+            for column in answer.block.question.columns:
+                if isinstance(column, GroupColumn):
+                    columns |= {column.name.lower(): ANY, f"{column.name}_code".lower(): ANY}
+            columns |= {column.name.lower(): self.range_of_number(column) for column in answer.numbers}
+            scope[answer.block.name.lower()] = Ranges(columns | {LINE: ANY}, answer.count)
+        return ranges(self.statement.public, scope).columns
+
+    def range_of_number(self, column: AggregateColumn) -> Range:
+        """Between what the domain has a number of a block."""
+        match column.query:
+            case Mean(of=of):
+                low, high = value_range(of, self.desk.domain)
+                return Range(float(low), float(high))
+            case Quantile(of=str() as of) if isinstance(self.desk.domain[of], Integer):
+                low, high = value_range(of, self.desk.domain)
+                return Range(float(low), float(high))
+            case Distinct() as query:
+                return Range(0.0, most_values(query, query.where, self.desk.domain))
+            case Count() as query:
+                return Range(count=query)
+        return ANY
 
     @cached_property
     def is_direct(self) -> bool:

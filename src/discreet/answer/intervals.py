@@ -4,7 +4,7 @@ import hashlib
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -22,7 +22,8 @@ from discreet.answer.matching import same_lines
 from discreet.answer.reply import AS_WIDE, Row
 from discreet.answer.view import ShownColumns, ShownNumbers
 from discreet.errors import UnsupportedQuery
-from discreet.sql.lineage import linear_terms
+from discreet.sql import ranges
+from discreet.sql.ranges import Range
 from discreet.sql.sandbox import Prepared, prepare, run_prepared
 from discreet.sql.split import LINE
 
@@ -89,6 +90,16 @@ class Ends:
     """What the number of a line was made of, where that is one estimate."""
     is_drawn: bool = False
 
+    def within(self, own: Range, values: Floats) -> "Ends":
+        """The same, cut to what the numbers lie between; of whole numbers, to whole ones. The truth stays in them."""
+        if own.is_open:
+            return self
+        low, high = np.clip(self.low, own.low, own.high), np.clip(self.high, own.low, own.high)
+        if own.is_whole:
+            low, high = np.ceil(low - ranges.ROUNDING), np.floor(high + ranges.ROUNDING)
+        # What was calculated with floats may end a little inside.
+        return replace(self, low=np.minimum(low, values), high=np.maximum(high, values))
+
 
 class Intervals:
     """Rows for the numbers of a result."""
@@ -99,17 +110,11 @@ class Intervals:
 
     def ends(self, name: str) -> Ends:
         if name not in self._known:
-            terms = self._terms(name)
+            terms = self.half.terms(name, list(self.found.columns))
             is_linear = terms is not None and not self.half.lineage.deep
-            self._known[name] = self._linear(name, terms or {}) if is_linear else self._drawn(name)
+            found = self._linear(name, terms or {}) if is_linear else self._drawn(name)
+            self._known[name] = found.within(self.half.range_of(name), self.found.floats(name))
         return self._known[name]
-
-    def _terms(self, name: str) -> dict[str, float] | None:
-        """What a line's own numbers are multiplied with, where their sum is what the column shows."""
-        if not self.half.is_direct:
-            return None
-        output = self.half.statement.public.selects[list(self.found.columns).index(name)]
-        return linear_terms(output.unalias(), [c.name for answer in self.half.answers for c in answer.numbers])
 
     def _linear(self, name: str, terms: Mapping[str, float]) -> Ends:
         """Exact intervals, for sums of a line's own numbers."""
@@ -159,7 +164,9 @@ class Intervals:
             width = estimate.halfwidth(self.confidence)
             doubtful = estimate.variance > 0 and value - width <= 0 <= value + width
             least, most = _bounds(rows, constant)
-            ends = max(value - width, least), min(value + width, most)
+            # Around what came out, not around what each number was cut to.
+            middle = estimate.value + constant
+            ends = min(max(middle - width, least), value), max(min(middle + width, most), value)
             return *ends, doubtful, None if constant else estimate
         if len(rows) > 1 or self.half.lineage.own:
             low, high = self._drawing[name]
@@ -276,6 +283,8 @@ class _Noisy:
 
     answer: BlockAnswer
     place: int
+    numbers: Floats
+    """As they came out, not cut to what the domain allows: cut draws, all to one side, would add up to a bias."""
     first: Ints
     second: Ints
     totals: Floats
@@ -283,19 +292,19 @@ class _Noisy:
 
     @classmethod
     def of(cls, answer: BlockAnswer, place: int, noise: JointNoise) -> "_Noisy":
-        columns = answer.columns
+        columns, numbers = answer.columns, answer.values[place]
         none, nan = np.full(answer.count, -1), np.full(answer.count, np.nan)
         if columns is not None:
             added = [noise.add_grid(part) for part in columns[place].parts]
             if not columns[place].is_average:
-                return cls(answer, place, added[0], none, nan, nan)
+                return cls(answer, place, numbers, added[0], none, nan, nan)
             totals, counts = (part.numbers for part in columns[place].parts)
-            return cls(answer, place, added[0], added[1], totals, counts)
-        found = cls(answer, place, none, none.copy(), nan, nan.copy())
+            return cls(answer, place, numbers, added[0], added[1], totals, counts)
+        found = cls(answer, place, numbers.copy(), none, none.copy(), nan, nan.copy())
         for line, (_, rows) in enumerate(answer.lines):
             match rows[place].source:
                 case Estimate() as estimate:
-                    found.first[line] = noise.add(estimate)
+                    found.first[line], found.numbers[line] = noise.add(estimate), estimate.value
                 case Ratio(total=total, count=count):
                     found.first[line], found.second[line] = noise.add(total), noise.add(count)
                     found.totals[line], found.counts[line] = total.value, count.value
@@ -303,13 +312,12 @@ class _Noisy:
 
     def drawn(self, errors: Floats, times: float) -> Floats:
         """What the column could have been, with each error times a number: draw by line."""
-        values, draws = self.answer.values[self.place], errors.shape[1]
+        draws = errors.shape[1]
         plain, ratio = (self.first >= 0) & (self.second < 0), self.second >= 0
         if plain.all():
-            return np.asarray(np.clip(values - times * errors[self.first].T, *self._bounds))
-        found = np.tile(values, (draws, 1))
+            return np.asarray(self.numbers - times * errors[self.first].T)
+        found = np.tile(self.numbers, (draws, 1))
         found[:, plain] -= times * errors[self.first[plain]].T
-        found = np.clip(found, *self._bounds)
         if ratio.any():
             total = self.totals[ratio] - times * errors[self.first[ratio]].T
             count = self.counts[ratio] - times * errors[self.second[ratio]].T
@@ -321,15 +329,6 @@ class _Noisy:
                 # A quantile: which values it may have is known, and not how likely they are.
                 found[:, line] = np.where(np.arange(draws) % 2, row.low, row.high)
         return found
-
-    @cached_property
-    def _bounds(self) -> tuple[Floats, Floats]:
-        """Between what the domain has the numbers, whatever their noise says."""
-        if self.answer.columns is not None:
-            return np.array(-math.inf), np.array(math.inf)
-        known = [rows[self.place].bounds or (-math.inf, math.inf) for _, rows in self.answer.lines]
-        least, most = np.array(known, np.float64).reshape(-1, 2).T
-        return least, most
 
     def corners(self, confidence: Fraction) -> Floats:
         """The column at the lower ends of intervals with this confidence, and at the upper ones."""
