@@ -231,7 +231,7 @@ def _pages(app: FastAPI, folder: VaultFolder) -> None:
         return page(request, "vaults.html", vaults=lines)
 
     def login(request: Request) -> Response:
-        return page(request, "login.html", next=inside(request.query_params.get("next", "")), provider=None, hint=HINT)
+        return page(request, "login.html", next=inside(request.query_params.get("next", "")), hint=HINT)
 
     async def enter(request: Request) -> Response:
         if not same_origin(request):
@@ -262,7 +262,7 @@ def _entered(request: Request, folder: VaultFolder, token: str, onward: str) -> 
     if not found:
         request.scope[REFUSED] = AccessDenied.__name__
         words = "this token opens no vault here; ask a custodian for one: `discreet user add`"
-        return page(request, "login.html", status=401, error=words, next=onward, provider=None, hint=HINT)
+        return page(request, "login.html", status=401, error=words, next=onward, hint=HINT)
     session = new_session()
     try:
         for name, user in found.items():
