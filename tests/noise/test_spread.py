@@ -155,17 +155,23 @@ def test_no_draw_at_all_is_exact():
     assert halfwidth([Draws(0.0, Laplace(Fraction(5)))], SURE) == 0
 
 
+@pytest.mark.parametrize("scale", ["1/100000", "1/400", "1/20"])
+def test_next_to_no_noise_has_next_to_no_width(scale):
+    """Chebyshev: the proof of sums of draws has nothing to say of draws that are 0 but for one in 10^200."""
+    assert any_halfwidth(1e-200, Fraction(scale), 0.95) <= 1e-99
+
+
 @pytest.mark.parametrize("scale", [1, 5, 50, 500])
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
 def test_the_safe_halfwidth_is_what_the_proof_allows_for_some_kappa(scale, confidence):
-    """spread.md: σ·(√(2λ²/σ²)·c + κ/√(6σ²)), c for 1 − α·(1 − exp(−κ²/2)), holds for every κ."""
+    """spread.md: σ·(√(2λ²/σ²)·c + κ/√(6σ²)), c for 1 − α·(1 − exp(−κ²/2)), holds for every κ; and so does σ/√α."""
     least = laplace_variance(Fraction(scale))
 
     def allowed(kappa):
         certain = mixture_deviations(1 - (1 - confidence) * (1 - math.exp(-(kappa**2) / 2)))
         return math.sqrt(2 * scale**2 / least) * certain + kappa / math.sqrt(6 * least)
 
-    best = min(map(allowed, np.linspace(0.5, 6, 111)))
+    best = min(*map(allowed, np.linspace(0.5, 6, 111)), (1 - confidence) ** -0.5)
     width = any_halfwidth(100.0, Fraction(scale), confidence) / 10
     assert best - 1e-4 <= width <= 1.03 * best
 
