@@ -284,7 +284,7 @@ class _Noisy:
     answer: BlockAnswer
     place: int
     numbers: Floats
-    """As they came out, not cut to what the domain allows: cut draws, all to one side, would add up to a bias."""
+    """As they came out, not cut to what the domain allows."""
     first: Ints
     second: Ints
     totals: Floats
@@ -309,6 +309,15 @@ class _Noisy:
                     found.first[line], found.second[line] = noise.add(total), noise.add(count)
                     found.totals[line], found.counts[line] = total.value, count.value
         return found
+
+    def within(self, half: PublicHalf, draws: Floats) -> Floats:
+        """Draws cut to what the domain has the numbers, whatever their noise says."""
+        own = half.range_of_number(self.answer.numbers[self.place])
+        if self.answer.columns is not None:
+            return np.clip(draws, own.low, own.high)
+        known = [rows[self.place].bounds or (own.low, own.high) for _, rows in self.answer.lines]
+        least, most = np.array(known, np.float64).reshape(-1, 2).T
+        return np.clip(draws, least, most)
 
     def drawn(self, errors: Floats, times: float) -> Floats:
         """What the column could have been, with each error times a number: draw by line."""
@@ -426,7 +435,22 @@ class _Drawing:
 
     def _run(self, tree: exp.Query, times: float) -> tuple["pa.Table", int]:
         """Run a query for every draw, each error times a number."""
-        return self._run_over(tree, [[one.drawn(self.errors, times) for one in own] for own in self.noisy], self.draws)
+        drawn = [[one.drawn(self.errors, times) for one in own] for own in self.noisy]
+        if self._is_of_single_numbers:
+            pairs = [zip(own, draws, strict=True) for own, draws in zip(self.noisy, drawn, strict=True)]
+            drawn = [[one.within(self.half, draws) for one, draws in own] for own in pairs]
+        return self._run_over(tree, drawn, self.draws)
+
+    @cached_property
+    def _is_of_single_numbers(self) -> bool:
+        """Whether every output is made of one noisy number of its line. Draws are cut for those alone: of several, each
+        at the end of its domain, all cut draws would miss to one side, and that adds up."""
+        half = self.half
+        if not half.is_direct or any(half.statement.public.find_all(exp.Window, exp.Subquery)):
+            return False
+        noisy = {column.name for answer in half.answers for column in answer.numbers}
+        outputs = half.statement.public.selects
+        return all(len(noisy & {column.name for column in one.find_all(exp.Column)}) <= 1 for one in outputs)
 
     def _run_over(self, tree: exp.Query, numbers: Sequence[Sequence[Floats]], draws: int) -> tuple["pa.Table", int]:
         """Run a query for several sets of numbers."""
