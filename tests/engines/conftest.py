@@ -27,6 +27,7 @@ POSTGRES_TYPES = {
     pa.float64(): "double precision",
     pa.bool_(): "boolean",
     pa.date32(): "date",
+    pa.timestamp("us"): "timestamp",
 }
 
 

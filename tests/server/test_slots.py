@@ -113,7 +113,8 @@ FREE_POSTS = {
 """What can be sent that spends nothing, and tells something."""
 DEEDS = {f"{API}/cubes/{{name}}", f"{API}/buckets/{{name}}", f"{API}/facts", f"{API}/sulq/ask", f"{API}/users",
          f"{API}/users/{{name}}", f"{API}/users/{{name}}/token", "/buckets/publish", "/facts", "/users",
-         "/users/edit", "/users/rotate", "/users/revoke", f"{API}/rows/{{name}}"}  # fmt: skip
+         "/users/edit", "/users/rotate", "/users/revoke", f"{API}/rows/{{name}}", "/history/keep",
+         "/history/forget"}  # fmt: skip
 """What changes something, and tells no more than what it did."""
 
 
@@ -171,7 +172,8 @@ def test_that_a_reading_is_over_shows_nowhere_before_its_slot_is(vault, apps, cl
         for one, other in zip(while_read, (*when_read[2:], *when_read[:2]), strict=True):
             # Pages that show the log have these very looks in it: some of them explain, and that is logged.
             # The metrics count them.
-            shown = [key for key in one if not key[1].startswith((f"{API}/log", f"{API}/metrics", "/users"))]
+            told = (f"{API}/log", f"{API}/metrics", "/users", "/history")
+            shown = [key for key in one if not key[1].startswith(told)]
             assert [key for key in shown if one[key] != other[key]] == []
         assert owner == owner_sees(vault.path)
         time.move(SLOT)

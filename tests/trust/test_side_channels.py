@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import discreet
-from discreet.ledger.followed import FollowedJournal
+from discreet.ledger.journal import Entry, Journal
 from discreet.noise.bits import SeededBits
 from discreet.release.gate import Gate
 from discreet.release.slots import Slots
@@ -125,7 +125,8 @@ class Simulated:
     """A server of a vault whose readings take so long, by a clock that nothing else moves; and what is seen of it."""
 
     def __init__(self, vault: Vault, slot: float, reading: float, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.seen, draw, append = 0.0, [], Gate._draw, FollowedJournal.append
+        journal = type(vault.ledger._followed.journal)
+        self.now, self.seen, draw, append = 0.0, [], Gate._draw, journal.append
         slots = Slots(slot, clock=lambda: self.now, sleep=self.pass_time)
         self.app, self.token = (
             create_app(vault, slot=slots, rate=0, deadline=None),
@@ -136,12 +137,12 @@ class Simulated:
             self.pass_time(reading)
             return draw(*arguments)
 
-        def appended(followed: FollowedJournal, kind: str, charge: int | None, body: str) -> Any:
-            self.seen.append((round(self.now, 6), kind, charge))
-            return append(followed, kind, charge, body)
+        def appended(journal: Journal, entry: Entry) -> None:
+            self.seen.append((round(self.now, 6), entry.kind, entry.charge))
+            append(journal, entry)
 
         monkeypatch.setattr(Gate, "_draw", drawn)
-        monkeypatch.setattr(FollowedJournal, "append", appended)
+        monkeypatch.setattr(journal, "append", appended)
 
     def pass_time(self, seconds: float) -> bool:
         self.now += seconds

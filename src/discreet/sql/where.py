@@ -264,10 +264,10 @@ def _ordering(node: exp.Expression, scope: Scope, wanted: bool) -> _Ordering:
     column, value, mirrored = _sides(node)
     axis = scope.axis(column)
     attribute = scope.domain.attributes[axis]
-    sign = ORDERINGS[type(node)]
+    between, sign = ordered(attribute), ORDERINGS[type(node)]
     sign = MIRRORED[sign] if mirrored else sign
     found = number(attribute, value, at_end=sign in (">", "<="))
-    return _Ordering(axis, ordered(attribute), sign if wanted else OPPOSITE[sign], found)
+    return _Ordering(axis, between, sign if wanted else OPPOSITE[sign], found)
 
 
 def _connective(node: exp.And | exp.Or, scope: Scope, wanted: bool) -> Condition:

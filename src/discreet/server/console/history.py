@@ -1,6 +1,7 @@
 """History: what a user has asked, what it cost and what became of it; and the questions they keep. For them alone."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
@@ -118,9 +119,16 @@ def asked_before(visit: Visit) -> list[AskedBefore]:
 
 def _query(line: Mapping[str, Any], usual: str) -> str:
     """The question of a line as an address says it; what is usual is left out."""
-    said = {key: str(line[key]) for key in IN_WORDS if line.get(key) not in (None, "", "unbiased")}
+    said = {key: _plain(str(line[key])) for key in IN_WORDS if line.get(key) not in (None, "", "unbiased")}
     wishes = [(key, value) for key, value in said.items() if (key, value) != ("confidence", usual)]
     return urlencode([("sql", line["sql"]), *wishes])
+
+
+def _plain(text: str) -> str:
+    """A number by its one text, however a client wrote it: 1000 for 1000.0."""
+    with suppress(ValueError):
+        return f"{float(text):.12g}"
+    return text
 
 
 def _with_cost(visit: Visit, asked: AskedBefore) -> AskedBefore:
