@@ -129,6 +129,7 @@ sys.modules["kept"] = kept
         "SELECT COUNT(*) FROM people",
         "SELECT sex, COUNT(*), AVG(age) FROM people GROUP BY sex",
         "SELECT COUNT(DISTINCT sex), MEDIAN(age) FROM people",
+        "SELECT age, COUNT(DISTINCT sex) AS n FROM people GROUP BY age",  # cut at 0 and at 2: even by chance
         "SELECT sex, COUNT(*) / SUM(age) AS x, 1 AS one FROM people GROUP BY sex ORDER BY sex DESC",
         "SELECT 'same' AS label, COUNT(*) AS n FROM people GROUP BY sex",
         "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) < -1000000",

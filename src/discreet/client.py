@@ -1,6 +1,5 @@
 """A vault behind `discreet serve`, with the verbs of Vault: `Client("http://localhost:8801", token).ask("…")`."""
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -38,6 +37,7 @@ class RemoteRow(FieldsView):
     kind: str
     may_be_zero: bool = False
     too_noisy: bool = False
+    even: bool = False
     shrunken: float | None = None
     chosen: bool = False
     answered: str | None = None
@@ -66,10 +66,7 @@ class RemoteRow(FieldsView):
 
     @property
     def is_even(self) -> bool:
-        """Whether its interval reaches as far to either side, but for rounding."""
-        if self.value is None or self.low is None or self.high is None:
-            return False
-        return math.isclose(self.value - self.low, self.high - self.value, rel_tol=1e-6, abs_tol=1e-9)
+        return self.even
 
     @property
     def is_too_noisy(self) -> bool:

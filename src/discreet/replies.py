@@ -42,6 +42,8 @@ class RowJson(TypedDict):
     """whether it cannot be told from 0"""
     too_noisy: bool
     """whether its interval is as wide as the number"""
+    even: bool
+    """whether its interval is the number ± something; else it has the shape of a ratio's or a quantile's, or was cut"""
     answered: NotRequired[str]
     """the region that the number is about, where it is not the one asked"""
     relaxation_error: NotRequired[float]

@@ -213,6 +213,7 @@ class Answer(AnswerView[Row]):
             "kind": row.kind,
             "may_be_zero": row.may_be_zero,
             "too_noisy": row.is_too_noisy,
+            "even": row.is_even,
         }
         if row.shrunken is not None:
             found["shrunken"] = row.shrunken
