@@ -10,6 +10,8 @@ from typing import Annotated
 
 import pytest
 import typer
+from pyarrow.csv import write_csv
+from pyarrow.parquet import read_table
 from typer.testing import CliRunner
 
 from discreet.cli import EVERYTHING, app, app_of
@@ -92,6 +94,7 @@ def shows(**made):
         path: Annotated[Path, typer.Argument()],
         text: Annotated[str, typer.Argument()] = "none",
         number: Annotated[int | None, typer.Option()] = None,
+        share: Annotated[float, typer.Option()] = 0.05,
         colour: Annotated[Colour, typer.Option()] = Colour.red,
         other: Annotated[Path | None, typer.Option(exists=True)] = None,
         names: Annotated[list[str] | None, typer.Option("--name")] = None,
@@ -108,7 +111,7 @@ def shows(**made):
         ["a/b"],
         [".", ""],
         ["a", "é"],
-        ["a", "b", "--number", "7", "--colour", "red", "--other", ".", "--name", "x", "--name", "y", "--flag"],
+        ["a", "b", "--number", "7", "--share", "1", "--colour", "red", "--other", ".", "--name", "x", "--name", "y", "--flag"],
         ["a", "--number", "x"],
         ["a", "--colour", "blue"],
         ["a", "--other", "nowhere"],
@@ -129,6 +132,25 @@ def test_a_fresh_answer_needs_no_engine_no_solver_and_no_compiler(asked):
     there = imported(COMMAND, *ASK, f"SELECT {asked} FROM people WHERE age < 60{grouped}")
     assert "cryptography" in there
     assert not there & {*ENGINES, *SOLVERS}
+
+
+MAKE = ("init", "made", "--domain", "people.toml", "--epsilon", "1", "--neighbours", "replace", "--table")
+
+
+@pytest.mark.parametrize("arguments", [(*MAKE, "people.parquet"), (*MAKE, "people.csv"), ("refresh", "vault")])
+@pytest.mark.usefixtures("vault")
+def test_a_snapshot_is_taken_without_frames_and_without_a_parser(arguments):
+    write_csv(read_table("people.parquet"), "people.csv")
+    there = imported(COMMAND, *arguments)
+    assert "pyarrow" in there
+    assert not there & {"pandas", "sqlglot", "pydantic", *OTHER_ROOMS}
+    assert Path("made").exists() or "made" not in arguments
+
+
+@pytest.mark.usefixtures("vault")
+def test_whoever_wants_pandas_for_a_reason_of_their_own_has_it():
+    wanted = "import pyarrow, xarray\nprint(pyarrow.array(xarray.DataArray([1], dims='a').to_series()))"
+    assert "pandas" in imported(f"{COMMAND}\n{wanted}", "refresh", "vault")
 
 
 @pytest.mark.parametrize(

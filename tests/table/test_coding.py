@@ -16,6 +16,7 @@ from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError
 from discreet.query.query import Sum
+from discreet.table import coding
 from discreet.table.coding import coders
 from discreet.table.layout import code_type, has_units, unit_type
 from tests.populations import points, population
@@ -290,6 +291,23 @@ def test_every_pattern_of_bits_that_is_not_a_number_is_missing_and_infinity_is_o
     odd = [struct.unpack("<d", struct.pack("<Q", bits))[0] for bits in patterns]
     column = pa.array(np.array([*odd, math.inf, -math.inf, -0.0, 0.5]), from_pandas=False)
     assert codes_of(column, attribute) == [2] * 5 + [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("outside", ["drop", "clamp", "other"])
+@pytest.mark.parametrize("edges", [2, 3, 9, coding.COMPARED_EDGES + 1, coding.COMPARED_EDGES + 2, 300])
+def test_a_number_that_is_compared_with_all_edges_has_the_bin_in_which_it_is_found(monkeypatch, edges, outside):
+    bins = tuple(Fraction(7 * place, 10) for place in range(edges))
+    attribute = Bins(name="x", source="s", edges=bins, outside=outside, null=True)
+    ends = [float(edge) for edge in bins]
+    near_ends = [np.nextafter(edge, to) for edge in ends for to in (-np.inf, np.inf)]
+    column = pa.array([*ends, *near_ends, -0.0, math.nan, math.inf, -math.inf, 5e-324, None], pa.float64())
+    code = coders({"x": column.type}.__getitem__, Domain("t", (attribute,)))["x"]
+    codes = []
+    for compared in (0, edges):
+        monkeypatch.setattr(coding, "COMPARED_EDGES", compared)
+        codes.append(code(column).codes)
+    assert codes[0].dtype == codes[1].dtype
+    assert codes[0].tolist() == codes[1].tolist()
 
 
 def test_minus_zero_is_zero():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet import native
+from discreet.cli.frames import expect_no_frames
 from discreet.cli.light import LightCommand, LightGroup
 
 VERBS = {
@@ -51,6 +52,7 @@ def main() -> None:
             names = EVERYTHING
     if names != ("serve",):  # which stays
         native.expect_little()
+    expect_no_frames()
     app_of(names)()
 
 

@@ -47,8 +47,8 @@ class _AsTyped:
         annotation = param.type_descriptor.annotation
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
-        if isinstance(value, Enum) or (annotation is str and isinstance(value, str)):
-            return value
+        if isinstance(value, Enum) or (annotation in (str, float) and type(value) is annotation):
+            return value  # a number that is not given is its default, and none of ours has a range
         if annotation is Path and isinstance(value, str | Path) and _is_unchecked(value, param.type_descriptor):
             return Path(value)
         return self.own().coerce(value, param=param, ctx=ctx)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FRAME = "memory:"
 """The location of a table that Python holds, a data frame for one: it must be handed over again to be read again."""
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 18
 """Rows that are read and coded together."""
 
 MOST_NAMED = 20

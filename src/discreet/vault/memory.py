@@ -12,15 +12,14 @@ from discreet.domain.domain import Domain
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
 from discreet.release.release import Release
-from discreet.sql.lookup import Lookup
-from discreet.sql.question import Question
-from discreet.sql.split import Statement, Stepwise, read
-from discreet.vault.lookups import read_lookups
 
 if TYPE_CHECKING:
     from discreet.cube.modelled import ModelledCube
     from discreet.facts.facts import Fact
     from discreet.model.model import Model
+    from discreet.sql.lookup import Lookup
+    from discreet.sql.question import Question
+    from discreet.sql.split import Statement, Stepwise
 
 QUESTIONS = 256
 """Size of the cache of parsed SQL statements."""
@@ -38,11 +37,15 @@ class Memory:
     """Those about the table as it is now."""
 
     @cached_property
-    def question(self) -> Callable[[str], Question | Statement | Stepwise]:
+    def question(self) -> "Callable[[str], Question | Statement | Stepwise]":
         """Reading SQL takes longer than answering what is known already."""
+        from discreet.sql.split import read  # a parser, which whoever makes a vault does not need
+
         return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain, self._lookups))
 
-    def _lookups(self) -> dict[str, Lookup]:
+    def _lookups(self) -> "dict[str, Lookup]":
+        from discreet.vault.lookups import read_lookups
+
         return read_lookups(self.home, self.ledger)
 
     @cached_property
