@@ -6,8 +6,8 @@ draws other noise, to see how a test bears it. Processes that a test starts draw
 a test that is marked `alarm(chance)`: it fails with at most this probability although all is right. All of them
 together do so less often than `MOST_FALSE_ALARMS`, or nothing is run.
 
-**Examples.** Hypothesis tries the same examples on every run, and others with `--soak`, which also runs the tests of
-tests/trust in full length: `make soak`.
+**Examples.** Hypothesis tries the same examples on every run, whatever ran before, and others with `--soak`, which also
+runs the tests of tests/trust in full length: `make soak`.
 """
 
 import hashlib
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from discreet import native
 from discreet.noise.bits import Bits, Words
@@ -45,6 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "alarm(chance): of failing although all is right; noise is the system's own")
     settings.load_profile("exploring" if config.getoption("--soak") else "steady")
+    if not config.getoption("--soak"):  # it draws from the constants of all modules that happen to be imported by then
+        providers._get_local_constants = lambda: providers._local_constants
     config.pluginmanager.register(RepeatableNoise(config.getoption("--noise")))
 
 
