@@ -26,6 +26,7 @@ from hypothesis.internal.conjecture import providers
 
 from discreet import native
 from discreet.noise.bits import Bits, Words
+from tests.in_memory import keep_files_in_memory
 from tests.patience import PATIENCE
 
 MOST_FALSE_ALARMS = 1e-6
@@ -44,6 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    keep_files_in_memory()
     config.addinivalue_line("markers", "alarm(chance): of failing although all is right; noise is the system's own")
     settings.load_profile("exploring" if config.getoption("--soak") else "steady")
     if not config.getoption("--soak"):  # it draws from the constants of all modules that happen to be imported by then
@@ -164,6 +166,14 @@ def unhurried():
     with pytest.MonkeyPatch.context() as here:
         for seconds in ("ledger.sqlite.PATIENCE", "ledger.postgres.PATIENCE", "sql.sandbox.SECONDS"):
             here.setattr(f"discreet.{seconds}", PATIENCE)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def taken_for_a_disk():
+    """The audit warns of a vault in memory, where tests make theirs; of that it has a test of its own."""
+    with pytest.MonkeyPatch.context() as here:
+        here.setattr("discreet.audit.exposure.FORGETFUL", ())
         yield
 
 
