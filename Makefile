@@ -32,7 +32,11 @@ console: .venv-demo/ready  ## the same people behind the console in the browser,
 test: .venv/ready  ## lint, types, room contracts, and every test
 	$(MAKE) --no-print-directory -j3 lint types tests
 
-tests: .venv/ready  # meanwhile mypy keeps one core busy for a minute
+# Meanwhile mypy keeps one core busy for a minute. What the tests import, in hundreds of processes, is compiled once,
+# also where the environment says that bytecode is not kept; and workers share the cores, so that none takes all for BLAS.
+tests: export PYTHONDONTWRITEBYTECODE :=
+tests: export OPENBLAS_NUM_THREADS := 1
+tests: .venv/ready
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: .venv/ready  ## ruff and the room contracts

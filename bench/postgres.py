@@ -71,15 +71,12 @@ def find_programs() -> Path | None:
 
 
 @contextmanager
-def serving(where: Path | None = None) -> Iterator[Postgres]:
-    """Started as the user `postgres` where we are root, since it refuses to run as root; gone at the end.
-
-    Its files are under `where`, the system's place for such files if nothing is said.
-    """
+def serving() -> Iterator[Postgres]:
+    """Started as the user `postgres` where we are root, since it refuses to run as root; gone at the end."""
     programs = find_programs()
     if programs is None:
         raise FileNotFoundError(INSTALL)
-    folder = Path(tempfile.mkdtemp(prefix="pg", dir=where))
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
     (folder / "password").write_text(PASSWORD)
     become = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     if become:

@@ -6,8 +6,8 @@ draws other noise, to see how a test bears it. Processes that a test starts draw
 a test that is marked `alarm(chance)`: it fails with at most this probability although all is right. All of them
 together do so less often than `MOST_FALSE_ALARMS`, or nothing is run.
 
-**Examples.** Hypothesis tries the same examples on every run, and others with `--soak`, which also runs the tests of
-tests/trust in full length: `make soak`.
+**Examples.** Hypothesis tries the same examples on every run, whatever ran before, and others with `--soak`, which also
+runs the tests of tests/trust in full length: `make soak`.
 """
 
 import hashlib
@@ -22,9 +22,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from discreet import native
 from discreet.noise.bits import Bits, Words
+from tests.in_memory import keep_files_in_memory
 from tests.patience import PATIENCE
 
 MOST_FALSE_ALARMS = 1e-6
@@ -43,8 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    keep_files_in_memory()
     config.addinivalue_line("markers", "alarm(chance): of failing although all is right; noise is the system's own")
     settings.load_profile("exploring" if config.getoption("--soak") else "steady")
+    if not config.getoption("--soak"):  # it draws from the constants of all modules that happen to be imported by then
+        providers._get_local_constants = lambda: providers._local_constants
     config.pluginmanager.register(RepeatableNoise(config.getoption("--noise")))
 
 
@@ -161,6 +166,14 @@ def unhurried():
     with pytest.MonkeyPatch.context() as here:
         for seconds in ("ledger.sqlite.PATIENCE", "ledger.postgres.PATIENCE", "sql.sandbox.SECONDS"):
             here.setattr(f"discreet.{seconds}", PATIENCE)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def taken_for_a_disk():
+    """The audit warns of a vault in memory, where tests make theirs; of that it has a test of its own."""
+    with pytest.MonkeyPatch.context() as here:
+        here.setattr("discreet.audit.exposure.FORGETFUL", ())
         yield
 
 

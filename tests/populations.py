@@ -13,7 +13,6 @@ from discreet.table.roster import Roster
 from discreet.table.snapshot import Snapshot, open_snapshot, snapshot_digest
 from discreet.table.take import take_snapshot
 from discreet.table.unit import Unit
-from tests.in_memory import IN_MEMORY
 
 KEY = bytes(range(32))
 
@@ -39,7 +38,7 @@ def population(
     table: object, domain: Domain, unit: Unit | None = None, key: bytes = KEY, roster: Roster | None = None
 ) -> Snapshot:
     """The same, in memory: its columns are mapped, and its files are gone."""
-    with TemporaryDirectory(dir=IN_MEMORY) as folder:
+    with TemporaryDirectory() as folder:
         snapshot = snapshot_in(Path(folder) / "snapshot", table, domain, unit, key, roster)
         for name in snapshot.manifest["columns"]:
             snapshot.column(name)

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.postgres import INSTALL, find_programs, serving
-from tests.in_memory import IN_MEMORY
 
 POSTGRES_TYPES = {
     pa.int16(): "smallint",
@@ -42,14 +41,14 @@ def postgres():
     """One server for all tests."""
     if find_programs() is None:
         missing(INSTALL)
-    with serving(IN_MEMORY) as server:
+    with serving() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def mortal_postgres(postgres):  # noqa: ARG001
     """Another one, that tests may restart."""
-    with serving(IN_MEMORY) as server:
+    with serving() as server:
         yield server
 
 

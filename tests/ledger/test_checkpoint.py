@@ -31,7 +31,6 @@ from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import UNITS, Cost
 from discreet.ledger.sqlite import SQLiteJournal
 from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
-from tests.in_memory import IN_MEMORY
 
 ONE = Fraction(1)
 SHAPE = (3, 5)
@@ -126,7 +125,7 @@ def standing(ledger: Ledger) -> dict[str, Any]:
 def test_a_ledger_opened_from_a_checkpoint_stands_where_one_stands_that_counted_all(
     steps: list[Any], budget: Budget, every: int, maps: str
 ) -> None:
-    with TemporaryDirectory(dir=IN_MEMORY) as name, pytest.MonkeyPatch.context() as patch:
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", f"{name}/state")
         patch.setattr(checkpoint, "EVERY", every)
         patch.setattr(deferred, "MOST_REPLAYED", 3)

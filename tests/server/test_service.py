@@ -81,6 +81,16 @@ def test_a_free_answer_is_not_kept_beyond_the_next_entry_of_the_journal(users):
     assert ben.post("ask", json=COUNT).json()["value"] == sharper["value"]
 
 
+def test_a_question_with_weights_of_its_own_is_answered_and_then_free(users):
+    ana = users("ana")
+    weighted = {**COUNT, "weights": {"age": 4, "sex": "1/2"}}
+    first, again = (ana.post("ask", json=weighted).json() for _ in range(2))
+    assert (first["kind"], again["kind"]) == ("measured", "repeated")
+    assert ana.post("explain", json=weighted).json()["cost"] == "0"
+    assert ana.post("ask", json={**COUNT, "weights": {"height": 4}}).status_code == 400
+    assert ana.post("ask", content=json.dumps({**COUNT, "weights": {"age\ud870": 4}})).status_code == 400
+
+
 @pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])
 def test_a_number_that_json_has_not_is_refused_and_leaves_the_log_readable(users, number):
     body = json.dumps(COUNT).replace("20", number)

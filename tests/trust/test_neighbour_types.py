@@ -34,7 +34,6 @@ from discreet.query.query import Count, Sum, grain_of
 from discreet.query.sensitivity import largest_addend
 from discreet.table.layout import has_units
 from discreet.table.unit import Unit
-from tests.in_memory import IN_MEMORY
 from tests.populations import bag, points, population
 
 TEXTS = [
@@ -370,7 +369,7 @@ def check_neighbours(draw, engine, folder):
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
 def test_what_a_row_becomes_depends_on_that_row_alone(engine, amount, counted):
     draw, tables = Random(16), 0
-    with TemporaryDirectory(dir=IN_MEMORY) as folder:
+    with TemporaryDirectory() as folder:
         while tables < amount(*ENGINES[engine]):
             tables += check_neighbours(draw, engine, Path(folder))
     counted(neighbouring_tables=tables)

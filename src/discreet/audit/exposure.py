@@ -21,6 +21,8 @@ USERS = "users.json"
 LARGE, TWICE = Fraction(5), Fraction(10)
 """Above the first ε a promise says little: docs/how-to/choose-a-budget.md. A ρ or a μ² is looked at by the
 second, with a δ."""
+FORGETFUL = ("tmpfs", "ramfs")
+"""File systems that do not survive a restart."""
 
 
 def check_files(home: Path) -> Check:
@@ -57,7 +59,7 @@ def _in_memory(home: Path) -> str:
         return ""
     over = [mount for mount in mounts if here.is_relative_to(mount[1])]
     kind = max(over, key=lambda mount: len(mount[1]))[2] if over else ""
-    return kind if kind in ("tmpfs", "ramfs") else ""
+    return kind if kind in FORGETFUL else ""
 
 
 def check_receipts(read: Replay, vault_id: str, given: Sequence[Receipt]) -> Check:
