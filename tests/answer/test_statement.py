@@ -29,6 +29,8 @@ STATEMENTS = [
     "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM people)",
     "SELECT age, AVG(income) - AVG(AVG(income)) OVER () AS above FROM people GROUP BY age",
     "SELECT COUNT(*) / 0 AS never FROM people",
+    "SELECT sex, SUM(COALESCE(income, 0)) AS s, AVG(COALESCE(income, age, 5)) AS m FROM people GROUP BY sex",
+    "SELECT COUNT(DISTINCT (sex, age)) AS pairs, COUNT(DISTINCT (sex, age % 3)) AS threes FROM people",
 ]
 
 

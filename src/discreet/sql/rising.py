@@ -41,7 +41,11 @@ def _ranked(call: exp.Expression) -> exp.Expression | None:
     """What a quantile is of."""
     if isinstance(call, exp.WithinGroup):
         ordered = call.expression.expressions
-        is_one = isinstance(call.this, exp.PercentileCont) and len(ordered) == 1 and not ordered[0].args.get("desc")
+        is_one = (
+            isinstance(call.this, exp.PercentileCont | exp.PercentileDisc)
+            and len(ordered) == 1
+            and not ordered[0].args.get("desc")
+        )
         return ordered[0].this if is_one else None
     is_quantile = isinstance(call, (*OTHER_END, exp.Quantile, exp.ApproxQuantile, exp.PercentileCont))
     return call.this if is_quantile and not call.args.get("expressions") else None
