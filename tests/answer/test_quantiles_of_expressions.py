@@ -17,6 +17,7 @@ CALLS = {
     "MAX({})": Fraction(1),
     "QUANTILE({}, 0.3)": Fraction(3, 10),
     "PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY {})": Fraction(3, 4),
+    "PERCENTILE_DISC(0.1) WITHIN GROUP (ORDER BY {})": Fraction(1, 10),
 }
 NUMBERS = [
     "age * 2",

@@ -29,6 +29,8 @@ STATEMENTS = [
     "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM people)",
     "SELECT age, AVG(income) - AVG(AVG(income)) OVER () AS above FROM people GROUP BY age",
     "SELECT COUNT(*) / 0 AS never FROM people",
+    "SELECT sex, SUM(COALESCE(income, 0)) AS s, AVG(COALESCE(income, age, 5)) AS m FROM people GROUP BY sex",
+    "SELECT COUNT(DISTINCT (sex, age)) AS pairs, COUNT(DISTINCT (sex, age % 3)) AS threes FROM people",
 ]
 
 
@@ -466,6 +468,14 @@ IN_RANGE = {
     "SELECT COUNT(*) AS x FROM (SELECT age, COUNT(*) AS n FROM people GROUP BY age) AS t WHERE n > 600": (0, 10),
     "SELECT age, 100.0 * COUNT(*) FILTER (WHERE sex = 'F') / COUNT(*) AS x FROM people GROUP BY age": (0, 100),
     "SELECT sex, 1 - 1.0 * COUNT(*) FILTER (WHERE age > 0) / COUNT(*) AS x FROM people GROUP BY sex": (0, 1),
+    "SELECT sex, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER () AS x FROM people GROUP BY sex": (0, 100),
+    "SELECT age, sex, COUNT(*)::DECIMAL / SUM(COUNT(*)) OVER (PARTITION BY age) AS x FROM people GROUP BY 1, 2": (0, 1),
+    "SELECT age, SUM(COUNT(*)) OVER (ORDER BY age) / SUM(COUNT(*)) OVER () AS x FROM people GROUP BY age": (0, 1),
+    "SELECT age, 100 * SUM(income) / SUM(SUM(income)) OVER () AS x FROM people GROUP BY age": (0, 100),
+    "SELECT sex, 100.0 * COUNT(*) / (SELECT COUNT(*) FROM people) AS x FROM people GROUP BY ROLLUP (sex)": (0, 100),
+    "WITH t AS (SELECT COUNT(*) AS n FROM people), g AS (SELECT sex, COUNT(*) AS m FROM people GROUP BY sex) "
+    "SELECT sex, m / n AS x FROM g CROSS JOIN t": (0, 1),
+    "SELECT sex, COUNT(*) FILTER (WHERE age > 3) / COUNT(*) AS x FROM people GROUP BY CUBE (sex, age)": (0, 1),
 }
 
 

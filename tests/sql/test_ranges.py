@@ -16,11 +16,12 @@ COLUMNS = {
     "g": ANY,
     "a": Range(-2.0, 9.24),
     "d": Range(0.0, 7.0),
-    "n": Range(count=Count(WHOLE, ("g",))),
-    "part": Range(count=Count(PART, ("g",))),
+    "n": Range(is_amount=True, quantities=(Count(WHOLE, ("g",)),)),
+    "part": Range(is_amount=True, quantities=(Count(PART, ("g",)),)),
 }
 LINES = 6
-BLOCK = {"b": Ranges(COLUMNS, LINES), "lookup": Ranges({"g": ANY, "name": ANY}, 4)}
+ALL = {"total": Range(is_amount=True, quantities=(Count(WHOLE),))}
+BLOCK = {"b": Ranges(COLUMNS, LINES), "lookup": Ranges({"g": ANY, "name": ANY}, 4), "one": Ranges(ALL, 1)}
 BOUNDED = {
     "SELECT a FROM b": (-2, 9.24),
     "SELECT 2 * a + 1 AS x FROM b": (-3, 19.48),
@@ -49,6 +50,21 @@ BOUNDED = {
     "SELECT (SELECT MAX(a) FROM b) + 1 AS x FROM b": (-1, 10.24),
     "SELECT 100.0 * part / NULLIF(n, 0) AS x FROM b": (0, 100),
     "WITH t AS (SELECT g, part AS p, n FROM b) SELECT p / (2 * n) AS x FROM t": (0, 0.5),
+    "SELECT n / SUM(n) OVER () AS x FROM b": (0, 1),
+    "SELECT 100.0 * n / NULLIF(SUM(n) OVER (PARTITION BY g % 2), 0) AS x FROM b": (0, 100),
+    "SELECT ROUND(100 * CAST(n AS DECIMAL) / SUM(n) OVER (), 1) AS x FROM b": (0, 100),
+    "SELECT part / SUM(n) OVER () AS x FROM b": (0, 1),
+    "SELECT n / SUM(n) OVER (ORDER BY g) AS x FROM b": (0, 1),
+    "SELECT n / SUM(n) OVER (ORDER BY g ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS x FROM b": (0, 1),
+    "SELECT SUM(n) OVER (ORDER BY g) / SUM(n) OVER () AS x FROM b": (0, 1),
+    "SELECT SUM(n) OVER (PARTITION BY g, d) / SUM(n) OVER (PARTITION BY d) AS x FROM b": (0, 1),
+    "SELECT SUM(n) FILTER (WHERE g < 3) / SUM(n) AS x FROM b": (0, 1),
+    "SELECT SUM(CASE WHEN g < 3 THEN part ELSE 0 END) / SUM(n) AS x FROM b": (0, 1),
+    "SELECT n / SUM(n) OVER () AS x FROM (SELECT g, SUM(n) AS n FROM b GROUP BY g) AS t": (0, 1),
+    "SELECT n / SUM(n) OVER () AS x FROM (SELECT g, n FROM b UNION ALL SELECT g, part FROM b) AS t": (0, 1),
+    "SELECT p / n AS x FROM (SELECT part AS p, n FROM b UNION ALL SELECT part, n FROM b) AS t": (0, 1),
+    "SELECT part / (SELECT total FROM one) AS x FROM b": (0, 1),
+    "WITH t AS (SELECT total FROM one) SELECT 100 * n / total AS x FROM b, t": (0, 100),
 }
 OPEN = [
     "SELECT n FROM b",
@@ -59,6 +75,19 @@ OPEN = [
     "WITH t AS (SELECT (SELECT part FROM b LIMIT 1) AS p, n FROM b) SELECT p / n AS x FROM t",
     "SELECT SUM(part) / n AS x FROM b GROUP BY n",
     "SELECT SUM(n) AS x FROM b",
+    "SELECT n / SUM(part) OVER () AS x FROM b",
+    "SELECT n / SUM(n) OVER (ORDER BY g ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) AS x FROM b",
+    "SELECT n / SUM(n) OVER (ORDER BY g ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) AS x FROM b",
+    "SELECT n / SUM(n) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW) AS x FROM b",
+    "SELECT n / SUM(n) FILTER (WHERE g < 3) OVER () AS x FROM b",
+    "SELECT m / SUM(m) OVER () AS x FROM (SELECT n - part AS m FROM b) AS t",
+    "SELECT SUM(n) OVER (PARTITION BY d) / SUM(n) OVER (PARTITION BY g) AS x FROM b",
+    "SELECT SUM(n) OVER () / SUM(n) OVER (ORDER BY g) AS x FROM b",
+    "SELECT SUM(CASE WHEN g < 3 THEN n ELSE 9 END) / SUM(n) AS x FROM b",
+    "SELECT SUM(n) FILTER (WHERE g < 3) / SUM(n) FILTER (WHERE g < 5) AS x FROM b",
+    "SELECT n / (SELECT n FROM b LIMIT 1) AS x FROM b",
+    "SELECT total / SUM(total) OVER () - n AS x FROM b, one",
+    "SELECT x / y AS x FROM (SELECT part AS x, n AS y FROM b UNION ALL SELECT n, part FROM b) AS t",
     "SELECT a / d AS x FROM b",
     "SELECT EXP(a) AS x FROM b",
     "SELECT CAST(a AS DECIMAL(4, 1)) AS x FROM b",
@@ -83,6 +112,7 @@ def test_what_a_query_makes_of_numbers_lies_between_what_theirs_do(sql, ends):
                  for g, n in enumerate(rng.integers(0, 9, LINES).tolist())]  # fmt: skip
         engine.execute("CREATE OR REPLACE TABLE b (g INT, a DOUBLE, d DOUBLE, n DOUBLE, part DOUBLE)")
         engine.executemany("INSERT INTO b VALUES (?, ?, ?, ?, ?)", [[*map(float, line)] for line in lines])
+        engine.execute("CREATE OR REPLACE TABLE one AS SELECT SUM(n) AS total FROM b")
         for value, *_ in engine.execute(sql).fetchall():
             assert value is None or math.isnan(value) or found.low - 1e-9 <= value <= found.high + 1e-9
 

@@ -4,32 +4,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
-from math import sqrt
-from statistics import median
 from time import monotonic, sleep
 
-from discreet.answer.answer import Decision, Desk, Settled, decide, require_all, settle
+from discreet.answer.answer import Decision, Desk, Picked, Settled, decide, require_all, settle
 from discreet.answer.chosen import at_once
-from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate, Ratio
-from discreet.answer.foreseen_average import MOST_GUESSED, foreseen_average
-from discreet.answer.grid import Cell, Cells, GridNumbers, count_of_groups
+from discreet.answer.forecast import forecast_of
+from discreet.answer.foreseen_average import MOST_GUESSED
+from discreet.answer.grid import Cell, Cells, count_of_groups
 from discreet.answer.grid_rows import GridRows, samples
 from discreet.answer.label_kinds import label_kind
 from discreet.answer.levels import Levels, levels_of
 from discreet.answer.offers import Offers, refusals
 from discreet.answer.policy import SOLVING_STEPS, Wish
-from discreet.answer.reply import Answer, Explanation, Forecast, Row
+from discreet.answer.reply import Answer, Explanation, Row
 from discreet.answer.rows import Rows
 from discreet.answer.scales import STEPS_SHARE, Scales, elementary, needs_first_count, scales_for
+from discreet.domain.region import Region
 from discreet.errors import BudgetExceeded, DiscreetError, Refreshed
 from discreet.exact import number_text
 from discreet.ledger.spend import Cost
-from discreet.noise.law import Exponential, Law
-from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Count, Distinct, Mean, People, Quantile, Query, Sum, summed_name
+from discreet.noise.law import Law
+from discreet.query.query import Query, summed_name
 from discreet.release.purchase import Purchase
-from discreet.sql.question import AggregateColumn, Measure, Question
+from discreet.sql.question import AggregateColumn, Question
 from discreet.sql.where_text import where_text
 
 PATIENCE = 1.0
@@ -324,7 +322,8 @@ def _explained(question: Question, wish: Wish, shown: Wish, desk: Desk) -> Expla
     scales, levels, decision = _foreseen(question, wish, stepwise)
     plan, budget = decision.plan(), desk.ledger.budget
     if decision.relax and is_exact:
-        settle(decision, desk, None)  # raises what asking would be refused with, where nothing can be said
+        # Raises what asking would be refused with, where nothing can be said.
+        decision = told_anyway(decision, settle(decision, desk, None))
     cost = budget.amount_of(plan.cost(desk.domain, budget).peak) if is_exact else stepwise.policy.max_per_query
     assert cost is not None
     left = desk.left(question.where)
@@ -352,6 +351,19 @@ def _explained(question: Question, wish: Wish, shown: Wish, desk: Desk) -> Expla
     )
 
 
+def told_anyway(decision: Decision, settled: Settled) -> Decision:
+    """The same decision with what cannot be bought, and follows from what was released, among what is free."""
+    told: Cells[Estimate | Picked] = Cells()
+    left: Cells[Region] = Cells()
+    for cell, region in decision.relax.items():
+        one = settled.numbers.get(cell)
+        if isinstance(one, Estimate) and one.kind != "relaxed":
+            told[cell] = one
+        else:
+            left[cell] = region
+    return replace(decision, free=decision.free.plus(told), relax=left) if told else decision
+
+
 def _offers(decision: Decision, question: Question, wish: Wish, desk: Desk) -> list[str]:
     """How sharply what cannot be had as it was asked could be had."""
     offers, notes = Offers((question,), wish, desk), []
@@ -374,78 +386,3 @@ def _patch_notes(decision: Decision, desk: Desk) -> list[str]:
     regions = [where_text(query.where, desk.domain) for query in decision.patches]
     shown = "; ".join(regions[:3]) + (f"; and {len(regions) - 3} more" if len(regions) > 3 else "")
     return [f"to come near, it buys {len(regions)} count{'s' * (len(regions) > 1)} of other regions: {shown}"]
-
-
-def forecast_of(column: AggregateColumn, levels: Levels, decision: Decision, wish: Wish, desk: Desk) -> Forecast:
-    """What an aggregate would be made from, and how far off it may be."""
-    if any(part in levels.sums for part in elementary(column.query, desk)):
-        return _of_sums(column, levels, wish, desk)
-    first, *more = parts = elementary(column.query, desk)
-    free = decision.free.by_query.get(first, {})
-    kinds = decision.kinds(parts)
-    if kinds["relaxed"] and not desk.policy.relax:
-        kinds["unanswered"] += kinds.pop("relaxed")
-    # A quantile's error depends on the answer; an average's too, and is guessed at below.
-    bounded = not isinstance(first, Quantile) and all(type(query) is type(first) for query in more)
-    within = _halfwidth(column.query, parts, decision.laws, wish, desk) if bounded else None
-    if kinds["relaxed"] or kinds["unanswered"]:
-        within = None  # it is for a region nearby, as wide as what was released there; or for none
-    elif len(parts) == 1 and bounded and not kinds["measured"]:
-        noisy = [free.one] if isinstance(free, GridNumbers) else [*free.values()]
-        within = max((one.halfwidth(wish.confidence) for one in noisy if isinstance(one, Estimate)), default=0.0)
-    relative = None if within is None or more else _relative(first, within, decision, desk)
-    words: tuple[str, ...] = ()
-    if isinstance(column.query, Mean) and not (kinds["relaxed"] or kinds["unanswered"]):
-        average = foreseen_average(column.name, column.query, decision, wish, desk)
-        if average is not None:
-            within, relative, words = average.halfwidth, average.relative, average.words
-    scale = float(decision.laws[first].scale)
-    return Forecast(column.name, dict(kinds.items()), within, scale, unit_of(first), relative, words)
-
-
-def _of_sums(column: AggregateColumn, levels: Levels, wish: Wish, desk: Desk) -> Forecast:
-    """The same of one that is added up from others of its question, in whole or in part."""
-    first, *more = elementary(column.query, desk)
-    added = [part for query in (first, *more) for part in levels.sums.get(query, ())]
-    scale = max(float(levels.laws[part].scale) for part in added)
-    within = None
-    if not more and first == column.query and all(part.by == first.by for part in added):
-        grain = desk.grain(first)
-        laws = [law for part in added if not isinstance(law := levels.laws[part], Exponential)]
-        within = halfwidth([Draws(float(grain), law.times(1 / grain)) for law in laws], wish.confidence)
-    lines = count_of_groups(first.by, first.where, desk.domain)
-    return Forecast(column.name, {"derived": lines}, within, scale, unit_of(first))
-
-
-def unit_of(query: Query) -> str:
-    """What the noise of a quantity is counted in."""
-    match query:
-        case Sum(of=of):
-            return summed_name(of)
-        case People():
-            return "people"
-        case Distinct():
-            return "values"
-    return "rows"
-
-
-def _relative(query: Query, within: float, decision: Decision, desk: Desk) -> float | None:
-    """How far off numbers that are to be bought may be, as a part of themselves, where public answers let one guess."""
-    regions = [*islice(decision.buy.by_query.get(query, {}).values(), MOST_GUESSED)]
-    if not isinstance(query, Count | Sum) or not regions:
-        return None
-    past, grain = desk.known.of(query), float(desk.grain(query))
-    guesses = [guess for region in regions if (guess := derive(region, past)) is not None]
-    sizes = [grain * guess.value for guess in guesses if guess.value > sqrt(guess.variance)]
-    return within / median(sizes) if sizes else None
-
-
-def _halfwidth(measure: Measure, parts: list[Query], laws: dict[Query, Law], wish: Wish, desk: Desk) -> float:
-    """How far off a fresh measurement may be."""
-    factors = [times for times, _ in measure.terms] if isinstance(measure, Combination) else [1] * len(parts)
-    draws = []
-    for times, part in zip(factors, parts, strict=True):
-        grain, law = desk.grain(part), laws[part]
-        if not isinstance(law, Exponential):
-            draws.append(Draws(times * float(grain), law.times(1 / grain)))
-    return halfwidth(draws, wish.confidence)

@@ -13,12 +13,13 @@ from statistics import median
 from discreet.answer.answer import Decision, Desk, public
 from discreet.answer.estimate import Estimate, spread_of
 from discreet.answer.grid import Codes, count_of_groups
+from discreet.answer.levels import Levels, most_added
 from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish
 from discreet.answer.scales import parts_of_mean, value_range
 from discreet.domain.region import Box, Region
 from discreet.noise.law import Exponential
-from discreet.noise.spread import Draws, Spread, halfwidth
+from discreet.noise.spread import Draws, halfwidth
 from discreet.query.query import Count, Mean, Query, Sum
 
 MOST_GUESSED = 100
@@ -42,19 +43,22 @@ class _Rows:
     words: tuple[str, ...] = ()
 
 
-def foreseen_average(name: str, mean: Mean, decision: Decision, wish: Wish, desk: Desk) -> Foreseen | None:
+def foreseen_average(
+    name: str, mean: Mean, levels: Levels, decision: Decision, wish: Wish, desk: Desk
+) -> Foreseen | None:
     """None where nothing that is public tells of how many rows the groups have, or where they are too few to be told
     from none; and for an average that is solved for by a count that is yet to be bought."""
     total, count = parts_of_mean(mean, desk)
     groups = [*islice(groups_to_plan(count.by, count.where, desk.domain), MOST_GUESSED)]
     rows = _rows(mean, count, groups, desk)
-    if rows is None or (wish.within is not None and rows.words and decision.buy.only(count)):
+    is_bought = any(decision.buy.only(part) for part in levels.sums.get(count, (count,)))
+    if rows is None or (wish.within is not None and rows.words and is_bought):
         return None
     low, high = map(float, value_range(mean.of, desk.domain))
     sums = _known(total, [region for _, region in groups], desk)
     averages = [] if sums is None else [min(max(t / n, low), high) for t, n in zip(sums, rows.of, strict=True) if n > 0]
     size = median(map(abs, averages)) if averages else 0.0
-    noises = {_noise(total, count, codes, decision, desk) for codes, _ in groups}
+    noises = {_noise(total, count, codes, levels, decision, desk) for codes, _ in groups}
     if None in noises:
         return None
     at = size if averages else max(abs(low), abs(high))
@@ -70,7 +74,7 @@ def foreseen_average(name: str, mean: Mean, decision: Decision, wish: Wish, desk
 
 
 def _noise(
-    total: Sum, count: Count, codes: Codes, decision: Decision, desk: Desk
+    total: Sum, count: Count, codes: Codes, levels: Levels, decision: Decision, desk: Desk
 ) -> tuple[tuple[Draws, ...], tuple[Draws, ...]] | None:
     """The noise of a group's sum and of its count, as they would be had; None where that is not known apart."""
     found: list[tuple[Draws, ...]] = []
@@ -82,13 +86,24 @@ def _noise(
                 return None
             found.append(tuple(spread_of(estimate)))
         else:
-            found.append(tuple(_fresh(query, decision, desk)))
+            fresh = _fresh(query, levels, decision, desk)
+            if fresh is None:
+                return None
+            found.append(fresh)
     return found[0], found[1]
 
 
-def _fresh(query: Query, decision: Decision, desk: Desk) -> Spread:
-    grain, law = desk.grain(query), decision.laws[query]
-    return () if isinstance(law, Exponential) else (Draws(float(grain), law.times(1 / grain)),)
+def _fresh(query: Query, levels: Levels, decision: Decision, desk: Desk) -> tuple[Draws, ...] | None:
+    """The noise of a number that is to be bought, or added up from finer ones that are: of the most that there may be;
+    None where some of those are public already."""
+    grain, found = desk.grain(query), []
+    for part in levels.sums.get(query, (query,)):
+        law = levels.laws[part]
+        if part != query and decision.free.by_query.get(part):
+            return None
+        if not isinstance(law, Exponential):
+            found.append(Draws(float(grain), law.times(1 / grain), most_added(query, part, desk)))
+    return tuple(found)
 
 
 def _rows(mean: Mean, count: Count, groups: Sequence[tuple[Codes, Region]], desk: Desk) -> _Rows | None:

@@ -35,7 +35,7 @@ from discreet.domain.attribute import Attribute, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
-from discreet.query.query import Count, Distinct, Group, Mean, Quantile
+from discreet.query.query import Count, Distinct, Group, Mean, People, Quantile, Sum
 from discreet.sql.lineage import Lineage, lineage, linear_terms
 from discreet.sql.question import AggregateColumn, GroupColumn
 from discreet.sql.ranges import ANY, Range, Ranges, ranges
@@ -281,7 +281,11 @@ class PublicHalf:
             case Distinct() as query:
                 return Range(0.0, most_values(query, query.where, self.desk.domain))
             case Count() as query:
-                return Range(count=query)
+                return Range(is_amount=True, quantities=(query,))
+            case Sum(of=of) as query:
+                return Range(is_amount=value_range(of, self.desk.domain)[0] >= 0, quantities=(query,))
+            case People():
+                return Range(is_amount=True)
         return ANY
 
     @cached_property

@@ -9,12 +9,12 @@ Laplace noise, two or three parts are sharpened for less than the total costs be
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from discreet.answer.answer import Desk, Settled, decide, is_as_measured
+from discreet.answer.answer import Desk, Settled, decide, is_as_measured, public
 from discreet.answer.estimate import Estimate, gathered_sum
-from discreet.answer.grid import Codes, GridNumbers, count_of_groups, grid_of
+from discreet.answer.grid import Codes, Grid, GridNumbers, count_of_groups, grid_of
 from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish, stepped
 from discreet.errors import BudgetExceeded, InvalidNoise
@@ -22,6 +22,8 @@ from discreet.noise.law import Exponential, Law, Noise
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Query, Sum
 
+SAME = 1e-9
+"""A part of what is added up: sums that differ by less are one number, computed in two ways."""
 WIDER = 1.02
 """A sum of draws reaches at most this much further, for its variance, than a single draw does."""
 
@@ -53,11 +55,47 @@ class Levels:
                 if not isinstance(found, Estimate) or found.kind == "relaxed":  # of another region, then
                     found = None
                 added.setdefault(own, []).append(found)
+        sums: dict[Codes, Estimate] = {}
         for codes, region in groups_to_plan(coarse.by, coarse.where, desk.domain):
             estimates = added.get(codes, [])
             known = [one for one in estimates if one is not None]
-            whole = len(known) == len(estimates) and known
-            settled.numbers[coarse, codes] = gathered_sum(known, region) if whole else None
+            if len(known) == len(estimates) and known:
+                sums[codes] = gathered_sum(known, region)
+            else:
+                settled.numbers[coarse, codes] = None
+        for codes, total in _told_together(coarse, sums, desk).items():
+            settled.numbers[coarse, codes] = total
+
+
+def _told_together(coarse: Query, sums: dict[Codes, Estimate], desk: Desk) -> dict[Codes, Estimate]:
+    """The same sums; of those whose parts have draws in common, the best estimate of the whole, where that is the same
+    number: what its parts have in common is known there, and each by itself would be taken for the worst."""
+    mixed = {codes: one for codes, one in sums.items() if one.parts}
+    if not mixed or not isinstance(coarse, Count | Sum):
+        return sums
+    best = desk.known.best(coarse, [one.answered for one in mixed.values()])
+    found = dict(sums)
+    for (codes, total), one in zip(mixed.items(), best, strict=True):
+        if one is not None:
+            whole = public(coarse, total.answered, one, desk, "derived")
+            size = sum(abs(times * part.value) for times, part in total.parts)
+            if abs(whole.value - total.value) <= SAME * max(size, 1.0):
+                found[codes] = replace(whole, value=total.value)
+    return found
+
+
+def most_added(coarse: Query, part: Query, desk: Desk) -> int:
+    """How many numbers of a finer quantity are added up to one of a coarser, at most."""
+    if part.by == coarse.by:
+        return 1
+    fine, whole = (grid_of(one.by, one.where, desk.domain) for one in (part, coarse))
+    if isinstance(fine, Grid) and (isinstance(whole, Grid) or not coarse.by):
+        return len(fine) // (len(whole) if whole is not None else 1)
+    groups: dict[Codes, int] = {}
+    for codes, _ in groups_to_plan(part.by, part.where, desk.domain):
+        own = tuple(codes[part.by.index(name)] for name in coarse.by)
+        groups[own] = groups.get(own, 0) + 1
+    return max(groups.values(), default=1)
 
 
 def levels_of(laws: dict[Query, Law], wish: Wish, desk: Desk) -> Levels:
@@ -171,13 +209,9 @@ def _sharpened(laws: dict[Query, Law], added: Levels, desk: Desk) -> dict[Query,
     """The noise of what is measured with which the sums are as sharp as was asked for too."""
     found = dict(added.laws)
     for coarse, (fine,) in added.sums.items():
-        groups: dict[Codes, int] = {}
-        for codes, _ in groups_to_plan(fine.by, fine.where, desk.domain):
-            own = tuple(codes[fine.by.index(name)] for name in coarse.by)
-            groups[own] = groups.get(own, 0) + 1
         law = laws[coarse]
         assert not isinstance(law, Exponential)
-        sharper = law.times(stepped(1 / (WIDER * math.sqrt(max(groups.values(), default=1)))))
+        sharper = law.times(stepped(1 / (WIDER * math.sqrt(most_added(coarse, fine, desk)))))
         found[fine] = min(found[fine], sharper, key=lambda one: one.scale_squared)
     return found
 

@@ -305,6 +305,8 @@ class Explanation(NotebookView):
 
 
 def _off_by(forecast: Forecast) -> str:
+    if not forecast.kinds:
+        return "no group" if forecast.halfwidth is not None else "known when the sub-query is answered"
     made_of = ", ".join(forecast.kinds)
     return made_of if forecast.halfwidth is None else f"± {number(forecast.halfwidth)}, {made_of}"
 

@@ -19,12 +19,13 @@ from discreet.answer.ask import (
     decided,
     facts_in,
     fitted,
-    forecast_of,
     in_steps,
     settled_of,
+    told_anyway,
     too_dear,
 )
 from discreet.answer.chosen import MOST_REGIONS, Choosing, at_once, chosen_words
+from discreet.answer.forecast import forecast_of
 from discreet.answer.grid import codes_of_groups, count_of_groups
 from discreet.answer.grid_rows import GridLines, Line
 from discreet.answer.halves import BlockAnswer, Evaluated, PublicHalf, Result, ResultRows, is_number, lineage_of
@@ -51,7 +52,7 @@ from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Law
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Query
+from discreet.query.query import Group, Query
 from discreet.release.purchase import Purchase
 from discreet.sql.engine_words import INSTEAD, SEVERAL
 from discreet.sql.passes.one_value import has_one_line, several_words
@@ -399,7 +400,7 @@ def _foreseen_together(statement: Statement | Stepwise, wish: Wish, desk: Desk, 
         most = min(most, limit)
     return replace(
         last,
-        forecasts=tuple(one for step in (*steps, last) for one in step.forecasts),
+        forecasts=tuple(one for step in (*steps, replace(last, forecasts=_for_any(last))) for one in step.forecasts),
         cost=most,
         is_exact=False,
         left=min(step.left for step in (*steps, last)),
@@ -407,6 +408,11 @@ def _foreseen_together(statement: Statement | Stepwise, wish: Wish, desk: Desk, 
         budget=budget,
         notes=tuple(dict.fromkeys([FIRST, *notes, *(note for step in (*steps, last) for note in step.notes)])),
     )
+
+
+def _for_any(rest: Explanation) -> tuple[Forecast, ...]:
+    """The forecasts of a step whose region is not known yet: none where what stands in for it has no group."""
+    return tuple(one if one.kinds else replace(one, halfwidth=None, relative=None) for one in rest.forecasts)
 
 
 def _or_with_scale(statement: Stepwise, wish: Wish, desk: Desk) -> str:
@@ -515,7 +521,8 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
     if needs_all(statement):
         require_all(decision, stepwise)
     if decision.relax and is_exact:
-        settle(decision, stepwise, None)  # raises what asking would be refused with, where nothing can be said
+        # Raises what asking would be refused with, where nothing can be said.
+        decision = told_anyway(decision, settle(decision, stepwise, None))
     cost = budget.amount_of(decision.plan().cost(desk.domain, budget).peak)
     if not is_exact:
         assert stepwise.policy.max_per_query is not None
@@ -539,10 +546,22 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
 
 
 def _forecasts(statement: Statement, levels: Levels, decision: Decision, wish: Wish, desk: Desk) -> list[Forecast]:
-    """One for each aggregate that the blocks ask for."""
-    found: dict[tuple[str, object], Forecast] = {}
+    """One for each aggregate that the blocks ask for. Those of one name, as in a ROLLUP, say by what they are."""
+    of_own = replace(desk, policy=replace(desk.policy, relax=False))  # nothing in a statement is relaxed
+    groups: dict[str, set[tuple[Group, ...]]] = {}
+    found: dict[tuple[str, object], tuple[Forecast, tuple[Group, ...]]] = {}
     for block in statement.blocks:
         for column in block.question.aggregates:
             named = AggregateColumn(block.calls.get(column.name, column.name), column.query)
-            found[named.name, column.query] = forecast_of(named, levels, decision, wish, desk)
-    return list(found.values())
+            groups.setdefault(named.name, set()).add(block.question.by)
+            own = forecast_of(named, levels, decision, wish, of_own)
+            found[named.name, column.query] = own, block.question.by
+    return [
+        replace(one, column=f"{name} {by_words(by)}") if len(groups[name]) > 1 else one
+        for (name, _), (one, by) in found.items()
+    ]
+
+
+def by_words(by: Sequence[Group]) -> str:
+    """What numbers are grouped by."""
+    return f"by {', '.join(one if isinstance(one, str) else one.text for one in by)}" if by else "of all"

@@ -148,7 +148,7 @@ def _read_function(node: exp.Expression, groups: Grouping, filters: tuple[Condit
             of, where, notes = _ranked(node, node.this, groups, filters)
             name = f"{node.key}_{of}" if isinstance(of, str) else node.key
             return Aggregate(Quantile(of, LEVELS[type(node)], where, groups.by), name, notes)
-        case exp.Quantile() | exp.ApproxQuantile() | exp.PercentileCont() | exp.WithinGroup():
+        case exp.Quantile() | exp.ApproxQuantile() | exp.PercentileCont() | exp.PercentileDisc() | exp.WithinGroup():
             column, level = _quantile_parts(node)
             of, where, notes = _ranked(node, column, groups, filters)
             name = f"quantile_{of}_{number_text(level)}" if isinstance(of, str) else f"quantile_{number_text(level)}"
@@ -178,9 +178,12 @@ def _count(node: exp.Count, groups: Grouping, filters: tuple[Condition, ...]) ->
 
 
 def _distinct(node: exp.Distinct, groups: Grouping, filters: tuple[Condition, ...]) -> Aggregate:
-    """COUNT(DISTINCT …) of columns and expressions: of those that have no missing value among them."""
+    """COUNT(DISTINCT …) of columns and expressions: of those that have no missing value among them. A row (a, b) is a
+    value, whatever is missing in it."""
     only(node, ("expressions",), "COUNT(DISTINCT column or expression)")
-    parts = [part for one in node.expressions for part in (one.expressions if isinstance(one, exp.Tuple) else [one])]
+    rows = [one for one in node.expressions if isinstance(one, exp.Tuple)]
+    parts = [part for one in node.expressions for part in (one.expressions if one in rows else [one])]
+    in_rows = {id(part) for row in rows for part in row.expressions}
     if len(parts) == 1 and groups.scope.is_person(parts[0].unnest()):
         return Aggregate(People(_region(groups, filters), groups.by), "people")
     of: dict[Group, None] = {}
@@ -196,12 +199,14 @@ def _distinct(node: exp.Distinct, groups: Grouping, filters: tuple[Condition, ..
                 raise UnsupportedQuery(f"{attribute.name} is known in bins, so its different values cannot be counted")
             if attribute.outside == "other":
                 notes.append(f"values of {attribute.name} outside the declared ones count as one")
-            present.append(Atom(axis, ((0, attribute.size - 1 - attribute.null),)))
+            if id(part) not in in_rows:
+                present.append(Atom(axis, ((0, attribute.size - 1 - attribute.null),)))
             of[attribute.name] = None
         else:
             labelling, said = read_labelling(column, scope)
             found = value_of(column, scope)
-            present.append(cells_where(found, found.present))
+            if id(part) not in in_rows:
+                present.append(cells_where(found, found.present))
             of[labelling] = None
             notes += said
     query = Distinct(tuple(one for one in of if one not in groups.by), _region(groups, (*filters, *present)), groups.by)
@@ -239,7 +244,7 @@ def _quantile_parts(node: exp.Expression) -> tuple[exp.Expression, Fraction]:
     """The column and the level of QUANTILE(column, level) and its other spellings."""
     if isinstance(node, exp.WithinGroup):
         only(node, ("this", "expression"), PERCENTILE)
-        if not isinstance(node.this, exp.PercentileCont):
+        if not isinstance(node.this, exp.PercentileCont | exp.PercentileDisc):
             raise refused(node.this, AGGREGATES)
         only(node.this, ("this",), PERCENTILE)
         [ordered, *more] = node.expression.expressions

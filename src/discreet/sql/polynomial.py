@@ -20,7 +20,7 @@ Powers = tuple[str, ...]
 """Attributes in bins that are multiplied, sorted, one as often as its power."""
 MOST_POWERS = 16
 HIGHEST = 4
-POLYNOMIALS = "of columns in bins sums take + - * of them, / by other values, and CASE"
+POLYNOMIALS = "of columns in bins sums take + - * of them, / by other values, CASE, and COALESCE(column, value)"
 WIDE = frozenset(["DOUBLE", "DECIMAL", "FLOAT"])
 
 
@@ -80,7 +80,16 @@ class _Reader:
             case exp.If():
                 plain = exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args.get("false"))
                 return self._case(plain)
+            case exp.Coalesce() if self._is_missing_or_known(node.this.unnest()):
+                missing = exp.Is(this=node.this.copy(), expression=exp.null())
+                first, *more = node.expressions
+                instead = exp.Coalesce(this=first.copy(), expressions=[one.copy() for one in more]) if more else first
+                return self._case(exp.Case(ifs=[exp.If(this=missing, true=instead)], default=node.this))
         raise refused(node, POLYNOMIALS)
+
+    def _is_missing_or_known(self, node: exp.Expression) -> bool:
+        """Whether it is a column without values outside the declared ones: those are no numbers, and not missing."""
+        return isinstance(node, exp.Column) and self.scope.attribute(node).outside != "other"
 
     def _case(self, node: exp.Case) -> Polynomial:
         """For each power, a CASE between the coefficients of the branches."""

@@ -11,8 +11,9 @@ from math import prod
 
 from sqlglot import exp
 
-from discreet.query.query import Count
+from discreet.query.query import Count, Sum
 from discreet.sql.passes.tree import sources_of
+from discreet.sql.shares import holds_lines_of, holds_own_line, some_of
 
 SAME_AS_LINES = (exp.RowNumber, exp.Rank, exp.DenseRank)
 SHARES = (exp.PercentRank, exp.CumeDist)
@@ -37,23 +38,32 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Range:
-    """What a number lies between; whether it is whole; and of which rows it is the count, where it is one."""
+    """What a number lies between; whether it is whole; and of which rows it is the count or sum, where it is one."""
 
     low: float = -math.inf
     high: float = math.inf
     is_whole: bool = False
-    count: Count | None = None
+    is_amount: bool = False
+    """Whether the true number is not negative, whatever the noisy one is: counts are shown as they came out."""
+    quantities: tuple[Count | Sum, ...] = ()
+    """Of lines that several tables were put under one another for, one for each."""
 
     @property
     def is_open(self) -> bool:
         return self.low == -math.inf and self.high == math.inf
 
+    @property
+    def is_positive(self) -> bool:
+        return self.is_amount or self.low >= 0
+
     def times(self, other: "Range") -> "Range":
-        return _hull([a * b for a in (self.low, self.high) for b in (other.low, other.high)])
+        found = _hull([a * b for a in (self.low, self.high) for b in (other.low, other.high)])
+        return replace(found, is_amount=self.is_positive and other.is_positive)
 
     def plus(self, other: "Range", sign: int = 1) -> "Range":
         ends = (other.low, other.high) if sign > 0 else (-other.high, -other.low)
-        return _hull([self.low + ends[0], self.high + ends[1]])
+        found = _hull([self.low + ends[0], self.high + ends[1]])
+        return replace(found, is_amount=sign > 0 and self.is_positive and other.is_positive)
 
 
 ANY = Range()
@@ -89,7 +99,13 @@ def _set_operation(query: exp.SetOperation, scope: Scope) -> Ranges:
     if query.args.get("by_name") or len(left.columns) != len(right.columns):
         return Ranges(lines=lines)
     pairs = zip(left.columns.items(), right.columns.values(), strict=True)
-    return Ranges({name: _either([one, other]) for (name, one), other in pairs}, lines)
+    return Ranges({name: _under(one, other) for (name, one), other in pairs}, lines)
+
+
+def _under(one: Range, other: Range) -> Range:
+    """A column of two tables, one under the other."""
+    both = one.quantities and other.quantities
+    return replace(_either([one, other]), quantities=one.quantities + other.quantities if both else ())
 
 
 def _with(query: exp.Expression, scope: Scope) -> Scope:
@@ -137,7 +153,7 @@ class _Select:
             if not named:
                 return Ranges(lines=self.lines)
         if len(self.sources) > 1:  # counts side by side may be of different lines
-            columns = {name: replace(own, count=None) for name, own in columns.items()}
+            columns = {name: own if _is_whole(own) else replace(own, quantities=()) for name, own in columns.items()}
         return Ranges(columns, self.lines)
 
     def _star(self, output: exp.Expression) -> list[tuple[str, Range]] | None:
@@ -223,7 +239,8 @@ class _Select:
 
     def _sum(self, node: exp.Sum, lines: float) -> Range:
         own = self.of(node.this)
-        return _hull([min(own.low, 0.0) * lines, max(own.high, 0.0) * lines])
+        found = _hull([min(own.low, 0.0) * lines, max(own.high, 0.0) * lines])
+        return replace(found, is_amount=own.is_positive)
 
     @property
     def _own_lines(self) -> float:
@@ -252,17 +269,59 @@ class _Select:
         return self.of(node.this).times(Range(1 / over.low, 1 / over.low))
 
     def _share(self, node: exp.Div) -> Range | None:
-        """Of a line's count over the count of a region that holds it: from 0 to all of it, times constants."""
-        above, part = self._counted(node.this)
-        below, whole = self._counted(node.expression)
-        if part is None or whole is None or below <= 0 or self._home(part) is not self._home(whole):
-            return None
-        counts = self.of(part).count, self.of(whole).count
-        if counts[0] is None or counts[1] is None or counts[0].by != counts[1].by:
-            return None
-        if not counts[1].where.covers(counts[0].where):
+        """Of a part over a whole that holds it, neither of them negative: from 0 to all of it, times constants."""
+        above, part = self._taken_apart(node.this)
+        below, whole = self._taken_apart(node.expression)
+        if above < 0 or below <= 0 or not self._holds(whole, part):
             return None
         return _hull([0.0, above / below])
+
+    def _holds(self, whole: exp.Expression, part: exp.Expression) -> bool:
+        """Whether one number is what another is a part of, in whatever line."""
+        match whole, part:
+            case exp.Window(this=exp.Sum(this=exp.Column() as summed)), exp.Column():
+                return holds_own_line(whole) and self._is_part(part, summed)
+            case exp.Window(this=exp.Sum(this=exp.Column() as summed)), exp.Window(
+                this=exp.Sum(this=exp.Column() as own)
+            ):
+                return holds_lines_of(whole, part) and self._is_part(own, summed)
+            case exp.Sum(this=exp.Column() as summed), exp.Sum() | exp.Filter(this=exp.Sum()):
+                own = some_of(part)
+                return own is not None and self._is_part(own, summed)
+            case _, exp.Column():
+                return self._covers(self.of_whole(whole), part, whole)
+        return False
+
+    def _is_part(self, part: exp.Column, whole: exp.Column) -> bool:
+        """Of two columns of a line: whether one is a part of the other, or it itself, and not negative."""
+        if self._home(part) is None or self._home(part) is not self._home(whole):
+            return False
+        if part.name.lower() == whole.name.lower():
+            return self.of(part).is_positive
+        return self._covers(self.of(whole), part, whole)
+
+    def _covers(self, whole: Range, part: exp.Column, node: exp.Expression) -> bool:
+        """Whether the rows of a part are among those of a whole, in each line."""
+        wholes, parts = whole.quantities, self.of(part).quantities
+        if not wholes or not parts or not whole.is_positive or not self.of(part).is_positive:
+            return False
+        if _is_whole(whole):
+            wholes *= len(parts)
+        elif not (isinstance(node, exp.Column) and self._home(part) is self._home(node)) or (
+            [one.by for one in wholes] != [one.by for one in parts]
+        ):
+            return False
+        return all(
+            one.quantity == other.quantity and one.where.covers(other.where)
+            for one, other in zip(wholes, parts, strict=True)
+        )
+
+    def of_whole(self, node: exp.Expression) -> Range:
+        """A number that is divided by: that of a sub-query of one line, too."""
+        if isinstance(node, exp.Subquery | exp.Select):
+            found = [*ranges(node, self.scope).columns.values()][:1]
+            return found[0] if found and _is_whole(found[0]) else ANY
+        return self.of(node) if isinstance(node, exp.Column) else ANY
 
     def _home(self, column: exp.Column) -> Ranges | None:
         """The table that a column is of."""
@@ -270,22 +329,28 @@ class _Select:
         found = [one for own, one in self.sources.items() if name in one.columns and table in ("", own)]
         return found[0] if len(found) == 1 else None
 
-    def _counted(self, node: exp.Expression) -> tuple[float, exp.Column | None]:
-        """A constant times a column, taken apart."""
+    def _taken_apart(self, node: exp.Expression) -> tuple[float, exp.Expression]:
+        """A constant times a number."""
         node = node.unnest()
         match node:
-            case exp.Column():
-                return 1.0, node
             case exp.Cast() if node.to.this in (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT):
-                return self._counted(node.this)
+                return self._taken_apart(node.this)
+            case exp.Cast() if node.to.this == exp.DataType.Type.DECIMAL and self._is_count(node.this):
+                return self._taken_apart(node.this)
             case exp.Nullif():
-                return self._counted(node.this)
+                return self._taken_apart(node.this)
             case exp.Mul():
                 for one, other in ((node.this, node.expression), (node.expression, node.this)):
                     if isinstance(one.unnest(), exp.Literal) and not one.unnest().is_string:
-                        times, column = self._counted(other)
-                        return float(one.unnest().this) * times, column
-        return 1.0, None
+                        times, inner = self._taken_apart(other)
+                        return float(one.unnest().this) * times, inner
+        return 1.0, node
+
+    def _is_count(self, node: exp.Expression) -> bool:
+        """Whether it is a count, or a sum of counts: whole numbers, which a DECIMAL holds as they are."""
+        columns = [*node.find_all(exp.Column)]
+        found = [self.of(column).quantities for column in columns]
+        return bool(found) and all(own and all(isinstance(one, Count) for one in own) for own in found)
 
     def _rounded(self, node: exp.Round) -> Range:
         own, digits = self.of(node.this), node.args.get("decimals")
@@ -304,8 +369,15 @@ def _either(several: Sequence[Range]) -> Range:
     """One of several."""
     if not several:
         return ANY
-    is_whole = all(one.is_whole for one in several)
-    return Range(min(one.low for one in several), max(one.high for one in several), is_whole)
+    is_whole, is_amount = (
+        all(found) for found in zip(*((one.is_whole, one.is_positive) for one in several), strict=True)
+    )
+    return Range(min(one.low for one in several), max(one.high for one in several), is_whole, is_amount)
+
+
+def _is_whole(own: Range) -> bool:
+    """Whether it is the one number of a whole table or of some of its rows, the same beside every line."""
+    return len(own.quantities) == 1 and not own.quantities[0].by
 
 
 def _hull(ends: Sequence[float]) -> Range:

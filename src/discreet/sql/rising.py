@@ -15,6 +15,7 @@ from discreet.sql.scope import Scope
 from discreet.sql.syntax import exact_number
 
 RISING = (exp.Floor, exp.Ceil, exp.Round, exp.Cbrt, exp.Paren)
+PERCENTILES = (exp.PercentileCont, exp.PercentileDisc)
 OTHER_END = {exp.Min: exp.Max, exp.Max: exp.Min, exp.Median: exp.Median}
 
 
@@ -41,9 +42,9 @@ def _ranked(call: exp.Expression) -> exp.Expression | None:
     """What a quantile is of."""
     if isinstance(call, exp.WithinGroup):
         ordered = call.expression.expressions
-        is_one = isinstance(call.this, exp.PercentileCont) and len(ordered) == 1 and not ordered[0].args.get("desc")
+        is_one = isinstance(call.this, PERCENTILES) and len(ordered) == 1 and not ordered[0].args.get("desc")
         return ordered[0].this if is_one else None
-    is_quantile = isinstance(call, (*OTHER_END, exp.Quantile, exp.ApproxQuantile, exp.PercentileCont))
+    is_quantile = isinstance(call, (*OTHER_END, *PERCENTILES, exp.Quantile, exp.ApproxQuantile))
     return call.this if is_quantile and not call.args.get("expressions") else None
 
 
