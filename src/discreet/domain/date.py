@@ -6,7 +6,7 @@ A moment belongs to the day that it is in a stated time zone; a date, or a time 
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -18,7 +18,8 @@ Period = Literal["day", "week", "month", "quarter", "year"]
 EPOCH = date(1970, 1, 1).toordinal()
 ISO = "YYYY-MM-DD"
 TIME = (
-    r"(?:[T ](?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,]\d{1,9})?)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
+    r"(?:[T ](?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<part>\d{1,9}))?)?"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
     r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?"
 )
 """A time behind a date, of 24 hours or of 12 with AM and PM, which may say how far from UTC it is."""
@@ -30,7 +31,9 @@ class Days(Bins):
     """The same periods as bins of days, for comparisons; values are written as dates."""
 
     def value_text(self, value: Fraction) -> str:
-        return f"'{date.fromordinal(min(int(value), date.max.toordinal())).isoformat()}'"
+        day = date.fromordinal(min(int(value), date.max.toordinal())).isoformat()
+        time = str(datetime.min + timedelta(seconds=float(value % 1 * 86_400)))[11:]
+        return f"'{day} {time}'" if value % 1 else f"'{day}'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +181,23 @@ def written_as(form: str) -> re.Pattern[str]:
     return re.compile("".join(FIELDS.get(part, re.escape(part)) for part in parts) + TIME, re.ASCII)
 
 
+def moment_of(text: str, zone: str) -> Fraction | None:
+    """The moment, in days from 1970 and parts of one, that a text in ISO's form writes; one that says how far from UTC
+    it is, as clocks in the zone show it."""
+    read = _read_time(text.encode(), written_as(ISO))
+    if read is None:
+        return None
+    seconds = read.day * 86_400 + read.seconds
+    if read.away is not None:
+        seconds -= read.away
+        try:
+            offset = ZoneInfo(zone).utcoffset(datetime.fromtimestamp(int(seconds), UTC))
+        except (OverflowError, ValueError, OSError):  # at the ends of the calendar
+            offset = None
+        seconds += Fraction(round((offset or timedelta()).total_seconds()))
+    return seconds / 86_400
+
+
 def day_of(text: str, form: str) -> int | None:
     """The day, from 1970, that a text writes without a distance from UTC."""
     day = _read_day(text.encode(), written_as(form))
@@ -185,6 +205,22 @@ def day_of(text: str, form: str) -> int | None:
 
 
 def _read_day(text: bytes, pattern: re.Pattern[str]) -> int | float | None:
+    read = _read_time(text, pattern)
+    if read is None or read.away is None:
+        return None if read is None else read.day
+    return float(read.day * 86_400 + int(read.seconds) - read.away)
+
+
+@dataclass(frozen=True)
+class _ReadTime:
+    """What a text writes: a day from 1970, seconds of that day, and how many it is ahead of UTC, where it says so."""
+
+    day: int
+    seconds: Fraction
+    away: int | None
+
+
+def _read_time(text: bytes, pattern: re.Pattern[str]) -> _ReadTime | None:
     try:
         found = pattern.fullmatch(text.decode().strip(" ")) if len(text) < 100 else None
         if found is None:
@@ -195,12 +231,14 @@ def _read_day(text: bytes, pattern: re.Pattern[str]) -> int | float | None:
             return None
     except (ValueError, OverflowError):
         return None
-    if "zone" not in said:
-        return day
-    seconds = day * 86_400 + _hour(said) * 3600 + int(said["minute"]) * 60 + int(said.get("second", 0))
-    away = said["zone"].replace(":", "")
-    offset = 0 if away[0] not in "+-" else int(away[1:3]) * 3600 + int(away[3:5] or 0) * 60
-    return float(seconds + offset if away[0] == "-" else seconds - offset)
+    if "hour" not in said:
+        return _ReadTime(day, Fraction(0), None)
+    whole = _hour(said) * 3600 + int(said["minute"]) * 60 + int(said.get("second", 0))
+    away = said.get("zone", "").replace(":", "")
+    offset = int(away[1:3]) * 3600 + int(away[3:5] or 0) * 60 if away[:1] in ("+", "-") else 0
+    part = said.get("part", "0")
+    ahead = None if "zone" not in said else -offset if away[0] == "-" else offset
+    return _ReadTime(day, whole + Fraction(int(part), 10 ** len(part)), ahead)
 
 
 def _is_time(said: dict[str, str]) -> bool:

@@ -20,7 +20,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
-from discreet.domain.date import EPOCH, ISO, Date, Days, day_of, days_named
+from discreet.domain.date import EPOCH, Date, Days, days_named, moment_of
 from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
 from discreet.sql.codes import Codes, complement, merged
@@ -31,6 +31,9 @@ Value = Fraction | str | bool
 NOTED_VALUES = 3
 LISTED_VALUES = 10
 NEAR_VALUES = 1000
+MOST_NEAR = 3
+LEAST_HELD = 3
+"""Characters of a text that a value is found by which holds it."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +91,15 @@ def _is_among_periods(attribute: Date, values: Sequence[Value]) -> Verdict:
     wider = [value for value in values if _codes_named(attribute, value)]
     values = [value for value in values if value not in wider]
     spans = [span for value in wider for span in _codes_named(attribute, value)]
-    days = [Fraction(day_number(attribute, value)) for value in values]
-    codes = [attribute.code_of_day(int(day) - EPOCH) for day in days]
+    days = [day_number(attribute, value) for value in values]
+    codes = [attribute.code_of_day(floor(day) - EPOCH) for day in days]
     true = merged([*spans, *((code, code) for code in codes if code is not None)])
     undeclared = [day for day, code in zip(days, codes, strict=True) if code is None]
     notes = []
     if undeclared:
         notes.append(f"{_asked_values(attribute.days, undeclared)} holds for no row: {_declares(attribute.days)}")
     named = {*attribute.values, *attribute.labels}
-    if attribute.period != "day" and any(str(value) not in named for value in values):
+    if any(str(value) not in named for value, day in zip(values, days, strict=True) if not _is_exact(attribute, day)):
         answered = " OR ".join(range_text(attribute.days, *interval) for interval in true) or "no value"
         known = [day for day, code in zip(days, codes, strict=True) if code is not None]
         if known:
@@ -117,11 +120,17 @@ def _codes_named(attribute: Date, value: Value) -> list[tuple[int, int]]:
     return [(edges.index(named[0]), edges.index(named[1] + 1) - 1)]
 
 
-def day_number(attribute: Date, value: Value, at_end: bool = False) -> int:
-    """The day that a literal names, counted from 1 January of the year 1; of a period's name its first, or its last."""
+def _is_exact(attribute: Date, day: Fraction) -> bool:
+    """Whether a period holds nothing but that day, and the day is meant as a whole."""
+    return attribute.period == "day" and day.denominator == 1
+
+
+def day_number(attribute: Date, value: Value, at_end: bool = False) -> Fraction:
+    """The moment that a literal names, in days counted from 1 January of the year 1, a day being its midnight; of a
+    period's name its first day, or its last."""
     text = value if isinstance(value, str) else ""
     named = days_named(text)
-    day = day_of(text, ISO) if named is None else named[at_end]
+    day = moment_of(text, attribute.zone) if named is None else Fraction(named[at_end])
     if day is None:
         like = text_literal(attribute.values[0])
         raise UnsupportedQuery(
@@ -132,13 +141,17 @@ def day_number(attribute: Date, value: Value, at_end: bool = False) -> int:
 
 def is_within(attribute: Integer | Bins, low: Bound | None, high: Bound | None) -> Verdict:
     """<, <=, >, >= and BETWEEN: above `low` and below `high`, each where it is given."""
-    if isinstance(attribute, Days):  # after a day is from the next one on, and up to one is before the next
-        low = low and Bound(low.value + low.strict, strict=False)
-        high = high and Bound(high.value + (not high.strict), strict=True)
+    notes = []
+    if isinstance(attribute, Days):
+        asked, (low, high) = (low, high), _in_whole_days(low, high)
+        if any(bound is not None and bound.value.denominator != 1 for bound in asked):
+            taken = _asked_range(attribute, low, high)
+            notes.append(f"{_asked_range(attribute, *asked)} was asked as {taken}: {attribute.name} is known by days")
     if isinstance(attribute, Integer):
-        first, last, notes = _whole_range(attribute, low, high)
+        first, last, said = _whole_range(attribute, low, high)
     else:
-        first, last, notes = _bin_range(attribute, low, high)
+        first, last, said = _bin_range(attribute, low, high)
+    notes += said
     true = ((first, last),) if first <= last else ()
     if attribute.other_code is not None:
         notes.append(
@@ -146,6 +159,16 @@ def is_within(attribute: Integer | Bins, low: Bound | None, high: Bound | None) 
             f"{_asked_range(attribute, low, high)}: on which side they lie is not known"
         )
     return Verdict(true, complement(true, attribute.cells), tuple(notes))
+
+
+def _in_whole_days(low: Bound | None, high: Bound | None) -> tuple[Bound | None, Bound | None]:
+    """The same bounds on days, each of which is its midnight: after one is from the next on, up to one is before the
+    next."""
+    if low is not None:
+        low = Bound(Fraction(floor(low.value) + 1 if low.strict else ceil(low.value)), strict=False)
+    if high is not None:
+        high = Bound(Fraction(ceil(high.value) if high.strict else floor(high.value) + 1), strict=True)
+    return low, high
 
 
 def ordered(attribute: Attribute) -> Integer | Bins:
@@ -163,7 +186,7 @@ def number(attribute: Attribute, value: Value, at_end: bool = False) -> Fraction
     """The value as a number that an ordered attribute can be compared with; of a date, its day; of a period's name, its
     first day or its last."""
     if isinstance(attribute, Date):
-        return Fraction(day_number(attribute, value, at_end))
+        return day_number(attribute, value, at_end)
     if isinstance(value, Fraction):
         return value
     written = shown(value) if isinstance(value, str) else str(value).upper()
@@ -197,16 +220,18 @@ def _category_code(attribute: Category, value: Value) -> int:
             f"{shown(text)} is a group of {attribute.name} and no value; ask for "
             f"{identifier(f'{attribute.name}_group{level}')} = {text_literal(text)}"
         )
-    listed = map(text_literal, attribute.values[:LISTED_VALUES])
+    listed = map(text_literal, attribute.labels[: min(attribute.cells, LISTED_VALUES)])
     more = f" and {attribute.cells - LISTED_VALUES} more" if attribute.cells > LISTED_VALUES else ""
-    near = _near(text[:64], attribute.values[:NEAR_VALUES])
+    near = _near(text[:64], [*attribute.values[:NEAR_VALUES], *filter(None, attribute.titles[:NEAR_VALUES])])
     hint = f"did you mean {' or '.join(map(text_literal, near))}?" if near else f"there are {', '.join(listed)}{more}"
     raise UnsupportedQuery(f"{attribute.name} has no declared value {shown(text)}; {hint}")
 
 
 def _near(text: str, values: Sequence[str]) -> list[str]:
     by_spelling = {value.lower(): value for value in values}
-    return [by_spelling[match] for match in difflib.get_close_matches(text.lower(), by_spelling, n=3)]
+    close = difflib.get_close_matches(text.lower(), by_spelling, n=MOST_NEAR)
+    holding = [spelling for spelling in by_spelling if len(text) >= LEAST_HELD and text.lower() in spelling]
+    return [by_spelling[match] for match in (close or holding)[:MOST_NEAR]]
 
 
 def _number_code(attribute: Integer | Bins, value: Fraction) -> int | None:

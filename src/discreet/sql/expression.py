@@ -7,6 +7,8 @@ comparison of a column with values inside an expression means what it means afte
 - A missing value is NULL. A value outside the declared ones is the text (other), or NULL where it would be a number or
   a date; comparisons with values treat it as after WHERE. A note says so.
 - A clamped value is the end of the range that it is counted at.
+- A period longer than a day is taken at its first day, with a note where its other days would make a difference.
+- A category with a codebook is its code, without the label, and a note says so.
 - A bin is known by its ends only. An expression that is the same at both ends of every bin, and between them, is exact;
   one that only rises or only falls is taken at the middle of the bin, with a note; others are refused.
 - What fails for some values is NULL for those.
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.date import EPOCH, Date
 from discreet.errors import UnsupportedQuery
 from discreet.query.cells import MOST_CELLS, Ints, product_of
 from discreet.sql.monotone import in_orderings, is_monotone
@@ -230,14 +233,50 @@ class _Leaves:
     def _at(self, node: exp.Expression, attribute: Attribute, inner: dict[str, "pa.Array"], whole: bool) -> "pa.Array":
         if isinstance(attribute, Bins):
             return self._in_bins(node, attribute, inner, whole)
+        if isinstance(attribute, Category) and any(attribute.titles):
+            said = (
+                f"{attribute.name} is {attribute.values[0]}, say, within expressions: its codes, without their labels"
+            )
+            self.notes.append(said)
         problem: UnsupportedQuery | None = None
         for raw in _columns_of(attribute):
             try:
-                return _run(node, {**inner, "raw": raw}, attribute.size)
+                found = _run(node, {**inner, "raw": raw}, attribute.size)
             except UnsupportedQuery as error:
                 problem = problem or error
+                continue
+            if isinstance(attribute, Date) and attribute.period != "day":
+                self._note_days(node, attribute, inner, found, raw.type)
+            return found
         assert problem is not None
         raise UnsupportedQuery(str(problem).replace("raw", attribute.name))
+
+    def _note_days(
+        self,
+        node: exp.Expression,
+        attribute: Date,
+        inner: dict[str, "pa.Array"],
+        found: "pa.Array",
+        kind: "pa.DataType",
+    ) -> None:
+        """Say of how many periods the days differ in what an expression makes of them."""
+        import pyarrow as pa
+
+        edges = np.array(attribute.edges_in_days)
+        days = np.arange(edges[0], edges[-1])
+        self.scope.count_evaluation(len(days))
+        period = pa.array(np.searchsorted(edges, days, side="right") - 1)
+        texts = [dt.date.fromordinal(day + EPOCH).isoformat() for day in days.tolist()]
+        raw = pa.array(texts, pa.string()).cast(kind)
+        columns = {name: values.take(period) for name, values in inner.items()}
+        each = map(_finite, _run(node, {**columns, "raw": raw}, len(days)).to_pylist())
+        first = map(_finite, found.take(period).to_pylist())
+        differ = {at for at, own, said in zip(period.to_pylist(), each, first, strict=True) if own != said}
+        if differ:
+            self.notes.append(
+                f"{attribute.name} is known by {attribute.period}s: for {len(differ)} of {attribute.cells} the "
+                "expression is taken at the first day, though other days would make a difference"
+            )
 
     def _in_bins(self, node: exp.Expression, attribute: Bins, inner: dict[str, "pa.Array"], whole: bool) -> "pa.Array":
         ends = [_within(attribute, share) for share in (0.0, 1.0, 0.5)]

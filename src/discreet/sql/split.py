@@ -24,6 +24,7 @@ from discreet.sql.passes.answer_first import Known, Values, fill_answers, single
 from discreet.sql.passes.expand_aggregates import expand_aggregates
 from discreet.sql.passes.inline_rows import inline_rows
 from discreet.sql.passes.lift_aggregates import LINE, TABLE, PrivateSelect, lift_aggregates
+from discreet.sql.passes.meant_labels import meant_labels
 from discreet.sql.passes.name_outputs import name_outputs, output_names
 from discreet.sql.passes.one_value import one_value
 from discreet.sql.passes.prune_ctes import prune_ctes, tables_in
@@ -129,10 +130,11 @@ def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) 
             context.text, first, singles, regions, lambda values: _split(written, context, {**known, **values}, depth)
         )
     blocks = [_block(one, fill_answers(one.select, known, domain), context) for one in private]
+    public, moved = meant_labels(public, {block.name: block.question for block in blocks}, domain)
     check(public, [*(block.name for block in blocks), *lookups])
     used = tuple(lookup for name, lookup in lookups.items() if name in read)
     public, said = one_value(public, noise_of(blocks, used))
-    notes = dict.fromkeys([*said, *(note for block in blocks for note in block.question.notes)])
+    notes = dict.fromkeys([*said, *moved, *(note for block in blocks for note in block.question.notes)])
     return Statement(context.text, tuple(blocks), public, output_names(public), tuple(notes), used)
 
 

@@ -23,8 +23,6 @@ OWN = "discreet_"
 MOST_DIGITS = 38
 STEPS_PER_TOKEN = 20
 NOT_UNDERSTOOD = "the SQL was not understood; ask with one plain SELECT"
-MOMENTS = ("date", "timestamp")
-"""Types that a text may be said to be: DATE '2026-01-31'."""
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)  # Decimal takes no longer exponents
 
 NAMES = {
@@ -241,8 +239,6 @@ def literal(node: exp.Expression, instead: str) -> Fraction | str | bool:
             return str(inner.this)
         case exp.Boolean() if inner is node.unnest():
             return bool(inner.this)
-        case exp.Cast(this=exp.Literal(is_string=True)) if inner is node.unnest() and inner.to.is_type(*MOMENTS):
-            return str(inner.this.this)
     raise refused(inner, instead)
 
 

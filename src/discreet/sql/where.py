@@ -17,6 +17,7 @@ from discreet.sql.codes import Codes, merged
 from discreet.sql.compare import Bound, Verdict, is_among, is_missing, is_within, number, ordered
 from discreet.sql.condition import AllOf, AnyOf, Atom, CellSet, Condition
 from discreet.sql.expression import ClassValues, evaluate
+from discreet.sql.moments import moment_text
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import literal, only, place_of, refused
 from discreet.sql.tokens import shown
@@ -112,11 +113,17 @@ def _holds_dates(column: exp.Column, scope: Scope) -> bool:
 
 
 def _is_value(node: exp.Expression, column: exp.Expression, scope: Scope) -> bool:
-    """Whether it is a literal, or DATE '…' beside a column that holds periods."""
-    inner = node.unnest()
-    if not isinstance(inner, exp.Cast) or not isinstance(column, exp.Column):
-        return _is_literal(inner)
-    return isinstance(scope.attribute(column), Date) and _is_literal(inner.this)
+    """Whether it is a literal, or a constant day or moment beside a column that holds periods."""
+    if _is_literal(node):
+        return True
+    is_dated = isinstance(column, exp.Column) and isinstance(scope.attribute(column), Date)
+    return is_dated and moment_text(node) is not None
+
+
+def _value(node: exp.Expression) -> Fraction | str | bool:
+    """What `_is_value` says a value is."""
+    text = moment_text(node)
+    return literal(node, VALUES) if text is None else text
 
 
 def _is_literal(node: exp.Expression) -> bool:
@@ -138,7 +145,7 @@ def _verdict(node: exp.Expression, scope: Scope) -> tuple[int, Verdict]:
         case exp.In():
             only(node, ("this", "expressions"), "IN (values)")
             axis = _axis(node.this, scope)
-            values = [literal(value, VALUES) for value in node.expressions]
+            values = [_value(value) for value in node.expressions]
             if not values:
                 raise UnsupportedQuery("IN () holds no values; name at least one")
             return axis, is_among(scope.domain.attributes[axis], values)
@@ -147,7 +154,7 @@ def _verdict(node: exp.Expression, scope: Scope) -> tuple[int, Verdict]:
             axis = _axis(node.this, scope)
             attribute = scope.domain.attributes[axis]
             between = ordered(attribute)
-            ends = (literal(node.args[end], VALUES) for end in ("low", "high"))
+            ends = (_value(node.args[end]) for end in ("low", "high"))
             low, high = (number(attribute, value, at_end) for value, at_end in zip(ends, (False, True), strict=True))
             return axis, is_within(between, Bound(low, False), Bound(high, False))
         case exp.Is():
@@ -165,7 +172,7 @@ def _opposite(verdict: Verdict) -> Verdict:
 
 def _sought(node: exp.EQ, scope: Scope, wanted: bool) -> Condition:
     """Whether a column is a value that is sought in several: one that does not declare it does not have it."""
-    column, value = node.this.unnest(), literal(node.expression, VALUES)
+    column, value = node.this.unnest(), _value(node.expression)
     if not isinstance(column, exp.Column):
         return read_condition(node, scope, wanted)
     axis = scope.axis(column)
@@ -309,5 +316,5 @@ def _sides(node: exp.Expression) -> tuple[exp.Column, Fraction | str | bool, boo
     """The column and the value of a comparison, and whether the value stands on the left."""
     left, right = node.this.unnest(), node.expression.unnest()
     if isinstance(left, exp.Column):
-        return left, literal(right, VALUES), False
-    return right, literal(left, VALUES), True
+        return left, _value(right), False
+    return right, _value(left), True
