@@ -12,6 +12,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -141,3 +142,30 @@ def office_at_work(certificate: Path | None = None, key: Path | None = None):
     finally:
         server.shutdown()
         server.server_close()
+
+
+def settings_of(office, **more):
+    roles = {"chiefs": "custodian", "statistics": "analyst", "court": "auditor"}
+    return {"issuer": office.issuer, "client_id": office.client, "roles": roles, **more}
+
+
+def sign_in_by(vault, office, **more):
+    """A vault whose settings name the provider."""
+    settings = settings_of(office, **more)
+    roles = settings.pop("roles")
+    lines = [f"{key} = {json.dumps(str(value))}" for key, value in settings.items()]
+    lines += ["[sign_in.roles]", *(f"{json.dumps(value)} = {json.dumps(role)}" for value, role in roles.items())]
+    path = vault.path / "vault.toml"
+    path.write_text("\n".join([path.read_text(), "[sign_in]", *lines, ""]))
+    return vault
+
+
+def at_provider(address):
+    """What the provider does with a browser: it is sent back."""
+    parts = urlsplit(address)
+    connection = HTTPConnection(parts.hostname, parts.port)
+    connection.request("GET", f"{parts.path}?{parts.query}")
+    reply = connection.getresponse()
+    reply.read()
+    connection.close()
+    return reply.getheader("Location")

@@ -1,4 +1,4 @@
-"""The MySQL port under other people's drivers, each as Debian ships it: JDBC, ODBC, R and Node.
+"""The MySQL port under other people's drivers, each as Debian ships it: JDBC, ODBC, R, Node and Go.
 
 Where one is missing its tests are skipped, with a line that says how to get it; where CI is set they fail.
 """
@@ -16,6 +16,7 @@ from tests.server.mysql_clients import served_over_mysql
 
 JDBC = Path("/usr/share/java/mariadb-java-client.jar")
 NODE_MYSQL = Path("/usr/share/nodejs/mysql")
+GO_PATH = Path("/usr/share/gocode")
 ODBC = [*Path("/usr/lib").glob("*/odbc/libmaodbc.so")]
 COUNTS = "SELECT sex, COUNT(*) AS n, n_low, n_high FROM people_with_intervals GROUP BY sex"
 
@@ -176,3 +177,72 @@ def test_r_asks_by_rmysql_and_dbplyr(server):
     assert columns.split() == ["age", "sex", "income"]
     answer = server.vault.ask("SELECT sex, COUNT(*) AS n FROM people WHERE age >= 40 GROUP BY sex")
     assert sorted(map(float, counts.split())) == sorted(row.value for row in answer.rows)
+
+
+GO = """
+package main
+
+import (
+    "database/sql"
+    "encoding/json"
+    "errors"
+    "os"
+
+    "github.com/go-sql-driver/mysql"
+)
+
+func must(err error) {
+    if err != nil {
+        panic(err)
+    }
+}
+
+func main() {
+    vault, err := sql.Open("mysql", "ada:"+os.Getenv("TOKEN")+"@tcp(127.0.0.1:"+os.Getenv("PORT")+")/discreet")
+    must(err)
+    must(vault.Ping())
+    told := map[string]interface{}{}
+    tables, counts := []string{}, []float64{}
+    listed, err := vault.Query("SHOW TABLES")
+    must(err)
+    for listed.Next() {
+        var name string
+        must(listed.Scan(&name))
+        tables = append(tables, name)
+    }
+    prepared, err := vault.Prepare("SELECT sex, COUNT(*) AS n FROM people WHERE age >= ? GROUP BY sex")
+    must(err)
+    found, err := prepared.Query(40)
+    must(err)
+    kinds, err := found.ColumnTypes()
+    must(err)
+    for found.Next() {
+        var sex sql.NullString
+        var n int64
+        must(found.Scan(&sex, &n))
+        counts = append(counts, float64(n))
+    }
+    var refused *mysql.MySQLError
+    if _, err = vault.Query("SELECT COUNT(*) FROM nobody"); !errors.As(err, &refused) {
+        panic("not refused")
+    }
+    told["tables"], told["counts"] = tables, counts
+    told["kind"], told["code"] = kinds[1].DatabaseTypeName(), refused.Number
+    must(json.NewEncoder(os.Stdout).Encode(told))
+}
+"""
+
+
+def test_go_asks_and_prepares_by_its_sql_package(server, tmp_path):
+    has_driver = (GO_PATH / "src/github.com/go-sql-driver/mysql").is_dir()
+    require(shutil.which("go") and has_driver, "golang-go and golang-github-go-sql-driver-mysql-dev")
+    (tmp_path / "ask.go").write_text(GO)
+    environment = {**os.environ, "TOKEN": server.token, "PORT": str(server.port), "GOPATH": str(GO_PATH),
+                   "GO111MODULE": "off", "GOCACHE": str(tmp_path / "built"), "CGO_ENABLED": "0"}  # fmt: skip
+    command = ["go", "run", str(tmp_path / "ask.go")]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environment)
+    assert found.returncode == 0, found.stderr
+    told = json.loads(found.stdout)
+    assert (told["tables"], told["code"], told["kind"]) == (["people", "people_with_intervals"], 1146, "BIGINT")
+    answer = server.vault.ask("SELECT sex, COUNT(*) AS n FROM people WHERE age >= 40 GROUP BY sex")
+    assert told["counts"] == [row.value for row in answer.rows]

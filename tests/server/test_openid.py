@@ -24,7 +24,7 @@ from discreet.errors import AccessDenied, VaultError
 from discreet.server.app import create_app
 from discreet.server.auth import add_user, edit_user, list_users, rotate_user
 from discreet.server.openid import AGAIN_SECONDS, KEPT_SECONDS, Provider, SignIn, SignInAttempt
-from tests.server.provider import KEYS, office_at_work, public_jwk
+from tests.server.provider import KEYS, at_provider, office_at_work, public_jwk, settings_of, sign_in_by
 
 BACK = "http://testserver/login/return"
 
@@ -35,38 +35,11 @@ def office():
         yield made
 
 
-def settings_of(office, **more):
-    roles = {"chiefs": "custodian", "statistics": "analyst", "court": "auditor"}
-    return {"issuer": office.issuer, "client_id": office.client, "roles": roles, **more}
-
-
-def sign_in_by(people, office, **more):
-    """A vault whose settings name the provider."""
-    settings = settings_of(office, **more)
-    roles = settings.pop("roles")
-    lines = [f"{key} = {json.dumps(str(value))}" for key, value in settings.items()]
-    lines += ["[sign_in.roles]", *(f"{json.dumps(value)} = {json.dumps(role)}" for value, role in roles.items())]
-    path = people.path / "vault.toml"
-    path.write_text("\n".join([path.read_text(), "[sign_in]", *lines, ""]))
-    return people
-
-
 @pytest.fixture
 def browser(people, office):
     app = create_app(sign_in_by(people, office), slot=0, rate=0, deadline=None)
     with TestClient(app, follow_redirects=False) as made:
         yield made
-
-
-def at_provider(address):
-    """What the provider does with a browser: it is sent back."""
-    parts = urlsplit(address)
-    connection = HTTPConnection(parts.hostname, parts.port)
-    connection.request("GET", f"{parts.path}?{parts.query}")
-    reply = connection.getresponse()
-    reply.read()
-    connection.close()
-    return reply.getheader("Location")
 
 
 def sign_in(browser, onward="/"):

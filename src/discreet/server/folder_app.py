@@ -5,7 +5,7 @@ A token opens the vaults that have a user with it, in the role and with the quot
 a vault is told the same whether or not there is one of that name, and opens nothing by asking.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from discreet.release.slots import Slots
 from discreet.server.app import LAST_SECONDS, NOT_READY, readiness, with_tokens
 from discreet.server.auth import User, authenticate
 from discreet.server.below import Below
+from discreet.server.console.openid import OPENID, RETURN, OpenId, entered
 from discreet.server.console.page import ASSETS, asset, page, plain_error, with_headers
 from discreet.server.console.session import (
     LOGIN,
@@ -33,6 +34,7 @@ from discreet.server.console.session import (
     UNREADABLE,
     inside,
     login_form,
+    login_page,
     same_origin,
     session_of,
     with_cookie,
@@ -56,7 +58,10 @@ from discreet.server.metrics import Metrics
 from discreet.server.pace import Bucket
 from discreet.server.seen import REFUSED, Seen
 from discreet.server.sessions import begin_session, end_session, new_session, user_in
+from discreet.server.sign_in import FolderSignIn
 
+WAYS_IN = (LOGIN, OPENID, RETURN)
+"""Somebody signs in to all vaults at once, at the folder's own address."""
 HINT = "A token opens the vaults whose custodians gave it: discreet user add"
 
 
@@ -79,7 +84,7 @@ class FolderApp:
         elif path in (HEALTH, READY, LOGOUT):
             scope["path"] = path  # of the server as a whole
             await self.front(scope, receive, send)
-        elif path == LOGIN or not await run_in_threadpool(self._is_known, name, Request(scope)):
+        elif path in WAYS_IN or not await run_in_threadpool(self._is_known, name, Request(scope)):
             await self.front(scope, receive, send)
         else:
             await self._to_vault(name, scope, receive, send)
@@ -94,7 +99,12 @@ class FolderApp:
             return
         try:
             app: ASGIApp = await run_in_threadpool(lambda: vault.app)
-            await Below(app, f"{VAULTS}/{name}")(scope, receive, send)
+        except DiscreetError as error:
+            scope[CANNOT], app = self.folder.cannot_open(name, error), self.front
+        else:
+            app = Below(app, f"{VAULTS}/{name}")
+        try:
+            await app(scope, receive, send)
         finally:
             using.__exit__(None, None, None)
 
@@ -220,6 +230,9 @@ def _line(folder: VaultFolder, name: str, user: User) -> replies.ServedVaultJson
 
 
 def _pages(app: FastAPI, folder: VaultFolder) -> None:
+    sign_in = FolderSignIn(folder)
+    openid = OpenId(sign_in.providers)
+
     def route(path: str, methods: list[str], shown: Any) -> None:
         app.add_api_route(path, shown, methods=methods, include_in_schema=False)
 
@@ -231,14 +244,35 @@ def _pages(app: FastAPI, folder: VaultFolder) -> None:
         return page(request, "vaults.html", vaults=lines)
 
     def login(request: Request) -> Response:
-        return page(request, "login.html", next=inside(request.query_params.get("next", "")), hint=HINT)
+        return login_page(request, openid.labels(), inside(request.query_params.get("next", "")), hint=HINT)
 
     async def enter(request: Request) -> Response:
         if not same_origin(request):
             return plain_error(403, AccessDenied("log in on this server's own page"))
         form = parse_qs((await login_form(request)).decode("latin-1"))
         token, onward = (form.get(name, [""])[0].strip() for name in ("token", "next"))
-        return await run_in_threadpool(_entered, request, folder, token, inside(onward))
+        found, onward = await run_in_threadpool(folder.opened_by, token), inside(onward)
+        if not found:
+            unknown = AccessDenied("this token opens no vault here; ask a custodian for one: `discreet user add`")
+            return await run_in_threadpool(refused, request, unknown, onward)
+        return await run_in_threadpool(_entered, request, folder, found, RedirectResponse(onward, 303))
+
+    def refused(request: Request, error: DiscreetError, onward: str) -> Response:
+        return login_page(request, openid.labels(), onward, error, HINT)
+
+    async def to_provider(request: Request) -> Response:
+        try:
+            return await openid.begin(request, inside(request.query_params.get("next", "")))
+        except DiscreetError as error:
+            return await run_in_threadpool(refused, request, error, "/")
+
+    async def from_provider(request: Request) -> Response:
+        try:
+            provider, claims, onward = await openid.finish(request)
+            found = await run_in_threadpool(sign_in.users, provider, claims)
+        except DiscreetError as error:
+            return await run_in_threadpool(refused, request, error, "/")
+        return await run_in_threadpool(_entered, request, folder, found, entered(request, inside(onward)))
 
     def leave(request: Request) -> Response:
         if not same_origin(request):
@@ -253,16 +287,13 @@ def _pages(app: FastAPI, folder: VaultFolder) -> None:
     route(LOGIN, ["GET"], login)
     route(LOGIN, ["POST"], enter)
     route(LOGOUT, ["POST"], leave)
+    route(OPENID, ["GET"], to_provider)
+    route(RETURN, ["GET"], from_provider)
     route(f"{ASSETS}/{{name}}", ["GET"], file)
 
 
-def _entered(request: Request, folder: VaultFolder, token: str, onward: str) -> Response:
-    """Sign in to every vault that a token opens, by one session; one from before ends."""
-    found = folder.opened_by(token)
-    if not found:
-        request.scope[REFUSED] = AccessDenied.__name__
-        words = "this token opens no vault here; ask a custodian for one: `discreet user add`"
-        return page(request, "login.html", status=401, error=words, next=onward, hint=HINT)
+def _entered(request: Request, folder: VaultFolder, found: Mapping[str, User], onward: Response) -> Response:
+    """Sign in to every vault that somebody has shown to be theirs, by one session; one from before ends."""
     session = new_session()
     try:
         for name, user in found.items():
@@ -270,7 +301,7 @@ def _entered(request: Request, folder: VaultFolder, token: str, onward: str) -> 
     except DiscreetError:
         return plain_error(503, UNREADABLE)
     _end(folder, session_of(request))
-    return with_headers(with_cookie(request, RedirectResponse(onward, 303), session))
+    return with_headers(with_cookie(request, onward, session))
 
 
 def _end(folder: VaultFolder, session: str) -> None:
@@ -301,5 +332,5 @@ async def _nothing(request: Request, error: HTTPException, folder: VaultFolder) 
             raise AccessDenied("this token is not known here; ask the custodian for one: `discreet user add`")
         except AccessDenied as unknown:
             return denied(request.scope, unknown)
-    onward = request.url.path.removesuffix(LOGIN) if path == LOGIN else request.url.path
+    onward = request.url.path.removesuffix(path) if path in WAYS_IN else request.url.path
     return with_headers(RedirectResponse(f"{LOGIN}?next={quote(onward)}", 303))

@@ -31,13 +31,13 @@ from discreet.server.console import (
     users,
 )
 from discreet.server.console.drafts import Drafts
-from discreet.server.console.openid import OpenId
 from discreet.server.console.session import Session
 from discreet.server.console.visit import Fields, Visit
 from discreet.server.desk import FrontDesk
 from discreet.server.door import STATUS, elsewhere
 from discreet.server.seen import REFUSED
 from discreet.server.shelf import Shelf
+from discreet.server.sign_in import sign_in_of
 from discreet.sql.where_text import identifier
 from discreet.vault.vault import Vault
 
@@ -117,7 +117,7 @@ def add_console(app: FastAPI, desk: FrontDesk, shelf: Shelf) -> None:
         return await run_in_threadpool(visit.page, "error.html", error.status_code, error=NO_PAGE)
 
     app.add_exception_handler(HTTPException, no_page)
-    app.add_middleware(Session, home=desk.vault.path, api=API, openid=OpenId.of(desk.vault.path))
+    app.add_middleware(Session, home=desk.vault.path, api=API, sign_in=sign_in_of(desk.vault.path))
     threading.Thread(target=_warm, args=(desk.vault, shelf), name="console", daemon=True).start()
 
 

@@ -1,7 +1,7 @@
 """The way in by an office's provider: to it with an attempt that only this browser holds, and back with a code."""
 
+from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
 from urllib.parse import quote, unquote
 
 from fastapi import Request
@@ -9,10 +9,8 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from discreet.errors import AccessDenied
-from discreet.home import sign_in_settings
-from discreet.server.auth import User, end_subject, know_subject
 from discreet.server.console.page import page, root_of, with_headers
-from discreet.server.openid import Provider, SignIn, SignInAttempt
+from discreet.server.openid import Json, Provider, SignInAttempt
 from discreet.server.pace import Bucket
 
 OPENID, RETURN = "/login/openid", "/login/return"
@@ -25,51 +23,51 @@ PACE = 10.0
 
 
 class OpenId:
-    """The provider of a vault, where its settings name one."""
+    """The way to the providers that there are, by name, and back."""
 
-    def __init__(self, home: Path, settings: SignIn) -> None:
-        self.home, self.provider, self._pace = home, Provider(settings), Bucket(PACE)
+    def __init__(self, providers: Callable[[], Mapping[str, Provider]]) -> None:
+        self._providers, self._pace = providers, Bucket(PACE)
 
-    @classmethod
-    def of(cls, home: Path) -> "OpenId | None":
-        settings = sign_in_settings(home)
-        return None if settings is None else cls(home, SignIn.parse(settings))
-
-    @property
-    def label(self) -> str:
-        return self.provider.settings.label
+    def labels(self) -> dict[str, str]:
+        """What the page to sign in says of each."""
+        return {name: provider.settings.label for name, provider in self._providers().items()}
 
     async def begin(self, request: Request, onward: str) -> Response:
-        """Send a browser to the provider."""
+        """Send a browser to a provider: to the one that it names, or to the only one."""
         self._pace.take("")
-        attempt = SignInAttempt()
-        address = await run_in_threadpool(self.provider.address, attempt, _back(request))
+        providers = await run_in_threadpool(self._providers)
+        name = request.query_params.get("at", "") or next(iter(providers), "")
+        provider, attempt = _named(providers, name), SignInAttempt()
+        address = await run_in_threadpool(provider.address, attempt, _back(request))
         reply = RedirectResponse(address, 303)
         # Lax: it has to come back with a browser that another site sends here.
-        reply.set_cookie(COOKIE, f"{attempt}.{quote(onward[:ONWARD_BYTES], safe='')}", SECONDS,
+        reply.set_cookie(COOKIE, f"{name}.{attempt}.{quote(onward[:ONWARD_BYTES], safe='')}", SECONDS,
                          path=f"{root_of(request)}/login", httponly=True, samesite="lax",
                          secure=request.url.scheme == "https")  # fmt: skip
         return with_headers(reply)
 
-    async def finish(self, request: Request) -> tuple[User, str]:
-        """Who came back, and where they go on to. Raises AccessDenied unless the provider has signed them in."""
-        attempt, onward = _attempt(request)
+    async def finish(self, request: Request) -> tuple[str, Json, str]:
+        """The provider that somebody came back from, what it says of them, and where they go on to. Raises AccessDenied
+        unless it has signed them in."""
+        name, attempt, onward = _attempt(request)
         said = request.query_params
         if "error" in said:
             code = said["error"] if said["error"].replace("_", "").isalpha() and len(said["error"]) < 40 else "an error"
             raise AccessDenied(f"the provider did not sign you in: {code}")
         self._pace.take("")
-        user = await run_in_threadpool(self._user, attempt, said.get("state", ""), said.get("code", ""), _back(request))
-        return user, onward
+        provider = _named(await run_in_threadpool(self._providers), name)
+        # One of several providers may not hand another's codes to itself (RFC 9207).
+        if said.get("iss", provider.settings.issuer) != provider.settings.issuer:
+            raise AccessDenied("the answer is of another provider than the one that was asked; begin again")
+        code, back = said.get("code", ""), _back(request)
+        claims = await run_in_threadpool(provider.claims, attempt, said.get("state", ""), code, back)
+        return name, claims, onward
 
-    def _user(self, attempt: SignInAttempt, state: str, code: str, back: str) -> User:
-        settings = self.provider.settings
-        claims = self.provider.claims(attempt, state, code, back)
-        subject, role = f"{settings.issuer} {claims['sub']}", settings.role_of(claims)
-        if role is None:
-            end_subject(self.home, subject)
-            raise AccessDenied("your account has no role here; ask the custodian of the vault")
-        return know_subject(self.home, subject, settings.name_of(claims), role, settings.quota)
+
+def _named(providers: Mapping[str, Provider], name: str) -> Provider:
+    if name not in providers:
+        raise AccessDenied("nobody signs in by this provider here, or not any more; begin again")
+    return providers[name]
 
 
 def entered(request: Request, onward: str) -> Response:
@@ -80,13 +78,14 @@ def entered(request: Request, onward: str) -> Response:
     return reply
 
 
-def _attempt(request: Request) -> tuple[SignInAttempt, str]:
+def _attempt(request: Request) -> tuple[str, SignInAttempt, str]:
     try:
         morsel = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         morsel = None
-    text, _, onward = (morsel.value if morsel is not None else "").rpartition(".")
-    return SignInAttempt.read(text), unquote(onward)
+    name, _, rest = (morsel.value if morsel is not None else "").partition(".")
+    text, _, onward = rest.rpartition(".")
+    return name, SignInAttempt.read(text), unquote(onward)
 
 
 def _back(request: Request) -> str:

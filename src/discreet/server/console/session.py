@@ -4,12 +4,14 @@ The cookie is out of reach of scripts (HttpOnly) and of other sites (SameSite=St
 come from a page of this server besides. See `server/sessions.py` for when a session ends.
 """
 
+from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import AccessDenied, DiscreetError, VaultError
@@ -17,8 +19,10 @@ from discreet.server.auth import authenticate
 from discreet.server.console.openid import OPENID, RETURN, OpenId, entered
 from discreet.server.console.page import ASSETS, asset, page, plain_error, root_of, with_headers
 from discreet.server.door import SIGNED_IN
+from discreet.server.openid import Provider, SignIn
 from discreet.server.seen import REFUSED
 from discreet.server.sessions import begin_session, end_session, user_in
+from discreet.server.sign_in import client_name, user_by
 
 COOKIE = "discreet"
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -31,8 +35,10 @@ UNREADABLE = VaultError("the vault's users and sessions cannot be read or writte
 class Session:
     """Stands before the door. Who has no session is shown in by the login page; it tells nothing of the vault."""
 
-    def __init__(self, app: ASGIApp, home: Path, api: str, openid: OpenId | None = None) -> None:
-        self.app, self.home, self.api, self.openid = app, home, api, openid
+    def __init__(self, app: ASGIApp, home: Path, api: str, sign_in: SignIn | None = None) -> None:
+        self.app, self.home, self.api, self.sign_in = app, home, api, sign_in
+        providers = {} if sign_in is None else {client_name(sign_in): Provider(sign_in)}
+        self.openid = OpenId(lambda: providers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -44,8 +50,8 @@ class Session:
             await asset(path.removeprefix(f"{ASSETS}/"))(scope, receive, send)
         elif path in (LOGIN, LOGOUT):
             await (await self._entrance(request))(scope, receive, send)
-        elif path in (OPENID, RETURN) and self.openid is not None and request.method == "GET":
-            await (await self._by_provider(request, self.openid))(scope, receive, send)
+        elif path in (OPENID, RETURN) and self.sign_in is not None and request.method == "GET":
+            await (await self._by_provider(request, self.sign_in))(scope, receive, send)
         elif b"authorization" in dict(scope["headers"]) or (path.startswith(self.api) and not session_of(request)):
             await self.app(scope, receive, send)
         elif scope["method"] not in SAFE and not same_origin(request):
@@ -88,23 +94,33 @@ class Session:
         return with_headers(with_cookie(request, entered, session))
 
     def _login(self, request: Request, onward: str, error: DiscreetError | None = None) -> Response:
-        label = None if self.openid is None else self.openid.label
-        said = {} if error is None else {"error": str(error)}
-        if error is not None:
-            request.scope[REFUSED] = type(error).__name__
-        status = 200 if error is None else 401 if isinstance(error, AccessDenied) else 503
-        return page(request, "login.html", status=status, next=onward, provider=label, **said)
+        return login_page(request, self.openid.labels(), onward, error)
 
-    async def _by_provider(self, request: Request, openid: OpenId) -> Response:
+    async def _by_provider(self, request: Request, sign_in: SignIn) -> Response:
         """To the provider, or back from it into a session like that of a token."""
         try:
             if request.url.path == OPENID:
-                return await openid.begin(request, inside(request.query_params.get("next", "")))
-            user, onward = await openid.finish(request)
-            session = begin_session(self.home, user)
+                return await self.openid.begin(request, inside(request.query_params.get("next", "")))
+            _, claims, onward = await self.openid.finish(request)
+            session = begin_session(self.home, await run_in_threadpool(user_by, self.home, sign_in, claims))
         except DiscreetError as error:
             return self._login(request, "/", error)
         return with_cookie(request, entered(request, inside(onward)), session)
+
+
+def login_page(
+    request: Request,
+    providers: Mapping[str, str],
+    onward: str,
+    error: DiscreetError | None = None,
+    hint: str = "",
+) -> Response:
+    """The way in: by one of the providers, each with what its button says, or by a token."""
+    said = {} if error is None else {"error": str(error)}
+    if error is not None:
+        request.scope[REFUSED] = type(error).__name__
+    status = 200 if error is None else 401 if isinstance(error, AccessDenied) else 503
+    return page(request, "login.html", status=status, next=onward, providers=providers, hint=hint, **said)
 
 
 def with_cookie(request: Request, reply: Response, session: str) -> Response:
