@@ -36,6 +36,12 @@ class Domain:
     def names(self) -> tuple[str, ...]:
         return tuple(attribute.name for attribute in self.attributes)
 
+    @property
+    def found(self) -> dict[str, tuple[str, ...]]:
+        """The values that were found in the table, of attributes that declare none."""
+        own = (attribute for attribute in self.attributes if isinstance(attribute, Category))
+        return {attribute.name: attribute.values for attribute in own if attribute.discoverable is not None}
+
     @cached_property
     def shape(self) -> tuple[int, ...]:
         return tuple(attribute.size for attribute in self.attributes)
