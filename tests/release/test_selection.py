@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction as F
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def test_neighbours_differ_by_epsilon_and_delta_at_every_number_of_people_and_no
             p, q = (mp.mpf(x.numerator) / x.denominator for x in (one, other))
             return all(a <= e * b + d for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)))
 
-        for fewer, more in zip(found, found[1:], strict=False):
+        for fewer, more in pairwise(found):
             assert keeps(fewer, more)
             assert more == 1 or not keeps(fewer, more + F(1, 2**100))
     assert found[0] == 0
@@ -76,7 +77,7 @@ def test_neighbours_are_as_near_as_two_normal_laws_but_for_delta_and_no_nearer(m
             mp.sqrt(mp.mpf(mu_squared.numerator) / mu_squared.denominator),
             mp.mpf(delta.numerator) / delta.denominator,
         )
-        for fewer, more in zip(found, found[1:], strict=False):
+        for fewer, more in pairwise(found):
             # Both with δ taken out where it helps most: of the more likely outcome of each.
             q, p = (mp.mpf(x.numerator) / x.denominator for x in (fewer, more))
             q, p = q / (1 - d), (p - d) / (1 - d)
@@ -103,7 +104,7 @@ def test_with_mu_every_epsilon_has_the_delta_of_normal_laws_besides(mu_squared: 
     for epsilon in (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0):
         own = float(mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-epsilon / mu - mu / 2))
         allowed = d + (1 - d) * own + 1e-12
-        for q, p in zip(found, found[1:], strict=False):
+        for q, p in pairwise(found):
             for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
                 assert a <= math.exp(epsilon) * b + allowed
 

@@ -126,7 +126,7 @@ def init(
     name = escape(str(vault))
     out.print(f"[bold]{name}[/] is ready: {made.ledger.guarantee}.")
     for attribute, values in made.domain.found.items():
-        out.print(f"[dim]Found of {escape(attribute)}:[/] {len(values):,} value{'s' * (len(values) != 1)}.")
+        out.print(f"[dim]Found of {escape(attribute)}:[/] {len(values):,} value{'s' * (len(values) != 1)}")
     out.print(f"[dim]Next:[/] discreet describe {name}")
 
 

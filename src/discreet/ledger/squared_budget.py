@@ -45,7 +45,12 @@ class SquaredBudget(Budget):
     def in_words(self, amount: Fraction) -> str:
         if self.epsilon is None or self.delta is None:
             return super().in_words(amount)
-        return f"{self.share(amount)} of ε {float(self.epsilon):.4g}, δ {float(self.delta):.4g}"
+        return f"{self.share(amount)} of {self._whole}ε {float(self.epsilon):.4g}, δ {float(self.delta):.4g}"
+
+    @property
+    def _whole(self) -> str:
+        """What an amount is a part of, where that is not all."""
+        return ""
 
     def quota(self, asked: Number) -> Fraction:
         """In a vault that promises (ε, δ), all that is asked under a quota of ε is (ε, δ)-private."""
@@ -177,6 +182,10 @@ class GaussianBudget(SquaredBudget):
             Discovering(mu_squared=whole - later, delta=delta),
             Discovering(epsilon=epsilon, delta=delta),
         )
+
+    @property
+    def _whole(self) -> str:
+        return "what finding values left of " if self.discovering else ""
 
     def under(self, induced: Induced) -> Self:
         if self.discovering:

@@ -21,7 +21,7 @@ from discreet.ledger.guarantee import SENSES
 from discreet.ledger.squared_budget import GaussianBudget
 from discreet.noise.bits import Bits, require_production
 from discreet.progress import Progress, silent
-from discreet.release.selection import SelectionRule, draw_selected, half_found
+from discreet.release.selection import SelectionRule, biases, draw_selected, half_found
 
 if TYPE_CHECKING:
     from discreet.table.source import Source
@@ -65,39 +65,27 @@ class Search:
         return {attribute.name: self.each.to_json() for attribute in self.attributes}
 
 
-def undiscovered(domain: Domain) -> tuple[Category, ...]:
-    """The attributes whose values are still to be found."""
-    return tuple(
-        attribute
-        for attribute in domain.attributes
-        if isinstance(attribute, Category) and attribute.discoverable and not attribute.discoverable.looked_for
-    )
-
-
 def search_for(domain: Domain, budget: Budget, part: Number | None, delta: Number | None) -> Search | None:
     """How to find the values that a domain does not declare, for this part of ε and of δ; None where all are."""
-    attributes = undiscovered(domain)
-    if not attributes:
+    named = domain.undiscovered
+    if not named:
         if part is not None or delta is not None:
             raise InvalidBudget('this domain declares all its values; say values = "discover" of those to be found')
         return None
-    if any(one.discoverable is not None and one.discoverable.looked_for for one in _discoverable(domain)):
-        raise DomainError(
-            "[found] names the values of some attributes, and not of others; leave it out: `init` writes it"
-        )
+    if len(named) < len(domain.found):
+        raise DomainError("[found] names values of some attributes, and not of others; leave it out: `init` writes it")
     if not isinstance(budget, GaussianBudget) or budget.epsilon is None or budget.delta is None:
         raise UnsupportedQuery(WHY_DELTA.format(symbol=f"a budget of {budget.symbol}"))
     if part is None:
-        names = ", ".join(attribute.name for attribute in attributes)
         raise InvalidBudget(
-            f"the values of {names} are to be discovered: say which part of ε that may take, as in --discover 20%"
+            f"the values of {', '.join(named)} are to be discovered: say which part of ε that may take, as in "
+            "--discover 20%"
         )
+    attributes = [
+        attribute for attribute in domain.attributes if isinstance(attribute, Category) and attribute.name in named
+    ]
     own_delta = HALF * budget.delta if delta is None else _part(delta, budget.delta)
     return _cheapest(attributes, budget, _part(part, budget.epsilon), own_delta)
-
-
-def _discoverable(domain: Domain) -> list[Category]:
-    return [one for one in domain.attributes if isinstance(one, Category) and one.discoverable]
 
 
 def _part(asked: Number, whole: Fraction) -> Fraction:
@@ -121,7 +109,9 @@ def _cheapest(attributes: Sequence[Category], budget: GaussianBudget, part: Frac
         rule = SelectionRule(each.epsilon / values, each.mu_squared / values, each.delta / values)
         total = sum([each] * len(attributes), NOTHING_FOUND)
         searches.append(Search(tuple(attributes), rule, each, replace(later, discovering=total)))
-    return min(searches, key=lambda search: half_found(search.rule))
+    best = min(searches, key=lambda search: half_found(search.rule))
+    biases(best.rule)
+    return best
 
 
 def with_found(text: str, found: Mapping[str, Sequence[str]]) -> str:

@@ -51,24 +51,30 @@ class SelectionRule:
             )
 
 
-@lru_cache(maxsize=32)
 def biases(rule: SelectionRule) -> tuple[int, ...]:
     """The bias of a value that 0, 1, 2, … people have, in multiples of 2^-128, up to the first that is 1."""
-    grow = _pure_growth(rule) if rule.epsilon else _gaussian_growth(rule)
-    found = [0]
-    while found[-1] < ONE:
-        if len(found) > MOST_STEPS:
-            raise InvalidBudget(
-                f"with so little, not even a value of {MOST_STEPS:,} people would be found for certain: give finding "
-                "values a larger part"
-            )
-        found.append(grow(found[-1]))
-    return tuple(found)
+    found = _grown(rule)
+    if found[-1] < ONE:
+        raise InvalidBudget(
+            f"with so little, not even a value of {MOST_STEPS:,} people would be found for certain: give finding "
+            "values a larger part"
+        )
+    return found
 
 
 def half_found(rule: SelectionRule) -> int:
-    """The least number of people with whom a value is found at least every other time."""
-    return next(people for people, bias in enumerate(biases(rule)) if 2 * bias >= ONE)
+    """The least number of people with whom a value is found at least every other time; or more than are looked at."""
+    found = _grown(rule)
+    return next((people for people, bias in enumerate(found) if 2 * bias >= ONE), len(found))
+
+
+@lru_cache(maxsize=32)
+def _grown(rule: SelectionRule) -> tuple[int, ...]:
+    grow = _pure_growth(rule) if rule.epsilon else _gaussian_growth(rule)
+    found = [0]
+    while found[-1] < ONE and len(found) <= MOST_STEPS:
+        found.append(grow(found[-1]))
+    return tuple(found)
 
 
 def draw_selected(people: NDArray[np.int64], rule: SelectionRule, bits: Bits) -> NDArray[np.bool_]:
