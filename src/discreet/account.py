@@ -174,7 +174,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
     content = body["content"]
     match entry.kind:
         case "init":
-            return f"a vault over {ledger.domain.name}: {ledger.made_to_promise}"
+            found = [f"{len(values):,} values of {name} found" for name, values in ledger.domain.found.items()]
+            return "; ".join([f"a vault over {ledger.domain.name}: {ledger.made_to_promise}", *found])
         case "charge":
             first, *more = plan_text(Plan.from_json(content), ledger.domain)
             asker = f", asked by {body['by']}" if "by" in body else ""

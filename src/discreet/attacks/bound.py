@@ -5,7 +5,8 @@ the total variation distance between what the two neighbours release:
 
     ε:        TPR ≤ e^ε·FPR and 1 − FPR ≤ e^ε·(1 − TPR), hence at most (e^ε − 1)/(e^ε + 1)
     (ε, δ):   the same with + δ on the right of both, hence at most (e^ε − 1 + 2δ)/(e^ε + 1)
-    μ (GDP):  that of N(0, 1) and N(μ, 1), hence 2·Φ(μ/2) − 1
+    μ (GDP):  that of N(0, 1) and N(μ, 1), hence 2·Φ(μ/2) − 1; where values were found, its μ² is added, and the
+              distances of its ε and its δ
     ρ (zCDP): the Kullback–Leibler divergence is at most ρ, hence √(ρ/2) [Pinsker] and √(1 − e^−ρ) [Bretagnolle, Huber]
 
 Gaussian noise of ρ by itself gives about 2·Φ(√(ρ/2)) − 1, a fifth less than Pinsker's bound where ρ is small.
@@ -28,8 +29,9 @@ def advantage_bound(guarantee: Guarantee) -> float:
             return _by_rho(float(rho))
         case ApproxDP(epsilon=epsilon, delta=delta, rho=rho):
             return min(_by_epsilon(float(epsilon), float(delta)), _by_rho(float(rho)))
-        case GDP(mu_squared=mu_squared):
-            return 2 * NormalDist().cdf(sqrt(mu_squared) / 2) - 1
+        case GDP(mu_squared=mu_squared, discovering=found):
+            own = 2 * NormalDist().cdf(sqrt(mu_squared + found.mu_squared) / 2) - 1
+            return min(own + _by_epsilon(float(found.epsilon), 0.0) + float(found.delta), 1.0)
 
 
 def gaussian_advantage(rho: float) -> float:

@@ -48,10 +48,11 @@ def stand_in(vault: Vault, people: pa.Table) -> Iterator[Vault]:
 
 
 def _currency(vault: Vault) -> dict[str, Any]:
-    """The budget as `init` takes it: of ε, of ε and δ, of ρ, or of μ. Of a ρ that keeps (ε, δ), the ρ."""
+    """The budget as `init` takes it: of ε, of ε and δ, of ρ, or of μ. Of a ρ that keeps (ε, δ), the ρ; where values
+    were found, the μ that was left for questions."""
     budget = vault.ledger.header["budget"]
     names = ("rho",) if "rho" in budget else ("epsilon", "delta")
-    stated = budget.get("implies", budget)
+    stated = {} if "discovering" in budget else budget.get("implies", budget)
     chosen = {name: stated[name] for name in names if name in stated}
     if not chosen:
         square = parse_exact(budget["mu_squared"])

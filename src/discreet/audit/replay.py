@@ -16,6 +16,7 @@ from typing import Any
 from discreet.audit.bodies import Bodies
 from discreet.audit.checkpoints import UNTRUE, differing
 from discreet.audit.depth import deepest, load_of
+from discreet.audit.discovered import unpaid
 from discreet.audit.finding import Check, Findings, counted
 from discreet.audit.load import NOTHING, Depth, Load
 from discreet.audit.price import Mispriced, expected_answers, mispriced, read_cost, read_plan
@@ -226,7 +227,7 @@ class Replay:
         except (LookupError, TypeError, ValueError, DiscreetError, Unreadable):
             self._header.failed("the first entry does not say what the vault promises, and over what", RESTORE, 1)
             return
-        problem = unkept(self.header, self.terms, self.domain.points)
+        problem = unkept(self.header, self.terms, self.domain.points) or unpaid(self.header, self.terms, self.domain)
         if problem:
             self._header.failed(problem, "answer nothing more; tell whoever holds releases what they really promise", 1)
         self._go_over(entry.seq, self.header)

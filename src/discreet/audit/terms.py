@@ -37,6 +37,8 @@ class Terms:
     delta: Fraction | None = None
     people: int = 0
     squares: int = 0
+    found: tuple[Fraction, Fraction, Fraction] = (Fraction(0),) * 3
+    """ε, μ² and δ of finding values, before anything was asked."""
 
     @property
     def symbol(self) -> str:
@@ -68,7 +70,12 @@ class Terms:
 
     def keeps(self, amount: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
         """Whether an amount of the vault's currency is known to imply (ε, δ)."""
-        return (rho_keeps if self.currency == "rho" else mu_keeps)(amount, epsilon, delta)
+        if self.currency == "rho":
+            return rho_keeps(amount, epsilon, delta)
+        own_epsilon, own_square, own_delta = self.found
+        if epsilon <= own_epsilon or delta <= own_delta:
+            return False
+        return mu_keeps(amount + own_square, epsilon - own_epsilon, delta - own_delta)
 
     def units(self, law: str, parameter: Fraction, squared: Fraction, one_signed: bool, grain: Fraction = ONE) -> int:
         """Units at a point whose row moves the measured numbers by a squared length of `squared` at most, rounded up.
@@ -146,6 +153,11 @@ def read_terms(budget: Mapping[str, Any]) -> Terms:
         implied = budget.get("implies", {}) if currency == "mu_squared" else budget
         if "delta" in implied:
             terms = replace(terms, epsilon=parse_exact(implied["epsilon"]), delta=parse_exact(implied["delta"]))
+        if "discovering" in budget:
+            own, square, delta = (parse_exact(budget["discovering"][key]) for key in ("epsilon", "mu_squared", "delta"))
+            if currency != "mu_squared" or terms.delta is None or min(own, square, delta) < 0:
+                raise ValueError
+            terms = replace(terms, found=(own, square, delta))
         if type(terms.max_rows) is not int or terms.max_rows < 1 or terms.neighbours not in SENSES:
             raise ValueError
         if not 0 < terms.limit < MOST_UNITS:

@@ -84,9 +84,14 @@ def check(
         sizes = [{"name": a.name, "kind": a.kind, "codes": a.size, "labels": _labels(a)} for a in checked.attributes]
         print_json({"name": checked.name, "points": checked.points, "attributes": sizes})
         return
-    rows = [(a.name, a.kind, f"{a.size:,}", a.outside, "yes" if a.null else "", a.source) for a in checked.attributes]
+    more = {name: f" + {able.most:,} at most" for name, able in checked.undiscovered.items()}
+    rows = [
+        (a.name, a.kind, f"{a.size:,}{more.get(a.name, '')}", a.outside, "yes" if a.null else "", a.source)
+        for a in checked.attributes
+    ]
     table(checked.name, ("attribute", "kind", "codes", "outside", "null", "source"), rows, right=("codes",))
-    out.print(f"{checked.points:,} points; the domain is well formed.")
+    found = " before values are discovered" if more else ""
+    out.print(f"{checked.points:,} points{found}; the domain is well formed.")
 
 
 @app.command()

@@ -71,6 +71,13 @@ def init(
     max_rows: Annotated[
         int | None, typer.Option(help="with --id: at most so many rows of each person are kept")
     ] = None,
+    discover: Annotated[
+        str | None,
+        typer.Option(metavar="PART", help='the part of ε that finds values = "discover" in the table: 0.2, or 20%'),
+    ] = None,
+    discover_delta: Annotated[
+        str | None, typer.Option(metavar="PART", help="the part of δ that finds them; half of it where nothing is said")
+    ] = None,
     live: Live = False,
     accept_loss: Annotated[
         float,
@@ -79,7 +86,7 @@ def init(
     quiet: Annotated[bool, typer.Option("--quiet", help="do not look at how the domain fits the table")] = False,
     as_json: Json = False,
 ) -> None:
-    """Make a vault over a table. Nothing is released and nothing is spent."""
+    """Make a vault over a table. Nothing is released and nothing is spent, but for values to be discovered."""
     from discreet.vault.vault import Vault
 
     if neighbours not in ("add-remove", "replace") and queries is None:
@@ -104,6 +111,8 @@ def init(
                 failure=failure,
                 id=id_column,
                 max_rows=max_rows,
+                discover=discover,
+                discover_delta=discover_delta,
                 ledger=ledger,
                 live=live,
                 progress=told,
@@ -116,6 +125,8 @@ def init(
         return
     name = escape(str(vault))
     out.print(f"[bold]{name}[/] is ready: {made.ledger.guarantee}.")
+    for attribute, values in made.domain.found.items():
+        out.print(f"[dim]Found of {escape(attribute)}:[/] {len(values):,} value{'s' * (len(values) != 1)}")
     out.print(f"[dim]Next:[/] discreet describe {name}")
 
 

@@ -25,8 +25,8 @@ Hierarchy = tuple["str | tuple[str, Hierarchy]", ...]
 """The leaves of a category's taxonomy from left to right; an inner node is (name, children)."""
 
 
-MISSING = "(missing)"
-"""The label of missing values."""
+MISSING, OTHER = "(missing)", "(other)"
+"""The labels of missing values, and of all that are not declared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Attribute(ABC):
         if code == self.null_code:
             return MISSING
         if code == self.other_code:
-            return "(other)"
+            return OTHER
         if not 0 <= code < self.cells:
             raise IndexError(f"{self.name} has codes 0 to {self.size - 1}")
         return self._cell_label(code)
@@ -101,16 +101,38 @@ class Integer(Attribute):
         return str(self.low + code)
 
 
+@dataclass(frozen=True)
+class Discoverable:
+    """What is public about values that nobody declares: how many are named at most, and how many bytes a name has."""
+
+    most: int
+    longest: int
+    looked_for: bool = False
+    """Whether a table was looked through already."""
+
+    def can_name(self, text: bytes) -> bool:
+        """Whether a text may become a value's name. It depends on that text alone."""
+        if not 0 < len(text) <= self.longest:
+            return False
+        try:
+            name = text.decode()
+        except UnicodeDecodeError:
+            return False
+        return name.isprintable() and not name.isspace() and name.casefold() not in (MISSING, OTHER)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Category(Attribute):
     """Named values; their order is the left-to-right order of the hierarchy, where there is one.
 
     `titles` are what the values are called, in the same order, where a codebook says so: shown behind them, and asked
-    for like them. With `prefix` a value that is not declared is the longest declared one that it begins with.
+    for like them. With `prefix` a value that is not declared is the longest declared one that it begins with. Those of
+    a `discoverable` one are found in the table, when a vault is made; before that it has none.
     """
 
     kind: ClassVar[Kind] = "category"
     values: tuple[str, ...]
+    discoverable: Discoverable | None = None
     hierarchy: Hierarchy | None = None
     titles: tuple[str, ...] = ()
     prefix: bool = False

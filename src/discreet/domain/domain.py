@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from discreet.domain.attribute import Attribute, Category
+from discreet.domain.attribute import Attribute, Category, Discoverable
 from discreet.domain.region import Box, Region
 from discreet.errors import DomainError
 
@@ -35,6 +35,21 @@ class Domain:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def found(self) -> dict[str, tuple[str, ...]]:
+        """The values that were found in the table, of attributes that declare none."""
+        return {one.name: one.values for one, _ in self._discoverable}
+
+    @property
+    def undiscovered(self) -> dict[str, Discoverable]:
+        """The attributes whose values are still to be found."""
+        return {one.name: able for one, able in self._discoverable if not able.looked_for}
+
+    @property
+    def _discoverable(self) -> list[tuple[Category, Discoverable]]:
+        own = (attribute for attribute in self.attributes if isinstance(attribute, Category))
+        return [(attribute, attribute.discoverable) for attribute in own if attribute.discoverable is not None]
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

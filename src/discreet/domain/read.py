@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from discreet.domain.attribute import TRUTHS, Attribute, Bins, Category, Hierarchy, Integer, Outside
+from discreet.domain.attribute import (
+    TRUTHS,
+    Attribute,
+    Bins,
+    Category,
+    Discoverable,
+    Hierarchy,
+    Integer,
+    Outside,
+)
 from discreet.domain.codebook import (
     CATALOGUE,
     LABELLED,
@@ -34,11 +43,11 @@ from discreet.domain.write import quoted
 from discreet.errors import DomainError
 from discreet.exact import number_text
 
-TOP_KEYS = ("name", "null_ids", "notation", "codebooks", "attributes")
+TOP_KEYS = ("name", "null_ids", "notation", "codebooks", "found", "attributes")
 COMMON_KEYS = ("kind", "source", "outside", "null")
 OWN_KEYS = {
     "integer": ("low", "high"),
-    "category": ("values", "values_from", "hierarchy", "prefix"),
+    "category": ("values", "values_from", "hierarchy", "prefix", "most", "longest"),
     "bins": ("edges", "grain"),
     "date": ("low", "high", "period", "zone", "format"),
 }
@@ -48,6 +57,9 @@ MOST_DIGITS = 30  # before and after the point: a number like 1e999999999 would 
 MOST_PERIODS = 1_000_000  # of a date: the calendar has 3,652,059 days
 LEAST_DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 MOST_LEVELS = 64  # of a hierarchy: whoever walks it has one frame a level
+DISCOVER = "discover"
+MOST_FOUND, LONGEST_FOUND = 1000, 100  # values that are found, and bytes of each, where a domain does not say
+MOST_NAMED, LONGEST_NAMED = 100_000, 1000  # what it may say
 SHOWN_CHARACTERS = 60  # of a name in a message
 
 
@@ -149,7 +161,16 @@ def parts_of(text: str, document: Mapping[str, Any]) -> Parts:
     books = document.get("codebooks", {})
     if not isinstance(books, dict) or not all(isinstance(book, str) for book in books.values()):
         fail("codebooks", "codebooks holds the texts of codebooks by their names")
-    readers = tuple(AttributeReader(text, attribute, table, notation, books) for attribute, table in tables.items())
+    found = document.get("found", {})
+    if not isinstance(found, dict) or not all(isinstance(values, list) for values in found.values()):
+        fail("found", "found holds lists of values that were found, by their attributes")
+    readers = tuple(
+        AttributeReader(text, attribute, table, notation, books, found.get(attribute))
+        for attribute, table in tables.items()
+    )
+    for attribute in found:
+        if not (isinstance(tables.get(attribute), dict) and tables[attribute].get("values") == DISCOVER):
+            fail("found", f"{_shown(attribute)!r} is no attribute whose values are to be discovered")
     first_spelling: dict[str, str] = {}
     for reader in readers:
         spelled = first_spelling.setdefault(reader.name.lower(), reader.name)
@@ -184,6 +205,8 @@ class AttributeReader:
     table: Mapping[str, Any]
     default: Notation
     books: Mapping[str, str]
+    found: list[object] | None = None
+    """The values that were found of an attribute that declares none; None where they were not looked for yet."""
 
     def fail(self, key: str | None, problem: str) -> NoReturn:
         path = ("attributes", self.name) if key is None else ("attributes", self.name, key)
@@ -286,6 +309,11 @@ class AttributeReader:
             if len(set(category.labels)) < category.size:
                 self.fail("values_from", "two codes are shown alike, with their labels; change a label")
             return self.required_apart(category, "values_from")
+        if self.table.get("values") == DISCOVER:
+            return self.discovered(common)
+        for key in ("most", "longest"):
+            if key in self.table:
+                self.fail(key, f'is for values that nobody declares: values = "{DISCOVER}"')
         tree = self.table.get("hierarchy")
         if tree is not None and not isinstance(tree, dict):
             self.fail("hierarchy", "must be a table of groups: each a list of values, or a table of groups")
@@ -309,6 +337,31 @@ class AttributeReader:
             self.fail(key, f"{_shown(twice)!r} is listed twice")
         category = Category(**vars(common), values=listed, hierarchy=hierarchy, prefix=prefix)
         return self.required_apart(category, key)
+
+    def discovered(self, common: "_Common") -> Category:
+        """A category whose values are found in the table. What is not found is (other): every row has a code."""
+        for key in ("hierarchy", "prefix", "booleans"):
+            if key in self.table:
+                self.fail(key, "is for declared values, and these are to be discovered")
+        if self.table.get("outside", "other") != "other":
+            self.fail("outside", "what is not found is (other): leave it out")
+        most = self.bounded("most", MOST_FOUND, MOST_NAMED)
+        longest = self.bounded("longest", LONGEST_FOUND, LONGEST_NAMED)
+        able = Discoverable(most, longest, looked_for=self.found is not None)
+        common = replace(common, outside="other", notation=replace(common.notation, booleans=()))
+        texts = [value if isinstance(value, str) else "" for value in self.found or ()]
+        folded = [common.notation.folded(text.encode()) for text in texts]
+        apart = len(set(folded)) == len(texts) <= able.most and folded == [text.encode() for text in texts]
+        missing = {common.notation.folded(text.encode()) for text in common.notation.missing}
+        if not apart or not all(map(able.can_name, folded)) or missing & set(folded):
+            self.fail("values", f"[found] has values that nobody can have found, or more than {able.most:,}")
+        return Category(**vars(common), values=tuple(texts), discoverable=able)
+
+    def bounded(self, key: str, default: int, most: int) -> int:
+        value = self.table.get(key, default)
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+            self.fail(key, f"must be a whole number from 1 to {most:,}")
+        return value
 
     def required_apart(self, category: Category, key: str) -> Category:
         """No text may be written for two values, or for a value and for a missing one."""

@@ -7,7 +7,17 @@ from discreet.domain.codebook import WORDS
 from discreet.domain.date import Period
 from discreet.domain.domain import NullIds
 from discreet.domain.notation import NOTATION_KEYS
-from discreet.domain.read import COMMON_KEYS, LARGEST_INTEGER, NAME, OWN_KEYS
+from discreet.domain.read import (
+    COMMON_KEYS,
+    DISCOVER,
+    LARGEST_INTEGER,
+    LONGEST_FOUND,
+    LONGEST_NAMED,
+    MOST_FOUND,
+    MOST_NAMED,
+    NAME,
+    OWN_KEYS,
+)
 
 Schema = dict[str, Any]
 
@@ -25,11 +35,25 @@ SAID: dict[str, Schema] = {
     "outside": {"default": "drop", "description": "What becomes of a row with another value than those declared."},
     "null": {**FLAG, "description": "Whether missing values have a code of their own; else their rows are left out."},
     "values": {
-        "type": "array",
-        "items": VALUE,
-        "minItems": 1,
-        "uniqueItems": True,
-        "description": "The categories, in order; what is alike stands together.",
+        "anyOf": [
+            {"type": "array", "items": VALUE, "minItems": 1, "uniqueItems": True},
+            {"const": DISCOVER},
+        ],
+        "description": 'The categories, in order; what is alike stands together. "discover" finds them in the table.',
+    },
+    "most": {
+        **WHOLE,
+        "minimum": 1,
+        "maximum": MOST_NAMED,
+        "default": MOST_FOUND,
+        "description": "How many values are discovered, at most.",
+    },
+    "longest": {
+        **WHOLE,
+        "minimum": 1,
+        "maximum": LONGEST_NAMED,
+        "default": LONGEST_FOUND,
+        "description": "How long a discovered value is, in bytes, at most.",
     },
     "values_from": {
         "description": "A codebook beside this file: CSV, JSON, DDI or SDMX, or the value labels of SPSS or Stata.",
@@ -107,6 +131,7 @@ def domain_schema() -> Schema:
                 "description": "How values are written, for all attributes.",
             },
             "codebooks": {"type": "object", "additionalProperties": {"type": "string"}},
+            "found": {"type": "object", "additionalProperties": {"type": "array", "items": TEXT}},
             "attributes": {
                 "type": "object",
                 "additionalProperties": {"$ref": "#/$defs/attribute"},

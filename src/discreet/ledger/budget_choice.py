@@ -6,6 +6,7 @@ from typing import Any, get_args
 from discreet.errors import InvalidBudget
 from discreet.exact import Number, parse_exact
 from discreet.ledger.budget import Budget, PureBudget, QueryBudget, exact_amount
+from discreet.ledger.discovering import NOTHING_FOUND, Discovering
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
 
@@ -42,7 +43,9 @@ def budget_from_json(body: Mapping[str, Any]) -> Budget:
     implied = body.get("implies", {}) if "mu_squared" in body else body
     epsilon, delta = (parse_exact(implied[key]) if key in implied else None for key in ("epsilon", "delta"))
     if "mu_squared" in body:
-        return GaussianBudget(parse_exact(body["mu_squared"]), neighbours, max_rows, epsilon, delta)
+        found = Discovering.from_json(body["discovering"]) if "discovering" in body else NOTHING_FOUND
+        amount = parse_exact(body["mu_squared"])
+        return GaussianBudget(amount, neighbours, max_rows, epsilon, delta, discovering=found)
     if "rho" in body:
         return ConcentratedBudget(parse_exact(body["rho"]), neighbours, max_rows, epsilon, delta)
     return PureBudget(parse_exact(body["epsilon"]), neighbours, max_rows)

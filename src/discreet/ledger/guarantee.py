@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from discreet.exact import equals_text, number_text, parse_exact
+from discreet.ledger.discovering import NOTHING_FOUND, Discovering
 
 Neighbours = Literal["add-remove", "replace"]
 
@@ -141,7 +142,8 @@ class GDP:
     """μ-Gaussian differential privacy: neighbours are as hard to tell apart as N(0, 1) and N(μ, 1), or harder.
     [Dong, Roth, Su 2022]
 
-    With `epsilon` and `delta`, the (ε, δ)-differential privacy that it implies, and that was promised.
+    With `epsilon` and `delta`, the (ε, δ)-differential privacy that it implies, and that was promised; together with
+    what finding values cost, where some were found: `discovering`.
     """
 
     symbol: ClassVar[str] = "μ²"
@@ -151,6 +153,7 @@ class GDP:
     remarks: tuple[str, ...] = ()
     epsilon: Fraction | None = None
     delta: Fraction | None = None
+    discovering: Discovering = NOTHING_FOUND
 
     @property
     def amount(self) -> Fraction:
@@ -166,7 +169,10 @@ class GDP:
         whose = f"{_whose(self.neighbours, self.max_rows)}{_added(self.remarks)}"
         if self.epsilon is None:
             return f"Gaussian differential privacy, {self.brief}, {whose}"
-        return f"differential privacy, {self.brief} (by μ² {equals_text(self.mu_squared)} of Gaussian DP), {whose}"
+        found = f", and {self.discovering} for finding values" if self.discovering else ""
+        return (
+            f"differential privacy, {self.brief} (by μ² {equals_text(self.mu_squared)} of Gaussian DP{found}), {whose}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         implied = {} if self.epsilon is None else {"epsilon": str(self.epsilon), "delta": str(self.delta)}
@@ -174,6 +180,7 @@ class GDP:
             "kind": "gaussian",
             **implied,
             "mu_squared": str(self.mu_squared),
+            **({"discovering": self.discovering.to_json()} if self.discovering else {}),
             "neighbours": self.neighbours,
             "max_rows": self.max_rows,
             **_remarked(self.remarks),
@@ -278,6 +285,7 @@ def guarantee_from_json(guarantee: Mapping[str, Any]) -> Guarantee:
             epsilon, delta, rho = (parse_exact(guarantee[key]) for key in ("epsilon", "delta", "rho"))
             return ApproxDP(epsilon, delta, rho, *whom)
         case "gaussian":
-            implied = [parse_exact(guarantee[key]) for key in ("epsilon", "delta") if key in guarantee]
-            return GDP(parse_exact(guarantee["mu_squared"]), *whom, *implied)
+            kept = [parse_exact(guarantee[key]) if key in guarantee else None for key in ("epsilon", "delta")]
+            found = Discovering.from_json(guarantee["discovering"]) if "discovering" in guarantee else NOTHING_FOUND
+            return GDP(parse_exact(guarantee["mu_squared"]), *whom, kept[0], kept[1], found)
     raise ValueError(f"a guarantee of kind {guarantee['kind']!r:.40}; this version does not know it")

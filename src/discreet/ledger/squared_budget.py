@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from discreet.errors import InvalidBudget, InvalidNoise
+from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
 from discreet.exact import Number
 from discreet.ledger.budget import BY_QUERIES, NO_FACTS, Budget, Induced, exact_amount
 from discreet.ledger.conversion import rho_for
+from discreet.ledger.discovering import NOTHING_FOUND, Discovering
 from discreet.ledger.gaussian_conversion import mu_squared_for
 from discreet.ledger.gaussian_price import exponential_price, gaussian_at_price, gaussian_price, pure_price
 from discreet.ledger.guarantee import SENSES, Neighbours
@@ -44,7 +45,12 @@ class SquaredBudget(Budget):
     def in_words(self, amount: Fraction) -> str:
         if self.epsilon is None or self.delta is None:
             return super().in_words(amount)
-        return f"{self.share(amount)} of ε {float(self.epsilon):.4g}, δ {float(self.delta):.4g}"
+        return f"{self.share(amount)} of {self._whole}ε {float(self.epsilon):.4g}, δ {float(self.delta):.4g}"
+
+    @property
+    def _whole(self) -> str:
+        """What an amount is a part of, where that is not all."""
+        return ""
 
     def quota(self, asked: Number) -> Fraction:
         """In a vault that promises (ε, δ), all that is asked under a quota of ε is (ε, δ)-private."""
@@ -146,10 +152,11 @@ class ConcentratedBudget(SquaredBudget):
 
 @dataclass(frozen=True)
 class GaussianBudget(SquaredBudget):
-    """A total of μ², of Gaussian differential privacy."""
+    """A total of μ², of Gaussian differential privacy: what is left once values were found, where some were."""
 
     symbol: ClassVar[str] = "μ²"
     option: ClassVar[str] = "mu_squared"
+    discovering: Discovering = NOTHING_FOUND
 
     @classmethod
     def of(cls, epsilon: Fraction, delta: Fraction, neighbours: Neighbours, max_rows: int = 1) -> "GaussianBudget":
@@ -157,6 +164,44 @@ class GaussianBudget(SquaredBudget):
         if not 0 < delta < 1:
             raise InvalidBudget("δ must lie between 0 and 1; it should be far below 1 over the number of people")
         return cls(mu_squared_for(epsilon, delta), neighbours, max_rows, epsilon, delta)
+
+    def setting_aside(self, epsilon: Fraction, delta: Fraction) -> tuple[Self, Discovering, Discovering]:
+        """What is left for later where finding values may take a part of ε and one of δ; and what it may cost, as it is
+        accounted for as Gaussian differential privacy, and as a plain ε. Either leaves the same. Requires a budget of
+        (ε, δ)."""
+        assert self.epsilon is not None, "it promises (ε, δ)"
+        assert self.delta is not None, "it promises (ε, δ)"
+        if not epsilon < self.epsilon or not delta < self.delta:
+            raise InvalidBudget(
+                "finding values takes a part of ε and a part of δ, and leaves the rest for what is asked"
+            )
+        later = mu_squared_for(self.epsilon - epsilon, self.delta - delta)
+        whole = mu_squared_for(self.epsilon, self.delta - delta)
+        return (
+            replace(self, amount=later),
+            Discovering(mu_squared=whole - later, delta=delta),
+            Discovering(epsilon=epsilon, delta=delta),
+        )
+
+    @property
+    def _whole(self) -> str:
+        return "what finding values left of " if self.discovering else ""
+
+    def under(self, induced: Induced) -> Self:
+        if self.discovering:
+            raise UnsupportedQuery(
+                "a vault whose values were discovered takes no facts: with them several people change at once, and "
+                "what finding values loses for several is not accounted for"
+            )
+        return super().under(induced)
+
+    def quota(self, asked: Number) -> Fraction:
+        if not self.discovering or self.delta is None or str(asked).strip().endswith("%"):
+            return super().quota(asked)
+        return self.implying(exact_amount(asked, "a quota"), self.delta - self.discovering.delta)
+
+    def part(self, amount: Fraction) -> Self:
+        return replace(super().part(amount), discovering=NOTHING_FOUND)
 
     @staticmethod
     def implying(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -179,4 +224,6 @@ class GaussianBudget(SquaredBudget):
 
     def to_json(self) -> dict[str, Any]:
         # Kept apart: a reader that does not know μ would take an ε beside it for a pure one.
-        return {**super().to_json(), **({"implies": self.implied} if self.implied else {})}
+        implied = {"implies": self.implied} if self.implied else {}
+        found = {"discovering": self.discovering.to_json()} if self.discovering else {}
+        return {**super().to_json(), **implied, **found}

@@ -26,7 +26,6 @@ from typing import Any
 from discreet.errors import JournalCorrupt
 from discreet.ledger.budget import Budget, Induced, QueryBudget
 from discreet.ledger.conversion import epsilon_for
-from discreet.ledger.gaussian_conversion import epsilon_for_mu
 from discreet.ledger.guarantee import GDP, ZCDP, ApproxDP, DeltaT, FPrivacy, Guarantee, PureDP
 from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
 
@@ -154,9 +153,9 @@ class Standing:
             epsilon = budget.epsilon if whole == budget.total else _epsilon_at(whole, budget.delta)
             return ApproxDP(epsilon, budget.delta, whole, budget.neighbours, budget.max_rows)
         if isinstance(budget, GaussianBudget) and budget.epsilon is not None and budget.delta is not None:
-            kept = whole == budget.total
-            epsilon = budget.epsilon if kept else epsilon_for_mu(whole, budget.delta, FINEST)
-            return GDP(whole, budget.neighbours, budget.max_rows, (), epsilon, budget.delta)
+            kept, found = whole == budget.total, budget.discovering
+            epsilon = budget.epsilon if kept else found.with_later(whole, budget.delta, FINEST)
+            return GDP(whole, budget.neighbours, budget.max_rows, (), epsilon, budget.delta, found)
         return self._stated(whole)
 
     def _queries(self, budget: QueryBudget) -> DeltaT:

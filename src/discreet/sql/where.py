@@ -109,7 +109,8 @@ def _holds_dates(column: exp.Column, scope: Scope) -> bool:
     attribute = scope.attribute(column)
     if isinstance(attribute, Date):
         return False
-    return isinstance(attribute, Category) and all(DATE.fullmatch(value) for value in attribute.values)
+    values = attribute.values if isinstance(attribute, Category) else ()
+    return bool(values) and all(DATE.fullmatch(value) for value in values)
 
 
 def _is_value(node: exp.Expression, column: exp.Expression, scope: Scope) -> bool:

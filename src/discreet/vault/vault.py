@@ -69,6 +69,7 @@ from discreet.progress import Progress, silent
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Choice, Count, Quantile, Query, Sum
 from discreet.release.archive import Archive
+from discreet.release.discover import search_for, with_found
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
 from discreet.release.purchase import Purchase
@@ -128,12 +129,14 @@ class Vault(NotebookView):
         failure: Number | None = None,
         id: str | None = None,
         max_rows: int | None = None,
+        discover: Number | None = None,
+        discover_delta: Number | None = None,
         ledger: str | None = None,
         live: bool = False,
         progress: Progress = silent,
         fitted: Fitted | None = None,
     ) -> "Vault":
-        """Make a vault over a table: nothing of it is released, and nothing is spent.
+        """Make a vault over a table: nothing of it is released, and nothing is spent, but for values to be discovered.
 
         The table is read once and coded into a snapshot that every later answer comes from; what happens to the source
         afterwards is nothing to the vault until `refresh`. With `live` the rows stay where they are, for tables too
@@ -148,6 +151,10 @@ class Vault(NotebookView):
         not given. `progress` as in `open`. `fitted` is told how the domain fits the table (`discreet domain fit`),
         unless it is read live: exact and confidential, for the custodian alone. What it raises stops the making, and
         leaves nothing behind.
+
+        Where the domain says values = "discover", they are found in the table now, in a vault of (ε, δ), by a mechanism
+        that takes the part `discover` of ε (0.2, or "20%") and `discover_delta` of δ (half of it). They are public from
+        then on, and cost no more than that; what else is asked has the rest (docs/explain/discovery.md).
 
         `queries` with `delta` make a SuLQ database instead: so many counts over subsets of a public `roster` (a file of
         record ids, as in column `id`), ever, that move nobody's log-odds by more than δ but for the probability
@@ -170,9 +177,15 @@ class Vault(NotebookView):
                 raise InvalidBudget("a budget of queries has no epsilon, rho, mu or neighbours: any row may be another")
             unit = unit_on_roster(id, max_rows, described.null_ids)
             people, budget = _sulq(queries, delta, roster, unit.id, described.points, calibration, failure)
+        search = search_for(described, budget, discover, discover_delta)
+        if search is not None and live:
+            raise UnsupportedQuery("values are discovered in a snapshot's table, not in one that is read live")
         key = Bits().words(KEY_WORDS).tobytes()
         source = open_source(table)
         with new_home(home) as aside:
+            if search is not None:
+                text = with_found(text, search.found_in(source, unit, key, Bits(), progress))
+                described, budget = parse_domain(text), search.budget
             taken = Taking(described, unit, people, key, aside, progress, fitted).take(source, 1, live)
             header = {
                 "vault_id": Bits().words(2).tobytes().hex(),
@@ -181,6 +194,7 @@ class Vault(NotebookView):
                 "unit": unit and unit.to_json(),
                 "snapshot": taken.to_json(),
                 **({"live": True} if live else {}),
+                **({} if search is None else {"discovered": search.to_json()}),
                 **({} if people is None else {"roster": {"people": people.people, "fingerprint": people.fingerprint}}),
             }
             journal = ledger and of_vault(ledger, str(header["vault_id"]))
