@@ -17,8 +17,8 @@ def test_an_answer_is_for_the_same_question_at_the_same_entry():
 def test_the_oldest_gives_way_and_a_long_one_is_not_kept():
     free = FreeAnswers()
     for number in range(MOST_ANSWERS + 1):
-        free.keep(number, HERE, b"7")
-    assert free.get(0, HERE) is None
-    assert free.get(MOST_ANSWERS, HERE) == b"7"
+        free.keep(str(number), HERE, b"7")
+    assert free.get("0", HERE) is None
+    assert free.get(str(MOST_ANSWERS), HERE) == b"7"
     free.keep("long", HERE, b"7" * (MOST_BYTES + 1))
     assert free.get("long", HERE) is None

@@ -47,6 +47,29 @@ def shown(tmp_path_factory, people_template):
     return vault, ana, boss
 
 
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"scale": "20"},
+        {"within": 60},
+        {"confidence": 0.9},
+        {"relax": False},
+        {"weights": {"age": 4, "sex": "1/2"}},
+        {"compound_size": 1},
+        {"estimate": "unbiased"},
+        {"weights": {}, "relax": True, "confidence": "0.5"},
+    ],
+    ids=lambda wish: "+".join(wish),
+)
+def test_a_question_is_answered_and_free_again_however_it_is_wished_for(users, wish):
+    """Every key of a request, each given: what was sent is found again by all of them, also by those that are no text."""
+    asked = {"sql": COUNT["sql"]} if "within" in wish else COUNT
+    first, again, third = (users("ana").post("ask", json={**asked, **wish}) for _ in range(3))
+    assert (first.status_code, again.status_code) == (200, 200), first.text
+    assert again.json()["cost"] == "0"
+    assert third.content == again.content
+
+
 def test_an_answer_is_what_the_command_line_prints(people, users):
     measured = users("ana").post("ask", json=COUNT)
     assert measured.status_code == 200

@@ -6,7 +6,6 @@ last entry in the journal, has the same answer.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from discreet.ledger.receipt import Receipt
@@ -20,15 +19,15 @@ MOST_BYTES = 1 << 16
 class FreeAnswers:
     """The bodies of free answers, each with the journal's last receipt when it was made."""
 
-    _sent: "OrderedDict[Hashable, tuple[Receipt, bytes]]" = field(default_factory=OrderedDict)
+    _sent: "OrderedDict[str, tuple[Receipt, bytes]]" = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def get(self, question: Hashable, head: Receipt) -> bytes | None:
+    def get(self, question: str, head: Receipt) -> bytes | None:
         """What was sent for a question, if the journal ends where it did then."""
         found = self._sent.get(question)
         return found[1] if found is not None and found[0] == head else None
 
-    def keep(self, question: Hashable, head: Receipt, body: bytes) -> None:
+    def keep(self, question: str, head: Receipt, body: bytes) -> None:
         """Remember an answer. `head` is the journal's last receipt from before it was made."""
         if len(body) > MOST_BYTES:
             return

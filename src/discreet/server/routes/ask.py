@@ -23,9 +23,7 @@ def routes(desk: FrontDesk) -> APIRouter:
     async def ask(asked: schema.QuestionAsked, user: Annotated[User, Depends(user_of)]) -> Response:
         """Answer a SELECT: from what is public where that is sharp enough, else measured with noise, else relaxed."""
 
-        what = asked.model_dump()
-        question = tuple(what.values())
-
+        what, question = asked.model_dump(), asked.model_dump_json()
         sent = desk.at_once(user, "ask", what, partial(free.get, question))
         if sent is not None:
             return Response(sent, media_type=JsonReply.media_type)
