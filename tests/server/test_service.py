@@ -62,7 +62,7 @@ def shown(tmp_path_factory, people_template):
     ids=lambda wish: "+".join(wish),
 )
 def test_a_question_is_answered_and_free_again_however_it_is_wished_for(users, wish):
-    """Every key of a request, each given: what was sent is found again by all of them, also by those that are no text."""
+    """Every key of a request, each given: what was sent is found again by all of them, whatever they hold."""
     asked = {"sql": COUNT["sql"]} if "within" in wish else COUNT
     first, again, third = (users("ana").post("ask", json={**asked, **wish}) for _ in range(3))
     assert (first.status_code, again.status_code) == (200, 200), first.text
