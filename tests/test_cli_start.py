@@ -100,7 +100,7 @@ def shows(**made):
         names: Annotated[list[str] | None, typer.Option("--name")] = None,
         flag: Annotated[bool, typer.Option("--flag")] = False,
     ) -> None:
-        print(repr((path, text, number, colour, other, names, flag)))
+        print(repr((path, text, number, share, colour, other, names, flag)))
 
     return app
 
@@ -111,8 +111,9 @@ def shows(**made):
         ["a/b"],
         [".", ""],
         ["a", "é"],
-        ["a", "b", "--number", "7", "--share", "1", "--colour", "red", "--other", ".", "--name", "x", "--name", "y", "--flag"],
+        ["a", "b", "--number", "7", "--colour", "red", "--other", ".", "--name", "x", "--name", "y", "--flag"],
         ["a", "--number", "x"],
+        ["a", "--share", "1"],
         ["a", "--colour", "blue"],
         ["a", "--other", "nowhere"],
         ["a", "--name"],

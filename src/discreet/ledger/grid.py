@@ -110,15 +110,21 @@ class GridSpend:
             self._count_by_corners(lows, highs, units_of(pieces))
 
     def _count_by_corners(self, lows: Ints, highs: Ints, units: Ints) -> None:
-        """Every box adds its units at its 2^d corners with alternating signs; running sums along each axis fill it."""
-        regional, differences = self._made(), np.zeros(self._shape, dtype=np.int64)
-        at_corners = np.minimum(volumes(lows, highs), 1 << (highs + 1 < self._shape).sum(axis=1))
-        count = _count_or_difference.sized(STEPS_EACH * int(at_corners.sum()))
-        count(regional, differences.reshape(-1), self._shape, lows, highs, units)
+        """Every box adds its units at its 2^d corners with alternating signs, and running sums along each axis fill it;
+        boxes of fewer points than that are counted at those."""
+        corners_each = 1 << (highs + 1 < self._shape).sum(axis=1)
+        small = volumes(lows, highs) < corners_each
+        large, differences = ~small, np.zeros(self._shape, dtype=np.int64)
+        mark = _mark_corners.sized(STEPS_EACH * int(corners_each[large].sum()))
+        mark(differences.reshape(-1), self._shape, lows[large], highs[large], units[large])
         for axis in range(differences.ndim):
             np.cumsum(differences, axis=axis, out=differences)
-        regional += differences.reshape(-1)
-        self._regional_max = int(regional.max())
+        if self._regional is None:  # a map of a large domain is not held twice
+            self._regional = differences.reshape(-1)
+        else:
+            self._regional += differences.reshape(-1)
+        self._regional_max = int(self._regional.max())
+        self._count(lows[small], highs[small], units[small])
 
     def left_by(self, axes: Sequence[int]) -> Ints:
         shape = self._shape[list(axes)]
@@ -132,7 +138,10 @@ class GridSpend:
 
     def stated(self) -> dict[str, Any]:
         # By the steps from each point to the next: nearly all are 0, and take no room when they are packed.
-        steps = np.diff(self._regional, prepend=0) if self._regional_max and self._regional is not None else None
+        steps = None
+        if self._regional_max and self._regional is not None:
+            steps = self._regional.copy()
+            np.subtract(self._regional[1:], self._regional[:-1], out=steps[1:])
         return {"everywhere": self._everywhere, "steps": steps}
 
     def restore(self, stated: Mapping[str, Any]) -> None:
@@ -286,25 +295,21 @@ def _grown(counts: Ints, shape: Ints, low: Ints, high: Ints, point: Ints, above:
 
 
 @kernel
-def _count_or_difference(counts: Ints, differences: Ints, shape: Ints, lows: Ints, highs: Ints, units: Ints) -> None:
-    """Count each box at its points, or as differences at its corners, whichever are fewer."""
+def _mark_corners(differences: Ints, shape: Ints, lows: Ints, highs: Ints, units: Ints) -> None:
+    """Note each box as differences at its corners."""
     strides = np.ones_like(shape)
     for axis in range(len(shape) - 1, 0, -1):
         strides[axis - 1] = strides[axis] * shape[axis]
     steps = np.empty_like(shape)
     for piece in range(len(units)):
-        first, ending, points = 0, 0, 1
+        first, ending = 0, 0
         for axis in range(len(shape)):
             extent = highs[piece, axis] - lows[piece, axis] + 1
             first += lows[piece, axis] * strides[axis]
-            points *= extent
             # A box that reaches the last code has no corner beyond it: there is nothing to take back.
             if highs[piece, axis] + 1 < shape[axis]:
                 steps[ending] = extent * strides[axis]
                 ending += 1
-        if points < 1 << ending:
-            _count(counts, shape, lows[piece], highs[piece], units[piece])
-            continue
         for corner in range(1 << ending):
             index, amount = first, units[piece]
             for i in range(ending):

@@ -81,9 +81,10 @@ class Shelf:
 
     def warm(self) -> None:
         """Read what is published, and import what shows it, so that the first who looks does not wait for that."""
-        import xarray  # noqa: F401
-
-        for name in self.cubes()[-MOST_OPEN:]:
+        published = self.cubes()[-MOST_OPEN:]
+        if published:
+            import xarray  # noqa: F401  # 50 MB that a vault without cubes does not need
+        for name in published:
             with suppress(DiscreetError):  # a damaged one is told of when it is asked for
                 cube = self.cube(name)
                 cube.halfwidth()

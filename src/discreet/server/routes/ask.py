@@ -24,7 +24,6 @@ def routes(desk: FrontDesk) -> APIRouter:
         """Answer a SELECT: from what is public where that is sharp enough, else measured with noise, else relaxed."""
 
         what, question = asked.model_dump(), asked.model_dump_json()
-
         sent = desk.at_once(user, "ask", what, partial(free.get, question))
         if sent is not None:
             return Response(sent, media_type=JsonReply.media_type)
