@@ -248,9 +248,10 @@ def _quantile_parts(node: exp.Expression) -> tuple[exp.Expression, Fraction]:
             raise refused(node.this, AGGREGATES)
         only(node.this, ("this",), PERCENTILE)
         [ordered, *more] = node.expression.expressions
-        if more or ordered.args.get("desc"):
-            raise UnsupportedQuery(f"only {PERCENTILE} is supported, ascending and of one column")
-        return ordered.this, _level(node.this.this)
+        if more:
+            raise UnsupportedQuery(f"only {PERCENTILE} is supported, of one column")
+        level = _level(node.this.this)
+        return ordered.this, 1 - level if ordered.args.get("desc") else level
     only(node, ("this", "quantile", "expression"), "QUANTILE(column, level)")
     level = node.args.get("quantile") or node.args.get("expression")
     if level is None:

@@ -37,6 +37,17 @@ class Lookup(FieldsView):
         """The number of each key's line."""
         return {str(key): number for number, key in enumerate(self.columns[self.key])}
 
+    @property
+    def lines_in_order(self) -> range:
+        """The numbers of its lines."""
+        return range(len(self.columns[self.key]))
+
+    def is_key(self, column: str) -> bool:
+        """Whether each line has a value of its own in a column, which rows can be compared with."""
+        values = self.columns.get(column, ())
+        is_plain = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
+        return is_plain and len({str(value) for value in values}) == len(values) > 0
+
 
 Lookups = Callable[[], Mapping[str, Lookup]]
 """All look-up tables by their names in lower case: read when one may be asked of."""

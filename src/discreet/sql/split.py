@@ -28,7 +28,9 @@ from discreet.sql.passes.meant_labels import meant_labels
 from discreet.sql.passes.name_outputs import name_outputs, output_names
 from discreet.sql.passes.one_value import one_value
 from discreet.sql.passes.prune_ctes import prune_ctes, tables_in
+from discreet.sql.passes.public_tables import known_publicly, public_tables
 from discreet.sql.passes.regions_chosen import regions_chosen
+from discreet.sql.passes.spell_out import spell_out
 from discreet.sql.passes.tree import text_of
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 from discreet.sql.sandbox import check
@@ -109,8 +111,9 @@ def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) 
             f"sub-queries whose values others need are more than {MOST_STEPS} deep; ask the innermost by itself, and "
             "write its number"
         )
-    domain, lookups = context.domain, context.lookups
-    tree = inline_rows(written, domain, lookups)
+    domain = context.domain
+    tree, lookups = public_tables(spell_out(written, context.lookups), context.lookups, domain.name)
+    tree = inline_rows(tree, domain, lookups)
     tree = expand_aggregates(tree, domain)
     public, private = lift_aggregates(tree, domain)
     public = name_outputs(prune_ctes(public))
@@ -119,12 +122,19 @@ def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) 
     if not private:
         raise UnsupportedQuery(f"the statement asks nothing of the table; ask FROM {domain.name}")
     waiting = {text: query for one in private for text, query in unanswered(one.select, known).items()}
+    singles = {text: query for one in private for text, query in single_values(one.select).items()}
+    public_values = known_publicly(waiting, singles, lookups)
+    known = {**known, **public_values}
+    waiting = {text: query for text, query in waiting.items() if text not in public_values}
     if waiting:
-        first = {text: _split(query, context, {}, depth + 1) for text, query in waiting.items()}
-        singles = {text: query for one in private for text, query in single_values(one.select).items()}
+        inner = replace(context, lookups=lookups)
+        first = {text: _split(query, inner, {}, depth + 1) for text, query in waiting.items()}
+        singles = {text: query for text, query in singles.items() if text in first}
         regions: dict[str, int] = {}
         for one in private:
             for text, count in regions_chosen(one.select, domain).items():
+                if text not in first:
+                    continue
                 regions[text] = regions.get(text, 1) * count
         return Stepwise(
             context.text, first, singles, regions, lambda values: _split(written, context, {**known, **values}, depth)

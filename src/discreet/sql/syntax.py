@@ -189,6 +189,14 @@ INSTEAD = {
     "DATE_FORMAT": "STRFTIME(date, '%Y-%m')",
     "TO_CHAR": "STRFTIME(date, '%Y-%m')",
     "FORMAT_DATE": "STRFTIME(date, '%Y-%m')",
+    "TO_DATE": "DATE '2026-01-31'",
+    "TO_TIMESTAMP": "TIMESTAMP '2026-01-31 00:00:00'",
+    "LOGICAL_OR": "COUNT_IF(condition), whose interval says whether it may be 0",
+    "LOGICAL_AND": "COUNT_IF(NOT condition), whose interval says whether it may be 0",
+    "GROUP_CONCAT": "a line for each, and put them together in what reads the answer",
+    "ANY_VALUE": "it into GROUP BY: single rows are never shown",
+    "FIRST": "it into GROUP BY: single rows are never shown",
+    "LAST": "it into GROUP BY: single rows are never shown",
 }
 """Functions of other databases, and what says the same here."""
 

@@ -12,9 +12,13 @@ from discreet.sql.lookup import Lookup
 from discreet.sql.passes.qualify import Names
 from discreet.sql.passes.relation import Code, Relation, TableRows
 from discreet.sql.passes.tree import conjuncts, literal_of, qualifier_of
+from discreet.sql.scope import Scope
 from discreet.sql.syntax import place_of
+from discreet.sql.where import value_of
 
 JOINED = "JOIN a_lookup ON column = a_lookup.key, inner or left"
+MOST_COMPARED = 200
+"""Lines of a look-up table that is joined by other conditions than its key: each is compared with."""
 
 
 def join_lookups(
@@ -34,13 +38,21 @@ def join_lookups(
         assert isinstance(relation, Code)
         join, name, lookup = joins[id(other)], qualifier_of(other), relation.lookup
         is_left = _is_left(join)
-        own, rest = _key_condition(_on(join, name), name, lookup)
+        names = Names(replace(rows, joined=joined), qualifier_of(table), domain)
+        own, rest, key = _key_condition(_on(join, name), name, lookup)
         if own is None and not join.args.get("on") and not join.args.get("using"):
-            own, conditions = _key_condition(conditions, name, lookup)
+            own, conditions, key = _key_condition(conditions, name, lookup)
         if own is None or (is_left and rest):
-            raise UnsupportedQuery(f"a look-up table is joined by its key, {lookup.key}{place_of(other)}: {JOINED}")
+            if not join.args.get("on"):
+                raise UnsupportedQuery(f"a look-up table is joined by its key, {lookup.key}{place_of(other)}: {JOINED}")
+            tests = _compared(join.args["on"], name, lookup, names)
+            joined[name] = {column: _chosen(tests, values) for column, values in lookup.columns.items()}
+            if not is_left:
+                where.append(exp.paren(exp.or_(*(test.copy() for test in tests), copy=False)) if tests else exp.false())
+            continue
         conditions += rest
-        keyed = Names(replace(rows, joined=joined), qualifier_of(table), domain).column(own)
+        lookup = replace(lookup, key=key)
+        keyed = names.column(own)
         keys = _keys(keyed, lookup, domain)
         joined[name] = {column: _case(keyed, keys, lookup, column) for column in lookup.columns}
         if not is_left:
@@ -70,17 +82,73 @@ def _on(join: exp.Join, name: str) -> list[exp.Expression]:
 
 def _key_condition(
     conditions: list[exp.Expression], name: str, lookup: Lookup
-) -> tuple[exp.Expression | None, list[exp.Expression]]:
-    """What the key is to equal, and the other conditions."""
+) -> tuple[exp.Expression | None, list[exp.Expression], str]:
+    """What a key is to equal, the other conditions, and which column is the key."""
     for place, condition in enumerate(conditions):
         if not isinstance(condition, exp.EQ):
             continue
         for side, other in ((condition.this, condition.expression), (condition.expression, condition.this)):
             column = side.unnest()
-            is_key = isinstance(column, exp.Column) and column.name.lower() == lookup.key
-            if is_key and column.table.lower() == name and not _mentions(other, name):
-                return other.unnest(), conditions[:place] + conditions[place + 1 :]
-    return None, conditions
+            is_own = isinstance(column, exp.Column) and column.table.lower() == name
+            if is_own and lookup.is_key(column.name.lower()) and not _mentions(other, name):
+                return other.unnest(), conditions[:place] + conditions[place + 1 :], column.name.lower()
+    return None, conditions, lookup.key
+
+
+def _compared(on: exp.Expression, name: str, lookup: Lookup, names: Names) -> list[exp.Expression]:
+    """A condition for each line of a table that is joined by any condition: of a row at most one of them holds."""
+    count = len(lookup.lines_in_order)
+    if count > MOST_COMPARED:
+        raise UnsupportedQuery(
+            f"a look-up table of more than {MOST_COMPARED} lines is joined by its key, {lookup.key}{place_of(on)}: "
+            f"{JOINED}"
+        )
+    tests = []
+    for line in range(count):
+
+        def of_line(node: exp.Expression, line: int = line) -> exp.Expression:
+            is_own = isinstance(node, exp.Column) and (
+                node.table.lower() == name or (not node.table and not names.has(node.name))
+            )
+            if not is_own or node.name.lower() not in lookup.columns:
+                return node
+            return _plain(lookup.columns[node.name.lower()][line], node)
+
+        tests.append(exp.paren(names.column(on.copy().transform(of_line)), copy=False))
+    _require_one_line(tests, names.domain, on)
+    return tests
+
+
+def _plain(value: object, node: exp.Expression) -> exp.Expression:
+    if not isinstance(value, str | int | float | bool | None):
+        raise UnsupportedQuery(f"rows are joined with numbers and texts{place_of(node)}; write dates as texts")
+    if isinstance(value, str):
+        return exp.cast(exp.Literal.string(value), "VARCHAR")  # a text by itself would be taken for a slip
+    return exp.paren(literal_of(value)) if isinstance(value, int | float) and value < 0 else literal_of(value)
+
+
+def _require_one_line(tests: Sequence[exp.Expression], domain: Domain, on: exp.Expression) -> None:
+    """Refuse a join that would count a row twice: one of a value with two lines."""
+    one, none = exp.Literal.number(1), exp.Literal.number(0)
+    count: exp.Expression = none
+    for test in tests:
+        case = exp.Case(ifs=[exp.If(this=test.copy(), true=one.copy())], default=none.copy())
+        count = exp.Add(this=count, expression=case)
+    if not tests or not any(test.find(exp.Column) for test in tests):
+        return
+    found = value_of(count, Scope.over(domain))
+    if max((value or 0 for value in found.values), default=0) > 1:
+        raise UnsupportedQuery(
+            f"with this condition a row would be joined with several lines, and counted so often{place_of(on)}; "
+            "write one by which each row has at most one"
+        )
+
+
+def _chosen(tests: Sequence[exp.Expression], values: Sequence[object]) -> exp.Expression:
+    """A column of a table whose lines are chosen by conditions: NULL where none holds."""
+    pairs = [(test, value) for test, value in zip(tests, values, strict=True) if value is not None]
+    ifs = [exp.If(this=test.copy(), true=_plain(value, test)) for test, value in pairs]
+    return exp.Case(ifs=ifs) if ifs else exp.null()
 
 
 def _mentions(node: exp.Expression, name: str) -> bool:

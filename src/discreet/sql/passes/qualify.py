@@ -104,7 +104,8 @@ class Names:
             return code.copy()
         if node.args.get("db") or (node.table and node.table.lower() != self.qualifier):
             raise UnsupportedQuery(
-                f"there is no table {shown(node.table)} here{place_of(node)}; its name is {self.qualifier}"
+                f"there is no table {shown(node.table)} here{place_of(node)}; its name is {self.qualifier}, and a "
+                "sub-query does not see the tables around it: group it in FROM, and join by its groups"
             )
         found = self.rows.columns.get(node.name.lower())
         if found is not None:
@@ -217,9 +218,11 @@ class _Qualifier:
         aliases = self._aliases()
 
         def meant(inner: exp.Expression) -> exp.Expression:
+            if isinstance(inner, exp.Query):  # its names are its own
+                return inner.copy()
             is_alias = isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in aliases
             if is_alias and not self.names.has(inner.name):
                 return exp.paren(aliases[inner.name.lower()].copy())
-            return inner
+            return with_parts(inner, meant)
 
-        return self.names.column(node.copy().transform(meant))
+        return self.names.column(meant(node))

@@ -1,0 +1,73 @@
+"""Spell out: forms that say what another one says are written as that one: FETCH as LIMIT, EXISTS of look-ups as IN."""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from discreet.errors import UnsupportedQuery
+from discreet.sql.lookup import Lookup
+from discreet.sql.passes.tree import conjuncts, qualifier_of, sources_of
+from discreet.sql.syntax import place_of
+
+
+def spell_out(tree: exp.Query, lookups: Mapping[str, Lookup]) -> exp.Query:
+    """The same statement in forms that the other passes know."""
+    if tree.find(exp.Fetch, exp.Exists) is None:
+        return tree
+    found = tree.copy()
+    for fetch in [*found.find_all(exp.Fetch)]:
+        fetch.replace(_limit(fetch))
+    for exists in [*found.find_all(exp.Exists)]:
+        spelled = _as_in(exists, lookups)
+        if spelled is not None:
+            exists.replace(spelled)
+    return found
+
+
+def _limit(fetch: exp.Fetch) -> exp.Limit:
+    """FETCH FIRST n ROWS ONLY."""
+    options = fetch.args.get("limit_options")
+    if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+        raise UnsupportedQuery(
+            f"FETCH with PERCENT or WITH TIES is not supported{place_of(fetch)}; write "
+            "QUALIFY RANK() OVER (ORDER BY …) <= n"
+        )
+    count = fetch.args.get("count")
+    return exp.Limit(expression=exp.Literal.number(1) if count is None else count.copy())
+
+
+def _as_in(exists: exp.Exists, lookups: Mapping[str, Lookup]) -> exp.Expression | None:
+    """EXISTS (SELECT … FROM a_lookup l WHERE l.a = x AND …) as x IN (SELECT l.a FROM a_lookup l WHERE …), which is
+    false, and not NULL, where x is missing."""
+    select = exists.this.unnest()
+    if not isinstance(select, exp.Select) or {part for part, value in select.args.items() if value} - {
+        "expressions",
+        "from_",
+        "where",
+    }:
+        return None
+    sources = sources_of(select)
+    if len(sources) != 1 or not isinstance(sources[0], exp.Table) or sources[0].name.lower() not in lookups:
+        return None
+    name, lookup = qualifier_of(sources[0]), lookups[sources[0].name.lower()]
+
+    def is_own(node: exp.Column) -> bool:
+        return node.table.lower() == name or (not node.table and node.name.lower() in lookup.columns)
+
+    clause = select.args.get("where")
+    inner: list[exp.Expression] = []
+    outer: list[exp.Expression] = []
+    for one in conjuncts(None if clause is None else clause.this):
+        (inner if all(map(is_own, one.find_all(exp.Column))) else outer).append(one)
+    if len(outer) != 1 or not isinstance(outer[0], exp.EQ):
+        return None
+    for key, value in ((outer[0].this, outer[0].expression), (outer[0].expression, outer[0].this)):
+        is_key = [*key.find_all(exp.Column)] and all(map(is_own, key.find_all(exp.Column)))
+        if is_key and not any(map(is_own, value.find_all(exp.Column))):
+            listed = exp.Select(expressions=[key.copy()], from_=select.args["from_"].copy())
+            if inner:
+                listed.set("where", exp.Where(this=exp.and_(*(one.copy() for one in inner))))
+            compared = value.copy() if isinstance(value, exp.Column) else exp.paren(value.copy())
+            found = exp.In(this=compared, query=listed.subquery())
+            return exp.Coalesce(this=exp.paren(found), expressions=[exp.false()])
+    return None
