@@ -87,12 +87,33 @@ def test_many_codes_are_one_line(tmp_path: Path) -> None:
     assert (diag.cells, len(diag.levels[0])) == (1331, 1331)
 
 
+NACE = """code,label,parent
+12,Manufacture of tobacco products,
+12.0,Manufacture of tobacco products,12
+12.00,Manufacture of tobacco products,12.0
+99,"Other, not elsewhere classified",
+99.9,Bodies,99
+"""
+
+
+def test_a_group_and_the_one_code_in_it_may_have_the_same_label_as_in_published_lists(tmp_path: Path) -> None:
+    job = described(tmp_path, NACE)
+    assert job.labels == ("12.00 Manufacture of tobacco products", "99.9 Bodies")
+    assert job.code("Manufacture of tobacco products") == 0
+    tobacco = "Manufacture of tobacco products"
+    assert job.levels == ((tobacco, "Other, not elsewhere classified"), (tobacco, None))
+
+
 REFUSED = [
     ("code,label\n1,a\n1,b\n", "icd9.csv: line 3: code: '1' is listed before, line 2"),
     ("code,parent\n1,a\n1,b\n", "icd9.csv: line 3: code: '1' is listed before, line 2 with another parent"),
     ("code,parent\n1,2\n2,3\n3,1\n", "icd9.csv: line 2: parent: '1' is its own parent"),
     ("code,parent\n1,1\n", "icd9.csv: line 2: parent: '1' is its own parent"),
     ("code,label\n1,one\n2,one\n", "icd9.csv: line 3: label: 'one' is the label of '1' too, line 2"),
+    (
+        "code,label,parent\nA,one,\nB,two,\nC,one,\n1,x,A\n2,y,B\n3,z,C\n",
+        "icd9.csv: line 4: label: 'one' is the label of 'A' too, line 2",
+    ),
     ("code,label\n1,2\n2,two\n", "icd9.csv: line 2: label: '2' is the code of '2' too, line 3"),
     ("code,label\n1,one\n,two\n", "icd9.csv: line 3: code: is empty"),
     ("kode,label\n1,one\n", "icd9.csv: line 1: there is no column 'code'; there are kode, label"),

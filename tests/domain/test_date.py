@@ -37,6 +37,7 @@ def test_a_range_of_days_is_a_code_for_each_period(period: str, low: str, high: 
 
 REFUSED = [
     ("low = 2024-01-01\n", "line 2: attributes.x.high: required: a day of the calendar"),
+    ("low = 2024-02-30\nhigh = 2024-12-31\n", "line 5, column 7: 2024-02-30 is no day of the calendar"),
     ('low = "2024-02-30"\nhigh = 2024-12-31\n', "attributes.x.low: required: a day of the calendar"),
     ("low = 2024-01-01T00:00:00\nhigh = 2024-12-31\n", "attributes.x.low: required: a day of the calendar"),
     ("low = 2025-01-01\nhigh = 2024-12-31\n", "attributes.x.low: low = 2025-01-01 is after high = 2024-12-31"),

@@ -39,6 +39,12 @@ class Served:
 def served_over_mysql(folder, tls=None, *, epsilon=10, delta=None, quota=None, rate=0):
     vault = Vault.init(folder / "vault", table=folder / "people.parquet", domain=folder / "people.toml",
                        epsilon=epsilon, delta=delta, neighbours="add-remove")  # fmt: skip
+    with serving(vault, tls, quota=quota, rate=rate) as served:
+        yield served
+
+
+@contextmanager
+def serving(vault, tls=None, *, quota=None, rate=0):
     allow_mysql(vault.path)
     token = add_user(vault.path, "ada", "analyst", quota=quota)
     listening = socket.create_server(("127.0.0.1", 0))

@@ -165,3 +165,16 @@ def test_a_label_in_other_words_is_refused_with_the_one_that_is_near(vault):
         with pytest.raises(UnsupportedQuery, match="did you mean") as refusal:
             vault.explain(f"SELECT COUNT(*) FROM t WHERE job = '{asked}'", scale=1)
         assert near in str(refusal.value)
+
+
+def test_what_sub_queries_and_calculations_compare_is_left_as_it_is(vault):
+    months = "WITH m AS (SELECT month_of AS p, COUNT(*) AS n FROM t GROUP BY month_of)"
+    for asked, first in (
+        (f"{months} SELECT p, n FROM m WHERE p IN (SELECT p FROM m WHERE YEAR(p) = 2025)", "2025-01"),
+        (f"{months} SELECT p, n FROM m WHERE p = (SELECT MIN(p) FROM m WHERE QUARTER(p) = 3)", "2024-07"),
+        (f"{months} SELECT p, n FROM m WHERE p = '2024-' || '03'", "2024-03"),
+    ):
+        found = vault.ask(asked, scale="0.001")
+        assert found.lines[0][0][0] == first, asked
+    asked = "SELECT job, COUNT(*) AS n FROM t GROUP BY job HAVING job = CONCAT('06 ', '100% oil | gas')"
+    assert [labels[0] for labels, _ in vault.ask(asked, scale="0.001").lines] == ["06 100% oil | gas"]

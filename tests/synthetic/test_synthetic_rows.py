@@ -1,6 +1,7 @@
 """Synthetic rows: values that code back to what was drawn, files that say what they are, one entry in the journal."""
 
 import json
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -206,3 +207,59 @@ def test_rows_on_the_command_line(vault, tmp_path):
     assert checked["same_release"]
     assert "another release" in run("check", "y.csv", "--against", "census")
     assert "ends in .parquet or .csv" in run("publish", "vault", "--from", "census", "--out", "x.xlsx", code=1)
+
+
+ODD = """
+name = "till"
+
+[notation]
+decimal = ","
+thousands = "."
+missing = ["NA"]
+
+[attributes.day]
+kind = "date"
+low = 2025-01-01
+high = 2026-12-31
+period = "month"
+format = "DD.MM.YYYY"
+outside = "other"
+source = "s"
+
+[attributes.amount]
+kind = "bins"
+edges = [0, 2, 10, 100, 2000]
+grain = 0.01
+null = true
+source = "s"
+
+[attributes.paid]
+kind = "category"
+values = [false, true]
+booleans = "ja/nein"
+null = true
+source = "s"
+"""
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_the_same_domain_reads_the_rows_however_it_says_that_values_are_written(name, tmp_path):
+    till = "day;amount;paid\n" + "31.01.2025;1.234,50;ja\n01.02.2026;12,95;nein\n01.12.2027;NA;NA\n" * 200
+    (tmp_path / "till.csv").write_text(till)
+    (tmp_path / "till.toml").write_text(ODD)
+    vault = Vault.init(tmp_path / "vault", table=tmp_path / "till.csv", domain=tmp_path / "till.toml", epsilon=2000,
+                       neighbours="replace")  # fmt: skip
+    made = vault.rows.publish(epsilon=1000)
+    made.save(tmp_path / name)
+    again = SyntheticRows.load(tmp_path / name)
+    assert again.table.equals(made.table)
+    over = Vault.init(tmp_path / "over", table=tmp_path / name, domain=tmp_path / "till.toml", epsilon=2000,
+                      neighbours="replace")  # fmt: skip
+    drawn = Counter(zip(*(codes.tolist() for codes in again.codes().values()), strict=True))
+    counts = over.ask("SELECT day, amount, paid, COUNT(*) AS n FROM till GROUP BY day, amount, paid", scale="0.01")
+    domain = parse_domain(ODD)
+    labels = {tuple(a.label(c) for a, c in zip(domain.attributes, codes, strict=True)): n for codes, n in drawn.items()}
+    assert {row.labels: row.value for row in counts.rows if row.value} == labels
+    assert all(
+        abs(100 * x - round(100 * x)) < 1e-9 and len(f"{x!r}") < 8 for x in again.table["amount"].to_pylist() if x
+    )

@@ -80,7 +80,7 @@ def read_codebook(name: str, text: str, columns: Mapping[str, str], variable: st
     groups = {entry.parent for entry in by_code.values() if entry.parent}
     values = tuple(_leaves(tree, groups))
     titles = tuple(by_code[value].label for value in values)
-    _require_labels_apart(name, by_code)
+    _require_labels_apart(name, by_code, groups)
     hierarchy = _hierarchy(tree, by_code) if groups else None
     return Codebook(values, titles, hierarchy, listed.source, listed.missing)
 
@@ -302,13 +302,17 @@ def _require_no_cycle(name: str, entries: Mapping[str, CodebookLine]) -> None:
         whole.update(path)
 
 
-def _require_labels_apart(name: str, entries: Mapping[str, CodebookLine]) -> None:
-    """A label may be asked for in place of its code, so it has to be one thing only."""
-    meant: dict[str, CodebookLine] = {}
+def _require_labels_apart(name: str, entries: Mapping[str, CodebookLine], groups: set[str]) -> None:
+    """A label may be asked for in place of its code, so it has to be one thing only: among the values, and among the
+    groups of each depth, which are columns of their own. A group and the one code in it may be called the same."""
+    meant: dict[tuple[int, str], CodebookLine] = {}
+    depths = {entry.code: _depth(entry, entries) if entry.code in groups else 0 for entry in entries.values()}
     for entry in entries.values():
         if entry.label and entry.label != entry.code:
-            other = entries.get(entry.label) or meant.setdefault(entry.label, entry)
-            if other is not entry:
+            depth, by_code = depths[entry.code], entries.get(entry.label)
+            is_code = by_code is not None and depths[by_code.code] == depth
+            other = by_code if is_code else meant.setdefault((depth, entry.label), entry)
+            if other is not None and other is not entry:
                 what = "the label" if other.label == entry.label else "the code"
                 _fail(
                     name,
@@ -316,6 +320,17 @@ def _require_labels_apart(name: str, entries: Mapping[str, CodebookLine]) -> Non
                     "label",
                     f"{_shown(entry.label)!r} is {what} of {_shown(other.code)!r} too, {other.place}",
                 )
+
+
+def _depth(entry: CodebookLine, entries: Mapping[str, CodebookLine]) -> int:
+    """How deep a group lies: 1 at the top, or below a parent that is no code itself."""
+    depth = 1
+    while entry.parent:
+        depth += 1
+        if entry.parent not in entries:
+            break
+        entry = entries[entry.parent]
+    return depth
 
 
 Tree = dict[str, Any]

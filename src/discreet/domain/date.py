@@ -98,6 +98,11 @@ class Date(Category):
     def _names(self) -> dict[str, int]:
         return {self._cell_label(code): code for code in range(self.cells)}
 
+    def written(self, code: int) -> str:
+        """The first day of a period as text writes dates here."""
+        year, month, day = self.values[code].split("-")
+        return self.format.replace("YYYY", year).replace("MM", month).replace("DD", day)
+
     def day_in(self, text: bytes) -> int | float | None:
         """The day, from 1970, that a text writes; None where it writes none. A moment with a distance from UTC is a
         number of seconds instead, as a float."""

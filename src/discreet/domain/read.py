@@ -124,9 +124,19 @@ def parse_document(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
-        raise DomainError(f"not TOML: {error}") from None
+        raise DomainError(_no_day(str(error), text) or f"not TOML: {error}") from None
     except (ValueError, ArithmeticError, RecursionError):
         raise DomainError("not a domain: a number is too long, or brackets are nested too deeply") from None
+
+
+def _no_day(error: str, text: str) -> str | None:
+    """What is wrong with a date that no calendar has; None where something else is."""
+    place = re.fullmatch(r"Invalid date or datetime \(at line (\d+), column (\d+)\)", error)
+    if place is None:
+        return None
+    line = text.split("\n")[int(place[1]) - 1]
+    written = line[int(place[2]) - 1 :].split("#")[0].strip()[:SHOWN_CHARACTERS]
+    return f"line {place[1]}, column {place[2]}: {written} is no day of the calendar"
 
 
 @dataclass(frozen=True)

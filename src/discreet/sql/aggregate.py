@@ -20,6 +20,7 @@ from discreet.sql.question import Measure
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import exact_number, literal, only, place_of, refused
 from discreet.sql.where import cells_where, read_condition, value_of
+from discreet.sql.where_text import identifier
 
 AGGREGATES = (
     "COUNT, SUM, AVG, MIN, MAX, MEDIAN and QUANTILE(…, level) of expressions, each with FILTER (WHERE …); "
@@ -296,7 +297,10 @@ def _numbers(
     attribute = groups.scope.domain.attributes[axis]
     if isinstance(attribute, Category):
         what = "holds dates" if isinstance(attribute, Date) else "is a category"
-        raise UnsupportedQuery(f"{attribute.name} {what}: it can be counted and grouped by, not calculated with")
+        raise UnsupportedQuery(
+            f"{attribute.name} {what}: it can be counted and grouped by, not calculated with; "
+            f"COUNT(*) … GROUP BY {identifier(attribute.name)} shows how many there are of each"
+        )
     if attribute.size == attribute.cells:
         return attribute, _region(groups, filters), ()
     note = f"values of {attribute.name} outside the declared ones are left out of {_called(node)}"

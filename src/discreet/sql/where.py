@@ -115,8 +115,8 @@ def _holds_dates(column: exp.Column, scope: Scope) -> bool:
 
 def _is_value(node: exp.Expression, column: exp.Expression, scope: Scope) -> bool:
     """Whether it is a literal, or a constant day or moment beside a column that holds periods."""
-    if _is_literal(node):
-        return True
+    if _is_literal(node) or node.find(exp.Column) is not None:
+        return _is_literal(node)
     is_dated = isinstance(column, exp.Column) and isinstance(scope.attribute(column), Date)
     return is_dated and moment_text(node) is not None
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from discreet.cube.cube import Cube
 from discreet.cube.memory import available_bytes, gigabytes
+from discreet.domain.attribute import Bins
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
 from discreet.errors import ArchiveError, DiscreetError, UnsupportedQuery
@@ -70,7 +72,7 @@ class SyntheticRows:
                 if place.suffix == ".parquet":
                     pq.write_table(self.table, aside / place.name, compression="zstd")
                 else:
-                    pcsv.write_csv(self.table.replace_schema_metadata(None), aside / place.name)
+                    pcsv.write_csv(_as_written(self.table, self.about["domain"]), aside / place.name)
                     (aside / beside.name).write_text(json.dumps(self.about, indent=2, ensure_ascii=False) + "\n")
                 written = sorted(aside.iterdir(), key=lambda file: file.name != beside.name)
                 for file in written:
@@ -109,10 +111,28 @@ class SyntheticRows:
 
 
 def _read_csv(path: Path, domain: Domain) -> pa.Table:
-    kinds = {"category": pa.string(), "integer": pa.int64(), "bins": pa.float64()}
-    types = {attribute.name: kinds[attribute.kind] for attribute in domain.attributes}
+    kinds = {"category": pa.string(), "date": pa.string(), "integer": pa.int64(), "bins": pa.float64()}
+    commas = _with_commas(domain)
+    types = {own.name: pa.string() if own.name in commas else kinds[own.kind] for own in domain.attributes}
     options = pcsv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
-    return pcsv.read_csv(path, convert_options=options)
+    table = pcsv.read_csv(path, convert_options=options)
+    for name in commas & {*table.column_names}:
+        numbers = pc.cast(pc.replace_substring(table.column(name), ",", "."), pa.float64())
+        table = table.set_column(table.schema.get_field_index(name), name, numbers)
+    return table
+
+
+def _as_written(table: pa.Table, domain_text: str) -> pa.Table:
+    """The rows as a CSV file has them whose numbers are written as the domain says."""
+    for name in _with_commas(parse_domain(domain_text)) & {*table.column_names}:
+        texts = pc.replace_substring(pc.cast(table.column(name), pa.string()), ".", ",")
+        table = table.set_column(table.schema.get_field_index(name), name, texts)
+    return table.replace_schema_metadata(None)
+
+
+def _with_commas(domain: Domain) -> set[str]:
+    """The columns of numbers with decimal commas."""
+    return {own.name for own in domain.attributes if isinstance(own, Bins) and own.notation.decimal == ","}
 
 
 def _beside(path: Path) -> Path:

@@ -1,16 +1,21 @@
 """From codes to values of a column, and back: what a synthetic row shows where the domain has a code.
 
-Categories and whole numbers show their own values. A bin shows a number drawn evenly between its ends, on the
+Categories and whole numbers show their own values, and periods their first day, as the domain says that dates are
+written: a vault over such rows has the same domain. A bin shows a number drawn evenly between its ends, on the
 attribute's grain where it has one; an open bin is taken to be as wide as its neighbour, or 1 wide where it is alone. A
 missing value is null. What lies outside the declared values is shown by something outside: the text `(other)`, the
 whole number after the last, the number 1 above the last edge (or below the first, where the last is open).
 """
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.date import Date
 from discreet.model.rows import uniform
 from discreet.noise.bits import Bits
 
@@ -22,6 +27,8 @@ RULE = (
     "a missing value is null"
 )
 OTHER = "(other)"
+DIGITS_OF_GRAIN = 9
+"""A number on a grain is rounded to so many digits of it: 161 · 0.01 is 1.61, and not 1.6099999999999999."""
 
 
 def column_of(attribute: Attribute, codes: Codes, bits: Bits) -> pa.Array:
@@ -29,7 +36,7 @@ def column_of(attribute: Attribute, codes: Codes, bits: Bits) -> pa.Array:
     missing = codes == attribute.null_code if attribute.null_code is not None else np.zeros(codes.size, bool)
     match attribute:
         case Category():
-            words = pa.array([*attribute.values, _outside_text(attribute)], pa.string())
+            words = pa.array([*_written(attribute), _outside_text(attribute)], pa.string())
             places = pa.array(np.minimum(codes, attribute.cells), mask=missing)
             return words.take(places)
         case Integer():
@@ -45,7 +52,7 @@ def codes_of(attribute: Attribute, column: pa.ChunkedArray) -> Codes:
     outside = -1 if attribute.other_code is None else attribute.other_code
     match attribute:
         case Category():
-            known = {value: code for code, value in enumerate(attribute.values)}
+            known = {value: code for code, value in enumerate(_written(attribute))}
             codes = np.array([known.get(value, outside) for value in column.to_pylist()], np.int64)
         case Integer():
             values = column.fill_null(0).to_numpy().astype(np.int64)
@@ -61,6 +68,12 @@ def codes_of(attribute: Attribute, column: pa.ChunkedArray) -> Codes:
     if codes.size and codes.min() < 0:
         raise ValueError(f"column {attribute.name} has a value that the domain does not declare")
     return codes
+
+
+def _written(attribute: Category) -> Sequence[str]:
+    if not isinstance(attribute, Date):
+        return attribute.values
+    return [attribute.written(code) for code in range(attribute.cells)]
 
 
 def _outside_text(attribute: Category) -> str:
@@ -85,13 +98,17 @@ def _in_bins(attribute: Bins, codes: Codes, shares: Numbers) -> Numbers:
     drawn = low[places] + shares * (high - low)[places]
     if attribute.grain is not None:
         grain = float(attribute.grain)
-        drawn = low[places] + np.floor((drawn - low[places]) / grain) * grain
+        drawn = np.round(low[places] + np.floor((drawn - low[places]) / grain) * grain, _places(grain))
     # Rounding may reach the end of a bin, which is the next one's.
     drawn = np.minimum(drawn, np.nextafter(high[places], -np.inf))
     if attribute.other_code is not None:
         outside = high[-1] + 1 if attribute.edges[-1] is not None else low[0] - 1
         drawn[codes == attribute.other_code] = outside
     return drawn
+
+
+def _places(grain: float) -> int:
+    return DIGITS_OF_GRAIN - math.floor(math.log10(grain))
 
 
 def _closed(attribute: Bins) -> tuple[Numbers, Numbers]:

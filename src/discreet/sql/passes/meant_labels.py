@@ -99,7 +99,7 @@ class _Meaning:
             under = source.this if isinstance(source, exp.Subquery) else source
             inner = _renamed(inner, under, source.args.get("alias"))
             every |= inner
-            columns |= inner | {f"{qualifier_of(source)}.{name}": of for name, of in inner.items()}
+            columns |= {**inner, **{f"{qualifier_of(source)}.{name}": of for name, of in inner.items()}}
         sources = [one for one in sources_of(select) if isinstance(one, exp.Subquery)]
         queries = inner_queries(select, sources)
         for query in queries:
@@ -135,14 +135,14 @@ class _Meaning:
         """A comparison of labels with values by the labels of what is meant; None where it is another."""
         sides = [side for side in (node.this, node.args.get("expression")) if isinstance(side, exp.Expression)]
         found = [(side.unnest(), of) for side in sides if (of := _labelled(side.unnest(), columns)) is not None]
-        if len(found) != 1 or not isinstance(found[0][1], Category):
+        column, attribute = found[0] if len(found) == 1 else (node, "nothing")
+        if not isinstance(attribute, Category):
             return None
-        column, attribute = found[0]
         if isinstance(attribute, Date):
             return self._among_periods(node, column, attribute)
         if isinstance(node, exp.EQ | exp.NEQ | exp.In):
-            for text in [*node.find_all(exp.Literal)]:
-                code = attribute.code(text.this) if text.is_string else None
+            for text in _values(node, column):
+                code = attribute.code(text.this) if isinstance(text, exp.Literal) and text.is_string else None
                 if code is not None:
                     text.replace(exp.Literal.string(attribute.label(code)))
         return None
@@ -164,7 +164,7 @@ class _Meaning:
                 return held
             differs = _within(column, attribute, false.codes)  # of other values some comparisons are unknown
             return exp.Case().when(held, exp.true(), copy=False).when(differs, exp.false(), copy=False)
-        if any(_is_of_dates(inner) or _is_date(inner) for inner in node.walk()):
+        if any(_makes_dates(value) for value in _values(node, column)):
             column.replace(_first_day(column, attribute))
         return None
 
@@ -203,6 +203,20 @@ def _within(column: exp.Expression, attribute: Date, codes: Codes) -> exp.Expres
             either.append(exp.EQ(this=column.copy(), expression=other))
     none = exp.In(this=column.copy(), expressions=[exp.Literal.string("")])
     return exp.paren(exp.or_(*either, copy=False), copy=False) if either else none
+
+
+def _values(node: exp.Expression, column: exp.Expression) -> list[exp.Expression]:
+    """What a comparison compares a column with; not what a sub-query finds."""
+    if node.args.get("query"):
+        return []
+    return [side.unnest() for _, side in children(node) if side.unnest() is not column]
+
+
+def _makes_dates(node: exp.Expression) -> bool:
+    """Whether a calculation is one with dates; a sub-query's are its own."""
+    if isinstance(node, exp.Query | exp.Subquery):
+        return False
+    return _is_of_dates(node) or _is_date(node) or any(_makes_dates(child) for _, child in children(node))
 
 
 def _is_of_dates(node: exp.Expression) -> bool:
