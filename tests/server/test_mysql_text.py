@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from discreet.errors import UnsupportedQuery
 from discreet.server.mysql import probe
+from discreet.server.mysql.dates import standard_text
 from discreet.server.mysql.probe import evaluate, is_like
-from discreet.server.mysql.text import read_statement, standard_text
+from discreet.server.mysql.text import read_statement
 
 
 @pytest.mark.parametrize(

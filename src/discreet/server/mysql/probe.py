@@ -17,6 +17,7 @@ from mysql_mimic import ResultColumn
 
 from discreet.errors import UnsupportedQuery
 from discreet.server.mysql.columns import ClientRows, number_column, text_column, whole_column
+from discreet.server.mysql.dates import convert_zone, time_as, time_between
 from discreet.server.mysql.text import Token, TokenList, quoted, standard
 from discreet.sql.tokens import shown
 
@@ -189,6 +190,9 @@ def _functions(about: Mapping[str, Any]) -> list[tuple[str, int, Callable[..., A
         ("least", -1, lambda *values: None if None in values else min(values)),
         ("greatest", -1, lambda *values: None if None in values else max(values)),
         ("char_length", 1, lambda text: None if text is None else len(str(text))),
+        ("convert_tz", 3, convert_zone),
+        ("timediff", 2, time_between),
+        ("time_format", 2, time_as),
         ("isnull", 1, lambda value: int(value is None)),
         ("like", 2, like := _BoundedLike()),
         ("like", 3, like),

@@ -42,12 +42,20 @@ def look(text: str, domain: Domain) -> ClientRows | None:
     if not isinstance(select, exp.Select) or select.args.get("with_") or not _is_table(select):
         return None
     outputs = [output.unalias().unnest() for output in select.expressions]
-    if not all(isinstance(output, exp.Column | exp.Star | exp.Literal | exp.Boolean) for output in outputs):
+    if not all(map(_is_shown, outputs)):
         return None
     if select.args.get("distinct") or select.args.get("group"):
         return _values(select, domain)
     only(select, ("expressions", "from_", "where", "order", "limit", "offset"), "a sample of the table's columns")
     return ClientRows(tuple(_sampled(select, Scope.of(select, domain))), (), (NO_ROWS,))
+
+
+def _is_shown(output: exp.Expression) -> bool:
+    """Whether what is listed is of one row by itself: a column, a constant, or a function of them."""
+    if isinstance(output, exp.Column | exp.Star | exp.Literal | exp.Boolean):
+        return True
+    beyond = (exp.AggFunc, exp.Anonymous, exp.Window, exp.Query, exp.Star)
+    return isinstance(output, exp.Func) and output.find(*beyond) is None
 
 
 def _is_table(select: exp.Select) -> bool:
@@ -65,6 +73,10 @@ def _sampled(select: exp.Select, scope: Scope) -> list[ResultColumn]:
         elif isinstance(node, exp.Column):
             attribute = scope.attribute(node)
             columns.append(sample_column(output.alias or attribute.name, attribute))
+        elif isinstance(node, exp.Func):
+            for column in node.find_all(exp.Column):
+                scope.attribute(column)
+            columns.append(text_column(output.alias or node.sql(dialect="duckdb")))
         else:
             name = output.alias or str(node.this)
             columns.append(text_column(name) if getattr(node, "is_string", False) else whole_column(name))
@@ -102,7 +114,7 @@ def _counted(select: exp.Select) -> str:
         counted.set("distinct", None)
         if counted.args.get("group") is None:
             counted.set("group", exp.Group(expressions=[output.unalias().copy() for output in counted.expressions]))
-    return str(counted.select(exp.Count(this=exp.Star()).as_("_count"), copy=False).sql())
+    return str(counted.select(exp.Count(this=exp.Star()).as_("_count"), copy=False).sql(dialect="duckdb"))
 
 
 def _cells(question: Question, domain: Domain, codes: tuple[int, ...]) -> tuple[Cell, ...]:

@@ -49,12 +49,13 @@ from discreet.server.mysql.columns import (
     text_column,
     whole_column,
 )
+from discreet.server.mysql.dates import standard_text
 from discreet.server.mysql.ends import AskedEnd, with_ends, without_ends
 from discreet.server.mysql.probe import Tables, evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
 from discreet.server.mysql.schemas import Schemas
 from discreet.server.mysql.seats import Seats
-from discreet.server.mysql.text import Token, TokenList, read_statement, renamed, schemas_named, standard_text
+from discreet.server.mysql.text import Token, TokenList, read_statement, renamed, schemas_named
 from discreet.server.mysql.variables import VERSION, fresh_variables, set_variables, value_of, wish_of
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn, Question

@@ -124,14 +124,15 @@ def _functions(tokens: Sequence[Token]) -> list[bool]:
     return found
 
 
-def standard_text(statement: TokenList, database: str, table: str = "") -> str:
-    """The statement as the standard writes it: "name", 'text', no comments, no database before a table's name, and
-    LIMIT n OFFSET m for MySQL's LIMIT m, n. `table` may be called as the database is."""
+def plain_tokens(statement: TokenList, database: str, table: str = "") -> list[Token]:
+    """The statement without hints, and without its database before a table's name; with LIMIT n OFFSET m for MySQL's
+    LIMIT m, n. `table` may be called as the database is."""
     plain = _without(_unhinted(statement.written), database.lower(), database.lower() == table.lower())
-    return "".join(standard(token) for token in _offset_last(plain))
+    return _offset_last(plain)
 
 
 def standard(token: Token) -> str:
+    """A token as the standard writes it: "name", 'text', no comment."""
     match token.kind:
         case "string":
             return quoted(token.value)
