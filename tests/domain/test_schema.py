@@ -85,6 +85,8 @@ START = 'name = "people"\n[attributes.x]\n'
         START + 'kind = "bins"\nedges = [1, 2]\ngrain = 0\nsource = "s"',
         START + 'kind = "date"\nlow = 2026-01-01\nhigh = 2026-12-31\nperiod = "decade"\nsource = "s"',
         START + 'kind = "category"\nvalues = [true]\nbooleans = "yes"\nsource = "s"',
+        START + 'kind = "category"\nvalues = "find"\nsource = "s"',
+        START + 'kind = "category"\nvalues = "discover"\nmost = 0\nsource = "s"',
     ],
 )
 def test_what_the_schema_refuses_is_no_domain(text):

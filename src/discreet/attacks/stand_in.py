@@ -56,7 +56,8 @@ def _currency(vault: Vault) -> dict[str, Any]:
     chosen = {name: stated[name] for name in names if name in stated}
     if not chosen:
         square = parse_exact(budget["mu_squared"])
-        chosen = {"mu": Fraction(isqrt(square.numerator), isqrt(square.denominator))}
+        root = isqrt(square.numerator * square.denominator * FINEST_STEP**2)
+        chosen = {"mu": Fraction(root, square.denominator * FINEST_STEP)}
     return {"neighbours": budget["neighbours"], **chosen}
 
 

@@ -35,7 +35,7 @@ WHY_DELTA = (
 
 
 @dataclass(frozen=True)
-class Search:
+class ValueSearch:
     """How values are looked for: the attributes, and by which rule each; what that costs; what is left for later."""
 
     attributes: tuple[Category, ...]
@@ -65,7 +65,7 @@ class Search:
         return {attribute.name: self.each.to_json() for attribute in self.attributes}
 
 
-def search_for(domain: Domain, budget: Budget, part: Number | None, delta: Number | None) -> Search | None:
+def search_for(domain: Domain, budget: Budget, part: Number | None, delta: Number | None) -> ValueSearch | None:
     """How to find the values that a domain does not declare, for this part of ε and of δ; None where all are."""
     named = domain.undiscovered
     if not named:
@@ -94,7 +94,7 @@ def _part(asked: Number, whole: Fraction) -> Fraction:
     return whole * exact_amount(text[:-1], "a part") / 100 if text.endswith("%") else exact_amount(asked, "a part")
 
 
-def _cheapest(attributes: Sequence[Category], budget: GaussianBudget, part: Fraction, delta: Fraction) -> Search:
+def _cheapest(attributes: Sequence[Category], budget: GaussianBudget, part: Fraction, delta: Fraction) -> ValueSearch:
     """Both ways to account for finding values leave the same for later: the one that finds a value of fewer people.
 
     That depends on the budget alone. A person may have as many values as rows, and one who is replaced twice as many.
@@ -108,7 +108,7 @@ def _cheapest(attributes: Sequence[Category], budget: GaussianBudget, part: Frac
         # Of values, ε adds up, and so do μ² and δ.
         rule = SelectionRule(each.epsilon / values, each.mu_squared / values, each.delta / values)
         total = sum([each] * len(attributes), NOTHING_FOUND)
-        searches.append(Search(tuple(attributes), rule, each, replace(later, discovering=total)))
+        searches.append(ValueSearch(tuple(attributes), rule, each, replace(later, discovering=total)))
     best = min(searches, key=lambda search: half_found(search.rule))
     biases(best.rule)
     return best

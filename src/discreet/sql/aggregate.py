@@ -220,7 +220,8 @@ def _is_numeric_column(node: exp.Expression | None, scope: Scope) -> bool:
     if not isinstance(column, exp.Column):
         return False
     attribute = scope.attribute(column)
-    return not isinstance(attribute, Category) or not set(attribute.values) <= {"true", "false"}
+    texts = set(attribute.values) if isinstance(attribute, Category) else set()
+    return not texts or not texts <= {"true", "false"}
 
 
 def _summed(node: exp.Sum | exp.Avg, groups: Grouping, filters: tuple[Condition, ...]) -> Aggregate:

@@ -13,9 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.domain.attribute import Category
+from discreet.domain.domain import Domain
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
-from discreet.table.coding import distinct_values, is_number
+from discreet.table.coding import coders, distinct_values, is_number
 from discreet.table.source import Source
 from discreet.table.text import as_bytes, is_text
 from discreet.table.unit import Keys, Unit, id_texts, kept_rows, person_keys, require_id
@@ -37,6 +38,7 @@ def people_by_value(
     source: Source, attribute: Category, unit: Unit | None, key: bytes, progress: Progress = silent
 ) -> PeopleByValue:
     """Read one column of every row. Values that no name can have are left out."""
+    coders(source.require, Domain(attribute.name, (attribute,)))  # its column is there, and can be a category
     places_of: dict[str, int] = {}
     if unit is None:
         counts = np.zeros(0, np.int64)

@@ -69,7 +69,6 @@ from discreet.progress import Progress, silent
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Choice, Count, Quantile, Query, Sum
 from discreet.release.archive import Archive
-from discreet.release.discover import search_for, with_found
 from discreet.release.gate import Gate
 from discreet.release.own_table import OwnTable
 from discreet.release.purchase import Purchase
@@ -160,6 +159,7 @@ class Vault(NotebookView):
         record ids, as in column `id`), ever, that move nobody's log-odds by more than δ but for the probability
         `failure` (one in a million). `calibration` is "exact", the least noise that keeps it, or the "paper"'s.
         """
+        from discreet.release.discover import search_for, with_found
         from discreet.table.open import locate, open_source  # readers take long to import: asking needs none
         from discreet.table.roster import roster_bytes
         from discreet.table.unit import unit_of, unit_on_roster
