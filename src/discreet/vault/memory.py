@@ -18,8 +18,9 @@ from discreet.sql.split import Statement, Stepwise, read
 from discreet.vault.lookups import read_lookups
 
 if TYPE_CHECKING:
-    from discreet.cube.modelled import ModelledCube
+    from discreet.cube.public_model import PublicModel
     from discreet.facts.facts import Fact
+    from discreet.model.everything import Everything
     from discreet.model.model import Model
 
 QUESTIONS = 256
@@ -50,13 +51,18 @@ class Memory:
         return Known(self.domain, self.ledger, self.recall, self.facts)
 
     @cached_property
-    def models(self) -> "dict[int, ModelledCube]":
-        """Published models that were read, by the numbers of their charges."""
+    def everything(self) -> "dict[tuple[object, ...], Everything | None]":
+        """What the model of everything public is made of, by how far the journal reaches: the last one asked for."""
+        return {}
+
+    @cached_property
+    def models(self) -> "dict[str, PublicModel]":
+        """The model of everything public, by the digest of what it is made of: the last one asked for."""
         return {}
 
     @cached_property
     def replicates(self) -> "dict[str, tuple[Model, ...]]":
-        """Replicates of cubes' models, by the cubes' receipts."""
+        """Replicates of models: of cubes by their receipts, of everything public by its digest."""
         return {}
 
     @cached_property
