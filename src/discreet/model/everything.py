@@ -29,7 +29,7 @@ from discreet.domain.domain import Domain
 from discreet.facts.facts import CuboidFact, Fact
 from discreet.ledger.receipt import Receipt
 from discreet.model.measured import Measured, Sums
-from discreet.model.released import Asked, Drawn, Names, Table, names_in_order, read
+from discreet.model.released import Drawn, Names, ReleasedNumbers, ReleasedTable, names_in_order, read
 from discreet.model.size import is_mixture
 from discreet.noise.bits import Bits
 from discreet.query.lattice import Lattice
@@ -181,7 +181,7 @@ class _Made:
     facts_left_out: int = 0
     _summed: int = 0
 
-    def add_table(self, table: Table) -> None:
+    def add_table(self, table: ReleasedTable) -> None:
         values, variance, drawn = table.mean()
         self._add(Measured(self.lattice.mask(*table.names), values, variance, table.residual), drawn)
         self.releases.update(table.charges)
@@ -212,7 +212,7 @@ class _Made:
             if not any(mask & other == mask != other for other in tables):
                 self._add(Measured(mask, values, 0.0), Drawn(values.size, ()))
 
-    def add_asked(self, asked: Sequence[Asked]) -> None:
+    def add_asked(self, asked: Sequence[ReleasedNumbers]) -> None:
         stacks: dict[Names, _Stack] = {}
         for one in sorted(asked, key=lambda own: (own.sharpness, own.charges[0])):
             mesh = Mesh(self.domain, one.names)

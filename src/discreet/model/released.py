@@ -67,14 +67,14 @@ class _Repeated:
 
 
 @dataclass(kw_only=True)
-class Table(_Repeated):
+class ReleasedTable(_Repeated):
     """A whole table of codes, or its residual."""
 
     residual: bool
 
 
 @dataclass(kw_only=True)
-class Asked(_Repeated):
+class ReleasedNumbers(_Repeated):
     """Any other count, or a sum."""
 
     query: Count | Sum
@@ -87,25 +87,25 @@ class Asked(_Repeated):
         return self.variance / self.most**2
 
 
-def read(releases: Iterable[Release], domain: Domain) -> tuple[list[Table], list[Asked]]:
+def read(releases: Iterable[Release], domain: Domain) -> tuple[list[ReleasedTable], list[ReleasedNumbers]]:
     """What releases tell of rows, in the order in which it was first released."""
-    tables: dict[tuple[Names, bool], Table] = {}
-    asked: dict[Count | Sum, Asked] = {}
+    tables: dict[tuple[Names, bool], ReleasedTable] = {}
+    asked: dict[Count | Sum, ReleasedNumbers] = {}
     for release in releases:
         for noisy in release.answers:
             query = noisy.measurement.query
-            found: Table | Asked
+            found: ReleasedTable | ReleasedNumbers
             if isinstance(query, Count | Residual) and _is_table(query, domain):
                 names, values = _in_order(tuple(map(str, query.by)), noisy, domain)
                 residual = isinstance(query, Residual)
-                found = tables.setdefault((names, residual), Table(names, residual=residual))
+                found = tables.setdefault((names, residual), ReleasedTable(names, residual=residual))
             elif isinstance(query, Count | Sum) and not (isinstance(query, Sum) and has_bins(query.of, domain)):
                 names = names_in_order(attributes_of(query, domain), domain)
                 most = most_added(query, domain)
                 if not most:
                     continue
                 values = noisy.units.reshape(-1).astype(np.float64) * float(noisy.grain)
-                found = asked.setdefault(query, Asked(names, query=query, most=most))
+                found = asked.setdefault(query, ReleasedNumbers(names, query=query, most=most))
             else:
                 continue
             found.found.append((values, max(noisy.variance, LEAST_VARIANCE), float(noisy.grain), noisy.noise))

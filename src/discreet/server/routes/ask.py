@@ -24,7 +24,7 @@ def routes(desk: FrontDesk) -> APIRouter:
         """Answer a SELECT: from what is public where that is sharp enough, else measured with noise, else relaxed."""
 
         what = asked.model_dump()
-        question = tuple(what.values())
+        question = repr(what)  # weights are a table, which no key can be
 
         sent = desk.at_once(user, "ask", what, partial(free.get, question))
         if sent is not None:
