@@ -207,7 +207,10 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
         case "model":
             return f"a model of what charge {content['charge']} released was published"
         case "rows":
-            return f"{content['rows']:,} synthetic rows were drawn from what charge {content['charge']} released"
+            earlier = len(content.get("earlier", ()))
+            others = f" and {earlier:,} before it" if earlier else ""
+            of = f"charge {content['charge']}{others} released"
+            return f"{content['rows']:,} synthetic rows were drawn from what {of}"
         case "statistics":
             return f"the plan of statistics: {content['queries']:,} counts, conjunctions of {content['arity']}"
     return entry.kind.replace("-", " ")

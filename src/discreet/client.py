@@ -450,9 +450,10 @@ class RemoteRows:
     client: Client
 
     def publish(
-        self, name: str, *, cube: str, rows: int | None = None, seed: int = 0, progress: Progress = silent
+        self, name: str, *, cube: str | None = None, rows: int | None = None, seed: int = 0, progress: Progress = silent
     ) -> Json:
-        """Draw rows from the model of a published cube, and wait for them; what they are. For custodians."""
+        """Draw rows from the model of everything public, or of one published cube, and wait for them; what they are.
+        For custodians."""
         path = f"/rows/{quote(name, safe='')}"
         _wait(self.client, name, self.client.post(path, {"cube": cube, "rows": rows, "seed": seed}), progress)
         return self.client.get(path)

@@ -26,7 +26,6 @@ from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
 from discreet.query.lattice import Lattice
 from discreet.query.query import Choice
 from discreet.release.gate import Gate
-from discreet.vault.models import published_models
 from discreet.vault.vault import Vault
 
 DOMAIN = """
@@ -212,11 +211,14 @@ def test_a_folder_that_leaves_out_what_its_choices_cost_is_found(vault, tmp_path
     assert "does not name all the charges" in str(report.to_json())
 
 
-def test_its_model_is_one_that_questions_find_with_the_promise_of_all_steps(vault):
+def test_the_model_of_everything_public_has_its_steps_and_the_promise_of_all_of_them(vault):
     cube = vault.cubes.publish(vault.cubes.plan(planner="adaptive", epsilon=2), estimate="modelled")
     for _ in range(2):
-        [found] = published_models(Vault.open(vault.path))
-        assert (found.guarantee, found.spent) == (cube.guarantee, vault.ledger.spent_max)
+        found = Vault.open(vault.path).model
+        assert found.guarantee == cube.guarantee
+        assert found.of.all_releases == (*cube.origin.earlier, cube.origin.charge)
+        assert len(found.of.measured) == len(cube.plan.source_masks)
+        np.testing.assert_allclose(found.cells("sex"), cube.modelled.cells("sex"), rtol=0.05)
         # Without its copy, the model is made again from what was released.
         for file in sorted((vault.path / "models").rglob("*"), reverse=True):
             file.rmdir() if file.is_dir() else file.unlink()

@@ -46,7 +46,7 @@ def primal(measured: list[Measured], total: float, strength: float, reference: n
             off = one.of(rolled_up(total * p.reshape(SIZES), one.mask)) - one.values
             cost += float((off**2).sum()) / (2 * one.variance)
             shape = [size if one.mask >> axis & 1 else 1 for axis, size in enumerate(SIZES)]
-            slope = slope + total * one.of(np.asarray(off)).reshape(shape) / one.variance
+            slope = slope + total * one.back(np.asarray(off)).reshape(shape) / one.variance
         return cost, p * (slope.reshape(-1) - p @ slope.reshape(-1))
 
     found = minimize(value, np.log(reference.reshape(-1)), jac=True, method="BFGS", options={"gtol": 1e-8}).x
@@ -71,7 +71,7 @@ def tight(monkeypatch):
 @pytest.mark.parametrize("residual", [False, True])
 def test_the_dual_has_the_solution_of_the_primal(strength, residual):
     measured = noisy((0, 3, 5, 6) if residual else (3, 5, 6), 100.0, residual)
-    total = total_of(LATTICE, measured)
+    total = total_of(measured)
     dual = Dual(LATTICE, measured, total)
     found = cells_of(dual, dual.solve(strength, np.zeros(dual.size)).point)
     wanted = primal(measured, total, strength, np.full(SIZES, 1 / TRUTH.size))
@@ -81,7 +81,7 @@ def test_the_dual_has_the_solution_of_the_primal(strength, residual):
 @pytest.mark.usefixtures("tight")
 def test_the_dual_is_relative_to_its_reference():
     measured, potentials = noisy(), {1: np.array([0.0, 0.7]), 6: np.cos(np.arange(12.0)).reshape(3, 4)}
-    total = total_of(LATTICE, measured)
+    total = total_of(measured)
     reference = np.exp(potentials[1][:, None, None] + potentials[6][None])
     dual = Dual(LATTICE, measured, total, potentials)
     found = cells_of(dual, dual.solve(0.5, np.zeros(dual.size)).point)

@@ -97,6 +97,10 @@ def test_rows_are_drawn_listed_checked_and_downloaded(people, boss, users, tmp_p
     assert boss.post("rows/some", json={"cube": "one"}).status_code == 400
     assert boss.get("rows/none").status_code == 404
     assert "no row is a person" in page(boss, "/rows")
+    assert boss.post("rows/all", json={"rows": 40}).status_code == 202
+    assert finished(boss, "all")["state"] == "done"
+    assert boss.get("rows/all").json()["model"]["releases"] == list(people.model.of.releases)
+    assert boss.get("rows/all/check").status_code == 200
 
 
 def test_the_console_has_a_switch_between_estimates_that_says_what_they_mean(boss):
@@ -109,7 +113,7 @@ def test_the_console_has_a_switch_between_estimates_that_says_what_they_mean(bos
     assert "modelled" in heat
     told = page(boss, f"/ask?sql={COUNT}&estimate=modelled")
     assert "free" in told
-    assert "read from the model of release" in told
+    assert "the model of everything public: release" in told
 
 
 def test_a_session_of_mysql_chooses_the_estimate():

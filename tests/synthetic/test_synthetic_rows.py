@@ -162,8 +162,10 @@ def test_bad_requests_are_refused_and_spend_nothing(vault, tmp_path):
     other = vault_in(tmp_path / "b")
     foreign = cube_of(other)
     head = vault.ledger.head
-    with pytest.raises(InvalidBudget, match="which cube"):
+    with pytest.raises(UnsupportedQuery, match="nothing that was released"):
         vault.rows.publish()
+    with pytest.raises(InvalidBudget, match="leave out one"):
+        vault.rows.publish(foreign, epsilon=1)
     with pytest.raises(UnsupportedQuery, match="at least 1 row"):
         vault.rows.publish(epsilon=1, rows=0)
     with pytest.raises(UnsupportedQuery, match="a seed"):
@@ -205,7 +207,9 @@ def test_rows_on_the_command_line(vault, tmp_path):
     checked = json.loads(run("check", "x.parquet", "--against", "census", "--json"))
     assert checked["rows"] == 300
     assert checked["same_release"]
-    assert "another release" in run("check", "y.csv", "--against", "census")
+    assert "other releases" in run("check", "y.csv", "--against", "census")
+    everything = json.loads(run("publish", "vault", "--out", "z.parquet", "--rows", "50", "--json"))
+    assert everything["model"]["releases"] == [*everything["earlier"], everything["charge"]]
     assert "ends in .parquet or .csv" in run("publish", "vault", "--from", "census", "--out", "x.xlsx", code=1)
 
 

@@ -1,7 +1,7 @@
-"""Answers read from a published model: free, sharper than least squares, and biased. They say so.
+"""Answers read from the model of everything public: free, sharper than least squares, and biased. They say so.
 
 A count, a sum or an average is a sum over cells of one cuboid of the model, that of all attributes that the question
-names. Its model range is made of the same sums over simulated releases (`ModelledCube.replicates`); where a statement
+names. Its model range is made of the same sums over simulated releases (`PublicModel.replicates`); where a statement
 has a public half, that is run over each of them. Everything here is public: nothing is handed in that could spend.
 """
 
@@ -26,41 +26,43 @@ from discreet.answer.reply import Answer, Explanation, Row
 from discreet.answer.rows import asked_region
 from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.statement import dry_run, reply
-from discreet.cube.modelled import PublishedModel, bounds
+from discreet.cube.modelled import bounds
+from discreet.cube.public_model import PublicModel, require_fit
 from discreet.deadline import still_wanted
-from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
-from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
+from discreet.model.everything import Everything
 from discreet.model.model import Model
 from discreet.model.size import MOST_CELLS
-from discreet.query.cells import Amount, Labelling
-from discreet.query.query import Combination, Count, Group, Mean, Query, Sum, grain_of, group_attribute
+from discreet.query.mesh import COUNTED, Mesh, attributes_of, flat, has_bins
+from discreet.query.query import Combination, Count, Mean, Sum, group_attribute
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 from discreet.sql.sandbox import prepare, run_prepared
 from discreet.sql.split import LINE, Statement, Stepwise
 
+MOST_NAMED = 12
+"""Releases that a note names."""
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 READ_FROM = "modelled: biased, and sharper than least squares; the ranges are model ranges, from simulated releases"
 IN_BINS = "in sums and averages, a number in a bin counts as the bin's middle"
-COUNTED = "a model has counts, sums and averages; ask for these, or without the estimate modelled"
 
 
 def ask_modelled(
     asked: Question | Statement | Stepwise,
     wish: Wish,
-    models: Sequence[PublishedModel],
+    of: Everything,
     desk: Desk,
-    ranged: Callable[[PublishedModel], PublishedModel],
+    fitted: Callable[[], PublicModel],
 ) -> Answer:
-    """Answer from the model that covers a question best. Raises UnsupportedQuery, with what would, where none does.
+    """Answer from the model of everything public. Raises UnsupportedQuery, with what would, where that tells nothing.
 
-    `ranged` gives the model that was chosen its simulated releases, which take long to make.
+    `fitted` is that model with its simulated releases, which take long to make.
     """
-    covered = _covered(asked, models, desk)
-    model = ranged(covered.model)
+    covered = _covered(asked, of, desk)
+    require_fit(of)
+    model = fitted()
     reading, notes = _ModelReading(model, desk), list(covered.notes)
     if isinstance(covered.asked, Question):
         return _answer(covered.asked, reading, wish, notes)
@@ -68,11 +70,10 @@ def ask_modelled(
     return reply(covered.asked, result, wish, desk, Fraction(0), model.guarantee)
 
 
-def explain_modelled(
-    asked: Question | Statement | Stepwise, wish: Wish, models: Sequence[PublishedModel], desk: Desk
-) -> Explanation:
-    """From which model a question would be answered; refused as `ask_modelled` refuses it. It is free."""
-    covered = _covered(asked, models, desk)
+def explain_modelled(asked: Question | Statement | Stepwise, wish: Wish, of: Everything, desk: Desk) -> Explanation:
+    """From what a question would be answered; refused as `ask_modelled` refuses it. It is free."""
+    covered = _covered(asked, of, desk)
+    require_fit(of)
     left = min(desk.left(question.where) for question in covered.questions)
     return Explanation(
         covered.asked.text, (), wish.confidence, desk.ledger.budget, Fraction(0), True, left, None, covered.notes
@@ -81,15 +82,14 @@ def explain_modelled(
 
 @dataclass(frozen=True)
 class _Covered:
-    """A question with the model that answers it best, and what is to be said of that."""
+    """A question that the model tells of, and what is to be said of that."""
 
     asked: Question | Statement
     questions: tuple[Question, ...]
-    model: PublishedModel
     notes: tuple[str, ...]
 
 
-def _covered(asked: Question | Statement | Stepwise, models: Sequence[PublishedModel], desk: Desk) -> _Covered:
+def _covered(asked: Question | Statement | Stepwise, of: Everything, desk: Desk) -> _Covered:
     if isinstance(asked, Stepwise):
         raise UnsupportedQuery(
             "a model does not answer a question with a sub-query in its WHERE; ask the sub-query by itself, and write "
@@ -99,9 +99,9 @@ def _covered(asked: Question | Statement | Stepwise, models: Sequence[PublishedM
         dry_run(asked, desk)
     questions = (asked,) if isinstance(asked, Question) else tuple(block.question for block in asked.blocks)
     names = _attributes(questions, desk)
-    model = _best(names, models, desk.domain)
-    notes = dict.fromkeys([*asked.notes, READ_FROM, *_notes(names, model, questions, desk)])
-    return _Covered(asked, questions, model, tuple(notes))
+    _require_covered(names, of, desk.domain)
+    notes = dict.fromkeys([*asked.notes, READ_FROM, *_notes(names, of, questions, desk)])
+    return _Covered(asked, questions, tuple(notes))
 
 
 def _attributes(questions: Iterable[Question], desk: Desk) -> tuple[str, ...]:
@@ -110,89 +110,60 @@ def _attributes(questions: Iterable[Question], desk: Desk) -> tuple[str, ...]:
     for question in questions:
         for column in question.aggregates:
             for query in elementary(column.query, desk):
-                found |= _attributes_of(query, desk.domain)
+                found |= attributes_of(query, desk.domain)
     return tuple(name for name in desk.domain.names if name in found)
 
 
-def _attributes_of(query: Query, domain: Domain) -> set[str]:
-    if not isinstance(query, Count | Sum):
-        raise UnsupportedQuery(COUNTED)
-    whole = domain.everything.boxes[0]
-    found = {
-        name
-        for axis, name in enumerate(domain.names)
-        if any((box.low[axis], box.high[axis]) != (whole.low[axis], whole.high[axis]) for box in query.where.boxes)
-    }
-    for group in query.by:
-        match group:
-            case str():
-                found.add(group)
-            case Labelling():
-                found.update(group.table.attributes)
-            case _:
-                raise UnsupportedQuery(COUNTED)
-    match query:
-        case Sum(of=str(of)):
-            found.add(of)
-        case Sum(of=Amount() as amount):
-            found.update(amount.attributes, amount.in_grains)
-    # An attribute with one value tells nobody apart, and no cube has it.
-    return {name for name in found if domain[name].size > 1}
-
-
-def _best(names: tuple[str, ...], models: Sequence[PublishedModel], domain: Domain) -> PublishedModel:
-    """Of the models with all these attributes: one that measured them together, and on which most was spent."""
-    covering = [model for model in models if set(names) <= set(model.cube.cube.names)]
-    if not covering:
-        raise UnsupportedQuery(_what_would(names, models))
+def _require_covered(names: tuple[str, ...], of: Everything, domain: Domain) -> None:
+    """Raise where the model tells nothing of an attribute, or too many cells would be told apart."""
+    missing = [name for name in names if name not in of.names]
+    if missing:
+        raise UnsupportedQuery(
+            f"nothing that was released tells of {', '.join(missing)}; `discreet cube publish … --for model "
+            f"--dimensions {','.join(names)}` does, or ask without the estimate modelled"
+        )
     cells = prod(domain[name].size for name in names)
     if cells > MOST_CELLS:
         raise UnsupportedQuery(
             f"this question tells {cells:,} cells apart, and at most {MOST_CELLS:,} are read from a model; name fewer "
             "attributes in one question"
         )
-    return max(covering, key=lambda model: (model.cube.is_measured(*names), model.spent, model.charge))
 
 
-def _what_would(names: tuple[str, ...], models: Sequence[PublishedModel]) -> str:
-    would = f"`discreet cube publish … --for model --dimensions {','.join(names)} --estimate modelled` publishes one"
-    if not models:
-        return f"no model of this table was published; {would}, or ask without the estimate modelled"
-    have = "; ".join(dict.fromkeys(", ".join(model.cube.cube.names) for model in models))
-    return (
-        f"no published model has {', '.join(names)}: there are models of {have}; {would}, or ask without the estimate "
-        "modelled"
-    )
-
-
-def _notes(names: tuple[str, ...], model: PublishedModel, questions: Sequence[Question], desk: Desk) -> list[str]:
-    found = [f"read from the model of release {model.charge}"]
-    if not model.cube.is_measured(*names):
+def _notes(names: tuple[str, ...], of: Everything, questions: Sequence[Question], desk: Desk) -> list[str]:
+    found = [_what_is_in(of)]
+    if not of.is_measured(names):
         found.append(
             f"{', '.join(names)} were never measured together: how they interact is what the measured ones imply, and "
             "the truth may lie outside of the ranges"
         )
     columns = (column for question in questions for column in question.aggregates)
     summed = {query.of for column in columns for query in elementary(column.query, desk) if isinstance(query, Sum)}
-    if any(_has_bins(of, desk.domain) for of in summed):
+    if any(has_bins(own, desk.domain) for own in summed):
         found.append(IN_BINS)
     return found
 
 
-def _has_bins(of: str | Amount, domain: Domain) -> bool:
-    return isinstance(domain[of], Bins) if isinstance(of, str) else bool(of.in_grains)
+def _what_is_in(of: Everything) -> str:
+    """Which releases and facts the model is made of, the first of many."""
+    named = ", ".join(map(str, of.releases[:MOST_NAMED]))
+    more = f" and {len(of.releases) - MOST_NAMED:,} more" if len(of.releases) > MOST_NAMED else ""
+    facts = f" and {len(of.facts)} fact{'s' * (len(of.facts) > 1)}" if of.facts else ""
+    left = of.left_out + of.facts_left_out
+    without = f"; {left:,} number{'s' * (left > 1)} or facts were too much for it and are left out" if left else ""
+    return f"the model of everything public: release{'s' * (len(of.releases) > 1)} {named}{more}{facts}{without}"
 
 
 @dataclass(frozen=True)
 class _ModelReading:
     """Numbers read from a model and from its simulated releases: arrays with the model's own in line 0."""
 
-    model: PublishedModel
+    model: PublicModel
     desk: Desk
 
     @cached_property
     def _models(self) -> list[Model]:
-        return [self.model.cube.model, *self.model.cube.replicates]
+        return [self.model.model, *self.model.replicates]
 
     def column(self, column: AggregateColumn, codes: Ints) -> Floats:
         """The numbers of an aggregate, a line for each release and a column for each group with these codes; nan where
@@ -223,11 +194,11 @@ class _ModelReading:
     def _sums(self, query: Count | Sum, codes: Ints) -> Floats:
         """A count or a sum by groups."""
         domain = self.desk.domain
-        lattice = self.model.cube.cube.plan.lattice
-        mask = lattice.mask(*_attributes_of(query, domain))
-        mesh = _Mesh(domain, tuple(map(str, lattice.names_of(mask))))
+        lattice = self.model.of.lattice
+        mask = lattice.mask(*attributes_of(query, domain))
+        mesh = Mesh(domain, tuple(map(str, lattice.names_of(mask))))
         groups, place = np.unique(mesh.groups(query.by), return_inverse=True)
-        wanted = _flat(codes.T, query.by, domain, (len(codes),))
+        wanted = flat(codes.T, query.by, domain, (len(codes),))
         at = np.minimum(np.searchsorted(groups, wanted), groups.size - 1)
         is_there = groups[at] == wanted
         weights = mesh.weights(query)
@@ -238,78 +209,6 @@ class _ModelReading:
             sums = np.bincount(place.reshape(-1), cells.reshape(-1), minlength=groups.size)
             found[line] = np.where(is_there, sums[at], 0.0)
         return found
-
-
-@dataclass(frozen=True)
-class _Mesh:
-    """The cells of a cuboid: the codes of each of its attributes, along an axis of its own."""
-
-    domain: Domain
-    names: tuple[str, ...]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.domain[name].size for name in self.names)
-
-    def codes(self, name: str) -> Ints:
-        """Of each cell; that of an attribute with one value is 0."""
-        axes = [-1 if own == name else 1 for own in self.names]
-        return np.arange(self.domain[name].size).reshape(axes)
-
-    def groups(self, by: tuple[Group, ...]) -> Ints:
-        """The number of each cell's group: its codes as digits."""
-        codes = [self.codes(group) if isinstance(group, str) else self._labelled(group) for group in by]
-        return _flat(codes, by, self.domain, self.shape)
-
-    def _labelled(self, group: Group) -> Ints:
-        assert isinstance(group, Labelling), "others were refused"
-        return group.table.at(self.codes)
-
-    def weights(self, query: Count | Sum) -> Floats:
-        """What a row of each cell adds."""
-        inside = self._inside(query.where).astype(np.float64)
-        match query:
-            case Count():
-                return inside
-            case Sum(of=str(of)):
-                return inside * _values(self.domain[of])[self.codes(of)]
-            case Sum(of=Amount() as amount):
-                grains = amount.of_rows(self.codes, lambda name: _grains(self.domain[name])[self.codes(name)])
-                return inside * (grains * float(amount.grain))
-        raise AssertionError(query)
-
-    def _inside(self, where: Region) -> NDArray[np.bool_]:
-        inside = np.zeros(self.shape, np.bool_)
-        axes = [self.domain.axis(name) for name in self.names]
-        for box in where.boxes:
-            inside[tuple(slice(box.low[axis], box.high[axis] + 1) for axis in axes)] = True
-        return inside
-
-
-def _flat(codes: Iterable[Ints], by: tuple[Group, ...], domain: Domain, shape: tuple[int, ...]) -> Ints:
-    """Codes of groups as one number: digits of a number whose places have the groups' sizes."""
-    found = np.zeros(shape, np.int64)
-    for own, group in zip(codes, by, strict=True):
-        found = found * group_attribute(group, domain).size + own
-    return found
-
-
-def _values(attribute: Attribute) -> Floats:
-    """What a row with each code adds to a sum: its number, the middle of its bin; nothing for missing and others."""
-    grain_of(attribute)  # raises where an attribute has no sum
-    values = np.zeros(attribute.size)
-    match attribute:
-        case Integer():
-            values[: attribute.cells] = attribute.low + np.arange(attribute.cells)
-        case Bins():
-            edges = np.array([float(edge) for edge in attribute.edges if edge is not None])
-            values[: attribute.cells] = (edges[:-1] + edges[1:]) / 2
-    return values
-
-
-def _grains(attribute: Attribute) -> Ints:
-    """The same in whole grains."""
-    return np.rint(_values(attribute) / float(grain_of(attribute))).astype(np.int64)
 
 
 def _answer(question: Question, reading: _ModelReading, wish: Wish, notes: list[str]) -> Answer:
@@ -428,7 +327,7 @@ class _Half:
 
     @property
     def _releases(self) -> range:
-        return range(1, 1 + len(self.reading.model.cube.replicates))
+        return range(1, 1 + len(self.reading.model.replicates))
 
     def _over(self, release: int) -> PublicHalf:
         answers, start = [], 0

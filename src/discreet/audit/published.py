@@ -8,13 +8,14 @@ and where the custodian says.
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from discreet.audit.finding import Check, Findings, counted
+from discreet.audit.public_models import MODEL, REMOVE, public_models, require_public_model_again
 from discreet.audit.recomputed import (
     PUBLISH,
     WITHDRAW,
@@ -79,20 +80,32 @@ def check_published(
                 )
             continue
         looked += 1
-        try:
+        with _told(path, WITHDRAW, found):
             _require_sealed(folder)
             if folder.kind == "buckets":
                 _require_noted(folder, read)
             else:
                 _require_recorded(folder, read, journal, account, archive)
-        except Doubtful as doubtful:
-            found.warning(f"{path}: {doubtful}", doubtful.next)
-        except Unlike as unlike:
-            found.failed(f"{path}: {unlike}", unlike.next)
-        except (DiscreetError, Unreadable, LookupError, TypeError, ValueError, ArithmeticError, OSError):
-            found.failed(f"{path} is damaged", WITHDRAW)
+    for path in public_models(home):
+        looked += 1
+        if account is not None:
+            with _told(path, REMOVE, found):
+                require_public_model_again(path, account, archive)
     detail = f"{counted(looked, 'folder')} found" if looked else "none in the vault or beside it"
     return found.check("published", "Published folders are genuine", detail)
+
+
+@contextmanager
+def _told(path: Path, where_damaged: str, found: Findings) -> Iterator[None]:
+    """What is wrong with a folder, among the findings."""
+    try:
+        yield
+    except Doubtful as doubtful:
+        found.warning(f"{path}: {doubtful}", doubtful.next)
+    except Unlike as unlike:
+        found.failed(f"{path}: {unlike}", unlike.next)
+    except (DiscreetError, Unreadable, LookupError, TypeError, ValueError, ArithmeticError, OSError):
+        found.failed(f"{path} is damaged", where_damaged)
 
 
 def _places(home: Path, given: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
@@ -104,7 +117,7 @@ def _places(home: Path, given: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
         # What may not be read here is not an error: beside a vault there may be anybody's folders.
         with suppress(OSError):
             for path in sorted(parent.iterdir()):
-                if path.resolve() in named or path.name[0] == "." or path.name.endswith(RANGES):
+                if path.resolve() in named or path.name[0] == "." or path.name.endswith((RANGES, MODEL)):
                     continue
                 if os.path.isfile(path / PACKAGE):
                     yield path, certain

@@ -100,15 +100,15 @@ def _require_same_model(cube: "Cube", made: "Cube") -> None:
 
     assert cube.model is not None
     mine, theirs = model_of(made), cube.model
-    apart = _apart(mine, theirs)
-    if apart <= SAME * (1 + mine.total):
+    off = apart(mine, theirs)
+    if off <= SAME * (1 + mine.total):
         return
-    if apart <= MODEL_SAME * float(cube.plan.variances(cube.consistent).min()) ** 0.5:
+    if off <= MODEL_SAME * float(cube.plan.variances(cube.consistent).min()) ** 0.5:
         raise Doubtful("its model is not quite what this version makes of its measured cuboids", PUBLISH)
     raise Unlike("its model is not what its measured cuboids make", PUBLISH)
 
 
-def _apart(mine: "Model", theirs: "Model") -> float:
+def apart(mine: "Model", theirs: "Model") -> float:
     """How far two models are from each other at most, in people; infinitely where they are of different kinds."""
     from discreet.model.mixture import ProductMixture
 

@@ -7,7 +7,7 @@ import typer
 
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, say, table, waiting
 
-app = typer.Typer(help="Synthetic rows: drawn from a model of a published cube.", no_args_is_help=True)
+app = typer.Typer(help="Synthetic rows: drawn from a model of what was released.", no_args_is_help=True)
 
 MOST_SHOWN = 10
 
@@ -17,15 +17,18 @@ MOST_SHOWN = 10
 def publish(
     vault: VaultPath,
     path: Annotated[Path, typer.Option("--out", help="a new file: .parquet or .csv")],
-    cube: Annotated[Path | None, typer.Option("--from", help="a cube that this vault published: costs nothing")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="instead: what may be spent on a cube for the rows")] = None,
+    cube: Annotated[
+        Path | None, typer.Option("--from", help="only from this cube's model, one that this vault published")
+    ] = None,
+    epsilon: Annotated[str | None, typer.Option(help="spend this on a cube for the rows first")] = None,
     rho: Annotated[str | None, typer.Option(help="the same in a vault with a budget of ρ")] = None,
     mu_squared: Annotated[str | None, typer.Option(help="the same in a vault with a budget of μ or of ε and δ")] = None,
     rows: Annotated[int | None, typer.Option(help="how many; as many as the model expects by default")] = None,
     seed: Annotated[int, typer.Option(help="other seeds draw other rows of the same model")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Write synthetic rows: a table like the vault's, of which no row is a person."""
+    """Write synthetic rows: a table like the vault's, of which no row is a person. Drawn from the model of everything
+    public, for nothing."""
     from discreet.synthetic.rows import require_rows_file
     from discreet.vault.vault import Vault
 
@@ -86,6 +89,6 @@ def check(
     furthest = [(" × ".join(one.dimensions), f"{one.from_model:.4f}") for one in checked.distances[:MOST_SHOWN]]
     table("furthest from the model", ("cuboid", "distance"), furthest, right=("distance",))
     if not checked.same_release:
-        out.print("[dim]These rows were drawn from another release than this cube.[/]")
+        out.print("[dim]These rows were drawn from other releases than this cube alone.[/]")
     words = "Least squares has its noise in it: rows that are nearer to it than to the model would be worse."
     say(words)

@@ -18,7 +18,6 @@ from discreet.cube.memory import available_bytes, gigabytes
 from discreet.cube.model_files import BIASED, ESTIMATE
 from discreet.cube.plan import CubePlan
 from discreet.errors import UnsupportedQuery
-from discreet.ledger.guarantee import Guarantee
 from discreet.model.fit import fit, needed_bytes
 from discreet.model.measured import Measured
 from discreet.model.mixture import ProductMixture
@@ -179,25 +178,13 @@ class ModelledCube:
             "estimate": ESTIMATE,
             "total": self.model.total,
             "strengths": list(self.model.strengths),
-            **_parameters(self.model),
+            **parameters_in_words(self.model),
             "note": BIASED,
         }
 
 
-@dataclass(frozen=True)
-class PublishedModel:
-    """A model that a vault published, with what it promises by now; `spent` is what its release cost, in units."""
-
-    cube: ModelledCube
-    guarantee: Guarantee
-    spent: int
-
-    @property
-    def charge(self) -> int:
-        return self.cube.cube.origin.charge
-
-
-def _parameters(model: Model) -> dict[str, int]:
+def parameters_in_words(model: Model) -> dict[str, int]:
+    """How many numbers a model is made of."""
     if isinstance(model, ProductMixture):
         return {"groups": model.shares.size}
     return {"potentials": sum(table.size for table in model.potentials.values())}

@@ -62,11 +62,11 @@ class Dual:
     @cached_property
     def _empty(self) -> dict[int, Cells]:
         """−∞ for the cells that facts say are empty."""
-        return {
-            one.mask: np.where(one.values > 0, 0.0, -inf)
-            for one in self.measured
-            if not one.variance and not one.residual
-        }
+        made: dict[int, Cells] = {}
+        for one in self.measured:
+            if not one.variance and not one.residual:
+                made[one.mask] = np.where(one.empty, -inf, made.get(one.mask, 0.0))
+        return made
 
     def potentials(self, point: Vector) -> dict[int, Cells]:
         """The potentials of every cuboid, the reference's and empty cells included."""
@@ -74,7 +74,7 @@ class Dual:
         for mask, empty in self._empty.items():
             made[mask] = made[mask] + empty if mask in made else empty
         for one, place in zip(self.measured, self._places, strict=True):
-            own = one.of(point[place].reshape(one.values.shape))
+            own = one.back(point[place].reshape(one.values.shape))
             made[one.mask] = made[one.mask] + own if one.mask in made else own
         return made
 
@@ -114,7 +114,9 @@ class Dual:
         """About the diagonal of the Hessian of n·log Z: the measured counts, as far as noise lets them be told."""
         parts = []
         for one in self.measured:
-            if one.residual:
+            if one.sums is not None:
+                parts.append(one.sums.lengths * np.maximum(np.abs(one.values), np.sqrt(one.variance) or 1.0))
+            elif one.residual:
                 move = float(prod(size * (size - 1) for size in one.values.shape))
                 parts.append(np.full(one.values.size, move * self.total / one.values.size))
             else:
@@ -139,7 +141,7 @@ class Dual:
         """A direction of the point as a move of potentials."""
         move: dict[int, Cells] = {}
         for one, place in zip(self.measured, self._places, strict=True):
-            own = one.of(direction[place].reshape(one.values.shape))
+            own = one.back(direction[place].reshape(one.values.shape))
             move[one.mask] = move[one.mask] + own if one.mask in move else own
         return move
 

@@ -58,11 +58,11 @@ class _Stage:
 
 def fit(lattice: Lattice, measured: Sequence[Measured], progress: Progress = silent) -> LogLinear:
     """The model of everything that was measured. Deterministic, and free: requires released numbers only."""
-    total = total_of(lattice, measured)
+    total = total_of(measured)
     if total < 1:
         return LogLinear(lattice, total, {one.mask: np.zeros(lattice.shape(one.mask)) for one in measured}, ())
     probe = [replace(one, values=signs_of(one, place)) for place, one in enumerate(measured)]
-    orders = [order for order in REFERENCES if order < max(one.mask.bit_count() for one in measured)]
+    orders = _orders(lattice, measured)
     reference: Potentials = {}
     tangent: Potentials = {}
     strengths: list[float] = []
@@ -81,16 +81,22 @@ def fit(lattice: Lattice, measured: Sequence[Measured], progress: Progress = sil
 
 def refit(model: LogLinear, measured: Sequence[Measured]) -> LogLinear:
     """The model of other numbers from the same measurements, with the same λ: a replicate of the fit."""
-    lattice, total = model.lattice, total_of(model.lattice, measured)
+    lattice, total = model.lattice, total_of(measured)
     if total < 1 or not model.strengths:
         return LogLinear(lattice, total, {one.mask: np.zeros(lattice.shape(one.mask)) for one in measured}, ())
-    orders = [order for order in REFERENCES if order < max(one.mask.bit_count() for one in measured)]
+    orders = _orders(lattice, measured)
     reference: Potentials = {}
     stages = [*(of_order(lattice, measured, order) for order in orders), list(measured)]
     for strength, data in zip(model.strengths, stages, strict=True):
         dual = Dual(lattice, data, total, reference)
         reference = dual.potentials(dual.solve(strength, np.zeros(dual.size)).point)
     return LogLinear(lattice, total, reference, model.strengths)
+
+
+def _orders(lattice: Lattice, measured: Sequence[Measured]) -> list[int]:
+    """The numbers of attributes of the references: coarser than the finest that was measured, and something tells."""
+    finest = max(one.mask.bit_count() for one in measured)
+    return [order for order in REFERENCES if order < finest and of_order(lattice, measured, order)]
 
 
 def _added(some: Potentials, more: Potentials) -> Potentials:

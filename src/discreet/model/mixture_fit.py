@@ -53,9 +53,9 @@ MOST_STEPS = 400
 def fit_mixture(lattice: Lattice, measured: Sequence[Measured], progress: Progress = silent) -> ProductMixture:
     """The mixture of everything that was measured: released numbers only. Deterministic up to rounding.
 
-    Requires counts with noise: neither facts nor residuals.
+    Requires that everything has noise: facts cannot be held exactly.
     """
-    total = total_of(lattice, measured)
+    total = total_of(measured)
     probe = [replace(one, values=signs_of(one, place)) for place, one in enumerate(measured)]
     moved = [replace(one, values=one.values + sign.values) for one, sign in zip(measured, probe, strict=True)]
     path, beside = _Path.start(lattice, measured, total), _Path.start(lattice, moved, total)
@@ -85,7 +85,7 @@ def fit_mixture(lattice: Lattice, measured: Sequence[Measured], progress: Progre
 
 def refit_mixture(mixture: ProductMixture, measured: Sequence[Measured]) -> ProductMixture:
     """The mixture of other numbers from the same measurements, by as many steps with the same λ."""
-    path = _Path.start(mixture.lattice, measured, total_of(mixture.lattice, measured))
+    path = _Path.start(mixture.lattice, measured, total_of(measured))
     for strength, steps in zip(mixture.strengths, mixture.steps, strict=True):
         for _ in range(steps):
             path.step(strength)
@@ -95,7 +95,7 @@ def refit_mixture(mixture: ProductMixture, measured: Sequence[Measured]) -> Prod
 def mixture_bytes(lattice: Lattice, measured: Iterable[int]) -> int:
     """An upper estimate of what a fit to these cuboids keeps in memory: twice each, the path and the one beside it."""
     values, measured = sum(lattice.sizes), list(measured)
-    largest = max((lattice.cells(mask) for mask in measured if mask.bit_count() > 2), default=0)
+    largest = max(map(lattice.cells, measured), default=0)
     return 8 * (2 * (12 * GROUPS * values + 5 * values**2) + 6 * sum(map(lattice.cells, measured)) + GROUPS * largest)
 
 
@@ -166,7 +166,7 @@ class _Loss:
     pairs: Cells
     """What was measured of pairs, symmetric; and the precision of each, 0 where nothing was."""
     precision: Cells
-    others: list[tuple[tuple[int, ...], Cells, float]]
+    others: list[tuple[tuple[int, ...], Measured]]
 
     @classmethod
     def of(cls, lattice: Lattice, measured: Sequence[Measured], total: float) -> "_Loss":
@@ -175,8 +175,8 @@ class _Loss:
         others = []
         for one in measured:
             axes = lattice.axes(one.mask)
-            if len(axes) != 2:
-                others.append((axes, one.values, 1 / one.variance))
+            if len(axes) != 2 or not one.is_table:
+                others.append((axes, one))
                 continue
             rows, columns = (slice(starts[axis], starts[axis] + lattice.sizes[axis]) for axis in axes)
             for place, table in (((rows, columns), one.values), ((columns, rows), one.values.T)):
@@ -195,12 +195,12 @@ class _Loss:
         by_pairs = tables @ off
         by_share = self.total / 2 * np.einsum("ks,ks->k", tables, by_pairs)
         by_table = self.total * shares[:, np.newaxis] * by_pairs
-        for axes, values, precision in self.others:
+        for axes, one in self.others:
             own = [self._of(tables, axis) for axis in axes]
-            off = self.total * precision * (self.total * marginal(shares, own) - values)
+            off = self.total / one.variance * one.back(one.of(self.total * marginal(shares, own)) - one.values)
             for place, axis in enumerate(axes):
                 rest = weighted(np.ones(len(shares)), [*own[:place], *own[place + 1 :]])
-                turned = np.moveaxis(off, place, -1).reshape(-1, values.shape[place])
+                turned = np.moveaxis(off, place, -1).reshape(-1, off.shape[place])
                 slope = rest @ turned
                 self._of(by_table, axis)[...] += shares[:, np.newaxis] * slope
                 if not place:
@@ -217,15 +217,15 @@ def _criterion(
     """Mallows' criterion: squared residuals in units of the noise, and twice the degrees of freedom."""
     residual = freedom = 0.0
     for one, sign in zip(measured, probe, strict=True):
-        expected = here.cuboid(one.mask)
+        expected = one.of(here.cuboid(one.mask))
         residual += float(((expected - one.values) ** 2).sum()) / one.variance
-        freedom += float(((beside.cuboid(one.mask) - expected) * sign.values).sum()) / one.variance
+        freedom += float(((one.of(beside.cuboid(one.mask)) - expected) * sign.values).sum()) / one.variance
     return residual + 2 * freedom
 
 
 def _everybody(lattice: Lattice, measured: Sequence[Measured]) -> list[Cells]:
     """The logarithms of what the measurements tell of each attribute alone; of one that none holds, that it is even."""
-    known = {one.mask: one.values for one in of_order(lattice, measured, 1)}
+    known = {one.mask: one.values for one in of_order(lattice, measured, 1) if one.is_table}
     made = []
     for axis, size in enumerate(lattice.sizes):
         counts = known.get(1 << axis, np.ones(size))

@@ -130,10 +130,12 @@ class CubeOrder(CubeWish):
 
 
 class RowsOrder(Request):
-    """Synthetic rows to draw: from which published cube, how many, by which seed."""
+    """Synthetic rows to draw: how many, by which seed; from the model of everything public, or of one cube."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"cube": "census", "rows": 20000}]})
-    cube: Text = Field(description="the name of a published cube that has a model")
+    cube: Text | None = Field(
+        None, description="only from the model of this published cube; of everything public where not given"
+    )
     rows: int | None = Field(None, ge=1, le=2**53, description="as many as the model expects where not given")
     seed: int = Field(0, ge=0, le=2**53, description="other seeds draw other rows of the same model")
 

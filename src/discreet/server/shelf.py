@@ -131,13 +131,15 @@ class Shelf:
         return {**about, "guarantee": now.to_json(), "guarantee_in_words": str(now)}
 
     def checked_rows(self, name: str) -> dict[str, Any]:
-        """How far a file of rows is from the cube that it was drawn from. Raises NotFound where that is gone."""
+        """How far a file of rows is from the cube that it was drawn from, the last of several. Raises NotFound where
+        that is gone."""
         from discreet.synthetic.check import check_rows
 
         rows = self._read_rows(name)
-        for cube in map(self.cube, self.cubes()):
-            if cube.model is not None and str(cube.origin.receipt) == rows.about["receipt"]:
-                return check_rows(rows, cube).to_json()
+        of = {rows.about["charge"], *rows.about.get("earlier", ())}
+        cubes = [cube for cube in map(self.cube, self.cubes()) if cube.model is not None and cube.origin.charge in of]
+        if cubes:
+            return check_rows(rows, max(cubes, key=lambda cube: cube.origin.charge)).to_json()
         raise NotFound(f"the cube that the rows {name!r} were drawn from is not published here")
 
     def _read_rows(self, name: str) -> "SyntheticRows":

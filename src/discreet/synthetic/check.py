@@ -34,7 +34,7 @@ class RowsCheck:
 
     rows: int
     same_release: bool
-    """Whether the rows were drawn from this cube's release."""
+    """Whether the rows were drawn from this cube's release, and from no other."""
     distances: tuple[Distance, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def check_rows(rows: SyntheticRows, cube: Cube) -> RowsCheck:
     distances = [_distance(cube, mask, cells, modelled.total, codes, len(rows)) for mask, cells in made.items()]
     return RowsCheck(
         len(rows),
-        rows.about["receipt"] == str(cube.origin.receipt),
+        (rows.about["receipt"], rows.about.get("earlier", [])) == (str(cube.origin.receipt), list(cube.origin.earlier)),
         tuple(sorted(distances, key=lambda one: -one.from_model)),
     )
 

@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 
 from discreet.cube.cube import Cube
 from discreet.cube.memory import available_bytes, gigabytes
+from discreet.cube.public_model import PublicModel
 from discreet.domain.attribute import Bins
 from discreet.domain.domain import Domain
 from discreet.domain.read import parse_domain
 from discreet.errors import ArchiveError, DiscreetError, UnsupportedQuery
+from discreet.ledger.guarantee import Guarantee
+from discreet.ledger.receipt import Receipt
 from discreet.model.mixture import ProductMixture
+from discreet.model.model import Model
 from discreet.model.rows import draw_rows
 from discreet.noise.bits import SeededBits
 from discreet.private import FILE, PUBLIC_FILE, is_in_vault
@@ -171,17 +175,17 @@ def require_rows(cells: int, columns: int, rows: int, available: int | None = No
 
 
 def synthesise(
-    cube: Cube, domain_text: str, rows: int | None = None, seed: int = 0, progress: Progress = silent
+    of: Cube | PublicModel, domain_text: str, rows: int | None = None, seed: int = 0, progress: Progress = silent
 ) -> SyntheticRows:
-    """Rows drawn from the cube's model; as many as it expects where no number is given. Deterministic by the seed.
+    """Rows drawn from the model of a cube, or of everything public; as many as it expects where no number is given.
+    Deterministic by the seed.
 
     Marginals of up to three attributes are within a few rows of the model's. An attribute of the domain that has one
-    value has it in every row; one that is no dimension of the cube is left out. `domain_text` is the domain as TOML.
+    value has it in every row; one that the model has not is left out. `domain_text` is the domain as TOML.
     """
     domain = parse_domain(domain_text)
-    cube = cube.with_model(progress)
-    assert cube.model is not None
-    model, names = cube.model, [dimension.name for dimension in cube.dimensions]
+    source = of.with_model(progress) if isinstance(of, Cube) else of
+    model, names, origin = _origin(source)
     count = max(round(model.total), 1) if rows is None else rows
     require_rows(0 if isinstance(model, ProductMixture) else model.joint.size, len(domain.attributes), count)
     progress("drawing rows", 0.0)
@@ -197,29 +201,56 @@ def synthesise(
     progress("drawing rows", 1.0)
     table = pa.table(columns)
     left_out = [name for name in domain.names if name not in columns]
-    about = {**_about(cube, table, seed), "left_out": left_out, "domain": domain_text}
+    about = {**_about(model, origin, table, seed), "left_out": left_out, "domain": domain_text}
     return SyntheticRows(table.replace_schema_metadata({KEY: json.dumps(about, ensure_ascii=False)}), about)
 
 
-def _about(cube: Cube, table: pa.Table, seed: int) -> dict[str, Any]:
-    assert cube.model is not None
+@dataclass(frozen=True)
+class _Origin:
+    """What a model was made of, as the rows say it."""
+
+    table: str
+    measured: list[list[str]]
+    guarantee: Guarantee
+    charge: int
+    earlier: tuple[int, ...]
+    receipt: Receipt
+    more: dict[str, Any]
+
+
+def _origin(source: Cube | PublicModel) -> tuple[Model, list[str], _Origin]:
+    """A model, its attributes, and what it was made of."""
+    if isinstance(source, Cube):
+        assert source.model is not None, "it was fitted"
+        own, measured = source.origin, [list(map(str, names)) for names in source.plan.sources]
+        told = _Origin(own.table, measured, source.guarantee, own.charge, own.earlier, own.receipt, {})
+        return source.model, [dimension.name for dimension in source.dimensions], told
+    of, said = source.of, source.of.describe()
+    more = {key: said[key] for key in ("releases", "facts", "other_numbers")}
+    *earlier, last = of.all_releases
+    told = _Origin(source.table, said["tables"], source.guarantee, last, tuple(earlier), of.receipt, more)
+    return source.model, list(of.names), told
+
+
+def _about(model: Model, origin: _Origin, table: pa.Table, seed: int) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "what": NOBODY,
         "limits": LIMITS,
         "values": RULE,
-        "table": cube.origin.table,
+        "table": origin.table,
         "rows": table.num_rows,
         "seed": seed,
         "digest": _digest(table),
         "model": {
-            "total": cube.model.total,
-            "strengths": list(cube.model.strengths),
-            "measured": [list(names) for names in cube.plan.sources],
+            "total": model.total,
+            "strengths": list(model.strengths),
+            "measured": origin.measured,
+            **origin.more,
         },
-        "guarantee": cube.guarantee.to_json(),
-        "guarantee_in_words": str(cube.guarantee),
-        "charge": cube.origin.charge,
-        "receipt": str(cube.origin.receipt),
-        **({"earlier": list(cube.origin.earlier)} if cube.origin.earlier else {}),
+        "guarantee": origin.guarantee.to_json(),
+        "guarantee_in_words": str(origin.guarantee),
+        "charge": origin.charge,
+        "receipt": str(origin.receipt),
+        **({"earlier": list(origin.earlier)} if origin.earlier else {}),
     }

@@ -154,7 +154,7 @@ class VaultCubes(FieldsView):
         interrupted, or lost since: nothing more is spent.
         Not `consistent`: each cuboid by itself from its best source, so that roll-ups do not quite fit. `norm` and
         `counts` as in `Cube.reshaped`. With `estimate="modelled"` a model is fitted to the same measurements and kept
-        beside least squares: see `Cube.modelled`; the journal notes it, and `ask` can be answered from it.
+        beside least squares: see `Cube.modelled`; the journal notes it.
 
         A plan by the planner adaptive is a run of rounds, each charged by itself; published again, or by the number of
         any of its charges, it goes on where it was cut off, and spends no more than what is left of its budget.
@@ -182,7 +182,7 @@ class VaultCubes(FieldsView):
             if estimate != "modelled":
                 return shaped
             modelled = shaped.with_model(progress)
-            note_model(modelled, self.ledger, self.path)
+            note_model(modelled, self.ledger)
             return modelled
 
         if planned.candidates:

@@ -14,8 +14,9 @@ from discreet.ledger.charge import Charge, Record
 from discreet.release.release import Release
 
 if TYPE_CHECKING:
-    from discreet.cube.modelled import ModelledCube
+    from discreet.cube.public_model import PublicModel
     from discreet.facts.facts import Fact
+    from discreet.model.everything import Everything
     from discreet.model.model import Model
     from discreet.sql.lookup import Lookup
     from discreet.sql.question import Question
@@ -53,13 +54,18 @@ class Memory:
         return Known(self.domain, self.ledger, self.recall, self.facts)
 
     @cached_property
-    def models(self) -> "dict[int, ModelledCube]":
-        """Published models that were read, by the numbers of their charges."""
+    def everything(self) -> "dict[tuple[object, ...], Everything | None]":
+        """What the model of everything public is made of, by how far the journal reaches: the last one asked for."""
+        return {}
+
+    @cached_property
+    def models(self) -> "dict[str, PublicModel]":
+        """The model of everything public, by the digest of what it is made of: the last one asked for."""
         return {}
 
     @cached_property
     def replicates(self) -> "dict[str, tuple[Model, ...]]":
-        """Replicates of cubes' models, by the cubes' receipts."""
+        """Replicates of models: of cubes by their receipts, of everything public by its digest."""
         return {}
 
     @cached_property

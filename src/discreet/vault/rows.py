@@ -1,20 +1,28 @@
-"""Synthetic rows: drawn from the model of a published cube, or of one that is published for them."""
+"""Synthetic rows: drawn from the model of everything public, or of one published cube."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.cube.adaptive import widest
 from discreet.cube.cube import Cube
 from discreet.cube.journal import require_plan_for
+from discreet.cube.modelled import require_model
+from discreet.cube.plan import CubePlan
+from discreet.cube.public_model import PublicModel, require_room
 from discreet.domain.domain import Domain
 from discreet.errors import InvalidBudget, UnsupportedQuery
 from discreet.exact import Number
 from discreet.ledger.ledger import Ledger
+from discreet.model.everything import Everything
 from discreet.notebook import FieldsView
 from discreet.progress import Progress, silent
 from discreet.synthetic.rows import SyntheticRows, require_rows, synthesise
 from discreet.vault.cubes import VaultCubes
+from discreet.vault.models import measurements_so_far, public_measurements, public_model
+from discreet.vault.public import Public
 
 NOTE = "rows"
+NOTED = ("charge", "earlier", "rows", "seed", "digest")
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,6 +32,7 @@ class VaultRows(FieldsView):
     domain: Domain
     ledger: Ledger
     cubes: VaultCubes
+    public: Public
 
     def publish(
         self,
@@ -36,28 +45,31 @@ class VaultRows(FieldsView):
         seed: int = 0,
         progress: Progress = silent,
     ) -> SyntheticRows:
-        """Synthetic rows of the vault's columns, from the model of a cube that it published: nothing is spent.
+        """Synthetic rows of the vault's columns, from the model of everything public: nothing is spent.
 
-        Instead of a cube, `epsilon` (or `rho`, or `mu_squared`) buys one first: all pairs or triples of attributes, as
-        `cubes.plan` with the planner model has it. `rows` are as many as the model expects where no number is given.
-        The same cube, number and seed give the same rows. That rows were drawn is journalled.
+        With a cube that the vault published they are drawn from that one's model alone. With `epsilon` (or `rho`, or
+        `mu_squared`) a cube is bought first: all pairs or triples of attributes, as `cubes.plan` with the planner model
+        has it. `rows` are as many as the model expects where no number is given. The same model, number and seed give
+        the same rows. That rows were drawn is journalled.
         """
         if seed < 0:
             raise UnsupportedQuery("a seed is a whole number, 0 or above")
-        if (cube is None) == (epsilon is None and rho is None and mu_squared is None):
-            raise InvalidBudget("say which cube rows are drawn from, or what may be spent on one: epsilon=1")
+        buys = not (epsilon is None and rho is None and mu_squared is None)
+        if cube is not None and buys:
+            raise InvalidBudget("rows are drawn from a cube that is there, or one is bought for them: leave out one")
         if rows is not None:
             require_rows(0, len(self.domain.attributes), rows)
-        drawn_from = self._bought(epsilon, rho, mu_squared, progress) if cube is None else self._own(cube)
+        if buys:
+            plan = self.cubes.plan(epsilon=epsilon, rho=rho, mu_squared=mu_squared, planner="model")
+            _require_model(plan, measurements_so_far(self.public))
+            self.cubes.publish(plan, progress=progress)
+        if cube is None:
+            drawn_from: Cube | PublicModel = public_model(public_measurements(self.public), self.public, progress)
+        else:
+            drawn_from = self._own(cube)
         made = synthesise(drawn_from, self.ledger.header["domain"], rows, seed, progress)
-        self.ledger.note(NOTE, {key: made.about[key] for key in ("charge", "rows", "seed", "digest")})
+        self.ledger.note(NOTE, {key: made.about[key] for key in NOTED if key in made.about})
         return made
-
-    def _bought(
-        self, epsilon: Number | None, rho: Number | None, mu_squared: Number | None, progress: Progress
-    ) -> Cube:
-        plan = self.cubes.plan(epsilon=epsilon, rho=rho, mu_squared=mu_squared, planner="model")
-        return self.cubes.publish(plan, estimate="modelled", progress=progress)
 
     def _own(self, cube: Cube | str | Path) -> Cube:
         """A cube that this vault published."""
@@ -65,3 +77,15 @@ class VaultRows(FieldsView):
         self.ledger.check_receipt(own.origin.receipt)
         require_plan_for(own.plan, self.domain, self.ledger)
         return own
+
+
+def _require_model(plan: CubePlan, before: Everything | None) -> None:
+    """Refuse, before anything is spent, a plan that with what was released before makes too large a model."""
+    if plan.candidates:
+        plan = widest(plan)
+    require_model(plan)
+    # The plan has every attribute of two values or more.
+    masks = list(plan.source_masks)
+    if before is not None:
+        masks += [plan.lattice.mask(*before.lattice.names_of(one.mask)) for one in before.measured]
+    require_room(plan.lattice, masks)

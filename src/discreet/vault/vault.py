@@ -80,6 +80,7 @@ from discreet.vault.memory import Memory
 from discreet.vault.public import Public, PublicDesk
 
 if TYPE_CHECKING:
+    from discreet.cube.public_model import PublicModel
     from discreet.mining.party import Party
     from discreet.mining.sulq import Calibration
     from discreet.replies import EntryJson
@@ -271,10 +272,18 @@ class Vault(NotebookView):
 
     @property
     def rows(self) -> "VaultRows":
-        """Synthetic rows: drawn from the model of a published cube: `vault.rows.publish(cube)`."""
+        """Synthetic rows: drawn from the model of everything public: `vault.rows.publish()`."""
         from discreet.vault.rows import VaultRows
 
-        return VaultRows(self.domain, self.ledger, self.cubes)
+        return VaultRows(self.domain, self.ledger, self.cubes, self)
+
+    @property
+    def model(self: Public) -> "PublicModel":
+        """The model of everything public about the table as it is now: `vault.model["sex", "age"]`. It is fitted where
+        it is not yet, and spends nothing."""
+        from discreet.vault.models import public_measurements, public_model
+
+        return public_model(public_measurements(self), self)
 
     @property
     def facts(self) -> "VaultFacts":
@@ -360,8 +369,8 @@ class Vault(NotebookView):
         released answers it may be made; the policy's word where nothing is said. Every number is the best that is
         public by then: all released answers and facts are in it.
 
-        With `estimate="modelled"` it is read from a published model (`cubes.publish(plan, estimate="modelled")`):
-        sharper and biased, and for nothing, whatever is left; refused where no model covers it.
+        With `estimate="modelled"` it is read from `model`, that of everything public: sharper and biased, and for
+        nothing, whatever is left; refused where nothing that was released tells of it.
         """
         if estimate != "unbiased":
             self._require_model(
@@ -386,14 +395,12 @@ class Vault(NotebookView):
             raise UnsupportedQuery(f"a modelled answer draws no noise: leave out {' and '.join(given)}")
 
     def _ask_model(self: PublicDesk, sql: str, confidence: Number | None) -> Answer:
-        """Answer a SELECT from a published model. Spends nothing."""
+        """Answer a SELECT from the model of everything public. Spends nothing."""
         from discreet.answer.modelled import ask_modelled
-        from discreet.vault.models import published_models, with_ranges
+        from discreet.vault.models import public_measurements, public_model
 
-        wish, models = Wish.of(self.policy, None, None, confidence), published_models(self)
-        return ask_modelled(
-            self._memory.question(sql), wish, models, self._desk, lambda model: with_ranges(model, self)
-        )
+        wish, of = Wish.of(self.policy, None, None, confidence), public_measurements(self)
+        return ask_modelled(self._memory.question(sql), wish, of, self._desk, lambda: public_model(of, self))
 
     def explain(
         self: PublicDesk,
@@ -410,13 +417,13 @@ class Vault(NotebookView):
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
         if estimate != "unbiased":
             from discreet.answer.modelled import explain_modelled
-            from discreet.vault.models import published_models
+            from discreet.vault.models import public_measurements
 
             Vault._require_model(
                 estimate, scale=scale, within=within, relax=relax, weights=weights or None, compound_size=compound_size
             )
             plain = Wish.of(self.policy, None, None, confidence)
-            return explain_modelled(self._memory.question(sql), plain, published_models(self), self._desk)
+            return explain_modelled(self._memory.question(sql), plain, public_measurements(self), self._desk)
         wish = Wish.of(self.policy, scale, within, confidence)
         asked, desk = self._memory.question(sql), self._desk.relaxing(relax, weights, compound_size)
         if isinstance(asked, Question):

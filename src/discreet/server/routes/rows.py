@@ -1,5 +1,5 @@
-"""Synthetic rows: drawn in the background from the model of a published cube; what they are, how far they are from what
-was released, the file itself."""
+"""Synthetic rows: drawn in the background from the model of everything public, or of one cube; what they are, how far
+they are from what was released, the file itself."""
 
 from typing import Annotated
 
@@ -33,14 +33,14 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
 
     @router.post("/rows/{name}", status_code=202, response_model=replies.JobJson)
     def publish(name: Name, order: schema.RowsOrder, user: Caller) -> JsonReply:
-        """Draw rows from the model of a published cube, in the background: GET /jobs/NAME tells how far it is. It costs
-        nothing. For custodians."""
+        """Draw rows from the model of everything public, or of one published cube, in the background: GET /jobs/NAME
+        tells how far it is. It costs nothing. For custodians."""
         require_custodian(user, "publish synthetic rows")
         path = shelf.rows_folder / f"{require_name(name)}.parquet"
         if path.exists():
             raise UnsupportedQuery(f"there are rows {name!r} already; choose another name")
-        cube = shelf.cube(order.cube)
-        if cube.model is None:
+        cube = None if order.cube is None else shelf.cube(order.cube)
+        if cube is not None and cube.model is None:
             raise UnsupportedQuery(f"the cube {order.cube!r} was published without a model; publish one with it")
         log_asked(desk.vault.path, user.name, "rows publish", {"name": name, **order.model_dump(exclude_defaults=True)})
         asker = desk.asker(user)
