@@ -75,12 +75,14 @@ NUMBERED = {
     "Cubes": (
         "Definition 2.1.1-2.1.3,5.1.1-5.1.6; Theorem 2.1.1-2.1.3,3.2.1-3.2.4,3.2.6-3.2.7,3.3.1-3.3.3,3.3.7-3.3.8,"
         "4.2.1-4.2.2,4.3.1-4.3.2,5.1.1,5.2.5,5.3.1; Lemma 3.2.5,3.3.4-3.3.5,4.2.3,5.2.1-5.2.4; Corollary 3.3.6;"
-        "Problem 1-6; Algorithm 1-4; Example 2.1.1,3.2.1-3.2.4,3.3.1,5.1.1,5.2.1; Conjecture 1; Figure 1.1-1.2,2.1,3.1,5.1,6.1-6.10; Table 1.1"
+        "Problem 1-6; Algorithm 1-4; Example 2.1.1,3.2.1-3.2.4,3.3.1,5.1.1,5.2.1; Conjecture 1;"
+        "Figure 1.1-1.2,2.1,3.1,5.1,6.1-6.10; Table 1.1"
     ),
     "SuLQ": "Definition 1; Proposition 1-3; Theorem 1-3; Lemma 1",
     "Refinement": "Definition 1-7; Example 1; Theorem 1-3",
     "Buckets": (
-        "Definition 1-6; Theorem 1-4; Lemma 1-8; Corollary 1-3; Example 1-5; Algorithm 1-2; Remark 1-3; Figure 1-7; Table 1-5"
+        "Definition 1-6; Theorem 1-4; Lemma 1-8; Corollary 1-3; Example 1-5; Algorithm 1-2; Remark 1-3;"
+        "Figure 1-7; Table 1-5"
     ),
 }
 
