@@ -10,14 +10,9 @@ together do so less often than `MOST_FALSE_ALARMS`, or nothing is run.
 runs the tests of tests/trust in full length: `make soak`.
 """
 
-import hashlib
 import itertools
-import os
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -25,7 +20,7 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 from discreet import native
-from discreet.noise.bits import Bits, Words
+from experiments.noise import RepeatableNoise
 from tests.in_memory import keep_files_in_memory
 from tests.patience import PATIENCE
 
@@ -50,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("exploring" if config.getoption("--soak") else "steady")
     if not config.getoption("--soak"):  # it draws from the constants of all modules that happen to be imported by then
         providers._get_local_constants = lambda: providers._local_constants
-    config.pluginmanager.register(RepeatableNoise(config.getoption("--noise")))
+    config.pluginmanager.register(NoiseOfTests(config.getoption("--noise")))
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -76,48 +71,25 @@ def _keep_together(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
-class RepeatableNoise:
+class NoiseOfTests(RepeatableNoise):
     """One stream of bits for each test, and for each fixture that tests share, by its name."""
 
     def __init__(self, word: str) -> None:
+        super().__init__()
         self._word = word
-        self._streams: list[np.random.Generator | None] = []
-        self._lock = threading.Lock()
-        self._process = os.getpid()
-        self._fill = Bits.fill
-        Bits.fill = lambda bits, out: self.fill(bits, out)  # type: ignore[method-assign]
-
-    def fill(self, bits: Bits, out: Words) -> int:
-        known = type(bits) is Bits and os.getpid() == self._process and self._streams
-        stream = self._streams[-1] if known else None
-        if stream is None:
-            return self._fill(bits, out)
-        with self._lock:  # threads share the stream: which of them a server happens to use makes no difference
-            out[:] = stream.integers(2**64, size=out.size, dtype=np.uint64)
-        return out.size
-
-    @contextmanager
-    def _named(self, *name: object) -> Iterator[None]:
-        seed = hashlib.sha256("\0".join(map(str, (self._word, *name))).encode()).digest()
-        self._streams.append(np.random.default_rng(list(seed)))
-        try:
-            yield
-        finally:
-            self._streams.pop()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         file, _, test = item.location
-        with self._named(file, test):  # and not by its nodeid, to which xdist adds the name of a group
-            if item.get_closest_marker("alarm"):
-                self._streams[-1] = None
+        noise = self.the_systems if item.get_closest_marker("alarm") else self.named
+        with noise(self._word, file, test):  # and not by its nodeid, to which xdist adds the name of a group
             return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest) -> Iterator[None]:
         if fixturedef.scope == "function":
             return (yield)
-        with self._named(fixturedef.baseid, fixturedef.argname, getattr(request, "param_index", 0)):
+        with self.named(self._word, fixturedef.baseid, fixturedef.argname, getattr(request, "param_index", 0)):
             return (yield)
 
 

@@ -71,16 +71,18 @@ def test_every_row_has_a_place_in_the_code_or_a_test_or_says_why_there_is_none(p
 
 
 NUMBERED = {
-    "Relaxation": "Definition 1-9; Example 1-7; Lemma 1-4; Theorem 1; Corollary 1-2; Figure 2,4,6,9,11-16; Table 2",
+    "Relaxation": "Definition 1-9; Example 1-7; Lemma 1-4; Theorem 1; Corollary 1-2; Figure 1-16; Table 1-2",
     "Cubes": (
         "Definition 2.1.1-2.1.3,5.1.1-5.1.6; Theorem 2.1.1-2.1.3,3.2.1-3.2.4,3.2.6-3.2.7,3.3.1-3.3.3,3.3.7-3.3.8,"
         "4.2.1-4.2.2,4.3.1-4.3.2,5.1.1,5.2.5,5.3.1; Lemma 3.2.5,3.3.4-3.3.5,4.2.3,5.2.1-5.2.4; Corollary 3.3.6;"
-        "Problem 1-6; Algorithm 1-4; Example 2.1.1,3.2.1-3.2.4,3.3.1,5.1.1,5.2.1; Conjecture 1; Figure 5.1,6.1-6.10"
+        "Problem 1-6; Algorithm 1-4; Example 2.1.1,3.2.1-3.2.4,3.3.1,5.1.1,5.2.1; Conjecture 1;"
+        "Figure 1.1-1.2,2.1,3.1,5.1,6.1-6.10; Table 1.1"
     ),
     "SuLQ": "Definition 1; Proposition 1-3; Theorem 1-3; Lemma 1",
     "Refinement": "Definition 1-7; Example 1; Theorem 1-3",
     "Buckets": (
-        "Definition 1-6; Theorem 1-4; Lemma 1-8; Corollary 1-3; Example 1-5; Algorithm 1-2; Remark 1-3; Figure 2-7"
+        "Definition 1-6; Theorem 1-4; Lemma 1-8; Corollary 1-3; Example 1-5; Algorithm 1-2; Remark 1-3;"
+        "Figure 1-7; Table 1-5"
     ),
 }
 

@@ -39,7 +39,7 @@ METHODS: Mapping[str, Callable[[Counts, Limits], int]] = {
     "Anatomy": lambda counts, limits: anatomy_loss(sum(counts), diversity(counts, limits)),
     "TwoSize": lambda counts, limits: two_size_setting(counts, limits, max_size=MAX_SIZE).loss,
     "MultiSize (seed's)": lambda counts, limits: (
-        multi_size_setting(counts, limits, max_size=MAX_SIZE, exchange=False).loss
+        multi_size_setting(counts, limits, max_size=MAX_SIZE, rounds=False).loss
     ),
     "MultiSize": lambda counts, limits: multi_size_setting(counts, limits, max_size=MAX_SIZE).loss,
     "Optimal": lambda counts, limits: optimal_setting(counts, limits, max_size=MAX_SIZE, seconds=SECONDS).loss,

@@ -13,6 +13,7 @@ import numpy as np
 from discreet.cube.cube import Cube
 from discreet.cube.memory import needed_bytes
 from discreet.vault import Vault
+from experiments.noise import RepeatableNoise
 from experiments.tables.tables import Coded, synthetic
 
 ROWS = 100_000
@@ -43,7 +44,12 @@ class Run:
 def run_in_own_process(attributes: int, currency: str, amount: str, rows: int = ROWS) -> Run:
     """The whole way in a process of its own, so that its peak memory is its own."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        return pool.submit(run, attributes, currency, amount, rows).result()
+        return pool.submit(_run_repeatably, attributes, currency, amount, rows).result()
+
+
+def _run_repeatably(attributes: int, currency: str, amount: str, rows: int) -> Run:
+    with RepeatableNoise().named("wide", attributes, currency, amount, rows):
+        return run(attributes, currency, amount, rows)
 
 
 def run(attributes: int, currency: str, amount: str, rows: int = ROWS) -> Run:

@@ -126,6 +126,34 @@ def test_the_page_on_wide_tables_says_what_its_numbers_say():
     check_page("wide", list(wide_claims()), settings)
 
 
+def models_claims():
+    lines = rows_of("models", "by_attributes")
+    shown = [row for row in lines if row["attributes"] not in ("6", "7")]
+    for row in shown:
+        cells = [row[name].removeprefix("0") for name in ("modelled", "least squares, clipped", "another sample")]
+        yield Claim(("| {} | {} | {} | {} |" if cells[1] else "| {} | {} |{} | {} |"), [row["attributes"], *cells])
+    times = [float(row["modelled"]) / float(row["another sample"]) for row in lines]
+    yield Claim("the model is {:.1f} to {:.1f} times as far off", (times[0], times[2]))
+    yield Claim("to {:.1f} times of it", [times[-1]])
+    rough = float(lines[2]["least squares, clipped"]) / float(lines[2]["another sample"])
+    yield Claim("least squares of triples {:.0f} times.", [rough])
+    sizes = rows_of("models", "by_size")
+    modelled = {int(size): float(error) for size, error, _, _ in (row.values() for row in sizes)}
+    solved = {int(size): float(error) for size, _, error, _ in (row.values() for row in sizes)}
+    yield Claim("a cell of 5 to 9 people is off by {:.1f} on average, nearly as much as itself", [modelled[5]])
+    assert 0.6 < modelled[5] / 7 < 1 < modelled[2] / 2
+    assert all(error < size / 2 for size, error in modelled.items() if size >= 20)
+    assert all(error < size / 10 for size, error in modelled.items() if size >= 200)
+    yield Claim("off by {:.0f} to {:.0f} everywhere", (min(solved.values()), max(solved.values())))
+    yield Claim("are off by {:.1f} people where least squares is off by {:.0f}", (modelled[0], solved[0]))
+
+
+def test_the_page_on_models_says_what_its_numbers_say():
+    # The table and the release; sizes of cells.
+    settings = {"0", "8", "32,561", "1", "10", "56", "2", "20", "200"}
+    check_page("models", list(models_claims()), settings)
+
+
 def attack(file, answers, vault="ε = 1", kind=None):
     rows = rows_of("attacks", file)
     return next(
@@ -139,7 +167,7 @@ def interval(row):
 
 
 def advantage(row):
-    return f"{thousandths(row['advantage'])}"
+    return f"{thousandths(row['advantage'])}".replace("-", "−")
 
 
 def thousandths(text):

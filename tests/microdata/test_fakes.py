@@ -134,7 +134,7 @@ def random_world(chance):
     values = np.sort(chance.choice(many, 2000, p=shares / shares.sum()))
     counts = np.bincount(values, minlength=many)
     limits = Limits.linear(int(chance.choice([2, 4, 8])), "0.02")
-    setting = multi_size_setting(counts.tolist(), limits, exchange=False)
+    setting = multi_size_setting(counts.tolist(), limits, rounds=False)
     if counts.min() == 0 or setting.buckets < 3 * many:
         return None
     bucket = np.empty(len(values), np.int64)

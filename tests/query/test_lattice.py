@@ -38,7 +38,7 @@ def test_magnifications_are_those_of_the_seed(ancestor: tuple, source: tuple, ma
 
 
 def test_a_cuboid_has_no_magnification_from_a_source_that_lacks_a_dimension() -> None:
-    with pytest.raises(UnsupportedQuery, match=r"\('age',\) cannot be computed from \('sex',\)"):
+    with pytest.raises(UnsupportedQuery, match="cuboid age cannot be computed from cuboid sex"):
         SEED.magnification(SEED.mask("age"), SEED.mask("sex"))
 
 
@@ -67,7 +67,7 @@ def test_cuboids_are_chosen_all_by_their_dimensions_or_by_name() -> None:
     [
         ([("sex", "aeg")], "no dimension 'aeg'; did you mean age"),
         ([("height",)], "no dimension 'height'; there are sex, age, salary"),
-        ([("sex", "age"), ("age", "sex")], r"cuboid \('sex', 'age'\) is given twice"),
+        ([("sex", "age"), ("age", "sex")], "cuboid sex,age is given twice"),
         ([("sex", "sex")], "dimension sex is given twice in one cuboid"),
         ([], "no cuboid to publish"),
         (4, "give a number from 0 to 3"),
@@ -125,9 +125,9 @@ def test_expected_variances_stand_beside_the_published_cuboids_and_default_to_1(
 @pytest.mark.parametrize(
     ("expected", "message"),
     [
-        ({("age",): 3}, r"cuboid \(\) has no expected variance; each published cuboid needs one"),
+        ({("age",): 3}, "cuboid total has no expected variance; each published cuboid needs one"),
         ({("age", "sex"): 2, "others": 1}, "has an expected variance, but is not published"),
-        ({("age",): 0, "others": 1}, r"expected of \('age',\) must be above 0 and finite"),
+        ({("age",): 0, "others": 1}, "expected of cuboid age must be above 0 and finite"),
         ({("age",): -4, "others": 1}, "above 0 and finite"),
         ({"others": 0}, "expected of the others must be above 0"),
         ({"others": float("nan")}, "above 0 and finite"),

@@ -40,7 +40,7 @@ def reconcile(
     precisions = np.zeros(1 << lattice.dimensions)
     for mask, table in sources:
         if precisions[mask]:
-            raise UnsupportedQuery(f"source {lattice.names_of(mask)} is given twice")
+            raise UnsupportedQuery(f"{lattice.words(mask)} is given twice as a source")
         precisions[mask] = 1 / variances[mask]
         place(cube, lattice.axes(mask), table, precisions[mask])
     sweep(precisions, residual_matrices(lattice.sizes))

@@ -164,8 +164,7 @@ class CubePlan(NotebookView):
         return source
 
     def _unreachable(self, mask: int) -> UnsupportedQuery:
-        names = self.lattice.names_of(mask)
-        return UnsupportedQuery(f"cuboid {names} cannot be computed from the sources of this plan")
+        return UnsupportedQuery(f"{self.lattice.words(mask)} cannot be computed from the sources of this plan")
 
     @property
     def max_variance(self) -> float:

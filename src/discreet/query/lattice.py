@@ -99,6 +99,10 @@ class Lattice:
     def names_of(self, mask: int) -> tuple[Label, ...]:
         return tuple(self.names[axis] for axis in self.axes(mask))
 
+    def words(self, mask: int) -> str:
+        """A cuboid as it is written on the command line: for messages."""
+        return f"cuboid {','.join(map(str, self.names_of(mask))) or 'total'}"
+
     def shape(self, mask: int) -> tuple[int, ...]:
         """The shape of a cuboid: one axis for each of its dimensions."""
         return tuple(self.sizes[axis] for axis in self.axes(mask))
@@ -109,7 +113,7 @@ class Lattice:
     def magnification(self, ancestor: int, source: int) -> int:
         """mag(C, C'): how many cells of the source make one cell of its ancestor. [cubes, 3.1]"""
         if ancestor & ~source:
-            raise UnsupportedQuery(f"cuboid {self.names_of(ancestor)} cannot be computed from {self.names_of(source)}")
+            raise UnsupportedQuery(f"{self.words(ancestor)} cannot be computed from {self.words(source)}")
         return self.cells(source & ~ancestor)
 
     def degree(self, mask: int) -> int:
@@ -150,7 +154,7 @@ class Lattice:
         for names in cuboids:
             mask = self.mask(*((names,) if isinstance(names, str | int) else names))
             if mask in masks:
-                raise UnsupportedQuery(f"cuboid {self.names_of(mask)} is given twice")
+                raise UnsupportedQuery(f"{self.words(mask)} is given twice")
             masks.add(mask)
         if not masks:
             raise UnsupportedQuery("no cuboid to publish: name at least one, or say 'all'")
@@ -185,19 +189,20 @@ class Lattice:
         unpublished = by_mask.keys() - published
         for mask in by_mask:
             if mask in unpublished:
-                raise UnsupportedQuery(f"cuboid {self.names_of(mask)} has a weight, but is not published")
+                raise UnsupportedQuery(f"{self.words(mask)} has a weight, but is not published")
         return tuple(float(by_mask.get(mask, 1)) for mask in published)
 
     def _weight(self, names: tuple[Label, ...], given: float | ArrayLike, of_cells: Literal["max", "sum"]) -> float:
+        words = self.words(self.mask(*names))
         try:
             cells = np.asarray(given, float)
         except (TypeError, ValueError):
-            raise UnsupportedQuery(f"the weight of {names} is a number, or an array of them") from None
+            raise UnsupportedQuery(f"the weight of {words} is a number, or an array of them") from None
         shape = tuple(self.sizes[self._axis(name)] for name in names)
         if cells.ndim and cells.shape != shape:
-            raise UnsupportedQuery(f"the weights of {names} have the shape {cells.shape}; its cells have {shape}")
+            raise UnsupportedQuery(f"the weights of {words} have the shape {cells.shape}; its cells have {shape}")
         if not ((cells > 0) & (cells < math.inf)).all():
-            raise UnsupportedQuery(f"the weight of {names} must be above 0 and finite")
+            raise UnsupportedQuery(f"the weight of {words} must be above 0 and finite")
         return float(cells.max() if of_cells == "max" else cells.sum())
 
     def expect(
@@ -212,13 +217,13 @@ class Lattice:
         own = {names: variance for names, variance in expected.items() if names != OTHERS}
         by_mask = {self.mask(*names): variance for names, variance in own.items()}
         for mask, variance in by_mask.items():
-            self._require_positive(variance, f"the variance expected of {self.names_of(mask)}")
+            self._require_positive(variance, f"the variance expected of {self.words(mask)}")
         for mask in by_mask.keys() - published:
-            raise UnsupportedQuery(f"cuboid {self.names_of(mask)} has an expected variance, but is not published")
+            raise UnsupportedQuery(f"{self.words(mask)} has an expected variance, but is not published")
         missing = next((mask for mask in published if mask not in by_mask), None)
         if missing is not None and OTHERS not in expected:
             raise UnsupportedQuery(
-                f"cuboid {self.names_of(missing)} has no expected variance; each published cuboid needs one, "
+                f"{self.words(missing)} has no expected variance; each published cuboid needs one, "
                 f"or all others together: {OTHERS}=100"
             )
         others = expected.get(OTHERS, 1.0)
