@@ -81,6 +81,12 @@ def test_a_free_answer_is_not_kept_beyond_the_next_entry_of_the_journal(users):
     assert ben.post("ask", json=COUNT).json()["value"] == sharper["value"]
 
 
+def test_a_question_with_weights_is_answered_and_again_for_nothing(users):
+    first, again = (users("ana").post("ask", json={**COUNT, "weights": {"age": 2}}) for _ in range(2))
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert again.json()["kind"] == "repeated"
+
+
 @pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])
 def test_a_number_that_json_has_not_is_refused_and_leaves_the_log_readable(users, number):
     body = json.dumps(COUNT).replace("20", number)
