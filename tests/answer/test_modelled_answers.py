@@ -1,4 +1,4 @@
-"""Questions answered from a published model: free, marked, refused where no model covers them."""
+"""Questions answered from the model of everything public: free, marked, refused where it tells nothing."""
 
 import json
 import shutil
