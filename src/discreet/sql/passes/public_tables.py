@@ -81,7 +81,7 @@ class _Maker:
         return exp.Table(this=table, alias=exp.TableAlias(this=table.copy() if called is None else called.copy()))
 
     def written(self, cte: exp.CTE) -> None:
-        """A WITH of VALUES: a look-up table of that name."""
+        """A WITH that reads look-up tables alone: itself one, of that name."""
         clause, name = cte.parent, cte.alias.lower()
         assert isinstance(clause, exp.With)
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=_inside(cte)))
