@@ -202,7 +202,7 @@ def test_the_probes_of_a_tool_are_answered_and_cost_nothing(service, client, too
 
 def test_a_look_at_a_function_of_a_column_that_is_not_there_is_refused(client):
     for sql in ("SELECT SUBSTRING(name, 1, 9) FROM people LIMIT 9", "SELECT any_of_them(sex) FROM people LIMIT 9"):
-        with pytest.raises(Exception, match="has no attribute|not supported"):
+        with pytest.raises(Exception, match=r"has no attribute|not supported"):
             rows(client, sql)
 
 

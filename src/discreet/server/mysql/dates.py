@@ -90,9 +90,7 @@ class _Writer:
     def _enter(self) -> None:
         self.depth += 1
         if self.depth > MOST_DEPTH:
-            raise UnsupportedQuery(
-                f"more than {MOST_DEPTH} functions are within each other; ask something simpler"
-            )
+            raise UnsupportedQuery(f"more than {MOST_DEPTH} functions are within each other; ask something simpler")
 
     def _commas(self, start: int, stop: int) -> list[int]:
         found, place = [], start
