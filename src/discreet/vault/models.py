@@ -117,11 +117,8 @@ def _kept(
     if path.exists():
         return read_models(path, lattice, key)
     made = tuple(make())
-    with suppress(ArchiveError):
-        try:
-            private_folder(vault.path / MODELS)
-        except OSError:
-            raise ArchiveError(f"{vault.path / MODELS} cannot be made; is there space on the vault's disk?") from None
+    with suppress(ArchiveError, OSError):
+        private_folder(vault.path / MODELS)
         write_models(made, lattice, key, path)
         if path.name.startswith(PUBLIC):
             for old in (vault.path / MODELS).glob(f"{PUBLIC}*"):
