@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 MOST_VALUES = 10_000
 """Of a sub-query in the place of values."""
 LATEST_DAY = 28
-"""Months have it all: from later days on, steps of months depend on those before."""
+"""Every month has this day. From a later one, what a step of a month leads to depends on the steps before it."""
+ALIKE = frozenset(("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK"))
+"""Units of which all steps are equally long."""
 STEPS = f"{OWN}steps"
 
 
@@ -119,18 +121,34 @@ def _series(node: exp.GenerateSeries) -> exp.Select:
     start, end, step = node.args["start"], node.args["end"], node.args.get("step") or exp.Literal.number(1)
     if any(part.find(exp.Column, exp.Query) is not None for part in (start, end, step)):
         raise UnsupportedQuery(f"a series is of constants{place_of(node)}: generate_series(1, 12)")
-    is_down = isinstance(step, exp.Neg) or (isinstance(step, exp.Interval) and str(step.this.this).startswith("-"))
-    day = exp.Extract(this=exp.Var(this="DAY"), expression=exp.cast(start.copy(), "TIMESTAMP"))
-    if isinstance(step, exp.Interval):
+    intervals = [*step.find_all(exp.Interval)]
+    if intervals:
         start, end = exp.cast(start.copy(), "TIMESTAMP"), exp.cast(end.copy(), "TIMESTAMP")
+    if any(_unit(one) not in ALIKE for one in intervals):
+        day = _constant(exp.Extract(this=exp.Var(this="DAY"), expression=start.copy()))
+        if isinstance(day, int) and day > LATEST_DAY:
+            raise UnsupportedQuery(
+                f"a series by months or years begins on a day from 1 to {LATEST_DAY}{place_of(node)}: not every month "
+                "has a later one"
+            )
+    first = exp.paren(start.copy())
+    is_down = _constant(exp.LT(this=exp.Add(this=first, expression=exp.paren(step.copy())), expression=first.copy()))
     steps = exp.Mul(this=exp.column("k"), expression=exp.paren(step.copy()))
-    value = exp.Add(this=exp.paren(start.copy()), expression=steps)
+    value = exp.Add(this=first.copy(), expression=steps)
     kinds = (exp.GT, exp.GTE) if is_down else (exp.LT, exp.LTE)
     compared = kinds[not node.args.get("is_end_exclusive")]
     within = compared(this=exp.paren(value.copy()), expression=exp.paren(end.copy()))
-    where = exp.and_(within, day <= LATEST_DAY) if isinstance(step, exp.Interval) else within
     value = exp.alias_(value, "generate_series", quoted=True)
-    return exp.Select(expressions=[value]).from_(STEPS).where(where).order_by("k")
+    return exp.Select(expressions=[value]).from_(STEPS).where(within).order_by("k")
+
+
+def _unit(interval: exp.Interval) -> str:
+    return interval.text("unit").upper().removesuffix("S")
+
+
+def _constant(node: exp.Expression) -> object:
+    """The value of an expression of constants."""
+    return run(exp.select(exp.alias_(node, "value")), {}).column("value").to_pylist()[0]
 
 
 def known_publicly(waiting: Mapping[str, exp.Query], singles: Collection[str], lookups: Mapping[str, Lookup]) -> Known:
