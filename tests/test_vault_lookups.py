@@ -283,6 +283,15 @@ def test_a_series_of_months_from_a_day_that_not_all_of_them_have_is_refused(vaul
         )
 
 
+@pytest.mark.parametrize("step", ["INTERVAL '1 month 1 day'", "INTERVAL 1 MONTH + INTERVAL 1 DAY"])
+def test_a_series_by_months_and_days_at_once_is_refused(vault, step):
+    with pytest.raises(UnsupportedQuery, match="a step of a series is of one unit"):
+        vault.explain(
+            f"SELECT g.d, t.n FROM generate_series(DATE '2026-01-05', DATE '2026-06-30', {step}) AS g(d), "
+            "(SELECT COUNT(*) AS n FROM visits) AS t"
+        )
+
+
 def test_a_name_of_a_with_means_what_is_nearest(vault):
     sql = (
         "SELECT (SELECT COUNT(*) FROM (WITH b AS (SELECT code FROM icd9 WHERE chronic = 1) SELECT v.days FROM visits v "

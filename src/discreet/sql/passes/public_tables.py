@@ -25,6 +25,7 @@ LATEST_DAY = 28
 """Every month has this day. From a later one, what a step of a month leads to depends on the steps before it."""
 ALIKE = frozenset(("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK"))
 """Units of which all steps are equally long."""
+MONTHS = frozenset(("MONTH", "QUARTER", "YEAR"))
 STEPS = f"{OWN}steps"
 
 
@@ -124,7 +125,10 @@ def _series(node: exp.GenerateSeries) -> exp.Select:
     intervals = [*step.find_all(exp.Interval)]
     if intervals:
         start, end = exp.cast(start.copy(), "TIMESTAMP"), exp.cast(end.copy(), "TIMESTAMP")
-    if any(_unit(one) not in ALIKE for one in intervals):
+    units = {_unit(one) for one in intervals}
+    if not units <= ALIKE:
+        if len(units) > 1 or not units <= MONTHS:
+            raise UnsupportedQuery(f"a step of a series is of one unit{place_of(node)}: INTERVAL 1 MONTH")
         day = _constant(exp.Extract(this=exp.Var(this="DAY"), expression=start.copy()))
         if isinstance(day, int) and day > LATEST_DAY:
             raise UnsupportedQuery(
@@ -143,7 +147,7 @@ def _series(node: exp.GenerateSeries) -> exp.Select:
 
 
 def _unit(interval: exp.Interval) -> str:
-    return interval.text("unit").upper().removesuffix("S")
+    return str(interval.text("unit")).upper().removesuffix("S")
 
 
 def _constant(node: exp.Expression) -> object:
