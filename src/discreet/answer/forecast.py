@@ -20,7 +20,7 @@ from discreet.query.query import Combination, Count, Distinct, Mean, People, Qua
 from discreet.sql.question import AggregateColumn, Measure
 
 MOST_ADDED = 10_000
-"""Of so many public numbers at most it is said before how far off their sums are."""
+"""The most public numbers that are added up to say how far off their sums are."""
 
 
 def forecast_of(column: AggregateColumn, levels: Levels, decision: Decision, wish: Wish, desk: Desk) -> Forecast:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_VALUES = 10_000
-"""Of a sub-query in the place of values."""
+"""Values of a sub-query over look-up tables, at most."""
 LATEST_DAY = 28
 """Every month has this day. From a later one, what a step of a month leads to depends on the steps before it."""
 ALIKE = frozenset(("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK"))
