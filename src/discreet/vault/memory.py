@@ -1,9 +1,10 @@
 """What a vault remembers of public things, for all who ask it: the statements that it read, and what was released."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from discreet.answer.known import Known
@@ -36,6 +37,8 @@ class Memory:
     recall: Callable[[Charge, Record], Release]
     facts: "Callable[[], tuple[Fact, ...]]"
     """Those about the table as it is now."""
+    making: Lock = field(default_factory=Lock)
+    """Held while a model or its replicates are made, which takes long: whoever needs the same waits for them."""
 
     @cached_property
     def question(self) -> "Callable[[str], Question | Statement | Stepwise]":

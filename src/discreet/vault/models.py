@@ -4,7 +4,6 @@ What is kept in `models/` of the vault are copies, for they take long to make: w
 what was released, and is the same.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -31,8 +30,6 @@ NOTHING = (
     "nothing that was released of this table tells rows apart, so there is no model of it: publish a cube, "
     "`discreet cube publish … --for model`, or ask without the estimate modelled"
 )
-_MAKING = threading.Lock()
-"""Models and replicates take long to make: whoever needs the same waits for them."""
 
 
 def note_model(cube: Cube, ledger: Ledger) -> None:
@@ -67,7 +64,7 @@ def public_model(of: Everything, vault: Public, progress: Progress = silent) -> 
     """The model of everything public: a copy that is kept, else fitted and kept."""
     guarantee = vault.ledger.promise_of(of.all_releases[-1], of.receipt, of.all_releases[:-1])
     assert guarantee is not None, "these are this vault's own"
-    with _MAKING:
+    with vault._memory.making:
         known = vault._memory.models
         if of.digest not in known:
             path = _public_folder(vault, of, "model")
@@ -82,7 +79,7 @@ def public_model(of: Everything, vault: Public, progress: Progress = silent) -> 
 
 def _ranges(model: PublicModel, vault: Public) -> tuple[Model, ...]:
     """The replicates that a model's ranges are made of."""
-    with _MAKING:
+    with vault._memory.making:
         known, key = vault._memory.replicates, model.of.digest
         if key not in known:
             path = _public_folder(vault, model.of, "ranges")
@@ -100,7 +97,7 @@ def modelled_cube(cube: Cube, vault: Public) -> ModelledCube:
         )
     modelled, origin, known = ModelledCube(cube, cube.model), cube.origin, vault._memory.replicates
     key = str(origin.receipt)
-    with _MAKING:
+    with vault._memory.making:
         if key not in known:
             own = vault.ledger.promise_of(origin.charge, origin.receipt) is not None
             path = vault.path / MODELS / f"{origin.charge}-ranges"
