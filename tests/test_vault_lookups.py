@@ -267,6 +267,11 @@ def test_clients_are_shown_the_look_up_tables(vault):
             )
         ),
         (
+            "SELECT b.name, COUNT(*) AS n FROM visits v JOIN (VALUES ('few', -0.5, 1.5), ('many', 1.5, 99)) "
+            "AS b(name, lo, hi) ON v.days > b.lo AND v.days < b.hi GROUP BY b.name ORDER BY 1",
+            [("few", 5), ("many", 6)],
+        ),
+        (
             "SELECT COUNT(*) AS n FROM visits WHERE days >= (SELECT AVG(days) FROM visits JOIN (VALUES (1), (2)) "
             "AS k(d) ON k.d = days)",
             [(6,)],
