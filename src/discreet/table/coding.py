@@ -395,7 +395,7 @@ def _bin_codes(attribute: Bins, numbers: NDArray[np.float64], missing: Flags) ->
     if len(inner) <= COMPARED_EDGES:
         codes: Codes = np.zeros(numbers.size, _type_of_codes(attribute))
         for edge in inner:
-            codes += numbers >= edge
+            codes += numbers >= np.float64(edge)
     else:
         codes = np.searchsorted(np.array(inner, np.float64), numbers, side="right").astype(_type_of_codes(attribute))
     if attribute.outside != "clamp":
