@@ -270,21 +270,6 @@ def test_a_model_of_an_earlier_table_answers_nothing(tmp_path):
         vault.ask("SELECT COUNT(*) FROM people", estimate="modelled")
 
 
-def test_what_another_thread_forgets_meanwhile_is_made_again(vault):
-    class Forgetful(dict):
-        """Whoever looks whether something is there has it taken away before they get it."""
-
-        def __contains__(self, key):
-            found = super().__contains__(key)
-            self.clear()
-            return found
-
-    first = vault.model.of.digest
-    again = Vault.open(vault.path)
-    vars(again._memory)["everything"] = Forgetful()
-    assert [again.model.of.digest for _ in range(3)] == [first] * 3
-
-
 def test_modelled_answers_on_the_command_line(vault):
     def run(*words, code=0):
         found = CliRunner().invoke(app, ["ask", str(vault.path), *words])

@@ -54,12 +54,11 @@ def public_measurements(vault: Public) -> Everything:
 def measurements_so_far(vault: Public) -> Everything | None:
     """The same; None where nothing tells rows apart yet."""
     known, reach = vault._memory.everything, vault.ledger.reach
-    with suppress(KeyError):  # another thread may ask about a later journal, and forget this
-        return known[reach]
-    found = everything(vault.facts._released_now(), vault.facts.current(), vault.domain)
-    known.clear()
-    known[reach] = found
-    return found
+    if reach not in known:
+        found = everything(vault.facts._released_now(), vault.facts.current(), vault.domain)
+        known.clear()
+        known[reach] = found
+    return known[reach]
 
 
 def public_model(of: Everything, vault: Public, progress: Progress = silent) -> PublicModel:
