@@ -257,6 +257,19 @@ class TestPromise:
         release = vault.measure(vault.count(sex="F"), scale=100)
         assert isinstance(release.guarantee, GDP)
         assert not release.guarantee.discovering
+        [remark] = release.guarantee.remarks
+        assert remark.startswith(f"the values that it names were found for {stated.discovering}")
+
+    def test_whatever_names_found_values_says_that_they_were_paid_for_beside_its_own_cost(self) -> None:
+        vault = init()
+        answer = vault.ask("SELECT job, COUNT(*) FROM people GROUP BY job", scale=100)
+        cube = vault.cubes.publish(vault.cubes.plan(mu_squared="1/100"))
+        rows = vault.rows.publish()
+        cube.save("cube")
+        for said in (str(answer.guarantee), str(cube.guarantee), str(rows.about), str(vault.model.guarantee)):
+            assert "were found for μ²" in said
+        assert str(vault.ledger.guarantee).count("for finding values") == 1
+        assert not failures(audit_vault("vault"))
 
     def test_after_a_rollback_that_was_accepted_what_was_found_counts_once_and_what_was_left_twice(self) -> None:
         vault = init()

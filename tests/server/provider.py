@@ -50,6 +50,8 @@ class Office:
     """By path: what is said there whatever is asked."""
     asked: list[str] = field(default_factory=list)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
+    names_itself: bool = True
+    """Whether what it answers a browser with says whose answer it is (RFC 9207)."""
 
     def discovery(self) -> dict[str, Any]:
         places = {"authorization_endpoint": "/authorize", "token_endpoint": "/token", "jwks_uri": "/keys"}
@@ -63,7 +65,8 @@ class Office:
         assert "openid" in query["scope"].split()
         code = secrets.token_hex(8)
         self.codes[code] = query
-        return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}"
+        itself = {"iss": self.issuer} if self.names_itself else {}
+        return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state'], **itself})}"
 
     def token(self, form: dict[str, str], authorization: str | None) -> tuple[int, dict[str, Any]]:
         asked = self.codes.pop(form.get("code", ""), None)

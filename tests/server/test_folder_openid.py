@@ -147,10 +147,35 @@ def test_two_providers_are_two_buttons_and_neither_speaks_for_the_other(offices,
 def test_an_answer_that_names_another_provider_is_not_taken_to_this_one(browser, office):
     sent = browser.get("/login/openid")
     back = at_provider(sent.headers["location"]).removeprefix("http://testserver")
-    refused = browser.get(f"{back}&iss=https%3A%2F%2Fevil.example")
-    assert (refused.status_code, "of another provider" in refused.text) == (401, True)
+    for evil in (
+        f"{back}&iss=https%3A%2F%2Fevil.example",
+        back.replace("&iss=", "&iss=https%3A%2F%2Fevil.example&iss="),
+    ):
+        refused = browser.get(evil)
+        assert (refused.status_code, "of another provider" in refused.text) == (401, True)
     assert "/token" not in office.asked
-    assert browser.get(f"{back}&iss={office.issuer}").status_code == 200
+    assert browser.get(back).status_code == 200
+
+
+@pytest.mark.parametrize("names_itself", [True, False])
+def test_no_provider_signs_its_own_people_in_as_another_s(browser, offices, office, names_itself):
+    """Of two providers one is hostile. It begins a sign-in at the other itself, sends whoever comes to it on to there
+    with what it began, and has the code that this server brings it: what the other says of its victim."""
+    with office_at_work() as evil:
+        office.names_itself = names_itself
+        path = offices / "tax" / "vault.toml"
+        path.write_text(path.read_text().partition("[sign_in]")[0])
+        sign_in_by(Vault.open(offices / "tax"), evil, roles=ROLES["tax"])
+        names = {name: client_name(sign_in_of(offices / name)) for name in ROLES}
+        own = browser.get("/login/openid", params={"at": names["health"]}).headers["location"]
+        browser.cookies.clear()  # somebody else's browser, from here on
+        theirs = browser.get("/login/openid", params={"at": names["tax"]}).headers["location"]
+        state = {one: parse_qs(urlsplit(one).query)["state"][0] for one in (own, theirs)}
+        led = own.replace(state[own], state[theirs])
+        answer = browser.get(at_provider(led).removeprefix("http://testserver"))
+        assert "/token" not in evil.asked
+        assert answer.status_code == 401
+        assert ("does not say that it is this one" in answer.text) is not names_itself
 
 
 def test_an_attempt_counts_in_its_own_browser_and_at_its_own_provider(browser, offices):

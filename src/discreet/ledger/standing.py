@@ -134,6 +134,11 @@ class Standing:
         remarks = self._remarks(spent()) if self.lost else self._circumstances
         if isinstance(self.budget, QueryBudget):
             return replace(self._queries(self.budget), asked=units, remarks=remarks)
+        if isinstance(self.budget, GaussianBudget) and self.budget.discovering:
+            remarks = (
+                f"the values that it names were found for {self.budget.discovering}, once, beside this",
+                *remarks,
+            )
         return self._stated(self.budget.amount_of(units), remarks)
 
     def f_privacy(self) -> FPrivacy:

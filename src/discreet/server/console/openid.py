@@ -55,10 +55,17 @@ class OpenId:
             code = said["error"] if said["error"].replace("_", "").isalpha() and len(said["error"]) < 40 else "an error"
             raise AccessDenied(f"the provider did not sign you in: {code}")
         self._pace.take("")
-        provider = _named(await run_in_threadpool(self._providers), name)
-        # One of several providers may not hand another's codes to itself (RFC 9207).
-        if said.get("iss", provider.settings.issuer) != provider.settings.issuer:
+        providers = await run_in_threadpool(self._providers)
+        provider = _named(providers, name)
+        # One of several providers may not hand another's codes to itself (RFC 9207): it could send whom it signs in to
+        # the other, and have what comes back. Where there is another, an answer has to say whose it is.
+        issuer, several = provider.settings.issuer, len({one.settings.issuer for one in providers.values()}) > 1
+        if not set(said.getlist("iss")) <= {issuer}:
             raise AccessDenied("the answer is of another provider than the one that was asked; begin again")
+        if several and "iss" not in said:
+            raise AccessDenied(
+                "several providers sign people in here, and the answer does not say that it is this one's"
+            )
         code, back = said.get("code", ""), _back(request)
         claims = await run_in_threadpool(provider.claims, attempt, said.get("state", ""), code, back)
         return name, claims, onward

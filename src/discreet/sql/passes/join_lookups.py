@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from sqlglot import exp
 
@@ -120,11 +121,11 @@ def _compared(on: exp.Expression, name: str, lookup: Lookup, names: Names) -> li
 
 
 def _plain(value: object, node: exp.Expression) -> exp.Expression:
-    if not isinstance(value, str | int | float | bool | None):
+    if not isinstance(value, str | int | float | Decimal | None):
         raise UnsupportedQuery(f"rows are joined with numbers and texts{place_of(node)}; write dates as texts")
     if isinstance(value, str):
         return exp.cast(exp.Literal.string(value), "VARCHAR")  # a text by itself would be taken for a slip
-    return exp.paren(literal_of(value)) if isinstance(value, int | float) and value < 0 else literal_of(value)
+    return exp.paren(literal_of(value)) if not isinstance(value, bool | None) and value < 0 else literal_of(value)
 
 
 def _require_one_line(tests: Sequence[exp.Expression], domain: Domain, on: exp.Expression) -> None:

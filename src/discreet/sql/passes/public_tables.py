@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 MOST_VALUES = 10_000
 """Values of a sub-query over look-up tables, at most."""
 LATEST_DAY = 28
-"""Every month has this day. From a later one, what a step of a month leads to depends on the steps before it."""
-ALIKE = frozenset(("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK"))
-"""Units of which all steps are equally long."""
-MONTHS = frozenset(("MONTH", "QUARTER", "YEAR"))
+"""Months have it all: from later days on, steps of months depend on those before."""
+FIXED = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
+OF_MONTHS = ("MONTH", "QUARTER", "YEAR", "DECADE", "CENTURY")
+"""Units of steps: of one length, and of as many days as the months have."""
 STEPS = f"{OWN}steps"
 
 
@@ -122,37 +122,41 @@ def _series(node: exp.GenerateSeries) -> exp.Select:
     start, end, step = node.args["start"], node.args["end"], node.args.get("step") or exp.Literal.number(1)
     if any(part.find(exp.Column, exp.Query) is not None for part in (start, end, step)):
         raise UnsupportedQuery(f"a series is of constants{place_of(node)}: generate_series(1, 12)")
-    intervals = [*step.find_all(exp.Interval)]
-    if intervals:
+    if step.find(exp.Interval) is not None:
         start, end = exp.cast(start.copy(), "TIMESTAMP"), exp.cast(end.copy(), "TIMESTAMP")
-    units = {_unit(one) for one in intervals}
-    if not units <= ALIKE:
-        if len(units) > 1 or not units <= MONTHS:
-            raise UnsupportedQuery(f"a step of a series is of one unit{place_of(node)}: INTERVAL 1 MONTH")
-        day = _constant(exp.Extract(this=exp.Var(this="DAY"), expression=start.copy()))
-        if isinstance(day, int) and day > LATEST_DAY:
-            raise UnsupportedQuery(
-                f"a series by months or years begins on a day from 1 to {LATEST_DAY}{place_of(node)}: not every month "
-                "has a later one"
-            )
-    first = exp.paren(start.copy())
-    is_down = _constant(exp.LT(this=exp.Add(this=first, expression=exp.paren(step.copy())), expression=first.copy()))
-    steps = exp.Mul(this=exp.column("k"), expression=exp.paren(step.copy()))
-    value = exp.Add(this=first.copy(), expression=steps)
+    start, end, step = (exp.paren(part.copy()) for part in (start, end, step))
+    is_down = _is_down(start, step, node)
+    value = exp.Add(this=start, expression=exp.Mul(this=exp.column("k"), expression=step))
     kinds = (exp.GT, exp.GTE) if is_down else (exp.LT, exp.LTE)
-    compared = kinds[not node.args.get("is_end_exclusive")]
-    within = compared(this=exp.paren(value.copy()), expression=exp.paren(end.copy()))
+    within = kinds[not node.args.get("is_end_exclusive")](this=exp.paren(value.copy()), expression=end)
     value = exp.alias_(value, "generate_series", quoted=True)
     return exp.Select(expressions=[value]).from_(STEPS).where(within).order_by("k")
 
 
-def _unit(interval: exp.Interval) -> str:
-    return str(interval.text("unit")).upper().removesuffix("S")
+def _is_down(start: exp.Paren, step: exp.Paren, node: exp.GenerateSeries) -> bool:
+    """Whether the steps lead down. Raises UnsupportedQuery where they lead nowhere, or to other days than steps that
+    are taken one by one: of months, from a day that not all of them have, and of months and days together."""
+    after = exp.Add(this=start, expression=step)
+    is_moment = step.find(exp.Interval) is not None
+    day = exp.Extract(this=exp.Var(this="DAY"), expression=start) if is_moment else exp.Literal.number(1)
+    parts = (exp.LT(this=after.copy(), expression=start), exp.GT(this=after.copy(), expression=start), day)
+    asked = exp.Select(expressions=[exp.alias_(part.copy(), name) for part, name in zip(parts, "abc", strict=True)])
+    [down, up, first] = run(asked, {}).to_pylist()[0].values()
+    if not (down or up):
+        raise UnsupportedQuery(f"the steps of a series lead up or down{place_of(node)}: generate_series(1, 12)")
+    if is_moment and not _is_of_fixed_length(step, node) and first > LATEST_DAY:
+        raise UnsupportedQuery(
+            f"a series in months begins with a day that all months have, 1 to {LATEST_DAY}{place_of(node)}"
+        )
+    return bool(down)
 
 
-def _constant(node: exp.Expression) -> object:
-    """The value of an expression of constants."""
-    return run(exp.select(exp.alias_(node, "value")), {}).column("value").to_pylist()[0]
+def _is_of_fixed_length(step: exp.Paren, node: exp.GenerateSeries) -> bool:
+    """Whether a step is as long from everywhere: of months it is not."""
+    units = [str(interval.args.get("unit") or "").upper().removesuffix("S") for interval in step.find_all(exp.Interval)]
+    if not set(units) <= {*FIXED, *OF_MONTHS} or len(set(units)) > 1:
+        raise UnsupportedQuery(f"a series in time has steps of one unit{place_of(node)}: INTERVAL '90 minutes'")
+    return units[0] in FIXED
 
 
 def known_publicly(waiting: Mapping[str, exp.Query], singles: Collection[str], lookups: Mapping[str, Lookup]) -> Known:

@@ -1,6 +1,7 @@
 """What the passes ask of a syntax tree: its SELECTs, its aggregates, its texts and names."""
 
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -49,8 +50,9 @@ def literal_of(value: object) -> exp.Expression:
             return exp.null()
         case bool():
             return exp.true() if value else exp.false()
-        case int() | float():
-            number = exp.Literal.number(repr(abs(value)))
+        case int() | float() | Decimal():
+            text = format(abs(value), "f") if isinstance(value, Decimal) else repr(abs(value))
+            number = exp.Literal.number(text)
             return exp.Neg(this=number) if value < 0 else number
     return exp.Literal.string(str(value))
 
