@@ -395,6 +395,7 @@ def _bin_codes(attribute: Bins, numbers: NDArray[np.float64], missing: Flags) ->
     if len(inner) <= COMPARED_EDGES:
         codes: Codes = np.zeros(numbers.size, _type_of_codes(attribute))
         for edge in inner:
+            assert edge is not None, "only the first and the last may be open"
             codes += numbers >= edge
     else:
         codes = np.searchsorted(np.array(inner, np.float64), numbers, side="right").astype(_type_of_codes(attribute))
