@@ -29,8 +29,8 @@ from discreet.answer.halves import BlockAnswer, PublicHalf, is_direct
 from discreet.answer.past import groups_to_plan
 from discreet.answer.reply import Row
 from discreet.errors import UnsupportedQuery
-from discreet.query.query import Count, Mean, Quantile, Query, Sum
-from discreet.sql.question import Question
+from discreet.query.query import Combination, Count, Mean, Quantile, Sum
+from discreet.sql.question import Measure, Question
 from discreet.sql.split import Block, Statement
 
 if TYPE_CHECKING:
@@ -106,13 +106,13 @@ def _may_be_empty(answer: BlockAnswer, confidence: Fraction) -> Places:
     return ~np.array(tell, np.bool_)
 
 
-def _tells(row: Row, query: Query, confidence: Fraction) -> bool:
+def _tells(row: Row, query: Measure, confidence: Fraction) -> bool:
     """Whether a number says that its group has rows: it is beyond its noise, or the count of an average is."""
     match row.source:
         case Ratio(count=count):
             return count.value > count.halfwidth(confidence)
         case Estimate() as one:
-            value = abs(one.value) if isinstance(query, Sum) else one.value
+            value = abs(one.value) if isinstance(query, Sum | Combination) else one.value
             return value > one.halfwidth(confidence)
     return False
 
