@@ -9,7 +9,7 @@ from bench.figure import Figure
 from bench.foundation import state_home
 from discreet.errors import DiscreetError
 from tests.questions.judge import Verdict, judge_anew
-from tests.questions.listed import THEMES, never_answered, questions
+from tests.questions.listed import LATER_TITLE, THEMES, later_questions, never_answered, questions
 from tests.questions.tables import SCALE, TABLES, vault_over
 
 ANSWERED_BAR = 97.0
@@ -19,6 +19,7 @@ ANSWERED_BAR = 97.0
 def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder, state_home(folder):
         judged = [judge_anew(question, Path(folder, str(number))) for number, question in enumerate(questions())]
+        later = [judge_anew(question, Path(folder, f"later{n}")) for n, question in enumerate(later_questions())]
         refused = _refused(Path(folder))
     right = Counter(one.question.theme for one in judged if one.verdict is Verdict.RIGHT)
     wrong = [one.question.name for one in judged if one.verdict is Verdict.WRONG]
@@ -27,6 +28,12 @@ def figures() -> Iterator[Figure]:
     share = 100 * right.total() / listed.total()
     yield Figure("questions answered and right", share, ANSWERED_BAR, "higher", "%", f"of {listed.total()}: {by_theme}")
     yield Figure("questions answered wrongly", len(wrong), 0, "lower", "questions", "; ".join(wrong))
+    verdicts = Counter(one.verdict for one in later)
+    wrong = [one.question.name for one in later if one.verdict is Verdict.WRONG]
+    answered = (
+        f"{verdicts[Verdict.RIGHT]} of {len(later)} answered and right, {verdicts[Verdict.REFUSED]} refused in words"
+    )
+    yield Figure(f"{LATER_TITLE}, answered wrongly", len(wrong), 0, "lower", "questions", "; ".join([answered, *wrong]))
     never = len(never_answered())
     yield Figure("what must be refused, refused", refused, never, "higher", "statements", "and nothing was spent")
 

@@ -118,8 +118,8 @@ EQUIVALENT = {
     (
         "ledger/grid.py",
         """\
-- if points < 1 << ending:
-+ if (points <= 1 << ending):""",
+- small = volumes(lows, highs) < corners_each
++ small = volumes(lows, highs) <= corners_each""",
     ): "where points and corners are as many, either way counts the same",
     (
         "ledger/squared_budget.py",

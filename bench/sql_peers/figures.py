@@ -11,7 +11,8 @@ from tests.questions.listed import questions, unanswered
 def peer_figures() -> Iterator[Figure]:
     """Discreet answers what is not in unanswered.txt, which the tests keep true; `python -m bench sql` counts it."""
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))
-    own = 100 * (len(questions()) - len(unanswered())) / len(questions())
+    left = {*unanswered()}
+    own = 100 * sum(question.name not in left for question in questions()) / len(questions())
     for tool in kept["tools"]:
         right, title = 100 * len(tool["right"]) / max(tool["asked"], 1), tool["title"]
         counts = f"{len(tool['right'])} of {tool['asked']} it answered, and {len(tool['wrong'])} wrongly"

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tests.questions.judge import Judged, Verdict, judge_anew
-from tests.questions.listed import UNANSWERED, questions
+from tests.questions.listed import UNANSWERED, later_questions, questions
 
 
 def main(*words: str) -> int:
@@ -17,7 +17,7 @@ def main(*words: str) -> int:
     judged = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder
-        for number, question in enumerate(questions()):
+        for number, question in enumerate((*questions(), *later_questions())):
             if all(word in question.name.lower() for word in wanted):
                 judged.append(judge_anew(question, Path(folder, str(number))))
                 print(f"{judged[-1].verdict.value:18}  {question.name}\n{'':20}{judged[-1].why}".rstrip(), flush=True)

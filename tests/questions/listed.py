@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.questions.tables import QUESTIONS
+from tests.questions.tables import QUESTIONS, VISITS
 
 THEMES = {
     "official": "official statistics",
@@ -20,6 +20,7 @@ THEMES = {
     "warehouse": "TPC-H and SSB shapes",
     "adhoc": "everyday SQL",
 }
+LATER, LATER_TITLE = "later", "written after the code"
 NEVER = "never"
 UNANSWERED = QUESTIONS / "unanswered.txt"
 _KEYS = ("asks", "refused", "reference")
@@ -43,8 +44,14 @@ class ListedQuestion:
 
 @cache
 def questions() -> tuple[ListedQuestion, ...]:
-    """Those that are to be answered."""
+    """Those that are to be answered, written before the code."""
     return tuple(question for theme in THEMES for question in _read(QUESTIONS / f"{theme}.sql"))
+
+
+@cache
+def later_questions() -> tuple[ListedQuestion, ...]:
+    """Those that were written after the code, of another table, to see how far it goes."""
+    return tuple(_read(QUESTIONS / f"{LATER}.sql"))
 
 
 @cache
@@ -66,7 +73,7 @@ def _read(path: Path) -> list[ListedQuestion]:
             key, _, text = lines.pop(0).removeprefix("-- ").partition(": ")
             said[key] = text
         sql = "\n".join(lines)
-        table = "encounters" if "encounters" in sql else "people"
+        table = VISITS if path.stem == LATER else "encounters" if "encounters" in sql else "people"
         reference = said.get("reference", sql.replace("`", '"'))
         found.append(ListedQuestion(path.stem, said["asks"], sql, table, reference, said.get("refused")))
     return found

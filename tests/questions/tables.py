@@ -1,10 +1,12 @@
-"""Two tables of people who never lived, drawn by a seed, and vaults over them: what the listed questions are asked of.
+"""Three tables of people who never lived, drawn by a seed, and vaults over them: what the listed questions are about.
 
 `people` is a survey, a row each; `encounters` a hospital register with up to six rows a patient, of which a vault keeps
-three. Both hold values beyond their domains: ages to clamp, occupations and diagnoses to call other, weights to drop.
+three; `visits` the register of an emergency room, with dates. All hold values beyond their domains: ages to clamp,
+occupations and diagnoses to call other, weights to drop.
 Every group that a question asks for has somebody in it, so that a line of noise can be told from a line of people.
 """
 
+from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,18 +18,21 @@ from discreet.vault import Vault
 
 QUESTIONS = Path(__file__).parents[1] / "fixtures" / "sql" / "questions"
 TABLES = ("people", "encounters")
+VISITS = "visits"
+"""What the questions are about that were written after the code."""
 LOOKUPS = {
     "people": {"regions": "region", "occupations": "occupation"},
     "encounters": {"icd9": "code", "months": "month"},
+    "visits": {"units": "unit", "triage_codes": "code"},
 }
 """Public tables of each vault, with their keys: NAME.csv."""
 ID, MAX_ROWS = "patient", 3
-EPSILON = {"people": 6_000_000, "encounters": 6_000_000}
+EPSILON = {"people": 6_000_000, "encounters": 6_000_000, "visits": 6_000_000}
 """Nearly the largest that there is."""
 SCALE = "0.00001"
 """In people: discrete noise of this scale is 0 for counts, and for sums of up to 1,000 grains a person."""
 
-_PEOPLE, _PATIENTS, _SEED = 6_000, 2_600, 20261116
+_PEOPLE, _PATIENTS, _VISITS, _SEED = 6_000, 2_600, 3_000, 20261116
 _REGIONS = ["Arden", "Brook", "Corby", "Dale", "Esk", "Fenn", "Gale", "Holt"]
 _EDUCATION = ["none", "school", "vocational", "bachelor", "master"]
 _OCCUPATIONS = ["Director", "Store manager", "Engineer", "Lawyer", "Nurse", "Teacher", "Cleaner", "Cook", "Sales clerk",
@@ -36,13 +41,15 @@ _QUARTERS = [f"{year}-{month:02d}-01" for year in (2021, 2022, 2023) for month i
 _MONTHS = [f"{year}-{month:02d}-01" for year in (2023, 2024) for month in range(1, 13)]
 _CODES = ["250", "276", "401", "410", "414", "427", "428", "486", "491", "493", "518", "584", "599", "682", "786",
           "V45", "E888"]  # fmt: skip
+_UNITS = ["Cardiology", "Neurology", "General", "Trauma", "Ortho"]
+_OUTCOMES = ["admitted", "discharged", "left", "died", "transferred"]
 _HOSPITALS = ["St Anne", "Mercy", "General", "Lakeside", "Hillview", "Riverside"]
 
 
 @cache
 def table(name: str) -> pa.Table:
     """One of the tables, the same each time."""
-    return {"people": _people, "encounters": _encounters}[name]()
+    return {"people": _people, "encounters": _encounters, "visits": _visits}[name]()
 
 
 def vault_over(name: str, path: Path) -> Vault:
@@ -109,6 +116,29 @@ def _encounters() -> pa.Table:
             "readmitted": _chosen(rng, ["NO", "<30", ">30"], n, (0.55, 0.12, 0.33)),
             "died": rng.random(n) < 0.01 + age / 1500,
             "charges": 100 * np.clip(rng.gamma(1.3, 18 + 4 * days, n), 0, 600).astype(int),
+        }
+    )
+
+
+def _visits() -> pa.Table:
+    rng, n = np.random.default_rng(_SEED + 2), _VISITS
+    days = [date(2023, 1, 1) + timedelta(day) for day in range(731)]
+    arrived = [days[day] for day in (*range(len(days)), *rng.integers(0, len(days), n - len(days)))]
+
+    def some(values: Any, missing: float) -> pa.Array:
+        return pa.array(values, mask=rng.random(n) < missing)
+
+    return pa.table(
+        {
+            "arrived": arrived,
+            "month": [day.replace(day=1) for day in arrived],
+            "triage": some(rng.choice((1, 2, 3, 4, 5), n, p=(0.05, 0.15, 0.4, 0.3, 0.1)), 0.03),
+            "unit": _chosen(rng, _UNITS, n, (0.2, 0.1, 0.4, 0.1, 0.2)),
+            "sex": _chosen(rng, ["F", "M", None], n, (0.48, 0.47, 0.05)),
+            "age": some(np.clip(rng.normal(50, 25, n), 0, 110).astype(int), 0.02),
+            "wait": some(np.clip(rng.gamma(1.3, 60, n), 0, 600).astype(int), 0.05),
+            "insured": some(rng.random(n) < 0.8, 0.1),
+            "outcome": _chosen(rng, _OUTCOMES, n, (0.3, 0.55, 0.08, 0.02, 0.05)),
         }
     )
 

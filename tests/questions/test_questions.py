@@ -8,8 +8,8 @@ import pytest
 from discreet.errors import DiscreetError
 from discreet.vault import Vault
 from tests.questions.judge import LIBRARIES, Verdict, judge
-from tests.questions.listed import ListedQuestion, never_answered, questions, unanswered
-from tests.questions.tables import SCALE, TABLES, table, vault_over
+from tests.questions.listed import ListedQuestion, later_questions, never_answered, questions, unanswered
+from tests.questions.tables import SCALE, TABLES, VISITS, table, vault_over
 from tests.questions.truth import truth_of
 from tests.trust.fuzzing import BUSY_SECONDS, within
 
@@ -22,7 +22,7 @@ def vaults(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vaults")
     with pytest.MonkeyPatch.context() as here:
         here.setenv("XDG_STATE_HOME", str(folder))
-        yield {name: vault_over(name, folder / name) for name in TABLES}
+        yield {name: vault_over(name, folder / name) for name in (*TABLES, VISITS)}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def templates(vaults, tmp_path_factory):
     return {name: shutil.copytree(vault.path, folder / name) for name, vault in vaults.items()}
 
 
-@pytest.mark.parametrize("question", questions(), ids=lambda question: question.name)
+@pytest.mark.parametrize("question", [*questions(), *later_questions()], ids=lambda question: question.name)
 def test_a_question_is_answered_rightly_unless_it_is_listed_as_unanswered(
     question: ListedQuestion, templates, truths, tmp_path
 ):
@@ -63,6 +63,8 @@ def test_what_must_never_be_answered_is_refused_soon_in_words_and_spends_nothing
 def test_the_list_is_long_and_what_is_not_answered_is_on_it():
     names = [question.name for question in questions()]
     assert len(set(names)) == len(names) >= FEWEST
+    names += [question.name for question in later_questions()]
+    assert len(set(names)) == len(names)
     assert set(unanswered()) <= set(names)
     assert len(set(unanswered())) == len(unanswered())
     assert all(question.refused for question in never_answered())

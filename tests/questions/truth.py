@@ -1,11 +1,13 @@
 """What a question would be answered without noise: the same SQL, by DuckDB, over a snapshot's rows, decoded.
 
 This reads rows, as only tests may. Codes are decoded by what docs/reference/domain.md says, not by the package's code:
-an integer is its value; a category its text (or true and false), `(other)` or NULL; bins the amount that is summed,
-which lies in them. A number outside the declared ones is NULL. Groups of a hierarchy are columns NAME_group.
+an integer is its value; a period its first day; a category its text (or true and false), `(other)` or NULL; bins the
+amount that is summed, which lies in them. A number outside the declared ones is NULL. Groups of a hierarchy are columns
+NAME_group.
 """
 
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import duckdb
@@ -13,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.domain.attribute import Attribute, Bins, Category, Hierarchy, Integer
+from discreet.domain.date import Date
 from discreet.table.count import CodedRows
 from discreet.table.layout import PERSON
 from discreet.vault import Vault
@@ -45,6 +48,9 @@ def decoded(attribute: Attribute, rows: CodedRows) -> dict[str, Any]:
     if isinstance(attribute, Integer | Bins):
         missing |= codes >= attribute.cells
     match attribute:
+        case Date():
+            first = [date.fromisoformat(f"{value}-01"[:10]) for value in attribute.values]
+            return {attribute.name: pa.array([first[code] for code in codes], mask=missing)}
         case Integer():
             return {attribute.name: pa.array(codes + attribute.low, mask=missing)}
         case Bins():

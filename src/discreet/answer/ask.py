@@ -8,6 +8,7 @@ from time import monotonic, sleep
 
 from discreet.answer.answer import Decision, Desk, Picked, Settled, decide, require_all, settle
 from discreet.answer.chosen import at_once
+from discreet.answer.empty_groups import foresee_least_first
 from discreet.answer.estimate import Estimate, Ratio
 from discreet.answer.forecast import forecast_of
 from discreet.answer.foreseen_average import MOST_GUESSED
@@ -343,6 +344,7 @@ def _explained(question: Question, wish: Wish, shown: Wish, desk: Desk) -> Expla
                     *question.notes,
                     *scales.notes,
                     *_patch_notes(decision, desk),
+                    *foresee_least_first(question, shown.confidence, desk),
                     *_offers(decision, question, wish, desk),
                     *(note for forecast in forecasts for note in forecast.words),
                 ]

@@ -17,6 +17,7 @@ from fractions import Fraction
 from discreet.answer.estimate import Estimate, Ratio
 from discreet.answer.reply import Row
 from discreet.query.marginals import Source
+from discreet.query.query import Count
 from discreet.sql.question import AggregateColumn, Question
 
 MOST_REGIONS = 1 << 900
@@ -38,6 +39,21 @@ def chosen_columns(question: Question, lines: int, sources: Mapping[str, frozens
         return set()
     chosen = frozenset[Source]().union(*(sources[name] for name in by_noise))
     return by_noise | {name for name, own in sources.items() if not chosen.isdisjoint(own)}
+
+
+def least_first(question: Question, lines: int) -> AggregateColumn | None:
+    """The count by which some of so many lines are chosen, those with the fewest first."""
+    keys = question.order_by
+    if not keys or keys[0].descending or question.limit is None or question.offset + question.limit >= lines:
+        return None
+    column = question.columns[keys[0].column]
+    return column if isinstance(column, AggregateColumn) and isinstance(column.query, Count) else None
+
+
+def leaves_out(reach: int = 0) -> str:
+    """What to write so that groups that may be empty are left out. Noise takes a count so far from 0, if known."""
+    bound = f"{reach:,}" if reach else "a number that is above the noise"
+    return f"HAVING COUNT(*) > {bound} after their GROUP BY, or a WHERE, leaves them out"
 
 
 def sources_of(rows: Iterable[Row]) -> frozenset[Source]:

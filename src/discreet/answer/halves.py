@@ -221,6 +221,10 @@ class PublicHalf:
             found = without_rounding(within(found, name, self.range_of(name)), name, self._added(found, name))
         return Evaluated(columns, found)
 
+    def made(self) -> "pa.Table":
+        """The lines that the query makes, as they come out."""
+        return run_prepared(_prepared(self.statement, False), self.tables())
+
     def terms(self, name: str, names: Sequence[str]) -> dict[str, float] | None:
         """What a line's own numbers are multiplied with, where their sum is what the column shows."""
         if not self.is_direct:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.answer.answer import Decision, Desk, Picked, Settled, public, released_histogram
-from discreet.answer.chosen import at_once, chosen_columns, sources_of
+from discreet.answer.chosen import at_once, chosen_columns, least_first, leaves_out, sources_of
 from discreet.answer.different import most_values
 from discreet.answer.estimate import Estimate, Ratio, combined, in_grains, nothing, worst
 from discreet.answer.fieller import ratio
@@ -148,6 +149,8 @@ class Rows:
                 (np.rint(column.values) != np.rint(column.shrunken))[rows.places].any()  # counts are whole
             )
             self._say_what_they_are(column.name, len(rows.places), int(doubtful.sum()), noisy, is_shrunken)
+            if doubtful.any():
+                self._say_least_first(question, column.name, count, column.parts[-1].one)
         self._say_of_nobody(question, GridLines(rows))
         return rows
 
@@ -183,6 +186,9 @@ class Rows:
             doubtful = sum(row.may_be_zero for row in own)
             noisy = sum(row.is_too_noisy and not row.may_be_zero for row in own)
             self._say_what_they_are(name, len(own), doubtful, noisy, any(map(_is_shrunken, own)))
+            source = next((row.source for row in own if row.may_be_zero), None)
+            if isinstance(source, Estimate):
+                self._say_least_first(question, name, len(lines), source)
         in_line = max(len(aggregates), 1)
         self._say_of_nobody(question, [((), shown[at : at + in_line]) for at in range(0, len(shown), in_line)])
         return shown
@@ -228,6 +234,13 @@ class Rows:
     def _say_chosen(self, question: Question, chosen: set[str], lines: int) -> None:
         names = " and ".join(dict.fromkeys(column.name for column in question.aggregates if column.name in chosen))
         self.notes.append(f"lines are chosen by noise: the intervals of {names} hold for all {lines:,} at once")
+
+    def _say_least_first(self, question: Question, column: str, lines: int, one: Estimate) -> None:
+        """Say what leaves out the groups that may be empty, where those with the fewest come first."""
+        key = least_first(question, lines)
+        if key is not None and key.name == column:
+            reach = ceil(one.halfwidth(self.confidence))
+            self.notes.append(f"groups that cannot be told from empty come first: {leaves_out(reach)}")
 
     def _again(self, row: Row, column: AggregateColumn, codes: Codes) -> Row:
         """A row of a line that was chosen by its noise, with an interval that holds for all lines at once."""

@@ -25,6 +25,7 @@ from discreet.answer.ask import (
     too_dear,
 )
 from discreet.answer.chosen import MOST_REGIONS, Choosing, at_once, chosen_words
+from discreet.answer.empty_groups import foresee_empty_groups, say_of_empty_groups
 from discreet.answer.forecast import forecast_of
 from discreet.answer.grid import codes_of_groups, count_of_groups
 from discreet.answer.grid_rows import GridLines, Line
@@ -100,13 +101,16 @@ class _Asking:
     """What its sub-queries' values are made of: they choose the regions of the rest."""
     came_out: list[str] = field(default_factory=list)
     """What its sub-queries were answered with, in words."""
+    of_empty: list[str] = field(default_factory=list)
+    """What to say of groups that may be empty, of all of its steps."""
 
     def answered(self, statement: Statement | Stepwise) -> Answer:
         """The answer. What was paid for does not end in a refusal: where the rest cannot be evaluated with the numbers
         that came out, or cannot be bought where they lead, there is one line, of NULLs, and a note of what came out."""
         try:
             whole, notes, regions = self._filled(statement)
-            return self._reply(whole, self._result(whole, regions), notes)
+            result = self._result(whole, regions)
+            return self._reply(whole, result, [*notes, *self.of_empty])
         except (UnsupportedQuery, DomainError) as error:
             if not self.has_numbers:
                 raise
@@ -187,6 +191,7 @@ class _Asking:
         if any(row.is_unanswered for row in every):
             said += [too_dear(desk), *self.came_out]
         half = PublicHalf(statement, answers, confidence, desk, list(dict.fromkeys(said)))
+        self.of_empty += say_of_empty_groups(half)
         found = result_of(half)
         return _without_intervals(found) if chosen and regions > MOST_REGIONS else found
 
@@ -530,6 +535,7 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
     notes += [*scales.notes, *([ASKED_OF] if wish.within is not None else [])]
     if decision.relax:
         notes.append("too little is left there for some of the numbers: they are not answered (NULL)")
+    notes += foresee_empty_groups(statement, wish.confidence, desk)
     forecasts = tuple(_forecasts(statement, levels, decision, solved, desk))
     notes += [note for forecast in forecasts for note in forecast.words]
     return Explanation(

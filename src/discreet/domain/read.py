@@ -135,7 +135,7 @@ def _no_day(error: str, text: str) -> str | None:
     if place is None:
         return None
     line = text.split("\n")[int(place[1]) - 1]
-    written = line[int(place[2]) - 1 :].split("#")[0].strip()[:SHOWN_CHARACTERS]
+    written = re.split(r"[\s,#\]}]", line[int(place[2]) - 1 :], maxsplit=1)[0][:SHOWN_CHARACTERS]
     return f"line {place[1]}, column {place[2]}: {written} is no day of the calendar"
 
 

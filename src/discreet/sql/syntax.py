@@ -25,10 +25,13 @@ STEPS_PER_TOKEN = 20
 NOT_UNDERSTOOD = "the SQL was not understood; ask with one plain SELECT"
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)  # Decimal takes no longer exponents
 
+A_COLUMN_EACH = "PIVOT (use COUNT(*) FILTER (WHERE …), a column for each value)"
+JOINED = "LATERAL (use a sub-query in FROM that is grouped, and join by its groups)"
+
 NAMES = {
     "with_": "WITH (a sub-query)",
     "joins": "a join",
-    "laterals": "LATERAL",
+    "laterals": JOINED,
     "distinct": "DISTINCT",
     "having": "HAVING",
     "windows": "WINDOW",
@@ -36,7 +39,7 @@ NAMES = {
     "into": "INTO",
     "locks": "a lock such as FOR UPDATE",
     "sample": "a sample",
-    "pivots": "PIVOT",
+    "pivots": A_COLUMN_EACH,
     "hint": "a hint",
     "db": "a schema before the table's name",
     "rollup": "ROLLUP",
@@ -51,6 +54,7 @@ NAMES = {
 """Parts of a statement that the parser keeps under names of its own."""
 
 KINDS: tuple[tuple[type[exp.Expression], str], ...] = (
+    (exp.Lateral, JOINED),
     (exp.SetOperation, "UNION, INTERSECT or EXCEPT"),
     (exp.Query, "a sub-query"),
     (exp.Exists, "a sub-query"),
@@ -99,9 +103,10 @@ def read_query(text: str, lines_before: int = 0, is_plain: bool = False) -> exp.
     tokens = read_tokens(text)
     first = tokens[0]
     if first.token_type not in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN):
-        raise UnsupportedQuery(
-            f"a statement that begins with {shown(first.text)} is not supported here; supported: one SELECT"
-        )
+        begun = A_COLUMN_EACH if first.text.upper() == "PIVOT" else f"a statement that begins with {shown(first.text)}"
+        raise UnsupportedQuery(f"{begun} is not supported here; supported: one SELECT")
+    if [token.text.upper() for token in tokens[1:2]] == ["TOP"] and tokens[2:3] and tokens[2].text.isdigit():
+        raise UnsupportedQuery(f"TOP is not supported here; write ORDER BY … LIMIT {tokens[2].text}")
     check_nothing_is_missing(tokens)
     if is_plain:
         check_order_of_nulls(tokens)
