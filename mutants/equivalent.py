@@ -119,7 +119,7 @@ EQUIVALENT = {
         "ledger/grid.py",
         """\
 - small = volumes(lows, highs) < corners_each
-+ small = volumes(lows, highs) <= corners_each""",
++ small = (volumes(lows, highs) <= corners_each)""",
     ): "where points and corners are as many, either way counts the same",
     (
         "ledger/squared_budget.py",

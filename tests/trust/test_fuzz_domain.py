@@ -53,7 +53,7 @@ KEYS = {
     "high": "9 100 0 9007199254740992 1e3",
     "most": "1 1000 0 -1 true 1e9 9007199254740993",
     "longest": "1 100 0 -1 true 1e9",
-    "values": '["F","M"] [1,2,3] [true,false] [] [1.5] ["F","F"] [["F"]] "discover" "found" [0x' + "f" * 5000 + "]",
+    "values": '["F","M"] [1,2,3] [true,false] [] [1.5] ["F","F"] [["F"]] "found" [0x' + "f" * 5000 + "]",
     "hierarchy": '{a=["F"],b=["M"]} {a=["F","M"]} {a={b=["F","M"]}} {} {a=[]} [] {' + "a." * 2000 + 'a=["F"]}',
     "edges": "[0,10,20] [-inf,0,inf] [0.5,1e5] [0] [1,0] [nan,1] [-inf,inf] [0,1e30] [0,1e-999999]",
     "values_from": '"b.csv" {file="b.csv"} "c.csv" 3 {file="b.csv",label="x"} {}',
@@ -94,6 +94,10 @@ def domain_text(draw: Random) -> str:
         written = [key for key, kinds in NOTATION_KEYS.items() if kind in kinds]
         keys += [key for key in ("outside", "null", *OWN_KEYS[kind], *written) if draw.random() < 0.1]
         said = {key: draw.choice(LISTED[key][:2] if draw.random() < 0.9 else LISTED[key]) for key in keys}
+        if "values" in said and draw.random() < 0.1:
+            said["values"] = '"discover"'
+        elif draw.random() < 0.9:
+            said = {key: value for key, value in said.items() if key not in ("most", "longest")}
         if kind == "date":
             said |= {key: draw.choice(DAYS) for key in ("low", "high")}
         lines += [f"[attributes.{name}]", f'kind = "{kind}"', *(f"{key} = {value}" for key, value in said.items())]
