@@ -175,15 +175,22 @@ def _done_if_it_fits(
         if watched:
             show_fit(seen[0], err)
         if not watched or not is_typed() or not typer.confirm(words.question, err=True):
-            raise TableError(
-                f"more than {accepted:.0%} of the rows would be left out, or are no numbers where there should be "
-                f"some, or there are no rows: {words.refused}. See why with `discreet domain fit`; mend the domain "
-                "from public documents, or say --accept-loss 1"
-            ) from None
+            raise TableError(_why_not(accepted or 0, words)) from None
         return take(None)
     if watched:
         show_fit(seen[0], err)
     return done
+
+
+def _why_not(accepted: float, words: TakingWords) -> str:
+    """Why a table is not taken. Where any loss was accepted, only one thing can be so: nothing is there to be lost."""
+    if accepted >= 1:
+        return f"the table has no rows: {words.refused}. Is it the right file? --quiet takes it as it is"
+    return (
+        f"more than {accepted:.0%} of the rows would be left out, or are no numbers where there should be some, or "
+        f"there are no rows: {words.refused}. See why with `discreet domain fit`; mend the domain from public "
+        "documents, or say --accept-loss 1"
+    )
 
 
 @command
