@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, table, waiting
 from discreet.errors import InvalidBudget, TableError
+from discreet.exact import count_text
 from discreet.fit import Fit, Fitted
 from discreet.ledger.guarantee import DeltaT
 
@@ -212,7 +213,7 @@ def describe(vault: VaultPath, as_json: Json = False) -> None:
     ]
     out.print()
     table("", ("attribute", "kind", "codes", "values", "outside", "source"), rows, right=("codes",))
-    out.print(f"[dim]{description['points']:,} points in the domain[/]")
+    out.print(f"[dim]{count_text(description['points'])} points in the domain[/]")
 
 
 @command
