@@ -38,7 +38,7 @@ def open_excel(uri: str) -> Source:
             yield _batch(held, wanted)
 
     lower = "&".join(f"{key}={value}" for key, value in {**said, "skip": str(above + 1)}.items())
-    advice = f"row {above + 1} was read as the names: if it is a title, say how many rows are, with {path}?{lower}"
+    advice = f"row {above + 1} was read as the names: if it is a title, say how many rows are, with '{path}?{lower}'"
     return Source(uri, dict.fromkeys(names, pa.string()), read, lambda: stamp_of(path), advice=advice)
 
 
