@@ -1,5 +1,6 @@
 """Public look-up tables: added once with their digest, joined by their key."""
 
+import duckdb
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -9,6 +10,7 @@ from discreet.cli import EVERYTHING, app_of
 from discreet.errors import DomainError, UnsupportedQuery, VaultError
 from discreet.server.mysql.catalogue import Catalogue
 from discreet.server.mysql.text import read_statement
+from discreet.sql.split import split
 from discreet.vault.vault import Vault
 
 DOMAIN = """
@@ -247,6 +249,47 @@ def test_public_tables_that_a_statement_writes_down_or_reads_alone_cost_nothing_
     told, found = vault.explain(sql, scale="0.00001"), lines(vault, sql)
     assert [tuple(one if isinstance(one, str | None) else round(one, 6) for one in line) for line in found] == expected
     assert told.cost <= vault.ledger.budget.amount_of(vault.ledger.spent_max) or not told.is_exact
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        "1, 5",
+        "5, 1, -2",
+        "5, 1, 1 - 3",
+        "5, 1",
+        "DATE '2026-01-30', DATE '2026-03-02', INTERVAL 1 DAY",
+        "DATE '2026-01-31', DATE '2026-03-02', INTERVAL '1' WEEK",
+        "DATE '2026-01-31', DATE '2026-03-02', INTERVAL '3 days'",
+        "TIMESTAMP '2026-01-31 20:00:00', TIMESTAMP '2026-02-02', INTERVAL 6 HOUR",
+        "DATE '2026-03-31', DATE '2026-01-30', -INTERVAL 1 DAY",
+        "DATE '2026-03-31', DATE '2026-01-30', INTERVAL (-1) DAY",
+        "DATE '2026-01-28', DATE '2027-01-28', INTERVAL 1 MONTH",
+        "DATE '2026-12-28', DATE '2020-01-28', -INTERVAL 1 QUARTER",
+    ],
+)
+def test_a_series_is_what_duckdb_makes_of_it(vault, series):
+    sql = f"SELECT g.i, t.n FROM generate_series({series}) AS g(i), (SELECT COUNT(*) AS n FROM visits) AS t"
+    [made] = split(sql, vault.domain).lookups
+    assert list(made.columns["i"]) == [one for (one,) in duckdb.sql(f"FROM generate_series({series})").fetchall()]
+
+
+@pytest.mark.parametrize("step", ["INTERVAL 1 MONTH", "-INTERVAL 1 MONTH", "INTERVAL 2 YEARS", "INTERVAL 1 QUARTER"])
+def test_a_series_of_months_from_a_day_that_not_all_of_them_have_is_refused(vault, step):
+    with pytest.raises(UnsupportedQuery, match="begins on a day from 1 to 28"):
+        vault.explain(
+            f"SELECT g.d, t.n FROM generate_series(DATE '2026-01-29', DATE '2026-06-30', {step}) AS g(d), "
+            "(SELECT COUNT(*) AS n FROM visits) AS t"
+        )
+
+
+@pytest.mark.parametrize("step", ["INTERVAL '1 month 1 day'", "INTERVAL 1 MONTH + INTERVAL 1 DAY"])
+def test_a_series_by_months_and_days_at_once_is_refused(vault, step):
+    with pytest.raises(UnsupportedQuery, match="a step of a series is of one unit"):
+        vault.explain(
+            f"SELECT g.d, t.n FROM generate_series(DATE '2026-01-05', DATE '2026-06-30', {step}) AS g(d), "
+            "(SELECT COUNT(*) AS n FROM visits) AS t"
+        )
 
 
 def test_a_name_of_a_with_means_what_is_nearest(vault):

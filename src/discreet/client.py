@@ -298,7 +298,7 @@ class Client:
         estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> RemoteAnswer:
         """Answer a SELECT: from what is public where that is sharp enough, else measured, else relaxed; or, modelled,
-        from a published model."""
+        from the model of everything public."""
         wish = {**_wish(scale, within, confidence, relax), **_how(weights, compound_size), "estimate": estimate}
         return _made(self.url, RemoteAnswer.of, self.post("/ask", {"sql": sql, **wish}))
 

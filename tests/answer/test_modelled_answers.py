@@ -1,4 +1,4 @@
-"""Questions answered from a published model: free, marked, refused where no model covers them."""
+"""Questions answered from the model of everything public: free, marked, refused where it tells nothing."""
 
 import json
 import shutil
@@ -16,6 +16,7 @@ from discreet.cube.replicate_files import read_models, write_models
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.model import mixture_fit, size
 from discreet.model.mixture import ProductMixture
+from discreet.vault import models
 from discreet.vault.models import MODELS
 from discreet.vault.vault import Vault
 
@@ -242,6 +243,41 @@ def test_a_copy_that_was_touched_is_refused(tmp_path, vault):
     (ranges / "0.parquet").write_bytes(b"other")
     with pytest.raises(ArchiveError, match="remove it"):
         Vault.open(copy).ask("SELECT COUNT(*) FROM people", estimate="modelled")
+
+
+def test_a_copy_that_another_process_removes_while_it_is_read_is_made_again(vault, monkeypatch):
+    sql = "SELECT COUNT(*) FROM people"
+    before = vault.ask(sql, estimate="modelled")
+
+    def read_too_late(path, lattice, key):
+        shutil.rmtree(path)
+        return read_models(path, lattice, key)
+
+    monkeypatch.setattr(models, "read_models", read_too_late)
+    assert Vault.open(vault.path).ask(sql, estimate="modelled").value == pytest.approx(before.value, rel=1e-6)
+
+
+def test_only_the_last_model_of_everything_is_held_and_kept(tmp_path):
+    vault = vault_in(tmp_path)
+    for sql in ("SELECT sex, COUNT(*) FROM people GROUP BY sex", "SELECT region, COUNT(*) FROM people GROUP BY region"):
+        vault.ask(sql)
+        vault.ask("SELECT COUNT(*) FROM people", estimate="modelled")
+        digest = vault.model.of.digest
+        assert [*vault._memory.models] == [*vault._memory.replicates] == [digest]
+        assert {path.name for path in (vault.path / MODELS).iterdir()} == {
+            f"public-{digest[:16]}-model",
+            f"public-{digest[:16]}-ranges",
+        }
+
+
+def test_measurements_are_told_to_whoever_asked_though_another_thread_is_further_on(vault):
+    class Shared(dict):
+        def __setitem__(self, key, value):
+            """What another thread does at once."""
+
+    again = Vault.open(vault.path)
+    again._memory.__dict__["everything"] = Shared()
+    assert again.model.of.releases == vault.model.of.releases
 
 
 def test_the_audit_knows_the_note_of_a_model(vault):

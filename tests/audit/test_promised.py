@@ -79,7 +79,7 @@ class TestAcceptedRollbacks:
     def test_an_epsilon_that_its_mu_does_not_keep_is_found(self, monkeypatch):
         vault = make(**BUDGETS["approximate"])
         vault.ledger.note("rollback-accepted", LOST)
-        monkeypatch.setattr("discreet.ledger.standing.epsilon_for_mu", lambda *_: Fraction(4))
+        monkeypatch.setattr("discreet.ledger.discovering.epsilon_for_mu", lambda *_: Fraction(4))
         audit = audit_vault("vault")
         assert failures(audit) == {"guarantees"}
         assert "promises ε and δ that a μ²" in audit["guarantees"].findings[0].what

@@ -198,7 +198,7 @@ def buckets_claims():
     yield Claim("No: {:.1f} to {:.1f} times.", ratios("TwoSize", "MultiSize"))
     theirs, ours = ratios("MultiSize (seed's)", "Optimal"), ratios("MultiSize", "Optimal")
     yield Claim(
-        "By the paper's algorithm {:.0f}% to {:.0f}% above; with exchanges {:.1f}% to {:.0f}%.",
+        "By the paper's algorithm {:.0f}% to {:.0f}% above; rounded {:.1f}% to {:.1f}%.",
         [100 * (ratio - 1) for ratio in (*theirs, *ours)],
     )
     errors = {(row["table"], row["method"], int(row["θ"])): float(row["relative error, %"]) for row in five}

@@ -95,6 +95,11 @@ def test_vaults_come_and_go_and_change_without_a_restart(browser, offices, offic
     path.write_text(path.read_text().partition("[sign_in]")[0])
     signed_in(browser)
     assert catalogue(browser) == {"health": "analyst", "roads": "custodian"}
+    first = offices / "health" / "vault.toml"
+    first.write_text(first.read_text().replace("[sign_in]", '[sign_in]\nlabel = "the new office"'))
+    browser.cookies.clear()
+    assert "Sign in with the new office<" in browser.get("/login").text
+    signed_in(browser)
     assert office.asked.count("/keys") == 1, "the provider's keys are kept"
 
 

@@ -87,6 +87,12 @@ def test_a_person_counts_once_for_each_value():
     assert counted(of_people([("ann", "a")] * 5 + [("bob", "a")]), Unit("id", 3)) == {"a": 2}
 
 
+def test_who_has_no_id_is_nobody_or_each_a_person_as_the_domain_says():
+    rows = of_people([(None, "a"), (None, "a"), (None, "b"), ("ann", "a")])
+    assert counted(rows, Unit("id", 1, "own")) == {"a": 3, "b": 1}
+    assert counted(rows, Unit("id", 1, "drop")) == {"a": 1}
+
+
 def test_without_an_id_every_row_is_a_person():
     assert counted(pa.table({"job": ["a", "b", "a", None]})) == {"a": 2, "b": 1}
 

@@ -10,7 +10,7 @@ from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate
 from discreet.answer.foreseen_average import MOST_GUESSED, foreseen_average
 from discreet.answer.grid import Cells, GridNumbers, count_of_groups
-from discreet.answer.levels import Levels, most_added
+from discreet.answer.levels import Levels, most_parts
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Forecast
 from discreet.answer.scales import elementary
@@ -20,7 +20,7 @@ from discreet.query.query import Combination, Count, Distinct, Mean, People, Qua
 from discreet.sql.question import AggregateColumn, Measure
 
 MOST_ADDED = 10_000
-"""Of so many public numbers at most it is said before how far off their sums are."""
+"""The most public numbers that are added up to say how far off their sums are."""
 
 
 def forecast_of(column: AggregateColumn, levels: Levels, decision: Decision, wish: Wish, desk: Desk) -> Forecast:
@@ -77,7 +77,7 @@ def _within_of_sum(query: Query, levels: Levels, decision: Decision, wish: Wish,
         for part in parts:
             law = levels.laws[part]
             if not isinstance(law, Exponential):
-                draws.append(Draws(float(grain), law.times(1 / grain), most_added(query, part, desk)))
+                draws.append(Draws(float(grain), law.times(1 / grain), most_parts(query, part, desk)))
         return halfwidth(draws, wish.confidence)
     many = sum(count_of_groups(part.by, part.where, desk.domain) for part in parts)
     if any(decision.buy.only(part) for part in parts) or many > MOST_ADDED:

@@ -13,7 +13,7 @@ from statistics import median
 from discreet.answer.answer import Decision, Desk, public
 from discreet.answer.estimate import Estimate, spread_of
 from discreet.answer.grid import Codes, count_of_groups
-from discreet.answer.levels import Levels, most_added
+from discreet.answer.levels import Levels, most_parts
 from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish
 from discreet.answer.scales import parts_of_mean, value_range
@@ -102,7 +102,7 @@ def _fresh(query: Query, levels: Levels, decision: Decision, desk: Desk) -> tupl
         if part != query and decision.free.by_query.get(part):
             return None
         if not isinstance(law, Exponential):
-            found.append(Draws(float(grain), law.times(1 / grain), most_added(query, part, desk)))
+            found.append(Draws(float(grain), law.times(1 / grain), most_parts(query, part, desk)))
     return tuple(found)
 
 

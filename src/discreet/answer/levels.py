@@ -84,7 +84,7 @@ def _told_together(coarse: Query, sums: dict[Codes, Estimate], desk: Desk) -> di
     return found
 
 
-def most_added(coarse: Query, part: Query, desk: Desk) -> int:
+def most_parts(coarse: Query, part: Query, desk: Desk) -> int:
     """How many numbers of a finer quantity are added up to one of a coarser, at most."""
     if part.by == coarse.by:
         return 1
@@ -211,7 +211,7 @@ def _sharpened(laws: dict[Query, Law], added: Levels, desk: Desk) -> dict[Query,
     for coarse, (fine,) in added.sums.items():
         law = laws[coarse]
         assert not isinstance(law, Exponential)
-        sharper = law.times(stepped(1 / (WIDER * math.sqrt(most_added(coarse, fine, desk)))))
+        sharper = law.times(stepped(1 / (WIDER * math.sqrt(most_parts(coarse, fine, desk)))))
         found[fine] = min(found[fine], sharper, key=lambda one: one.scale_squared)
     return found
 

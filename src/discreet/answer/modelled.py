@@ -41,7 +41,7 @@ from discreet.sql.sandbox import prepare, run_prepared
 from discreet.sql.split import LINE, Statement, Stepwise
 
 MOST_NAMED = 12
-"""Releases that a note names."""
+"""Releases that a note names, at most."""
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -42,7 +42,7 @@ def ask(
     ] = None,
     estimate: Annotated[
         EstimateChoice,
-        typer.Option(help="modelled: from a published model, free, sharper and biased; where one covers it"),
+        typer.Option(help="modelled: from the model of everything public: free, sharper and biased"),
     ] = EstimateChoice.unbiased,
     explain: Annotated[bool, typer.Option("--explain", help="show cost and expected error; spend nothing")] = False,
     shrunken: Annotated[

@@ -5,7 +5,7 @@ constraints. Every cuboid of the cube's dimensions can be read from it, publishe
 never measured together, its interactions are what the measured ones imply and no more.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -18,6 +18,7 @@ from discreet.cube.memory import available_bytes, gigabytes
 from discreet.cube.model_files import BIASED, ESTIMATE
 from discreet.cube.plan import CubePlan
 from discreet.errors import UnsupportedQuery
+from discreet.ledger.guarantee import Guarantee
 from discreet.model.fit import fit, needed_bytes
 from discreet.model.measured import Measured
 from discreet.model.mixture import ProductMixture
@@ -154,23 +155,11 @@ class ModelledCube:
         return cells
 
     def _labelled(self, names: tuple[Label, ...], cells: Cells) -> "xr.DataArray":
-        import xarray as xr
-
         mask = self.cube.asked_mask(names)
         axes = [axis for axis in self.cube.plan.lattice.axes(mask) if axis not in self.cube.sliced]
-        dimensions = [self.cube.dimensions[axis] for axis in axes]
-        array = xr.DataArray(
-            cells,
-            dims=[dimension.name for dimension in dimensions],
-            coords={dimension.name: list(dimension.labels) for dimension in dimensions},
-            name="count",
-            attrs={
-                "estimate": ESTIMATE,
-                "measured_together": self.is_measured(*names),
-                "guarantee": str(self.cube.guarantee),
-            },
-        )
-        return array.transpose(*map(str, names))
+        labels = {own.name: own.labels for own in (self.cube.dimensions[axis] for axis in axes)}
+        together = self.is_measured(*names)
+        return labelled(cells, labels, together, self.cube.guarantee).transpose(*map(str, names))
 
     def describe(self) -> dict[str, Any]:
         """The model in public terms."""
@@ -181,6 +170,15 @@ class ModelledCube:
             **parameters_in_words(self.model),
             "note": BIASED,
         }
+
+
+def labelled(cells: Cells, labels: Mapping[str, Sequence[str]], together: bool, guarantee: Guarantee) -> "xr.DataArray":
+    """A modelled cuboid with the labels of its axes, in their order; and whether these were measured together."""
+    import xarray as xr
+
+    said = {"estimate": ESTIMATE, "measured_together": together, "guarantee": str(guarantee)}
+    coordinates = {name: list(own) for name, own in labels.items()}
+    return xr.DataArray(cells, dims=list(labels), coords=coordinates, name="count", attrs=said)
 
 
 def parameters_in_words(model: Model) -> dict[str, int]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.cube.memory import available_bytes, gigabytes
 from discreet.cube.model_files import ESTIMATE
-from discreet.cube.modelled import MIXTURES, REPLICATES, bounds, parameters_in_words
+from discreet.cube.modelled import MIXTURES, REPLICATES, bounds, labelled, parameters_in_words
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
 from discreet.model.everything import Everything
@@ -109,22 +109,10 @@ class PublicModel:
         return mask
 
     def _labelled(self, names: tuple[str, ...], cells: Cells) -> "xr.DataArray":
-        import xarray as xr
-
         lattice = self.of.lattice
-        in_order = list(map(str, lattice.names_of(lattice.mask(*names))))
-        array = xr.DataArray(
-            cells,
-            dims=in_order,
-            coords={name: list(self.of.domain[name].labels) for name in in_order},
-            name="count",
-            attrs={
-                "estimate": ESTIMATE,
-                "measured_together": self.is_measured(*names),
-                "guarantee": str(self.guarantee),
-            },
-        )
-        return array.transpose(*names)
+        in_order = map(str, lattice.names_of(lattice.mask(*names)))
+        labels = {name: self.of.domain[name].labels for name in in_order}
+        return labelled(cells, labels, self.is_measured(*names), self.guarantee).transpose(*names)
 
 
 def fit_everything(of: Everything, progress: Progress = silent) -> Model:

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.domain.attribute import Attribute, Integer
+from discreet.domain.attribute import OTHER, Attribute, Integer
 from discreet.errors import DomainError
 
 Integers = NDArray[np.int64]
@@ -44,5 +44,5 @@ def codes_of(attribute: Attribute, column: pa.ChunkedArray) -> Integers:
 
 def _code(attribute: Attribute, label: str) -> int:
     if isinstance(attribute, Integer):
-        return int(attribute.other_code or 0) if label == "(other)" else int(label) - attribute.low
+        return int(attribute.other_code or 0) if label == OTHER else int(label) - attribute.low
     return attribute.labels.index(label)

@@ -36,7 +36,7 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
+class Fractional:
     """Without whole numbers: buckets by size, records by size and value, and what one more record of a value costs."""
 
     buckets: Numbers
@@ -62,7 +62,7 @@ class Program:
         """What one bucket can hold at most of the records that there are, by size and value."""
         return np.minimum(self.caps, self.counts)
 
-    def relaxed(self) -> Relaxed | None:
+    def relaxed(self) -> Fractional | None:
         """The least loss with any number of buckets, whole or not; None where the solver finds nothing."""
         size, value = self._cells
         limits, filled, held = self._rows
@@ -78,7 +78,7 @@ class Program:
             return None
         records = np.zeros(self.caps.shape)
         records[size, value] = result.x[len(self.sizes) :]
-        return Relaxed(result.x[: len(self.sizes)], records, result.eqlin.marginals[len(self.sizes) :])
+        return Fractional(result.x[: len(self.sizes)], records, result.eqlin.marginals[len(self.sizes) :])
 
     def whole(self, gap: float, seconds: float, presolve: bool = True, nodes: int | None = None) -> Solution:
         """With whole buckets, the loss within a relative gap of the least, or what was found in the time and nodes."""

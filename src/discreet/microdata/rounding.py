@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.microdata.flow import divide_by_flow, flow_of
 from discreet.microdata.prices import least_loss
-from discreet.microdata.program import Numbers, Program, Relaxed
+from discreet.microdata.program import Fractional, Numbers, Program
 from discreet.microdata.settings import Setting
 
 NODES = 100
@@ -45,7 +45,7 @@ def rounded_setting(program: Program, best: Setting | None, aim: float, seconds:
 
 
 def _with_the_rest(
-    program: Program, relaxed: Relaxed, kept: Numbers, least: int, aim: float, seconds: float
+    program: Program, relaxed: Fractional, kept: Numbers, least: int, aim: float, seconds: float
 ) -> Setting | None:
     """The kept buckets and those of the integer program for the records that they do not hold."""
     rest = _rest(program, relaxed, kept)
@@ -63,7 +63,7 @@ def _with_the_rest(
     return exact_setting(program, buckets)
 
 
-def _rest(program: Program, relaxed: Relaxed, kept: Numbers) -> Program | None:
+def _rest(program: Program, relaxed: Fractional, kept: Numbers) -> Program | None:
     """The program of the records that the kept buckets do not hold, or None where they cannot be filled."""
     used = kept > 0
     if not used.any():

@@ -40,7 +40,7 @@ from discreet.release.release import Release
 Cells = NDArray[np.float64]
 
 MOST_SUMMED = 1 << 22
-"""So many cells are added up at most, counted once for each number that they are in, and for each table they are of."""
+"""Size of the sparse matrix in one model, at most: its entries, and the cells of the tables that it adds up."""
 
 
 @dataclass(frozen=True, eq=False)

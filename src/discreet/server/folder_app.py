@@ -5,7 +5,7 @@ A token opens the vaults that have a user with it, in the role and with the quot
 a vault is told the same whether or not there is one of that name, and opens nothing by asking.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -230,9 +230,6 @@ def _line(folder: VaultFolder, name: str, user: User) -> replies.ServedVaultJson
 
 
 def _pages(app: FastAPI, folder: VaultFolder) -> None:
-    sign_in = FolderSignIn(folder)
-    openid = OpenId(sign_in.providers)
-
     def route(path: str, methods: list[str], shown: Any) -> None:
         app.add_api_route(path, shown, methods=methods, include_in_schema=False)
 
@@ -242,6 +239,26 @@ def _pages(app: FastAPI, folder: VaultFolder) -> None:
             return with_headers(RedirectResponse(LOGIN, 303))
         lines = [_line(folder, name, user) for name, user in found.items()]
         return page(request, "vaults.html", vaults=lines)
+
+    def leave(request: Request) -> Response:
+        if not same_origin(request):
+            return plain_error(403, AccessDenied("sign out on this server's own page"))
+        _end(folder, session_of(request))
+        return with_headers(without_cookie(request, RedirectResponse(LOGIN, 303)))
+
+    def file(name: str) -> Response:
+        return asset(name)
+
+    route("/", ["GET"], catalogue)
+    _ways_in(route, folder)
+    route(LOGOUT, ["POST"], leave)
+    route(f"{ASSETS}/{{name}}", ["GET"], file)
+
+
+def _ways_in(route: Callable[[str, list[str], Any], None], folder: VaultFolder) -> None:
+    """By a token, or by one of the providers that the vaults name."""
+    sign_in = FolderSignIn(folder)
+    openid = OpenId(sign_in.providers)
 
     def login(request: Request) -> Response:
         return login_page(request, openid.labels(), inside(request.query_params.get("next", "")), hint=HINT)
@@ -274,22 +291,10 @@ def _pages(app: FastAPI, folder: VaultFolder) -> None:
             return await run_in_threadpool(refused, request, error, "/")
         return await run_in_threadpool(_entered, request, folder, found, entered(request, inside(onward)))
 
-    def leave(request: Request) -> Response:
-        if not same_origin(request):
-            return plain_error(403, AccessDenied("sign out on this server's own page"))
-        _end(folder, session_of(request))
-        return with_headers(without_cookie(request, RedirectResponse(LOGIN, 303)))
-
-    def file(name: str) -> Response:
-        return asset(name)
-
-    route("/", ["GET"], catalogue)
     route(LOGIN, ["GET"], login)
     route(LOGIN, ["POST"], enter)
-    route(LOGOUT, ["POST"], leave)
     route(OPENID, ["GET"], to_provider)
     route(RETURN, ["GET"], from_provider)
-    route(f"{ASSETS}/{{name}}", ["GET"], file)
 
 
 def _entered(request: Request, folder: VaultFolder, found: Mapping[str, User], onward: Response) -> Response:

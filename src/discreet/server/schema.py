@@ -69,7 +69,7 @@ class QuestionAsked(Request):
     )
     compound_size: int | None = Field(None, description="of how many released answers a relaxed one may be made")
     estimate: Literal["unbiased", "modelled"] = Field(
-        "unbiased", description="modelled: from a published model, free, sharper and biased; where one covers it"
+        "unbiased", description="modelled: from the model of everything public: free, sharper and biased"
     )
 
     def wish(self) -> dict[str, Any]:

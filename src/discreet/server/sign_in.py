@@ -67,6 +67,8 @@ class FolderSignIn:
         named = {client_name(settings): settings for settings in reversed(self._settings().values())}
         with self._lock:
             kept = {name: self._providers.get(name) or Provider(settings) for name, settings in named.items()}
+            for name, settings in named.items():
+                kept[name].settings = settings  # what its button says may have changed
             self._providers = kept
         return dict(reversed(kept.items()))
 

@@ -33,7 +33,7 @@ LISTED_VALUES = 10
 NEAR_VALUES = 1000
 MOST_NEAR = 3
 LEAST_HELD = 3
-"""Characters of a text that a value is found by which holds it."""
+"""The least length of a text by which values that contain it are suggested."""
 
 
 @dataclass(frozen=True)

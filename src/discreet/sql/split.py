@@ -133,9 +133,8 @@ def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) 
         regions: dict[str, int] = {}
         for one in private:
             for text, count in regions_chosen(one.select, domain).items():
-                if text not in first:
-                    continue
-                regions[text] = regions.get(text, 1) * count
+                if text in first:
+                    regions[text] = regions.get(text, 1) * count
         return Stepwise(
             context.text, first, singles, regions, lambda values: _split(written, context, {**known, **values}, depth)
         )

@@ -1,4 +1,4 @@
-"""A table of synthetic rows: drawn from a cube's model, with what it promises written into the file."""
+"""A table of synthetic rows: drawn from a model of what was released, with what it promises written into the file."""
 
 import hashlib
 import json

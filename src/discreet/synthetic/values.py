@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.domain.attribute import Attribute, Bins, Category, Integer
+from discreet.domain.attribute import OTHER, Attribute, Bins, Category, Integer
 from discreet.domain.date import Date
 from discreet.model.rows import uniform
 from discreet.noise.bits import Bits
@@ -26,7 +26,6 @@ RULE = (
     "a number in a bin is drawn evenly between the bin's ends; an open bin is taken to be as wide as its neighbour; "
     "a missing value is null"
 )
-OTHER = "(other)"
 DIGITS_OF_GRAIN = 9
 """A number on a grain is rounded to so many digits of it: 161 · 0.01 is 1.61, and not 1.6099999999999999."""
 

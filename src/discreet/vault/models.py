@@ -4,7 +4,6 @@ What is kept in `models/` of the vault are copies, for they take long to make: w
 what was released, and is the same.
 """
 
-import shutil
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from discreet.model.model import Model
 from discreet.private import private_folder
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Lattice
+from discreet.release.folder_beside import folder_beside
 from discreet.vault.public import Public
 
 NOTE, MODELS = "model", "models"
@@ -54,11 +54,13 @@ def public_measurements(vault: Public) -> Everything:
 def measurements_so_far(vault: Public) -> Everything | None:
     """The same; None where nothing tells rows apart yet."""
     known, reach = vault._memory.everything, vault.ledger.reach
-    if reach not in known:
+    try:
+        return known[reach]
+    except KeyError:
         found = everything(vault.facts._released_now(), vault.facts.current(), vault.domain)
-        known.clear()
-        known[reach] = found
-    return known[reach]
+    known.clear()
+    known[reach] = found
+    return found  # and not by its key: another thread may be further on by now
 
 
 def public_model(of: Everything, vault: Public, progress: Progress = silent) -> PublicModel:
@@ -70,6 +72,8 @@ def public_model(of: Everything, vault: Public, progress: Progress = silent) -> 
         if of.digest not in known:
             path = _public_folder(vault, of, "model")
             [model] = _kept(path, of.lattice, of.digest, lambda: (fit_everything(of, progress),), vault)
+            for earlier in known:
+                vault._memory.replicates.pop(earlier, None)
             known.clear()
             ranges = partial(_ranges, vault=vault)
             known[of.digest] = PublicModel(of, model, vault.domain.name, guarantee, ranges)
@@ -115,16 +119,23 @@ def _kept(
 ) -> tuple[Model, ...]:
     """Models from their copy, else made, and kept where there is room; copies of what is no longer all are removed."""
     if path.exists():
-        return read_models(path, lattice, key)
-    made = tuple(make())
-    with suppress(ArchiveError):
         try:
-            private_folder(vault.path / MODELS)
-        except OSError:
-            raise ArchiveError(f"{vault.path / MODELS} cannot be made; is there space on the vault's disk?") from None
+            return read_models(path, lattice, key)
+        except ArchiveError:
+            if path.exists():
+                raise  # else a process that is further on has just removed it
+    made = tuple(make())
+    with suppress(ArchiveError, OSError):
+        private_folder(vault.path / MODELS)
         write_models(made, lattice, key, path)
         if path.name.startswith(PUBLIC):
             for old in (vault.path / MODELS).glob(f"{PUBLIC}*"):
                 if old.name.rsplit("-", 1)[0] != path.name.rsplit("-", 1)[0]:
-                    shutil.rmtree(old, ignore_errors=True)
+                    _remove(old)
     return made
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, all of it at once for whoever reads it."""
+    with suppress(OSError), folder_beside(folder) as aside:
+        folder.rename(aside / folder.name)

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from discreet.domain.attribute import MISSING, Integer
+from discreet.domain.attribute import MISSING, OTHER, Integer
 from discreet.domain.domain import Domain
 from discreet.server.console.pick import summable
 from discreet.sql.where_text import identifier
@@ -32,7 +32,7 @@ CONSTRUCTS: tuple[tuple[str, str], ...] = (
     ("SUM(COUNT(*)) OVER ()", "over all lines: for shares; free"),
     ("WITH t AS (…) SELECT …", "a name for a query; its results are noisy numbers, and more of them is free"),
 )
-NO_VALUES = (MISSING, "(other)")
+NO_VALUES = (MISSING, OTHER)
 """Labels of codes that SQL does not write as a value in quotes."""
 PLACE = re.compile(r"line (\d{1,6}), column (\d{1,6})")
 QUOTED = re.compile(r"'([^'\n]{1,200})'")

@@ -6,7 +6,7 @@ KINDS = {
     "derived": "It follows from facts and answers that were released before, for nothing.",
     "relaxed": "Too little budget is left there, so this is the nearest that released answers come to it, for nothing.",
     "unanswered": "Too little budget is left there, and nothing that was released answers it.",
-    "modelled": "Read from a published model, for nothing: sharper than unbiased numbers, and biased.",
+    "modelled": "Read from the model of everything public, for nothing: sharper than unbiased numbers, and biased.",
     "mixed": "Some numbers are new and some follow from what was released before; each line says which.",
 }
 """Where an answer comes from."""

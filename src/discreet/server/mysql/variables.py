@@ -49,7 +49,9 @@ def _amount(name: str) -> Any:
 
 def _estimate(value: object) -> str:
     if str(value).lower() not in ESTIMATES:
-        raise InvalidNoise("discreet_estimate is 'unbiased', or 'modelled': from a published model, free and biased")
+        raise InvalidNoise(
+            "discreet_estimate is 'unbiased', or 'modelled': from the model of everything public, free and biased"
+        )
     return str(value).lower()
 
 

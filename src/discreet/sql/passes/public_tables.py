@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_VALUES = 10_000
-"""Of a sub-query in the place of values."""
+"""Values of a sub-query over look-up tables, at most."""
 LATEST_DAY = 28
-"""Months have it all: from later days on, steps of months depend on those before."""
+"""Every month has this day. From a later one, what a step of a month leads to depends on the steps before it."""
+ALIKE = frozenset(("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK"))
+"""Units of which all steps are equally long."""
+MONTHS = frozenset(("MONTH", "QUARTER", "YEAR"))
 STEPS = f"{OWN}steps"
 
 
@@ -81,7 +84,7 @@ class _Maker:
         return exp.Table(this=table, alias=exp.TableAlias(this=table.copy() if called is None else called.copy()))
 
     def written(self, cte: exp.CTE) -> None:
-        """A WITH of VALUES: a look-up table of that name."""
+        """A WITH that reads look-up tables alone: itself one, of that name."""
         clause, name = cte.parent, cte.alias.lower()
         assert isinstance(clause, exp.With)
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=_inside(cte)))
@@ -119,18 +122,37 @@ def _series(node: exp.GenerateSeries) -> exp.Select:
     start, end, step = node.args["start"], node.args["end"], node.args.get("step") or exp.Literal.number(1)
     if any(part.find(exp.Column, exp.Query) is not None for part in (start, end, step)):
         raise UnsupportedQuery(f"a series is of constants{place_of(node)}: generate_series(1, 12)")
-    is_down = isinstance(step, exp.Neg) or (isinstance(step, exp.Interval) and str(step.this.this).startswith("-"))
-    day = exp.Extract(this=exp.Var(this="DAY"), expression=exp.cast(start.copy(), "TIMESTAMP"))
-    if isinstance(step, exp.Interval):
+    intervals = [*step.find_all(exp.Interval)]
+    if intervals:
         start, end = exp.cast(start.copy(), "TIMESTAMP"), exp.cast(end.copy(), "TIMESTAMP")
+    units = {_unit(one) for one in intervals}
+    if not units <= ALIKE:
+        if len(units) > 1 or not units <= MONTHS:
+            raise UnsupportedQuery(f"a step of a series is of one unit{place_of(node)}: INTERVAL 1 MONTH")
+        day = _constant(exp.Extract(this=exp.Var(this="DAY"), expression=start.copy()))
+        if isinstance(day, int) and day > LATEST_DAY:
+            raise UnsupportedQuery(
+                f"a series by months or years begins on a day from 1 to {LATEST_DAY}{place_of(node)}: not every month "
+                "has a later one"
+            )
+    first = exp.paren(start.copy())
+    is_down = _constant(exp.LT(this=exp.Add(this=first, expression=exp.paren(step.copy())), expression=first.copy()))
     steps = exp.Mul(this=exp.column("k"), expression=exp.paren(step.copy()))
-    value = exp.Add(this=exp.paren(start.copy()), expression=steps)
+    value = exp.Add(this=first.copy(), expression=steps)
     kinds = (exp.GT, exp.GTE) if is_down else (exp.LT, exp.LTE)
     compared = kinds[not node.args.get("is_end_exclusive")]
     within = compared(this=exp.paren(value.copy()), expression=exp.paren(end.copy()))
-    where = exp.and_(within, day <= LATEST_DAY) if isinstance(step, exp.Interval) else within
     value = exp.alias_(value, "generate_series", quoted=True)
-    return exp.Select(expressions=[value]).from_(STEPS).where(where).order_by("k")
+    return exp.Select(expressions=[value]).from_(STEPS).where(within).order_by("k")
+
+
+def _unit(interval: exp.Interval) -> str:
+    return str(interval.text("unit")).upper().removesuffix("S")
+
+
+def _constant(node: exp.Expression) -> object:
+    """The value of an expression of constants."""
+    return run(exp.select(exp.alias_(node, "value")), {}).column("value").to_pylist()[0]
 
 
 def known_publicly(waiting: Mapping[str, exp.Query], singles: Collection[str], lookups: Mapping[str, Lookup]) -> Known:
