@@ -29,7 +29,7 @@ def same_lines(result: "pa.Table", drawn: "pa.Table", labels: Sequence[str], dra
 
 def has_lines_apart(table: "pa.Table", labels: Sequence[str]) -> bool:
     """Whether no two lines have the same labels."""
-    return len(np.unique(_keys(table, table.slice(0, 0), labels))) == table.num_rows
+    return bool(len(np.unique(_keys(table, table.slice(0, 0), labels))) == table.num_rows)
 
 
 def _keys(one: "pa.Table", other: "pa.Table", labels: Sequence[str]) -> Ints:
