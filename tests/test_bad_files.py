@@ -4,9 +4,12 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from discreet.cli import app
+from discreet.domain.read import read_domain
 from discreet.errors import DiscreetError, DomainError, TableError
-from discreet.vault import Vault
+from discreet.vault import Vault, fit_domain, propose_domain
 from tests.workbook import protected_workbook
 
 AGE = 'age = {kind = "integer", low = 0, high = 99, source = "form"}'
@@ -74,14 +77,15 @@ CASES = {
         a_table,
         'age = {kind = "date", low = "2026-02-30", high = 2026-12-31, source = "form"}',
         DomainError,
-        r"line 3: attributes\.age\.low: required: a day of the calendar",
+        r"people\.toml: line 3, column 23: attributes\.age\.low: required: a day of the calendar",
     ),
     "a day that TOML has not": (
         a_table,
         'age = {kind = "date", low = 2026-02-30, high = 2026-12-31, source = "form"}',
         DomainError,
-        r"line 3, column 29: 2026-02-30 is no day of the calendar",
+        r"people\.toml: line 3, column 29: 2026-02-30 is no day of the calendar",
     ),
+    "what is not TOML": (a_table, "age = {", DomainError, r"people\.toml: line 3, column \d+: not TOML: "),
     "a cycle": (
         book(b"code,parent\n1,2\n2,1\n"),
         COLOUR,
@@ -107,6 +111,37 @@ CASES = {
         r"book\.csv: line 3: not in UTF-8",
     ),
 }
+
+
+def every_door(table, domain, folder):
+    """What reads a domain's file: in Python, and on the command line."""
+    vault = folder / "vault"
+    yield lambda: read_domain(domain)
+    yield lambda: fit_domain(table, domain)
+    yield lambda: propose_domain(table, reuse=domain)
+    yield lambda: Vault.init(vault, table=table, domain=domain, epsilon=1, neighbours="replace")
+    for words in (
+        ["domain", "check", domain],
+        ["domain", "fit", table, domain],
+        ["domain", "propose", table, "--from", domain],
+        ["init", vault, "--table", table, "--domain", domain, "--epsilon", "1", "--neighbours", "replace"],
+    ):
+        yield lambda words=words: run(*map(str, words))
+
+
+def run(*words):
+    done = CliRunner().invoke(app, words)
+    if done.exit_code:
+        raise DomainError(" ".join(done.output.split()))
+
+
+def test_every_door_names_the_file_that_is_wrong(tmp_path):
+    table, domain = a_table(tmp_path), tmp_path / "p.toml"
+    domain.write_text('name = "people"\n[attributes.age]\nkind = "integer"\nlow = 9\nhigh = 0\nsource = "form"\n')
+    for door in every_door(table, domain, tmp_path):
+        with pytest.raises(DomainError) as refused:
+            door()
+        assert f"{domain}: line 4: attributes.age.low: low = 9 is above high = 0" in str(refused.value)
 
 
 @pytest.mark.parametrize(("make", "attribute", "kind", "message"), CASES.values(), ids=CASES)

@@ -96,6 +96,12 @@ def test_a_table_without_rows_makes_no_vault(folder: Path) -> None:
     assert run(*INIT)[0] == 1
     assert not (folder / "vault").exists()
     assert "no rows: a vault over it would be about nobody" in run("domain", "fit", "people.csv", "people.toml")[1]
+    code, shown, error = run(*INIT, "--accept-loss", "1")
+    assert code == 1
+    assert "the table has no rows: no vault was made. Is it the right file? --quiet" in " ".join(
+        (shown + error).split()
+    )
+    assert run(*INIT, "--quiet")[0] == 0
 
 
 @pytest.mark.usefixtures("folder")

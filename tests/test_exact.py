@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.exact import number_text, parse_exact
+from discreet.exact import count_text, number_text, parse_exact
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,8 @@ def test_a_decimal_is_written_without_a_fraction_bar(value: Decimal) -> None:
 def test_what_is_no_finite_number_of_a_size_that_is_meant_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no number"):
         parse_exact(text)
+
+
+def test_a_number_of_points_is_read_or_only_its_size() -> None:
+    shown = [count_text(count) for count in (0, 316_800, 10**15 - 1, 10**15, 5**198, 10**5000)]
+    assert shown == ["0", "316,800", "999,999,999,999,999", "about 10^15", "about 10^138", "about 10^5000"]

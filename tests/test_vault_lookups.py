@@ -115,12 +115,12 @@ def test_another_join_is_refused_and_spends_nothing(vault, sql):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("code,a\n1,x\n1,y\n", "the key '1' is on lines 2 and 3"),
-        ("code,a\n,x\n", "line 2 of the file has no key"),
-        ("code,a\n1\n", "line 2 of the file has 1 cells, not 2"),
-        ("nokey,a\n1,x\n", "no column 'code'"),
-        ("code,code\n1,x\n", "one name"),
-        ("", "not CSV"),
+        ("code,a\n1,x\n1,y\n", r"bad\.csv: line 3: code: '1' is on line 2 too"),
+        ("code,a\n,x\n", r"bad\.csv: line 2: code: a line needs its key"),
+        ("code,a\n1\n", r"bad\.csv: line 2: 1 cells, not 2"),
+        ("nokey,a\n1,x\n", r"bad\.csv: line 1: there is no column 'code'; there are nokey, a"),
+        ("code,code\n1,x\n", r"bad\.csv: line 1: two columns have one name"),
+        ("", r"bad\.csv: not CSV"),
         ("code,\udcff", "not CSV|surrogates"),
     ],
 )

@@ -6,11 +6,18 @@ class DiscreetError(Exception):
 
 
 class DomainError(DiscreetError):
-    """A domain description is malformed, maybe at a line of it, or does not fit the table's columns."""
+    """A domain description is malformed, maybe at a place in a file, or does not fit the table's columns."""
 
-    def __init__(self, problem: str, line: int | None = None) -> None:
-        super().__init__(problem if line is None else f"line {line}: {problem}")
-        self.line = line
+    def __init__(
+        self, problem: str, line: int | None = None, column: int | None = None, file: str | None = None
+    ) -> None:
+        place = None if line is None else f"line {line}" if column is None else f"line {line}, column {column}"
+        super().__init__(": ".join(part for part in (file, place, problem) if part is not None))
+        self.problem, self.line, self.column, self.file = problem, line, column, file
+
+    def in_file(self, file: str) -> "DomainError":
+        """The same, of this file where it does not name one yet: a domain's codebook is another."""
+        return self if self.file is not None else DomainError(self.problem, self.line, self.column, file)
 
 
 class TableError(DiscreetError):

@@ -1,8 +1,11 @@
 """Exact numbers, as people and files write them."""
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
+MOST_READ = 10**15
+"""Whole numbers from here on are shown by their size: nobody reads so many digits."""
 Number = Fraction | Decimal | int | float | str
 """What people may hand over as a number."""
 
@@ -44,3 +47,8 @@ def equals_text(value: Fraction) -> str:
     """A rational for people, after its name: "= 0.01" or "= 1/3" where that is short, else "≈ 0.01337"."""
     exact = number_text(value)
     return f"= {exact}" if len(exact) <= 8 else f"≈ {float(value):.4g}"
+
+
+def count_text(count: int) -> str:
+    """A whole number for people: 316,800, or about 10^140."""
+    return f"{count:,}" if count < MOST_READ else f"about 10^{round(math.log10(count))}"

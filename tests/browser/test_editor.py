@@ -1,5 +1,6 @@
 """A domain is edited in a real browser: mistakes while one types, the table, how it fits, and saving."""
 
+import re
 import threading
 
 import pytest
@@ -112,3 +113,11 @@ def test_the_editor_fits_a_phone_and_nobody_gets_in_without_the_token(page, brow
     other.get_by_role("button", name="Sign in").click()
     expect(other.get_by_role("alert")).to_have_text("that is not the token")
     context.close()
+
+
+def test_the_printed_address_lets_in_where_the_sign_in_page_stands_already(page):
+    page.context.clear_cookies()
+    page.goto("/")
+    expect(page).to_have_url(re.compile("/login$"))
+    page.goto(f"/login#token={TOKEN}")
+    expect(page.get_by_role("textbox", name="The domain")).to_be_visible()

@@ -149,7 +149,7 @@ def test_older_and_newer_spellings_of_sdmx_are_read(described):
         (DDI.replace("<catValu>2<", "<catValu>1<"), r"book\.xml: line 7: code: '1' is listed before, line 6"),
         (DDI.replace(">Female<", ">Male<"), r"book\.xml: line 7: label: 'Male' is the label of '1' too, line 6"),
         (DDI.replace("<catValu>2</catValu>", ""), r"book\.xml: line 7: code: is empty"),
-        (DDI.replace('name="sex"', 'name="gender"'), r"book\.xml has no list 'sex'; there are gender, job"),
+        (DDI.replace('name="sex"', 'name="gender"'), r"book\.xml: has no list 'sex'; there are gender, job"),
         ("<data/>", r"book\.xml: line 1: neither DDI \(codeBook\) nor SDMX \(Structure\), but data"),
         ('<!DOCTYPE codeBook [<!ENTITY a "b">]>\n' + DDI.partition("\n")[2], r"line 1: declares entities of its own"),
         ("<a>" * 300 + "</a>" * 300, r"line 1: elements are nested too deeply"),

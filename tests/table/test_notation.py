@@ -173,6 +173,16 @@ def test_a_column_that_is_not_there_names_the_settings_of_the_file(tmp_path):
         population(tmp_path / "t.csv", Domain("t", (AGE,)))
 
 
+def test_a_title_that_was_read_as_the_names_names_the_setting(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("Members, 2026\nMade on 1 May\nx,y\n5,1\n")
+    for said, line, more in (("", "the first line", 1), ("?skip=1", "the first line below 1", 2)):
+        with pytest.raises(DomainError, match=rf"{line} was read as .* or titles stand above .*t\.csv\?skip={more}$"):
+            population(f"{path}{said}", Domain("t", (AGE,)))
+    with pytest.raises(DomainError, match=r"its columns are a, b; the names are those of the location$"):
+        population(f"{path}?names=a,b", Domain("t", (AGE,)))
+
+
 def test_lines_above_the_names_are_passed_over_by_declaration(tmp_path):
     """As offices and questionnaires write them: a title, how the file was made, a quote that nobody closes."""
     (tmp_path / "t.csv").write_bytes(b'Members "of\n\xff\xfe;;\n\nx;y\n5;1\n7;1\n')

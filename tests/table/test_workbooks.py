@@ -67,6 +67,15 @@ def test_a_workbook_that_is_none_or_without_names_is_refused(tmp_path):
         open_source(workbook(tmp_path / "e.xlsx", {"Empty": ""}))
 
 
+def test_a_title_that_was_read_as_the_names_names_the_setting(tmp_path):
+    title = '<row><c t="inlineStr"><is><t>People of 2026</t></is></c></row>'
+    book = workbook(tmp_path / "p.xlsx", {"People": title + CELLS, "Notes": CELLS})
+    advice = r"row 1 was read as the names: if it is a title, .*p\.xlsx\?sheet=People&skip=1"
+    with pytest.raises(DomainError, match=advice):
+        population(f"{book}?sheet=People", DOMAIN)
+    assert points(population(f"{book}?sheet=People&skip=1", DOMAIN)) == POINTS
+
+
 def saved(folder, ending):
     path = folder / f"p.{ending}"
     if ending == "dta":

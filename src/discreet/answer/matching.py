@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 
 def same_lines(result: "pa.Table", drawn: "pa.Table", labels: Sequence[str], draw: Ints) -> Ints:
     """For each line of `drawn`, the line of `result` with the same labels; −1 for none. Of several with the same labels
-    the first of a draw is the first of the result, and so on."""
+    the first of a draw is the first of the result, and so on: requires that both come in one order."""
     keys = _keys(result, drawn, labels)
     own, others = keys[: result.num_rows], keys[result.num_rows :]
     count = int(keys.max(initial=-1)) + 1
@@ -25,6 +25,11 @@ def same_lines(result: "pa.Table", drawn: "pa.Table", labels: Sequence[str], dra
     found = np.full(drawn.num_rows, -1, np.int64)
     found[is_there] = order[first[others[is_there]] + number[is_there]]
     return found
+
+
+def has_lines_apart(table: "pa.Table", labels: Sequence[str]) -> bool:
+    """Whether no two lines have the same labels."""
+    return bool(len(np.unique(_keys(table, table.slice(0, 0), labels))) == table.num_rows)
 
 
 def _keys(one: "pa.Table", other: "pa.Table", labels: Sequence[str]) -> Ints:

@@ -11,6 +11,7 @@ from discreet.cli.present import Json, command, out, print_json, table, waiting
 from discreet.domain.attribute import Attribute
 from discreet.domain.read import read_domain
 from discreet.errors import DomainError, VaultError
+from discreet.exact import count_text
 
 MOST_LABELS = 10_000
 
@@ -91,7 +92,7 @@ def check(
     ]
     table(checked.name, ("attribute", "kind", "codes", "outside", "null", "source"), rows, right=("codes",))
     found = " before values are discovered" if more else ""
-    out.print(f"{checked.points:,} points{found}; the domain is well formed.")
+    out.print(f"{count_text(checked.points)} points{found}; the domain is well formed.")
 
 
 @app.command()

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, table, waiting
 from discreet.errors import InvalidBudget, TableError
+from discreet.exact import count_text
 from discreet.fit import Fit, Fitted
 from discreet.ledger.guarantee import DeltaT
 
@@ -175,15 +176,22 @@ def _done_if_it_fits(
         if watched:
             show_fit(seen[0], err)
         if not watched or not is_typed() or not typer.confirm(words.question, err=True):
-            raise TableError(
-                f"more than {accepted:.0%} of the rows would be left out, or are no numbers where there should be "
-                f"some, or there are no rows: {words.refused}. See why with `discreet domain fit`; mend the domain "
-                "from public documents, or say --accept-loss 1"
-            ) from None
+            raise TableError(_why_not(accepted or 0, words)) from None
         return take(None)
     if watched:
         show_fit(seen[0], err)
     return done
+
+
+def _why_not(accepted: float, words: TakingWords) -> str:
+    """Why a table is not taken. Where any loss was accepted, only one thing can be so: nothing is there to be lost."""
+    if accepted >= 1:
+        return f"the table has no rows: {words.refused}. Is it the right file? --quiet takes it as it is"
+    return (
+        f"more than {accepted:.0%} of the rows would be left out, or are no numbers where there should be some, or "
+        f"there are no rows: {words.refused}. See why with `discreet domain fit`; mend the domain from public "
+        "documents, or say --accept-loss 1"
+    )
 
 
 @command
@@ -205,7 +213,7 @@ def describe(vault: VaultPath, as_json: Json = False) -> None:
     ]
     out.print()
     table("", ("attribute", "kind", "codes", "values", "outside", "source"), rows, right=("codes",))
-    out.print(f"[dim]{description['points']:,} points in the domain[/]")
+    out.print(f"[dim]{count_text(description['points'])} points in the domain[/]")
 
 
 @command

@@ -74,7 +74,7 @@ def read_codebook(name: str, text: str, columns: Mapping[str, str], variable: st
             parents = "" if before.parent == entry.parent else " with another parent"
             _fail(name, entry, "code", f"{_shown(entry.code)!r} is listed before, {before.place}{parents}")
     if not by_code:
-        raise DomainError(f"{name}: a codebook needs at least one code")
+        raise DomainError("a codebook needs at least one code", file=name)
     _require_no_cycle(name, by_code)
     tree = _tree(by_code)
     groups = {entry.parent for entry in by_code.values() if entry.parent}
@@ -165,7 +165,7 @@ def _of_labels(name: str, text: str, variable: str) -> list[CodebookLine]:
         declared = None
     listed = declared.get(variable) if isinstance(declared, dict) else None
     if not isinstance(listed, list):
-        raise DomainError(f"{name} declares no value labels for {_shown(variable)}; list its values")
+        raise DomainError(f"declares no value labels for {_shown(variable)}; list its values", file=name)
     return list(_flattened(name, listed, "", ""))
 
 
@@ -175,7 +175,7 @@ def _of_catalogue(name: str, text: str, wanted: str, is_said: bool) -> list[Any]
     except (ValueError, RecursionError):
         formats = None
     if not isinstance(formats, dict) or not all(isinstance(codes, list) for codes in formats.values()):
-        raise DomainError(f"{name}: not the formats of a catalogue of SAS")
+        raise DomainError("not the formats of a catalogue of SAS", file=name)
     codes: list[Any] = _chosen(name, formats, wanted, is_said)
     return codes
 
@@ -190,14 +190,14 @@ def _of_csv(name: str, text: str, columns: Mapping[str, str]) -> list[CodebookLi
             if said in header:
                 places[column] = header.index(said)
             elif column == "code" or column in columns:
-                raise DomainError(f"{name}: line 1: there is no column {said!r}; there are {', '.join(header)}")
+                raise DomainError(f"line 1: there is no column {said!r}; there are {', '.join(header)}", file=name)
         entries = []
         for row in reader:
             if row:
                 given = {column: row[at].strip() if at < len(row) else "" for column, at in places.items()}
                 entries.append(_entry(name, given, f"line {reader.line_num}"))
     except csv.Error:
-        raise DomainError(f"{name}: line {reader.line_num}: not CSV: is a quote left open?") from None
+        raise DomainError(f"line {reader.line_num}: not CSV: is a quote left open?", file=name) from None
     return entries
 
 
@@ -207,7 +207,7 @@ def _of_xml(name: str, text: str, wanted: str, is_said: bool) -> _List:
         document = json.loads(text)
         lists, kind = document["lists"], document["kind"]
     except (ValueError, RecursionError, LookupError, TypeError):
-        raise DomainError(f"{name}: not a codebook of DDI or SDMX") from None
+        raise DomainError("not a codebook of DDI or SDMX", file=name) from None
     said = _chosen(name, lists, wanted, is_said or kind != "Structure")
     entries = [
         _entry(name, {**code, "parent": code.get("parent", "")}, f"line {code['line']}") for code in said["codes"]
@@ -224,7 +224,8 @@ def _chosen(name: str, lists: Mapping[str, Any], wanted: str, is_named: bool) ->
     there = ", ".join(map(_shown, list(lists)[:MOST_NAMED])) or "none"
     more = ", …" if len(lists) > MOST_NAMED else ""
     raise DomainError(
-        f'{name} has no list {_shown(wanted)!r}; there are {there}{more}: {{file = "{name}", list = "…"}} says which'
+        f'has no list {_shown(wanted)!r}; there are {there}{more}: {{file = "{name}", list = "…"}} says which',
+        file=name,
     )
 
 
@@ -232,13 +233,13 @@ def _of_json(name: str, text: str, wanted: str, is_said: bool) -> _List:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise DomainError(f"{name}: not JSON: a codebook is a list of codes") from None
+        raise DomainError("not JSON: a codebook is a list of codes", file=name) from None
     if isinstance(document, dict) and isinstance(document.get("data"), dict):
         return _of_sdmx_json(name, document["data"], wanted, is_said)
     source = document.get("source") if isinstance(document, dict) else None
     listed = document.get("codes") if isinstance(document, dict) else document
     if not isinstance(listed, list) or not isinstance(source, str | None):
-        raise DomainError(f'{name}: a codebook is a list of codes, or {{"source": "…", "codes": […]}}')
+        raise DomainError('a codebook is a list of codes, or {"source": "…", "codes": […]}', file=name)
     return _List(list(_flattened(name, listed, "", "")), source)
 
 
@@ -253,7 +254,7 @@ def _of_sdmx_json(name: str, data: Mapping[str, Any], wanted: str, is_said: bool
         ]
         source = f"SDMX code list {said.get('agencyID', '')}:{said['id']}({said.get('version', '')})"
     except (LookupError, TypeError, AttributeError):
-        raise DomainError(f"{name}: not a structure message of SDMX with codelists") from None
+        raise DomainError("not a structure message of SDMX with codelists", file=name) from None
     return _List(list(_flattened(name, codes, "", "")), source)
 
 
@@ -261,22 +262,22 @@ def _flattened(name: str, listed: list[Any], parent: str, above: str) -> Iterato
     for number, given in enumerate(listed, start=1):
         place = f"{above}entry {number}"
         if place.count("entry") > MOST_LEVELS:
-            raise DomainError(f"{name}: more than {MOST_LEVELS} levels")
+            raise DomainError(f"more than {MOST_LEVELS} levels", file=name)
         if not isinstance(given, dict):
-            raise DomainError(f'{name}: {place}: must be {{"code": …, "label": …, "parent": …}}')
+            raise DomainError(f'{place}: must be {{"code": …, "label": …, "parent": …}}', file=name)
         unknown = [key for key in given if key not in (*COLUMNS, "children")]
         if unknown:
             raise DomainError(
-                f"{name}: {place}: unknown key {_shown(unknown[0])!r}; allowed: {', '.join(COLUMNS)}, children"
+                f"{place}: unknown key {_shown(unknown[0])!r}; allowed: {', '.join(COLUMNS)}, children", file=name
             )
         texts = {key: given[key] for key in COLUMNS if given.get(key) is not None}
         if not all(isinstance(text, str | int) and not isinstance(text, bool) for text in texts.values()):
-            raise DomainError(f"{name}: {place}: code, label and parent are texts")
+            raise DomainError(f"{place}: code, label and parent are texts", file=name)
         entry = _entry(name, {"parent": parent, **{key: str(text) for key, text in texts.items()}}, place)
         yield entry
         children = given.get("children", [])
         if not isinstance(children, list):
-            raise DomainError(f"{name}: {place}: children is a list of codes")
+            raise DomainError(f"{place}: children is a list of codes", file=name)
         yield from _flattened(name, children, entry.code, f"{place}, ")
 
 
@@ -367,7 +368,7 @@ def _hierarchy(tree: Tree, entries: Mapping[str, CodebookLine]) -> Hierarchy:
 
 
 def _fail(name: str, entry: CodebookLine, column: str, problem: str) -> NoReturn:
-    raise DomainError(f"{name}: {entry.place}: {column}: {problem}")
+    raise DomainError(f"{entry.place}: {column}: {problem}", file=name)
 
 
 def _shown(text: str) -> str:

@@ -1,17 +1,13 @@
 """All that is wrong with a domain's text, not only the first of it: for whoever is writing one."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
-from discreet.domain.lines import line_of
+from discreet.domain.lines import place_of
 from discreet.domain.read import codebook_text, codebooks_named, parse_document, parts_of
 from discreet.errors import DomainError
-
-AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
-"""Where TOML breaks off, as tomllib says it."""
 
 
 @dataclass(frozen=True)
@@ -47,27 +43,24 @@ def inspect_domain(text: str, folder: Path) -> Inspection:
             document["codebooks"] = books
         parts = parts_of(text, document)
     except DomainError as error:
-        return Inspection(problems=(_problem(error, 1, text),))
+        return Inspection(problems=(_problem(error, 1),))
     attributes, problems = [], []
     for reader in parts.readers:
-        line = line_of(text, ("attributes", reader.name))
+        line, _ = place_of(text, ("attributes", reader.name))
         try:
             file = reader.codebook_file()
             if file in unread:
                 raise unread[file]
             attributes.append((line, reader.attribute()))
         except DomainError as error:
-            problems.append(_problem(error, line, text))
+            problems.append(_problem(error, line))
     right = tuple(attribute for _, attribute in attributes)
     domain = None if problems else Domain(parts.name, right, parts.null_ids)
     return Inspection(tuple(attributes), tuple(sorted(problems, key=lambda problem: problem.line)), domain)
 
 
-def _problem(error: DomainError, line: int, text: str) -> Problem:
+def _problem(error: DomainError, line: int) -> Problem:
     """An error's own line where it has one; that of what it is about where it is of another file."""
-    if error.line is not None:
-        return Problem(error.line, str(error).removeprefix(f"line {error.line}: "))
-    if found := AT_LINE.search(str(error)):
-        return Problem(int(found[1]), str(error))
-    at_end = len(text.rstrip().split("\n")) if "(at end of document)" in str(error) else line
-    return Problem(at_end, str(error))
+    if error.line is None or error.file is not None:
+        return Problem(line, str(error))
+    return Problem(error.line, error.problem)

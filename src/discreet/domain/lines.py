@@ -8,13 +8,19 @@ KEY = rf"{PART}(?:[ \t]*\.[ \t]*{PART})*"
 HEADER_OR_KEY = re.compile(rf"[ \t]*(?:\[\[?[ \t]*(?P<header>{KEY})[ \t]*\]|(?P<key>{KEY})[ \t]*=)")
 
 
-def line_of(text: str, path: tuple[str, ...]) -> int:
-    """The first line that sets the key at `path`; else that of the innermost table around it; else 1.
+TOKEN = re.compile(rf"""(?P<key>{KEY})[ \t]*=|(?P<brace>[{{}}])|"(?:[^"\\]|\\.)*"|'[^']*'|\#.*""")
+"""What tells where a key of an inline table stands: keys, braces, and texts and comments, which are passed over."""
+
+
+def place_of(text: str, path: tuple[str, ...]) -> tuple[int, int | None]:
+    """The first line that sets the key at `path`; else that of the innermost table around it; else 1. With it the
+    column, where an inline table sets the key in the middle of a line.
 
     Requires that the text is TOML. A line inside a multi-line string may be taken for a key: the number is for people.
     """
     table: tuple[str, ...] = ()
-    nearest, nearest_depth = 1, 0
+    nearest: tuple[int, int | None] = (1, None)
+    nearest_depth = 0
     for number, line in enumerate(text.split("\n"), start=1):
         found = HEADER_OR_KEY.match(line)
         if found is None:
@@ -23,10 +29,27 @@ def line_of(text: str, path: tuple[str, ...]) -> int:
             here = table = _parts(found["header"])
         else:
             here = (*table, *_parts(found["key"]))
-        depth = min(len(here), len(path))
-        if depth > nearest_depth and here[:depth] == path[:depth]:
-            nearest, nearest_depth = number, depth
+        inner, column = _inline(line[found.end() :], here, path) if found["key"] else (0, None)
+        depth = min(max(len(here), inner), len(path))
+        if depth > nearest_depth and here[:depth] == path[: min(len(here), depth)]:
+            nearest, nearest_depth = (number, column and found.end() + column), depth
     return nearest
+
+
+def _inline(line: str, table: tuple[str, ...], path: tuple[str, ...]) -> tuple[int, int | None]:
+    """How deep on the way to `path` the inline tables behind a key lead, and the column of the key that is deepest."""
+    around: list[tuple[str, ...]] = []
+    here, deepest, column = table, len(table), None
+    for found in TOKEN.finditer(line):
+        if found["brace"] == "{":
+            around.append(here)
+        elif found["brace"] and around:
+            around.pop()
+        elif found["key"] and around:
+            here = (*around[-1], *_parts(found["key"]))
+            if deepest < len(here) and here == path[: len(here)]:
+                deepest, column = len(here), found.start() + 1
+    return deepest, column
 
 
 def _parts(key: str) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from discreet.domain.codebook import (
 )
 from discreet.domain.date import ISO, Date, Period, begins
 from discreet.domain.domain import Domain, NullIds
-from discreet.domain.lines import line_of
+from discreet.domain.lines import place_of
 from discreet.domain.notation import NOTATION_KEYS, PLAIN, Notation, read_notation
 from discreet.domain.write import quoted
 from discreet.errors import DomainError
@@ -65,7 +65,7 @@ SHOWN_CHARACTERS = 60  # of a name in a message
 
 def read_domain(path: str | Path) -> Domain:
     """Read a domain's TOML file."""
-    return parse_domain(domain_text(path))
+    return parse_domain(domain_text(path), path)
 
 
 def domain_text(path: str | Path) -> str:
@@ -113,10 +113,13 @@ def codebook_text(path: Path) -> str:
         raise DomainError(f"cannot read the codebook {path}; a path is taken from where the domain is") from None
 
 
-def parse_domain(text: str) -> Domain:
-    """Parse a domain's TOML text."""
-    parts = parts_of(text, parse_document(text))
-    return Domain(parts.name, tuple(reader.attribute() for reader in parts.readers), parts.null_ids)
+def parse_domain(text: str, file: str | Path | None = None) -> Domain:
+    """Parse a domain's TOML text; what is wrong is said with the file that it is from."""
+    try:
+        parts = parts_of(text, parse_document(text))
+        return Domain(parts.name, tuple(reader.attribute() for reader in parts.readers), parts.null_ids)
+    except DomainError as error:
+        raise (error if file is None else error.in_file(str(file))) from None
 
 
 def parse_document(text: str) -> dict[str, Any]:
@@ -124,19 +127,21 @@ def parse_document(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
-        raise DomainError(_no_day(str(error), text) or f"not TOML: {error}") from None
+        raise _not_toml(str(error), text) from None
     except (ValueError, ArithmeticError, RecursionError):
         raise DomainError("not a domain: a number is too long, or brackets are nested too deeply") from None
 
 
-def _no_day(error: str, text: str) -> str | None:
-    """What is wrong with a date that no calendar has; None where something else is."""
-    place = re.fullmatch(r"Invalid date or datetime \(at line (\d+), column (\d+)\)", error)
+def _not_toml(error: str, text: str) -> DomainError:
+    """Where TOML breaks off, as tomllib says it, or a date that no calendar has."""
+    place = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", error, re.DOTALL)
     if place is None:
-        return None
-    line = text.split("\n")[int(place[1]) - 1]
-    written = re.split(r"[\s,#\]}]", line[int(place[2]) - 1 :], maxsplit=1)[0][:SHOWN_CHARACTERS]
-    return f"line {place[1]}, column {place[2]}: {written} is no day of the calendar"
+        return DomainError(f"not TOML: {error}", len(text.rstrip().split("\n")))
+    problem, line, column = place[1], int(place[2]), int(place[3])
+    if problem == "Invalid date or datetime":
+        written = re.match(r"[^\s,#}\]]*", text.split("\n")[line - 1][column - 1 :])
+        return DomainError(f"{_shown(written[0]) if written else ''} is no day of the calendar", line, column)
+    return DomainError(f"not TOML: {problem}", line, column)
 
 
 @dataclass(frozen=True)
@@ -152,7 +157,7 @@ def parts_of(text: str, document: Mapping[str, Any]) -> Parts:
     """What a document says of the whole table, checked, and readers of its attributes."""
 
     def fail(key: str, problem: str) -> NoReturn:
-        raise DomainError(problem, line_of(text, (key,)))
+        raise DomainError(problem, *place_of(text, (key,)))
 
     for key in document:
         if key not in TOP_KEYS:
@@ -193,10 +198,10 @@ def _notation_of_all(text: str, said: object) -> Notation:
     """What [notation] declares for every attribute that it can be declared of."""
 
     def fail(key: str, problem: str) -> NoReturn:
-        raise DomainError(f"notation.{_shown(key)}: {problem}", line_of(text, ("notation", key)))
+        raise DomainError(f"notation.{_shown(key)}: {problem}", *place_of(text, ("notation", key)))
 
     if not isinstance(said, dict):
-        raise DomainError("notation must be a table: [notation]", line_of(text, ("notation",)))
+        raise DomainError("notation must be a table: [notation]", *place_of(text, ("notation",)))
     for key in said:
         if key not in NOTATION_KEYS:
             fail(key, f"unknown key; allowed: {', '.join(NOTATION_KEYS)}")
@@ -220,7 +225,7 @@ class AttributeReader:
 
     def fail(self, key: str | None, problem: str) -> NoReturn:
         path = ("attributes", self.name) if key is None else ("attributes", self.name, key)
-        raise DomainError(f"{'.'.join(map(_shown, path))}: {problem}", line_of(self.text, path))
+        raise DomainError(f"{'.'.join(map(_shown, path))}: {problem}", *place_of(self.text, path))
 
     def attribute(self) -> Attribute:
         if not self.name.isprintable() or not self.name.strip():

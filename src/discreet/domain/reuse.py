@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from discreet.domain.notation import NOTATION_KEYS
-from discreet.domain.read import domain_text, parse_domain
+from discreet.domain.read import read_domain
 from discreet.errors import DomainError
 
 
 def attributes_in(path: str | Path) -> dict[str, dict[str, Any]]:
     """The tables of a domain's attributes as its file has them, each by itself: with what [notation] says of it, and
     with codebooks as they are found from the working folder. Raises DomainError where it is no domain."""
-    parse_domain(domain_text(path))
+    read_domain(path)
     document = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"), parse_float=Decimal)
     every = document.get("notation", {})
     found = {}

@@ -57,40 +57,42 @@ def no_lookups() -> dict[str, Lookup]:
     return {}
 
 
-def read_lookup(content: bytes, name: str, key: str) -> Lookup:
-    """The table in a CSV file with a header. Refused with words that say where: no header, lines of another length, a
-    key that is missing or there twice."""
+def read_lookup(content: bytes, name: str, key: str, file: str) -> Lookup:
+    """The table in a CSV file with a header. Refused with the file's name, and words that say where: no header, lines
+    of another length, a key that is missing or there twice."""
     if not NAME.fullmatch(name):
         raise UnsupportedQuery(f"{shown(name)} is no name for a table; use letters, digits and _")
     if len(content) > MOST_BYTES:
-        raise UnsupportedQuery(f"the file has more than {MOST_BYTES >> 20} MB; a code list is shorter")
+        raise UnsupportedQuery(f"{file}: more than {MOST_BYTES >> 20} MB; a code list is shorter")
     try:
         header, *lines = csv.reader(io.StringIO(content.decode("utf-8-sig")), strict=True)
     except (UnicodeDecodeError, csv.Error, ValueError):
-        raise UnsupportedQuery("the file is not CSV in UTF-8 with a header") from None
+        raise UnsupportedQuery(f"{file}: not CSV in UTF-8 with a header") from None
     names = [column.strip().lower() for column in header]
     if len(set(names)) < len(names) or not all(names):
-        raise UnsupportedQuery("two columns of the file have one name, or one has none")
+        raise UnsupportedQuery(f"{file}: line 1: two columns have one name, or one has none")
     if key.lower() not in names:
-        raise UnsupportedQuery(f"the file has no column {shown(key)}; it has {', '.join(header)}")
+        raise UnsupportedQuery(f"{file}: line 1: there is no column {shown(key)}; there are {', '.join(header)}")
     if len(lines) > MOST_LINES:
-        raise UnsupportedQuery(f"the file has {len(lines):,} lines; at most {MOST_LINES:,} are taken")
+        raise UnsupportedQuery(f"{file}: {len(lines):,} lines; at most {MOST_LINES:,} are taken")
     for number, line in enumerate(lines, start=2):
         if len(line) != len(names):
-            raise UnsupportedQuery(f"line {number} of the file has {len(line)} cells, not {len(names)}")
+            raise UnsupportedQuery(f"{file}: line {number}: {len(line)} cells, not {len(names)}")
     cells = {column: [line[place] for line in lines] for place, column in enumerate(names)}
-    _check_keys(cells[key.lower()])
+    _check_keys(file, key.lower(), cells[key.lower()])
     columns = {column: tuple(found) if column == key.lower() else _typed(found) for column, found in cells.items()}
     return Lookup(name.lower(), key.lower(), columns)
 
 
-def _check_keys(keys: Sequence[str]) -> None:
+def _check_keys(file: str, column: str, keys: Sequence[str]) -> None:
     seen: dict[str, int] = {}
     for number, key in enumerate(keys, start=2):
         if not key:
-            raise UnsupportedQuery(f"line {number} of the file has no key")
+            raise UnsupportedQuery(f"{file}: line {number}: {column}: a line needs its key")
         if key in seen:
-            raise UnsupportedQuery(f"the key {shown(key)} is on lines {seen[key]} and {number}; each is on one line")
+            raise UnsupportedQuery(
+                f"{file}: line {number}: {column}: {shown(key)} is on line {seen[key]} too; each key is on one line"
+            )
         seen[key] = number
 
 

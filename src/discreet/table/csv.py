@@ -75,10 +75,13 @@ def _opened(file: str) -> IO[bytes]:
 
 def _advice(path: str, written: CsvFormat, separator: str) -> str:
     """What to change where a column of the domain is not in the header."""
+    if written.names:
+        return "the names are those of the location"
     name = next((name for name, character in SEPARATORS.items() if character == separator), separator)
+    below = f" below {written.skip}" if written.skip else ""
     return (
-        f"the first line was read as {written.encoding}, divided by {name}: if it is not, say so, with "
-        f"{path}?encoding=latin-1 or {path}?separator=semicolon"
+        f"the first line{below} was read as {written.encoding}, divided by {name}: if it is not, or titles stand above "
+        f"the names, say so, with {path}?encoding=latin-1, {path}?separator=semicolon or {path}?skip={written.skip + 1}"
     )
 
 

@@ -20,7 +20,8 @@ def open_excel(uri: str) -> Source:
     files, skip = files_of(path), lines_above(path, said)
     kind_of_all(files)
     rows = _rows(_sheet(files[0], said.get("sheet")), skip)
-    names = _names(path, skip, next(rows, (0, []))[1])
+    above, first = next(rows, (0, []))
+    names = _names(path, skip, first)
 
     def read(wanted: Sequence[str], told: Told) -> Iterator[pa.RecordBatch]:
         sheet, places = _sheet(files[0], said.get("sheet")), [names.index(name) for name in wanted]
@@ -36,7 +37,9 @@ def open_excel(uri: str) -> Source:
         if held:
             yield _batch(held, wanted)
 
-    return Source(uri, dict.fromkeys(names, pa.string()), read, lambda: stamp_of(path))
+    lower = "&".join(f"{key}={value}" for key, value in {**said, "skip": str(above + 1)}.items())
+    advice = f"row {above + 1} was read as the names: if it is a title, say how many rows are, with '{path}?{lower}'"
+    return Source(uri, dict.fromkeys(names, pa.string()), read, lambda: stamp_of(path), advice=advice)
 
 
 def _rows(sheet: Any, skip: int) -> Iterator[tuple[int, Sequence[object]]]:

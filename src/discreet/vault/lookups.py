@@ -28,7 +28,7 @@ class VaultLookups(FieldsView):
     def add(self, path: str | Path, *, name: str, key: str) -> Lookup:
         """Add a public table from a CSV file with a header: each key in it once. It cannot be changed afterwards."""
         content = _content(Path(path))
-        lookup = read_lookup(content, name, key)
+        lookup = read_lookup(content, name, key, str(path))
         if lookup.name.startswith("discreet_"):
             raise VaultError("names that begin with discreet_ are Discreet's own; choose another")
         if lookup.name == self.domain.name.lower():
@@ -71,7 +71,8 @@ def _file(home: Path, name: str, digest: str) -> Path:
 
 
 def _read(home: Path, name: str, about: dict[str, Any]) -> Lookup:
-    content = _content(_file(home, name, about["sha256"]))
+    file = _file(home, name, about["sha256"])
+    content = _content(file)
     if hashlib.sha256(content).hexdigest() != about["sha256"]:
         raise VaultError(f"the file of the look-up table {name} is not the one that was added; put that one back")
-    return read_lookup(content, name, about["key"])
+    return read_lookup(content, name, about["key"], str(file))

@@ -168,7 +168,7 @@ class Vault(NotebookView):
         home = Path(path)
         require_new_place(home)
         text = domain_text(domain)
-        described = parse_domain(text)
+        described = parse_domain(text, domain)
         people = None
         if queries is None and roster is None:
             unit = unit_of(id, max_rows, described.null_ids)

@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from discreet.domain.attribute import Attribute
 from discreet.domain.inspect import Inspection, inspect_domain
 from discreet.errors import DiscreetError, DomainError
+from discreet.exact import count_text
 from discreet.fit import Fit, in_order
 from discreet.server.console.page import page, plain_error
 from discreet.server.editor.door import EditorDoor
@@ -102,8 +103,8 @@ def _shown(request: Request, file: DomainFile, text: str, state: str, said: Said
     )
 
 
-def _points(found: Inspection) -> int:
-    return 0 if found.domain is None else found.domain.points
+def _points(found: Inspection) -> str:
+    return count_text(0 if found.domain is None else found.domain.points)
 
 
 def _row(line: int, attribute: Attribute) -> dict[str, Any]:

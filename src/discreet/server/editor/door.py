@@ -10,8 +10,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import AccessDenied
 from discreet.server.auth import new_token
-from discreet.server.console.page import ASSETS, asset, page, plain_error, with_headers
-from discreet.server.console.session import LOGIN, SAFE, login_form, same_origin
+from discreet.server.console.page import ASSETS, asset, plain_error, with_headers
+from discreet.server.console.session import LOGIN, SAFE, login_form, login_page, same_origin
 
 COOKIE = "discreet-editor"
 HINT = "It was printed where `discreet domain edit` was started."
@@ -44,13 +44,13 @@ class EditorDoor:
 
     async def _entrance(self, request: Request) -> Response:
         if request.method == "GET":
-            return page(request, "login.html", next="/", hint=HINT)
+            return login_page(request, {}, "/", hint=HINT)
         if request.method != "POST" or not same_origin(request):
             return plain_error(403, AccessDenied("log in on this server's own page"))
         form = parse_qs((await login_form(request)).decode("latin-1"))
         given = form.get("token", [""])[0].strip()
         if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return page(request, "login.html", status=401, error="that is not the token", next="/", hint=HINT)
+            return login_page(request, {}, "/", AccessDenied("that is not the token"), HINT)
         entered = RedirectResponse("/", 303)
         entered.set_cookie(COOKIE, self.session, httponly=True, samesite="strict")
         return with_headers(entered)
