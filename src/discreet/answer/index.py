@@ -40,16 +40,31 @@ def corners(region: Region, shape: tuple[int, ...]) -> dict[Corner, int] | None:
     found: dict[Corner, int] = {}
     left = MOST_CORNERS
     for box in region.boxes:
-        turns = [(0, 1)]
-        for low, high, size in zip(box.low, box.high, shape, strict=True):
-            closing = [(at * size + high + 1, -turn) for at, turn in turns] if high + 1 < size else []
-            turns = [(at * size + low, turn) for at, turn in turns] + closing
-            if len(turns) > left:
-                return None
+        turns = _corners_of(box, shape, left)
+        if turns is None:
+            return None
+        if len(region.boxes) == 1:
+            return dict(turns)
         left -= len(turns)
         for at, turn in turns:
             found[at] = found.get(at, 0) + turn
     return {corner: amount for corner, amount in found.items() if amount}
+
+
+def _corners_of(box: Box, shape: tuple[int, ...], most: int) -> list[tuple[Corner, int]] | None:
+    """Those of one box, from its first point on; None where they are more than `most`."""
+    first, widths, stride = 0, [], 1
+    for low, high, size in zip(reversed(box.low), reversed(box.high), reversed(shape), strict=True):
+        first += low * stride
+        if high + 1 < size:
+            widths.append((high + 1 - low) * stride)
+        stride *= size
+    if 1 << len(widths) > most:
+        return None
+    turns = [(first, 1)]
+    for width in reversed(widths):
+        turns += [(at + width, -turn) for at, turn in turns]
+    return turns
 
 
 @dataclass(eq=False, slots=True)
