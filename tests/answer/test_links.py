@@ -6,9 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.answer import links as room
 from discreet.answer.links import Links
 
-pytestmark = pytest.mark.usefixtures("either_way")
+pytestmark = pytest.mark.usefixtures("either_way", "few_wait")
+
+
+@pytest.fixture
+def few_wait(monkeypatch):
+    """Regions are entered into the columns a few at a time."""
+    monkeypatch.setattr(room, "AT_ONCE", 3)
+
 
 corners = st.sets(st.integers(0, 25), max_size=5)
 regions = st.lists(corners, max_size=40)

@@ -186,7 +186,7 @@ def _part_with(answer: PastAnswer, past: Answers) -> Answered:
     known = past.answered(answer.where)
     if known is not None and answer in known.answers:
         return known
-    return Answered(answer.where, corners(answer.where, past.shape) or {}, (answer,))
+    return Answered(answer.where, past.shape, (answer,))
 
 
 def _peeled(parts: Sequence[_Part], turns: Mapping[Corner, int]) -> list[_Part]:

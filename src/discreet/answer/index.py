@@ -1,9 +1,10 @@
 """The public, growing set of released answers, with an index for each way in which they are looked for."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -39,32 +40,70 @@ def corners(region: Region, shape: tuple[int, ...]) -> dict[Corner, int] | None:
     found: dict[Corner, int] = {}
     left = MOST_CORNERS
     for box in region.boxes:
-        turns = [(0, 1)]
-        for low, high, size in zip(box.low, box.high, shape, strict=True):
-            closing = [(at * size + high + 1, -turn) for at, turn in turns] if high + 1 < size else []
-            turns = [(at * size + low, turn) for at, turn in turns] + closing
-            if len(turns) > left:
-                return None
+        turns = _corners_of(box, shape, left)
+        if turns is None:
+            return None
+        if len(region.boxes) == 1:
+            return dict(turns)
         left -= len(turns)
         for at, turn in turns:
             found[at] = found.get(at, 0) + turn
     return {corner: amount for corner, amount in found.items() if amount}
 
 
+def _corners_of(box: Box, shape: tuple[int, ...], most: int) -> list[tuple[Corner, int]] | None:
+    """Those of one box, from its first point on; None where they are more than `most`."""
+    first, widths, stride = 0, [], 1
+    for low, high, size in zip(reversed(box.low), reversed(box.high), reversed(shape), strict=True):
+        first += low * stride
+        if high + 1 < size:
+            widths.append((high + 1 - low) * stride)
+        stride *= size
+    if 1 << len(widths) > most:
+        return None
+    turns = [(first, 1)]
+    for width in reversed(widths):
+        turns += [(at + width, -turn) for at, turn in turns]
+    return turns
+
+
 @dataclass(eq=False, slots=True)
 class Answered:
-    """A region with its corners and all independent answers to it, least variance first; they act as their average."""
+    """A region and all independent answers to it, least variance first; they act as their average.
+
+    There are very many in a vault with a long history, and few of them are looked at: the rest is made for those.
+    """
 
     where: Region
-    corners: Mapping[Corner, int]
+    shape: tuple[int, ...]
     answers: tuple[PastAnswer, ...]
     number: int = -1
     """In the order in which regions were first answered; of what is not among them, none."""
+    _corners: Mapping[Corner, int] | None = None
+    _averaged: tuple[tuple[PastAnswer, ...], float] = ((), inf)
+    """Some answers, and the variance of their average."""
+
+    @property
+    def corners(self) -> Mapping[Corner, int]:
+        """Of the region; none where they are too many."""
+        if self._corners is None:
+            self._corners = corners(self.where, self.shape) or {}
+        return self._corners
 
     @property
     def variance(self) -> float:
         """Of the average by precision."""
-        return 1 / sum(1 / answer.variance for answer in self.answers)
+        answers, variance = self._averaged
+        if answers is not self.answers:
+            answers = self.answers
+            variance = 1 / sum(1 / answer.variance for answer in answers)
+            self._averaged = answers, variance
+        return variance
+
+    def add(self, answer: PastAnswer) -> None:
+        """One more answer, behind those that are as sharp."""
+        place = bisect_right(self.answers, answer.variance, key=lambda other: other.variance)
+        self.answers = (*self.answers[:place], answer, *self.answers[place:])
 
 
 class Answers:
@@ -88,12 +127,16 @@ class Answers:
         self._writing = Lock()
         self._answered: dict[Region, Answered] = {}
         self._boxes: list[Box] = []
+        self._in_lines = 0
+        """So many of them are among the next two."""
         self._starting: dict[tuple[int, ...], list[Box]] = defaultdict(list)
         self._ending: dict[tuple[int, ...], list[Box]] = defaultdict(list)
         self._numbered: list[Answered] = []
         self._sharpest: list[tuple[float, int]] = []
         """Variances and numbers of the first regions that are not everything, the least variance first."""
         self._parts: dict[int, Part] = {}
+        self._changed: set[int] = set()
+        """The numbers of those regions that were answered since the last two were made."""
         self._links = Links()
         self._precision: dict[Corner, float] = defaultdict(float)
         self._nearest: dict[tuple[float, ...], NearestBoxes] = {}
@@ -117,6 +160,7 @@ class Answers:
         joint = self._joint
         if joint is None:
             with self._writing:
+                self._sort_in_changed()
                 asked, sharpest = len(self._sharpest), (self._parts[number] for _, number in self._sharpest)
                 joint = self._joint = joint_of(self._marginals, asked, sharpest, self.groups.blocks, self._facts)
         return joint
@@ -171,18 +215,24 @@ class Answers:
         if known is None:
             self._index(released)
             return
-        self._weigh(known, released)
-        before = bisect_left(self._sharpest, (known.variance, known.number))
-        known.answers = tuple(sorted((*known.answers, released), key=lambda answer: answer.variance))
-        if before < len(self._sharpest) and self._sharpest[before][1] == known.number:
-            del self._sharpest[before], self._parts[known.number]
-            self._sort_in(known)
+        self._weigh(known.corners, released)
+        known.add(released)
+        self._note_change(known)
 
-    def _sort_in(self, answered: Answered) -> None:
-        """Among those that estimates are made of, as what it says by now."""
-        if answered.number < MOST_SORTED and not is_everything(answered.where, self._marginals):
-            insort(self._sharpest, (answered.variance, answered.number))
-            self._parts[answered.number] = part_of(answered, self._marginals)
+    def _note_change(self, answered: Answered) -> None:
+        if answered.number < MOST_SORTED:
+            self._changed.add(answered.number)
+
+    def _sort_in_changed(self) -> None:
+        """Among those that estimates are made of, as what they say by now."""
+        for number in self._changed:
+            answered, before = self._numbered[number], self._parts.pop(number, None)
+            if before is not None:
+                del self._sharpest[bisect_left(self._sharpest, (before.variance, number))]
+            if not is_everything(answered.where, self._marginals):
+                insort(self._sharpest, (answered.variance, number))
+                self._parts[number] = part_of(answered, self._marginals)
+        self._changed = set()
 
     def _join(self, released: PastAnswer | CountBlock | ResidualRelease) -> None:
         """Into the marginals, where it is of everything."""
@@ -191,28 +241,23 @@ class Answers:
         if found:
             self._marginals = self._marginals.joined(*found)
 
-    def _weigh(self, answered: Answered, answer: PastAnswer) -> None:
+    def _weigh(self, at: Mapping[Corner, int], answer: PastAnswer) -> None:
         """Before it can be found: readers see too much precision rather than too little."""
-        for corner, turn in answered.corners.items():
+        for corner, turn in at.items():
             self._precision[corner] += turn * turn / answer.variance
 
     def _index(self, answer: PastAnswer) -> None:
-        where = answer.where
-        answered = Answered(where, corners(where, self.shape) or {}, (answer,), len(self._numbered))
-        self._weigh(answered, answer)
+        where, at = answer.where, corners(answer.where, self.shape) or {}
+        answered = Answered(where, self.shape, (answer,), len(self._numbered))
+        self._weigh(at, answer)
         self._answered[where] = answered
         self._numbered.append(answered)
-        self._sort_in(answered)
-        self._links.add(answered.corners)
+        self._note_change(answered)
+        self._links.add(at)
         if len(where.boxes) == 1:
             self._index_box(where.boxes[0])
 
     def _index_box(self, box: Box) -> None:
-        for axis, size in enumerate(self.shape):
-            # As wide as the domain on this axis, it lies neither beside another box there nor strictly inside.
-            if box.high[axis] - box.low[axis] + 1 < size:
-                self._starting[_line(box, axis, box.low[axis])].append(box)
-                self._ending[_line(box, axis, box.high[axis])].append(box)
         self._boxes.append(box)
         for nearest in self._nearest.values():
             nearest.add(box)
@@ -279,6 +324,7 @@ class Answers:
         seen for a face as its axis has codes.
         """
         self._spread()
+        self._line_up()
         for axis, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
             for lines, end in (
                 (self._starting, high + 1),
@@ -288,6 +334,19 @@ class Answers:
             ):
                 for neighbour in lines.get(_line(box, axis, end), ()):
                     yield self._best(neighbour)
+
+    def _line_up(self) -> None:
+        """Have the faces of all boxes, which are many and of use to those alone who look for what lies beside one."""
+        if self._in_lines == len(self._boxes):
+            return
+        with self._writing:
+            for box in self._boxes[self._in_lines :]:
+                for axis, size in enumerate(self.shape):
+                    # As wide as the domain on this axis, it lies neither beside another box there nor strictly inside.
+                    if box.high[axis] - box.low[axis] + 1 < size:
+                        self._starting[_line(box, axis, box.low[axis])].append(box)
+                        self._ending[_line(box, axis, box.high[axis])].append(box)
+            self._in_lines = len(self._boxes)
 
     def _best(self, box: Box) -> PastAnswer:
         return self._answered[Region((box,))].answers[0]

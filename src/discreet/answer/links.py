@@ -15,6 +15,9 @@ Flags = NDArray[np.uint8]
 NONE = -1
 """Stands for "no common corner"."""
 
+AT_ONCE = 4096
+"""So many regions wait, at most, before they are entered into the columns."""
+
 STARTED, SEEN = 2, 1
 """How a corner was reached: the search started at it, or came to it from another one."""
 
@@ -46,40 +49,58 @@ def _grown(column: Ints, rows: int) -> Ints:
     return column if rows <= len(column) else np.concatenate((column, np.zeros(max(rows, len(column)), np.int64)))
 
 
+def _chain(columns: _LinkColumns, numbers: Ints, begin: int) -> None:
+    """Put meetings from `begin` on at the ends of their corners' chains."""
+    if not len(numbers):
+        return
+    order = np.argsort(numbers, kind="stable")
+    corner, meeting = numbers[order], begin + order
+    is_next = corner[1:] == corner[:-1]
+    columns.following[meeting[:-1][is_next]] = meeting[1:][is_next]
+    heads, tails = np.flatnonzero(np.append(True, ~is_next)), np.flatnonzero(np.append(~is_next, True))
+    own = corner[heads]
+    is_new = columns.crowd[own] == 0
+    columns.first[own[is_new]] = meeting[heads[is_new]]
+    columns.following[columns.last[own[~is_new]]] = meeting[heads[~is_new]]
+    columns.last[own] = meeting[tails]
+    columns.crowd[own] += tails - heads + 1
+
+
 class Links:
     """Regions in the order in which they were added. Native loops must not see columns that grow: they have a lock."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._numbers: dict[int, int] = {}
+        self._waiting: list[tuple[int, ...]] = []
+        """The corners of the last regions, which are not in columns yet."""
         self._regions = self._meetings = 0
         self._columns = _LinkColumns.empty()
 
     def add(self, corners: Iterable[int]) -> None:
         """The next region, with the places of its corners."""
         with self._lock:
-            self._add(corners)
+            self._waiting.append(tuple(corners))
+            if len(self._waiting) == AT_ONCE:
+                self._add_waiting()
 
-    def _add(self, corners: Iterable[int]) -> None:
-        numbers = [self._numbers.setdefault(corner, len(self._numbers)) for corner in corners]
-        old, begin, end, known = self._columns, self._meetings, self._meetings + len(numbers), len(self._numbers)
-        columns = _LinkColumns(
-            _grown(old.begins, self._regions + 2),
+    def _add_waiting(self) -> None:
+        known = self._numbers
+        numbers = np.array([known.setdefault(at, len(known)) for own in self._waiting for at in own], np.int64)
+        lengths = np.array([len(own) for own in self._waiting], np.int64)
+        regions, begin, end = self._regions + len(lengths), self._meetings, self._meetings + len(numbers)
+        old = self._columns
+        self._columns = columns = _LinkColumns(
+            _grown(old.begins, regions + 1),
             *(_grown(column, end) for column in (old.corner, old.region, old.following)),
-            *(_grown(column, known) for column in (old.first, old.last, old.crowd)),
+            *(_grown(column, len(known)) for column in (old.first, old.last, old.crowd)),
         )
-        columns.begins[self._regions], columns.begins[self._regions + 1] = begin, end
-        columns.corner[begin:end], columns.region[begin:end] = numbers, self._regions
+        columns.begins[self._regions + 1 : regions + 1] = begin + np.cumsum(lengths)
+        columns.corner[begin:end] = numbers
+        columns.region[begin:end] = np.repeat(np.arange(self._regions, regions), lengths)
         columns.following[begin:end] = NONE
-        self._columns = columns
-        for meeting, number in enumerate(numbers, begin):
-            if columns.crowd[number]:
-                columns.following[columns.last[number]] = meeting
-            else:
-                columns.first[number] = meeting
-            columns.last[number] = meeting
-            columns.crowd[number] += 1
-        self._regions, self._meetings = self._regions + 1, end
+        _chain(columns, numbers, begin)
+        self._waiting, self._regions, self._meetings = [], regions, end
 
     def linked(self, start: Iterable[int], most: int, useful: bool = False) -> list[int]:
         """Regions that have corners in common with the start, or with one another, nearest first, at most so many.
@@ -90,6 +111,8 @@ class Links:
         nor the start.
         """
         with self._lock:
+            if self._waiting:
+                self._add_waiting()
             numbers = sorted(self._numbers[corner] for corner in start if corner in self._numbers)
             at = self._columns
             found: list[int] = _search.sized(self._meetings)(

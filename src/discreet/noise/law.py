@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -25,6 +25,9 @@ from discreet.noise.deviation import (
 
 LEAST_VARIANCE = 1e-200
 """A law that practically never strays is said to have this one: what is shared out by precision divides by it."""
+
+MOST_LAWS = 4096
+"""Size of the cache of laws that were read."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,12 @@ def law_to_json(law: Law) -> dict[str, str]:
 
 def law_from_json(body: dict[str, str]) -> Law:
     [(kind, parameter)] = body.items()
+    return _law(kind, parameter)
+
+
+@lru_cache(MOST_LAWS)
+def _law(kind: str, parameter: str) -> Law:
+    """Journals name few laws again and again, and each knows its variance from when that was first asked for."""
     match kind:
         case "laplace":
             return Laplace(parse_exact(parameter))

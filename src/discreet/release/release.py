@@ -187,4 +187,4 @@ def _in_grains(law: Law, grain: Fraction) -> Noise:
         raise UnsupportedQuery(
             "how far off the exponential mechanism is depends on the data; a quantile's rank error is public"
         )
-    return law.times(1 / grain)
+    return law if grain == 1 else law.times(1 / grain)
