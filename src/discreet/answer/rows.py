@@ -12,7 +12,7 @@ from discreet.answer.chosen import at_once, chosen_columns, sources_of
 from discreet.answer.different import most_values
 from discreet.answer.estimate import Estimate, Ratio, combined, in_grains, nothing, worst
 from discreet.answer.fieller import ratio
-from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, GridNumbers, grid_of
+from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, Numbers, grid_of
 from discreet.answer.grid_rows import (
     GridColumn,
     GridLines,
@@ -111,7 +111,7 @@ class Rows:
         if not isinstance(query, Count | Sum | Mean):
             return None
         parts = [self.settled.numbers.by_query.get(part) for part in elementary(query, self.desk)]
-        numbers = [part for part in parts if isinstance(part, GridNumbers) and part.grid.is_like(grid)]
+        numbers = [part for part in parts if isinstance(part, Numbers) and part.grid.is_like(grid)]
         if len(numbers) < len(parts) or len({part.grid.box for part in numbers}) > 1:
             return None
 
@@ -213,7 +213,7 @@ class Rows:
     def _averages_of_nobody(self, lines: Sequence[Line], place: int) -> int:
         if isinstance(lines, GridLines):
             counts = lines.rows.columns[place].parts[1]
-            return int((counts.numbers[lines.rows.places] <= counts.one.halfwidth(self.confidence)).sum())
+            return int((counts.numbers <= counts.halfwidths(self.confidence))[lines.rows.places].sum())
         sources = [rows[place].source for _, rows in lines]
         counted = [one.count for one in sources if isinstance(one, Ratio)]
         return sum(one.value <= self._halfwidth(one) for one in counted)
