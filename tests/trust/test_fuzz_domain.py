@@ -84,7 +84,9 @@ LISTED = {key: values.split(" ") for key, values in KEYS.items()}
 
 def domain_text(draw: Random) -> str:
     """A domain of a few attributes, each line of which says what it may, or nearly."""
-    lines = [f"name = {draw.choice(NAMES)}"] + ['null_ids = "own"'] * (draw.random() < 0.1)
+    lines = [f"name = {draw.choice(NAMES if draw.random() < 0.3 else NAMES[:1])}"] + ['null_ids = "own"'] * (
+        draw.random() < 0.1
+    )
     if draw.random() < 0.1:
         key = draw.choice(tuple(NOTATION_KEYS))
         lines += ["[notation]", f"{key} = {draw.choice(LISTED[key])}"]
@@ -95,7 +97,7 @@ def domain_text(draw: Random) -> str:
         keys += [key for key in ("outside", "null", *OWN_KEYS[kind], *written) if draw.random() < 0.1]
         said = {key: draw.choice(LISTED[key][:2] if draw.random() < 0.9 else LISTED[key]) for key in keys}
         if "values" in said and draw.random() < 0.1:
-            said["values"] = '"discover"'
+            said = {key: said.get(key, "9") for key in ("source", "most", "longest")} | {"values": '"discover"'}
         elif draw.random() < 0.9:
             said = {key: value for key, value in said.items() if key not in ("most", "longest")}
         if kind == "date":

@@ -19,8 +19,8 @@ from discreet.answer.alike import BestOfGroups, best_of_groups, is_untold
 from discreet.answer.best import Best
 from discreet.answer.compound import Metric
 from discreet.answer.derive import derive
-from discreet.answer.estimate import Estimate, Kind, combined, in_grains, nothing, released, worst
-from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, Grid, GridNumbers, grid_of
+from discreet.answer.estimate import FROM_WORST, Estimate, Kind, combined, in_grains, nothing, released, worst
+from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, Grid, GridNumbers, Numbers, NumbersByLaw, grid_of
 from discreet.answer.independent import are_independent
 from discreet.answer.index import Answers
 from discreet.answer.known import Known
@@ -174,10 +174,10 @@ class Decision:
             *((self.buy.by_query[query], "measured") for query in parts if query in self.buy.by_query),
             *((self.relax.by_query[query], "relaxed") for query in parts if query in self.relax.by_query),
         ]
-        grids = [_grid_and_kind(found, kind) for found, kind in own]
+        grids = [_grid_and_kinds(found, kind) for found, kind in own]
         alike = [one for one in grids if one is not None]
         if own and len(alike) == len(own) and all(alike[0][0].is_like(grid) for grid, _ in alike):
-            return Counter({worst({kind for _, kind in alike}): len(alike[0][0])})
+            return _counted(np.minimum.reduce([kinds for _, kinds in alike]))
         kinds: dict[Codes, set[Kind]] = {}
         for found, kind in own:
             for codes, number in found.items():
@@ -192,11 +192,19 @@ class Decision:
         return asked | {(query, ()): (query.where, law) for query, law in self.patches.items()}
 
 
-def _grid_and_kind(found: Mapping[Codes, object], kind: Kind | None) -> tuple[AnyGrid, Kind] | None:
-    """The groups of numbers that are all had in the same way, and which that is."""
-    if isinstance(found, GridNumbers):
-        return found.grid, found.one.kind
-    return (found, kind) if isinstance(found, AnyGrid) and kind is not None else None
+def _grid_and_kinds(found: Mapping[Codes, object], kind: Kind | None) -> tuple[AnyGrid, NDArray[np.int64]] | None:
+    """The groups of numbers that are in arrays, and how each is had: its place in `FROM_WORST`."""
+    if isinstance(found, Numbers):
+        return found.grid, found.kinds
+    if not isinstance(found, AnyGrid) or kind is None:
+        return None
+    return found, np.full(len(found), FROM_WORST.index(kind))
+
+
+def _counted(kinds: NDArray[np.int64]) -> Counter[Kind]:
+    """How many there are of each kind, in the order in which they come first."""
+    found, firsts, counts = np.unique(kinds, return_index=True, return_counts=True)
+    return Counter({FROM_WORST[found[place]]: int(counts[place]) for place in np.argsort(firsts)})
 
 
 def _within(query: Query, regions: list[Region]) -> Query:
@@ -228,15 +236,12 @@ def decide(
             needed.by_query[query] = grid
             groups[query] = len(grid)
             continue
-        known = None if grid is None or query in again else _all_again(query, grid, wanted, desk)
-        if known is None and isinstance(grid, Grid) and isinstance(query, Count | Sum) and query not in again:
-            if is_untold(grid, desk.known.of(query)):
-                needed.by_query[query] = grid
-                groups[query] = len(grid)
-                continue
-            known = _all_derived(query, grid, wanted, desk)
-        if known is not None:
+        known = None if grid is None or query in again else _all_at_once(query, grid, wanted, desk)
+        if isinstance(known, Grid):
+            needed.by_query[query] = known
+        elif known is not None:
             free.by_query[query] = known
+        if known is not None:
             groups[query] = len(known)
             continue
         groups[query] = _decide_each(query, wanted, desk, afresh, free, needed)
@@ -392,19 +397,32 @@ def _all_again(query: Query, grid: AnyGrid, law: Law, desk: Desk) -> GridNumbers
     return GridNumbers(grid, units, in_grains(one, desk.grain(query)))
 
 
-def _all_derived(query: Count | Sum, grid: Grid, law: Law, desk: Desk) -> GridNumbers | None:
-    """The same where tables of the whole tell of all groups alike."""
-    found = best_of_groups(grid, desk.known.of(query), desk.known.noise)
-    if found is None or isinstance(law, Exponential) or found.one.variance > law.variance * (1 + ROUNDING):
+def _all_at_once(query: Query, grid: AnyGrid, law: Law, desk: Desk) -> Numbers | Grid | None:
+    """The same, or where tables of the whole tell of all groups; the grid itself where every group is to be measured,
+    and None where that is found out group by group."""
+    known = _all_again(query, grid, law, desk)
+    if known is not None or not isinstance(grid, Grid) or not isinstance(query, Count | Sum):
+        return known
+    past = desk.known.of(query)
+    if is_untold(grid, past):
+        return grid
+    found = best_of_groups(grid, past, desk.known.noise)
+    if found is None or isinstance(law, Exponential):
         return None
-    return _public_groups(query, grid, found, desk)
+    is_sharp = {one.variance <= law.variance * (1 + ROUNDING) for one in found.laws}
+    if len(is_sharp) > 1:
+        return None
+    return _public_groups(query, grid, found, desk) if is_sharp == {True} else grid
 
 
 def _public_groups(
     query: Count | Sum, grid: Grid, found: BestOfGroups, desk: Desk, kind: Kind | None = None
-) -> GridNumbers:
+) -> Numbers:
     """`public`, of all groups."""
-    return GridNumbers(grid, found.values, public(query, query.where, replace(found.one, value=1), desk, kind))
+    laws = tuple(public(query, query.where, one, desk, kind) for one in found.laws)
+    return (
+        GridNumbers(grid, found.values, *laws) if len(laws) == 1 else NumbersByLaw(grid, found.values, laws, found.law)
+    )
 
 
 def _same_groups(grid: AnyGrid, past: Answers) -> tuple[CountBlock | LabelledBlock, NDArray[np.int64]] | None:
@@ -573,10 +591,10 @@ def _improve(settled: Settled, desk: Desk) -> None:
     for query, numbers in [*settled.numbers.by_query.items()]:
         if not isinstance(query, Count | Sum) or is_as_measured(query, desk):
             continue
-        if isinstance(numbers, GridNumbers) and isinstance(numbers.grid, Grid):
+        if isinstance(numbers, Numbers) and isinstance(numbers.grid, Grid):
             alike = best_of_groups(numbers.grid, desk.known.of(query), desk.known.noise)
             if alike is not None:
-                same: Kind | None = "measured" if numbers.one.kind == "measured" else None
+                same: Kind | None = "measured" if numbers.laws[0].kind == "measured" else None
                 settled.numbers.by_query[query] = _public_groups(query, numbers.grid, alike, desk, same)
                 continue
         noisy = {codes: one for codes, one in numbers.items() if isinstance(one, Estimate) and one.answered}

@@ -67,25 +67,39 @@ def best(targets: Sequence[Terms], past: Answers, laws: Laws, enough: float = in
     of_somebody = [terms for terms in targets if terms]
     past.groups.look_up([box for terms in of_somebody for _, box in terms])
     found = [_least_variance(of_somebody, past, laws, enough)]
-    found += [_estimates(joint, of_somebody, laws) for joint in past.simpler]
+    numbers = iter(_chosen(found, of_somebody, past, laws))
+    return [_rounded(next(numbers)[0]) if terms else Best(0.0, 0.0) for terms in targets]
+
+
+def best_of(targets: Sequence[Terms], past: Answers, laws: Laws) -> list[tuple[Best | None, JointSystem | None]]:
+    """The same where all that was released is in the joint system; and by which system each is had, or None where it
+    is as it was measured."""
+    past.groups.look_up([box for terms in targets for _, box in terms])
+    found = [_estimates(past.joint, targets, laws)]
+    systems = [past.joint, *past.simpler, past.joint.without_parts]
+    return [
+        (_rounded(one), None if place is None else systems[place]) for one, place in _chosen(found, targets, past, laws)
+    ]
+
+
+def _chosen(
+    found: list[list[Best | None]], targets: Sequence[Terms], past: Answers, laws: Laws
+) -> list[tuple[Best | None, int | None]]:
+    """Of the estimates that were `found`, of those by the simpler systems, and of those by marginals alone, in this
+    order, the best of each target; and the place of the one that it is, None where it is none of them."""
+    found = [*found, *(_estimates(joint, targets, laws) for joint in past.simpler)]
     widths = _Widths()
     chosen = [
         _narrowest(choices, terms, past, laws, widths)
-        for choices, terms in zip(zip(*found, strict=True), of_somebody, strict=True)
+        for choices, terms in zip(zip(*found, strict=True), targets, strict=True)
     ]
     if past.joint.parts and past.joint.marginals.tables:
-        alone = _estimates(past.joint.without_parts, of_somebody, laws)
-        chosen = [_told_better(one, other, widths) for one, other in zip(chosen, alone, strict=True)]
-    numbers = iter(chosen)
-    return [_rounded(next(numbers)) if terms else Best(0.0, 0.0) for terms in targets]
-
-
-def best_of(terms: Terms, past: Answers, laws: Laws, systems: Sequence[JointSystem]) -> tuple[Best | None, int | None]:
-    """The same of one sum, by systems of marginals; and by which of them, or None where it is as it was measured."""
-    past.groups.look_up([box for _, box in terms])
-    found = [_estimates(joint, [terms], laws)[0] for joint in systems]
-    chosen = _narrowest(found, terms, past, laws, _Widths())
-    return _rounded(chosen), next((place for place, one in enumerate(found) if one is not None and one is chosen), None)
+        found.append(_estimates(past.joint.without_parts, targets, laws))
+        chosen = [_told_better(one, other, widths) for one, other in zip(chosen, found[-1], strict=True)]
+    return [
+        (one, next((place for place, other in enumerate(choices) if one is not None and other is one), None))
+        for one, choices in zip(chosen, zip(*found, strict=True), strict=True)
+    ]
 
 
 def rounded(value: float) -> float:

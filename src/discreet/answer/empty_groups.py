@@ -99,7 +99,7 @@ def _may_be_empty(answer: BlockAnswer, confidence: Fraction) -> Places:
         for named, column in zip(answer.numbers, answer.lines.rows.columns, strict=True):
             counts = column.parts[-1]
             numbers = np.abs(counts.numbers) if isinstance(named.query, Sum) else counts.numbers
-            occurs |= numbers > counts.one.halfwidth(confidence)
+            occurs |= numbers > counts.halfwidths(confidence)
         return ~occurs
     queries = [column.query for column in answer.numbers]
     tell = [any(map(_tells, rows, queries, repeat(confidence))) for _, rows in answer.lines]
@@ -195,6 +195,7 @@ def _reach(answer: BlockAnswer, empty: Places, confidence: Fraction) -> int:
         return 0
     counts = [place for place, column in enumerate(answer.numbers) if type(column.query) is Count]
     if answer.columns is not None:
-        return max((ceil(answer.columns[place].parts[0].one.halfwidth(confidence)) for place in counts), default=0)
+        reaches = (one.halfwidth(confidence) for place in counts for one in answer.columns[place].parts[0].laws)
+        return max(map(ceil, reaches), default=0)
     found = [rows[place].source for _, rows in answer.lines for place in counts]
     return max((ceil(one.halfwidth(confidence)) for one in found if isinstance(one, Estimate)), default=0)

@@ -16,7 +16,8 @@ from discreet.noise.spread import Draws, Mixture, Spread, gathered, halfwidth
 from discreet.query.marginals import Source
 
 Kind = Literal["measured", "repeated", "derived", "relaxed", "unanswered", "modelled"]
-
+FROM_WORST: tuple[Kind, ...] = ("unanswered", "relaxed", "modelled", "measured", "derived", "repeated")
+"""Kinds; of numbers that one is made of, an earlier one says more about it."""
 
 ROUNDED = 1e-12
 """Released numbers are known to 13 digits: what is added up of them misses the sum by less than this part of it all."""
@@ -179,8 +180,7 @@ def in_grains(estimate: Estimate, grain: Fraction) -> Estimate:
 
 def worst(kinds: set[Kind]) -> Kind:
     """Of numbers that one is made of, the kind that says the most about it."""
-    order: tuple[Kind, ...] = ("unanswered", "relaxed", "modelled", "measured", "derived", "repeated")
-    return min(kinds, key=order.index)
+    return min(kinds, key=FROM_WORST.index)
 
 
 def spread_of(estimate: Estimate) -> Spread:

@@ -9,7 +9,7 @@ from discreet.answer.answer import Decision, Desk, Picked, Settled
 from discreet.answer.derive import derive
 from discreet.answer.estimate import Estimate
 from discreet.answer.foreseen_average import MOST_GUESSED, foreseen_average
-from discreet.answer.grid import Cells, GridNumbers, count_of_groups
+from discreet.answer.grid import Cells, Numbers, count_of_groups
 from discreet.answer.levels import Levels, most_parts
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Forecast
@@ -38,7 +38,7 @@ def forecast_of(column: AggregateColumn, levels: Levels, decision: Decision, wis
     if kinds["relaxed"] or kinds["unanswered"]:
         within = None  # it is for a region nearby, as wide as what was released there; or for none
     elif len(parts) == 1 and bounded and not kinds["measured"]:
-        noisy = [free.one] if isinstance(free, GridNumbers) else [*free.values()]
+        noisy = [*free.laws] if isinstance(free, Numbers) else [*free.values()]
         within = max((one.halfwidth(wish.confidence) for one in noisy if isinstance(one, Estimate)), default=0.0)
     relative = None if within is None or more else _relative(first, within, decision, desk)
     words: tuple[str, ...] = ()

@@ -73,9 +73,8 @@ def _of_columns(answer: "AnswerView[R]", shown: "ShownColumns") -> "pa.Table":
         own = shown.numbers[name]
         for end, numbers in (("", own.values), ("_low", own.low), ("_high", own.high)):
             columns[f"{name}{end}"] = pa.array(numbers, pa.float64())
-    count = len(next(iter(shown.numbers.values())).values)
     kind, answered_for = answer.origin_names
-    origins = {kind: pa.array([shown.kinds] * count, pa.string()), answered_for: pa.array([""] * count, pa.string())}
+    origins = {kind: pa.array(shown.kinds, pa.string()), answered_for: pa.array([""] * len(shown.kinds), pa.string())}
     return pa.table({**columns, **origins})
 
 

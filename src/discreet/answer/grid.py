@@ -5,17 +5,19 @@ quantity a mapping of its groups, which is an array where all of them are had in
 array for all groups is worked out once; `tests/answer/test_grid.py` compares it with group by group.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate import Estimate, gathered_sum
+from discreet.answer.estimate import FROM_WORST, Estimate, gathered_sum
 from discreet.answer.labelled import LabelledGrid, labelled_grid
 from discreet.answer.past import groups_to_plan
 from discreet.domain.domain import Domain
@@ -109,23 +111,25 @@ def codes_of_groups(by: tuple[Group, ...], where: Region, domain: Domain) -> NDA
     return np.array(found, np.int64).reshape(len(found), len(by))
 
 
-@dataclass(frozen=True, eq=False)
-class GridNumbers(Mapping[Codes, Estimate]):
-    """An estimate of each group: `one`, times a number, a whole one where it was measured. They have the same law, and
-    are made of the same releases."""
+class Numbers(Mapping[Codes, Estimate], ABC):
+    """An estimate of each group: one of a few, each with its law and releases, times a number."""
 
     grid: AnyGrid
     units: NDArray[np.int64] | Floats
     """In the order of the groups."""
-    one: Estimate
-    parts: tuple["GridNumbers", ...] = ()
-    """What it is the sum of, group by group, where it was not measured itself."""
 
-    @classmethod
-    def sum_of(cls, grid: AnyGrid, parts: Sequence["GridNumbers"]) -> "GridNumbers":
-        """The sums of numbers of parts of the same groups: of one grain, and each of a measurement of its own."""
-        one = replace(gathered_sum([part.one for part in parts], Region(())), value=parts[0].one.value)
-        return cls(grid, np.sum([part.units for part in parts], axis=0), one, tuple(parts))
+    @property
+    @abstractmethod
+    def laws(self) -> tuple[Estimate, ...]:
+        """The estimates that are there; of the same value, which is the unit."""
+
+    @abstractmethod
+    def of_each(self, values: Sequence[float]) -> NDArray[Any]:
+        """From a value for each law, one for each group."""
+
+    @abstractmethod
+    def at(self, place: int, region: Region) -> Estimate:
+        """The estimate of the group at a place, which has this region."""
 
     def __len__(self) -> int:
         return len(self.grid)
@@ -139,18 +143,75 @@ class GridNumbers(Mapping[Codes, Estimate]):
     def __getitem__(self, codes: Codes) -> Estimate:
         return self.at(self.grid.place(codes), self.grid[codes])
 
-    def at(self, place: int, region: Region) -> Estimate:
-        """The estimate of the group at a place, which has this region."""
-        if self.parts:
-            codes = tuple(self.grid.codes[place].tolist())
-            return gathered_sum([part.at(place, part.grid[codes]) for part in self.parts], region)
-        one = self.one
-        value = self.units[place].item() * one.value
-        return Estimate(value, one.variance, one.kind, region, one.draws, one.grain, sources=one.sources)
+    def halfwidths(self, confidence: Fraction) -> Floats:
+        """How far off each may be."""
+        return np.asarray(self.of_each([one.halfwidth(confidence) for one in self.laws]), np.float64)
+
+    @property
+    def kinds(self) -> NDArray[np.int64]:
+        """Of each, its place in `FROM_WORST`."""
+        return self.of_each([FROM_WORST.index(one.kind) for one in self.laws])
 
     @cached_property
     def numbers(self) -> Floats:
-        return np.asarray(self.units * float(self.one.value), np.float64)
+        return np.asarray(self.units * float(self.laws[0].value), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class GridNumbers(Numbers):
+    """An estimate of each group: `one`, times a number, a whole one where it was measured. They have the same law, and
+    are made of the same releases."""
+
+    grid: AnyGrid
+    units: NDArray[np.int64] | Floats
+    one: Estimate
+    parts: tuple["GridNumbers", ...] = ()
+    """What it is the sum of, group by group, where it was not measured itself."""
+
+    @classmethod
+    def sum_of(cls, grid: AnyGrid, parts: Sequence["GridNumbers"]) -> "GridNumbers":
+        """The sums of numbers of parts of the same groups: of one grain, and each of a measurement of its own."""
+        one = replace(gathered_sum([part.one for part in parts], Region(())), value=parts[0].one.value)
+        return cls(grid, np.sum([part.units for part in parts], axis=0), one, tuple(parts))
+
+    @property
+    def laws(self) -> tuple[Estimate, ...]:
+        return (self.one,)
+
+    def of_each(self, values: Sequence[float]) -> NDArray[Any]:
+        return np.full(len(self.grid), values[0])
+
+    def at(self, place: int, region: Region) -> Estimate:
+        if self.parts:
+            codes = tuple(self.grid.codes[place].tolist())
+            return gathered_sum([part.at(place, part.grid[codes]) for part in self.parts], region)
+        return _times(self.one, self.units[place].item(), region)
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersByLaw(Numbers):
+    """An estimate of each group, where they have several laws: an answer that was asked for beside their tables tells
+    other things of groups inside of its region than of those outside."""
+
+    grid: AnyGrid
+    units: NDArray[np.int64] | Floats
+    several: tuple[Estimate, ...]
+    law: NDArray[np.intp]
+    """Which of them each group has."""
+
+    @property
+    def laws(self) -> tuple[Estimate, ...]:
+        return self.several
+
+    def of_each(self, values: Sequence[float]) -> NDArray[Any]:
+        return np.asarray(values)[self.law]
+
+    def at(self, place: int, region: Region) -> Estimate:
+        return _times(self.several[self.law[place]], self.units[place].item(), region)
+
+
+def _times(one: Estimate, times: float, region: Region) -> Estimate:
+    return Estimate(times * one.value, one.variance, one.kind, region, one.draws, one.grain, sources=one.sources)
 
 
 class Cells(Mapping[Cell, Value], Generic[Value]):

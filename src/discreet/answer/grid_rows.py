@@ -9,9 +9,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.estimate import Estimate, Kind, Ratio, worst
+from discreet.answer.estimate import FROM_WORST, Estimate, Kind, Ratio, worst
 from discreet.answer.fieller import bounds_of_many
-from discreet.answer.grid import AnyGrid, Floats, GridNumbers
+from discreet.answer.grid import AnyGrid, Floats, GridNumbers, Numbers
 from discreet.answer.lazy_rows import LazyRows
 from discreet.answer.reply import ROUNDING, Row
 from discreet.answer.view import Label, ShownColumns, ShownNumbers
@@ -30,7 +30,7 @@ class GridColumn:
     low: Floats
     high: Floats
     may_be_zero: NDArray[np.bool_]
-    parts: tuple[GridNumbers, ...]
+    parts: tuple[Numbers, ...]
     """The number itself; or an average's sum and count."""
     asked: Callable[[Region], Region]
     """The region that a group's number is about."""
@@ -38,8 +38,19 @@ class GridColumn:
     chosen: bool = False
 
     @property
+    def alike(self) -> tuple[GridNumbers, ...]:
+        """The parts of which all groups have the same law."""
+        return tuple(part for part in self.parts if isinstance(part, GridNumbers))
+
+    @property
     def kind(self) -> Kind:
-        return worst({part.one.kind for part in self.parts})
+        """The one that says the most about any of its numbers."""
+        return worst({one.kind for part in self.parts for one in part.laws})
+
+    @property
+    def kinds(self) -> NDArray[np.int64]:
+        """Of each number, its place in `FROM_WORST`."""
+        return np.asarray(np.minimum.reduce([part.kinds for part in self.parts]))
 
     @property
     def is_average(self) -> bool:
@@ -47,7 +58,7 @@ class GridColumn:
 
     @property
     def sources(self) -> frozenset[Source]:
-        return frozenset[Source]().union(*(part.one.sources for part in self.parts))
+        return frozenset[Source]().union(*(one.sources for part in self.parts for one in part.laws))
 
     @cached_property
     def is_too_noisy(self) -> NDArray[np.bool_]:
@@ -72,7 +83,7 @@ class GridColumn:
             whole(float(self.values[place])),
             whole(float(self.low[place])),
             whole(float(self.high[place])),
-            self.kind,
+            estimates[0].kind,
             asked,
             asked,
             source=estimates[0],
@@ -92,34 +103,47 @@ class GridColumn:
     def _average(self, place: int, asked: Region, labels: tuple[Label, ...], total: Estimate, count: Estimate) -> Row:
         value = None if np.isnan(self.values[place]) else float(self.values[place])
         low, high = float(self.low[place]), float(self.high[place])
-        source = Ratio(value, low, high, self.kind, count, total)
-        return Row(labels, self.name, value, low, high, self.kind, asked, asked, source=source, chosen=self.chosen)
+        kind = worst({total.kind, count.kind})
+        source = Ratio(value, low, high, kind, count, total)
+        return Row(labels, self.name, value, low, high, kind, asked, asked, source=source, chosen=self.chosen)
 
 
 def number_column(
-    name: str, numbers: GridNumbers, confidence: Fraction, is_count: bool, asked: Callable[[Region], Region]
+    name: str, numbers: Numbers, confidence: Fraction, is_count: bool, asked: Callable[[Region], Region]
 ) -> GridColumn:
     """Counts or sums as they were measured."""
-    half = numbers.one.halfwidth(confidence)
+    half = numbers.halfwidths(confidence)
     values = numbers.numbers
     low, high = values - half, values + half
-    may_be_zero = (low <= 0) & ((high >= 0) | is_count) & (numbers.one.variance > 0)
+    may_be_zero = (low <= 0) & ((high >= 0) | is_count) & numbers.of_each([one.variance > 0 for one in numbers.laws])
     return GridColumn(name, values, low, high, may_be_zero, (numbers,), asked)
 
 
 def average_column(
     name: str,
-    total: GridNumbers,
-    count: GridNumbers,
+    total: Numbers,
+    count: Numbers,
     confidence: Fraction,
     ends: tuple[float, float],
     asked: Callable[[Region], Region],
 ) -> GridColumn:
     """Averages, with Fieller's intervals; of values between two ends."""
-    least, greatest = bounds_of_many(total.one, count.one, total.numbers, count.numbers, confidence, *ends)
+    least, greatest = np.zeros(len(total)), np.zeros(len(total))
+    for one, two, at in _by_laws(total, count):
+        least[at], greatest[at] = bounds_of_many(one, two, total.numbers[at], count.numbers[at], confidence, *ends)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.where(count.numbers > 0, np.clip(total.numbers / count.numbers, *ends), np.nan)
     return GridColumn(name, values, least, greatest, np.zeros(len(values), np.bool_), (total, count), asked)
+
+
+def _by_laws(total: Numbers, count: Numbers) -> Iterator[tuple[Estimate, Estimate, NDArray[np.int64]]]:
+    """The laws that sums and counts have together, and the places of the groups that have both."""
+    several = len(count.laws)
+    both = total.of_each(range(len(total.laws))) * several + count.of_each(range(several))
+    order = np.argsort(both, kind="stable")
+    found, starts = np.unique(both[order], return_index=True)
+    for number, at in zip(found, np.split(order, starts[1:]), strict=True):
+        yield total.laws[number // several], count.laws[number % several], at
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,12 +181,23 @@ class GridRows(LazyRows):
             return None
         labels = [[own[code] for code in codes[:, axis].tolist()] for axis, own in enumerate(self.labels)]
         numbers = {column.name: column.shown(self.places) for column in self.columns}
-        return ShownColumns(labels, numbers, "/".join(dict.fromkeys(column.kind for column in self.columns)))
+        kinds = np.stack([column.kinds[self.places] for column in self.columns], axis=1)
+        found, number = np.unique(kinds, axis=0, return_inverse=True)
+        texts = ["/".join(dict.fromkeys(FROM_WORST[kind] for kind in line)) for line in found]
+        return ShownColumns(labels, numbers, [texts[own] for own in number.reshape(-1)])
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether all groups of each column have the same law."""
+        return all(len(column.alike) == len(column.parts) for column in self.columns)
 
     @property
     def samples(self) -> Sequence[Row]:
         """Rows that have all kinds and sources that there are."""
-        return self.line(0)[1] if len(self.places) else ()
+        parts = [part for column in self.columns for part in column.parts]
+        laws = (part.of_each(range(len(part.laws)))[self.places] for part in parts)
+        firsts = {int(line) for law in laws for line in np.unique(law, return_index=True)[1]}
+        return [row for line in sorted(firsts) for row in self.line(line)[1]]
 
     def wider(self, within: Fraction | None) -> dict[str, int]:
         """How many numbers of each column have a wider interval."""

@@ -70,6 +70,8 @@ class BlockAnswer:
 
     @classmethod
     def of(cls, block: Block, lines: Sequence[Grouped], start: int) -> "BlockAnswer":
+        if isinstance(lines, GridLines) and not lines.rows.is_alike:
+            lines = [*lines]  # each of them is looked at more than once
         if isinstance(lines, GridLines):
             return cls(block, lines.rows.grid.codes, tuple(one.values for one in lines.rows.columns), start, lines)
         by, numbers = block.question.by, block.question.aggregates

@@ -229,7 +229,9 @@ class Intervals:
         if not self.found.numbers or not self.found.count or (self.half.is_direct and not alike):
             return None
         kinds = "/".join(dict.fromkeys(self.row(name, 0).kind for name in self.found.numbers))
-        return ShownColumns(self._labels, {name: self._numbers(name) for name in self.found.numbers}, kinds)
+        return ShownColumns(
+            self._labels, {name: self._numbers(name) for name in self.found.numbers}, [kinds] * self.found.count
+        )
 
     def _numbers(self, name: str) -> ShownNumbers:
         ends, values = self.ends(name), self.found.listed(name)
@@ -296,7 +298,7 @@ class _Noisy:
         columns, numbers = answer.columns, answer.values[place]
         none, nan = np.full(answer.count, -1), np.full(answer.count, np.nan)
         if columns is not None:
-            added = [noise.add_grid(part) for part in columns[place].parts]
+            added = [noise.add_grid(part) for part in columns[place].alike]
             if not columns[place].is_average:
                 return cls(answer, place, numbers, added[0], none, nan, nan)
             totals, counts = (part.numbers for part in columns[place].parts)
@@ -344,7 +346,7 @@ class _Noisy:
         """The column at the lower ends of intervals with this confidence, and at the upper ones."""
         columns = self.answer.columns
         if columns is not None and not columns[self.place].is_average:
-            width = columns[self.place].parts[0].one.halfwidth(confidence)
+            width = columns[self.place].alike[0].one.halfwidth(confidence)
             values = self.answer.values[self.place]
             return np.array([values - width, values + width])
         both = [_at_ends(rows[self.place], confidence) for _, rows in self.answer.lines]

@@ -210,9 +210,22 @@ class JointSystem:
         return self._peeled({})
 
     @property
-    def has_helping_parts(self) -> bool:
-        """Whether some parts have a share in what marginals tell of."""
-        return bool(self._told_alone)
+    def helping_parts(self) -> tuple[Part, ...]:
+        """The parts that have a share in what marginals tell of."""
+        return tuple(self.parts[part] for part in self._told_alone)
+
+    def moves(self, targets: Sequence[Terms]) -> Floats:
+        """What parts add to what marginals say of each target. Requires that marginals tell of all of them."""
+        if not self._told_alone:
+            return np.zeros(len(targets))
+        solver = self._solver(self._told_alone)
+        found = []
+        for start in range(0, len(targets), AT_ONCE):
+            some = _Boxes.of(targets[start : start + AT_ONCE])
+            with_target = self._kernel(some, self._boxes)[:, solver.parts]
+            shares, _ = solver.shares(np.zeros((len(with_target), len(solver.equations))), with_target)
+            found.append(shares @ self._surplus(solver))
+        return np.concatenate(found)
 
     @property
     def corners_of_parts(self) -> Iterable[Corner]:
@@ -295,14 +308,17 @@ class JointSystem:
         of_marginals = np.maximum(own - 2 * (shares * with_target).sum(axis=1) + (between * shares).sum(axis=1), 0.0)
         # What is left where all of it cancels is rounding.
         of_marginals[of_marginals <= NEGLIGIBLE * own] = 0.0
-        values = np.array([self.parts[part].value for part in chosen]) - self._said[solver.parts]
-        estimates = said + shares @ values
+        estimates = said + shares @ self._surplus(solver)
         return [
             self._joined(terms, float(estimates[i]), float(of_marginals[i]), float(of_parts[i]), shares[i], solver)
             if is_met[i]
             else None
             for i, terms in enumerate(targets)
         ]
+
+    def _surplus(self, solver: _Solver) -> Floats:
+        """By how much parts were measured to be more than marginals say of them."""
+        return np.array([self.parts[part].value for part in solver.parts]) - self._said[solver.parts]
 
     def _own_variance(self, terms: Terms) -> float:
         """Of what marginals say of a sum of boxes, in the spaces that they tell of."""

@@ -13,7 +13,7 @@ from discreet.answer.chosen import at_once, chosen_columns, least_first, leaves_
 from discreet.answer.different import most_values
 from discreet.answer.estimate import Estimate, Ratio, combined, in_grains, nothing, worst
 from discreet.answer.fieller import ratio
-from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, GridNumbers, grid_of
+from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, Numbers, grid_of
 from discreet.answer.grid_rows import (
     GridColumn,
     GridLines,
@@ -112,7 +112,7 @@ class Rows:
         if not isinstance(query, Count | Sum | Mean):
             return None
         parts = [self.settled.numbers.by_query.get(part) for part in elementary(query, self.desk)]
-        numbers = [part for part in parts if isinstance(part, GridNumbers) and part.grid.is_like(grid)]
+        numbers = [part for part in parts if isinstance(part, Numbers) and part.grid.is_like(grid)]
         if len(numbers) < len(parts) or len({part.grid.box for part in numbers}) > 1:
             return None
 
@@ -150,7 +150,8 @@ class Rows:
             )
             self._say_what_they_are(column.name, len(rows.places), int(doubtful.sum()), noisy, is_shrunken)
             if doubtful.any():
-                self._say_least_first(question, column.name, count, column.parts[-1].one)
+                reach = column.parts[-1].halfwidths(self.confidence)[rows.places][doubtful].max()
+                self._say_least_first(question, column.name, count, float(reach))
         self._say_of_nobody(question, GridLines(rows))
         return rows
 
@@ -186,9 +187,10 @@ class Rows:
             doubtful = sum(row.may_be_zero for row in own)
             noisy = sum(row.is_too_noisy and not row.may_be_zero for row in own)
             self._say_what_they_are(name, len(own), doubtful, noisy, any(map(_is_shrunken, own)))
-            source = next((row.source for row in own if row.may_be_zero), None)
-            if isinstance(source, Estimate):
-                self._say_least_first(question, name, len(lines), source)
+            doubted = [row.source for row in own if row.may_be_zero]
+            reaches = [one.halfwidth(self.confidence) for one in doubted if isinstance(one, Estimate)]
+            if reaches:
+                self._say_least_first(question, name, len(lines), max(reaches))
         in_line = max(len(aggregates), 1)
         self._say_of_nobody(question, [((), shown[at : at + in_line]) for at in range(0, len(shown), in_line)])
         return shown
@@ -219,7 +221,7 @@ class Rows:
     def _averages_of_nobody(self, lines: Sequence[Line], place: int) -> int:
         if isinstance(lines, GridLines):
             counts = lines.rows.columns[place].parts[1]
-            return int((counts.numbers[lines.rows.places] <= counts.one.halfwidth(self.confidence)).sum())
+            return int((counts.numbers <= counts.halfwidths(self.confidence))[lines.rows.places].sum())
         sources = [rows[place].source for _, rows in lines]
         counted = [one.count for one in sources if isinstance(one, Ratio)]
         return sum(one.value <= self._halfwidth(one) for one in counted)
@@ -235,12 +237,11 @@ class Rows:
         names = " and ".join(dict.fromkeys(column.name for column in question.aggregates if column.name in chosen))
         self.notes.append(f"lines are chosen by noise: the intervals of {names} hold for all {lines:,} at once")
 
-    def _say_least_first(self, question: Question, column: str, lines: int, one: Estimate) -> None:
+    def _say_least_first(self, question: Question, column: str, lines: int, reach: float) -> None:
         """Say what leaves out the groups that may be empty, where those with the fewest come first."""
         key = least_first(question, lines)
         if key is not None and key.name == column:
-            reach = ceil(one.halfwidth(self.confidence))
-            self.notes.append(f"groups that cannot be told from empty come first: {leaves_out(reach)}")
+            self.notes.append(f"groups that cannot be told from empty come first: {leaves_out(ceil(reach))}")
 
     def _again(self, row: Row, column: AggregateColumn, codes: Codes) -> Row:
         """A row of a line that was chosen by its noise, with an interval that holds for all lines at once."""

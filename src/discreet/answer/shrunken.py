@@ -39,8 +39,11 @@ def shrunken_column(column: GridColumn, query: Measure) -> GridColumn:
     from discreet.answer.shrink import shrink_by_law
 
     [numbers] = column.parts
-    places = {_alike(spread_of(numbers.one)): np.arange(len(numbers))}
-    return replace(column, shrunken=shrink_by_law(column.values, places))
+    numbered: dict[Spread, int] = {}
+    law = numbers.of_each([numbered.setdefault(_alike(spread_of(one)), len(numbered)) for one in numbers.laws])
+    places = [(spread, np.flatnonzero(law == number)) for spread, number in numbered.items()]
+    in_order = dict(sorted(places, key=lambda one: int(one[1][0])))
+    return replace(column, shrunken=shrink_by_law(column.values, in_order))
 
 
 def _alike(spread: Spread) -> Spread:

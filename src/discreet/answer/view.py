@@ -82,11 +82,11 @@ class ShownNumbers:
 @dataclass(frozen=True)
 class ShownColumns:
     """An answer by columns, where no line is for another region: the labels of its lines, its numbers by name, and
-    the kinds that all lines have."""
+    the kinds of each line."""
 
     labels: Sequence[Sequence[Label]]
     numbers: Mapping[str, ShownNumbers]
-    kinds: str
+    kinds: Sequence[str]
 
 
 class ColumnarRows(ABC):
@@ -342,6 +342,5 @@ def _lines(
         own = shown.numbers[name]
         columns += [own.values, own.low, own.high]
         columns += [own.shrunken or [None] * len(own.values)] * (name in also)
-    count = len(next(iter(shown.numbers.values())).values)
-    columns += [cells_of_text([shown.kinds]) * count, [""] * count]
+    columns += [cells_of_text(shown.kinds), [""] * len(shown.kinds)]
     return zip(*columns, strict=True)
