@@ -8,7 +8,6 @@ from time import monotonic, sleep
 
 from discreet.answer.answer import Decision, Desk, Picked, Settled, decide, require_all, settle
 from discreet.answer.chosen import at_once
-from discreet.answer.empty_groups import foresee_least_first
 from discreet.answer.estimate import Estimate, Ratio
 from discreet.answer.forecast import forecast_of
 from discreet.answer.foreseen_average import MOST_GUESSED
@@ -318,6 +317,10 @@ def explain(question: Question, wish: Wish, desk: Desk) -> Explanation:
 
 def _explained(question: Question, wish: Wish, shown: Wish, desk: Desk) -> Explanation:
     """What `explain` says; the noise is solved for a wish, and the one that was asked for is shown."""
+    from discreet.answer.empty_groups import (
+        foresee_least_first,
+    )  # and with it a parser, which asking alone may not need
+
     stepwise = in_steps(question, wish, desk)
     is_exact = stepwise is desk
     scales, levels, decision = _foreseen(question, wish, stepwise)

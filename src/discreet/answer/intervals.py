@@ -35,6 +35,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 RESULT = "discreet_result"
 MOST_DRAWS = 999
+MOST_IN_TURN = 99
+"""Draws where each is a query of its own, which takes some milliseconds."""
 DRAWN_NUMBERS = 100_000
 """So many numbers are drawn, or as many as the least number of draws needs: of 39 draws the least and the greatest part
 those that 95% of all lie between, on the average."""
@@ -380,7 +382,8 @@ class _Drawing:
         lines = sum(answer.count for answer in self.half.answers)
         self.level = min(self.half.confidence, SURE)
         least = math.ceil(2 / (1 - float(self.level))) - 1
-        self.draws = max(min(DRAWN_NUMBERS // max(lines, 1), MOST_DRAWS), least)
+        most = MOST_IN_TURN if self._is_in_turn else MOST_DRAWS
+        self.draws = max(min(DRAWN_NUMBERS // max(lines, 1), most), least)
         noise = JointNoise(self.half.desk)
         self.noisy = [
             [_Noisy.of(answer, place, noise) for place in range(len(answer.numbers))] for answer in self.half.answers
@@ -455,12 +458,17 @@ class _Drawing:
         outputs = half.statement.public.selects
         return all(len(noisy & {column.name for column in one.find_all(exp.Column)}) <= 1 for one in outputs)
 
+    @cached_property
+    def _is_in_turn(self) -> bool:
+        """Whether every draw is a query of its own: where no label tells some lines of the result apart."""
+        return not self.half.is_direct and not has_lines_apart(self.found.table, self.found.labels)
+
     def _run_over(self, tree: exp.Query, numbers: Sequence[Sequence[Floats]], draws: int) -> tuple["pa.Table", int]:
         """Run a query for several sets of numbers."""
         import pyarrow as pa
 
         names = tuple(answer.block.name for answer in self.half.answers)
-        if not self.half.is_direct and not has_lines_apart(self.found.table, self.found.labels):
+        if self._is_in_turn:
             return self._run_in_turn(tree, numbers, draws), draws
         kept = (*self.found.numbers, LINE) if self.half.is_direct else None
         query, read = _prepared_for_draws(_Shared(tree), names, tuple(self.half.lookups), kept)
