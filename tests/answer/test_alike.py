@@ -7,10 +7,11 @@ from random import Random
 import pytest
 
 from discreet.answer.alike import best_of_groups, is_untold
-from discreet.answer.answer import decide, public
 from discreet.answer.best import best
+from discreet.answer.decide import decide
 from discreet.answer.grid import GridNumbers, grid_of
 from discreet.answer.joint_noise import JointNoise
+from discreet.answer.public import public
 from discreet.noise.law import Laplace
 from discreet.noise.spread import Mixture
 from discreet.query.query import Count
@@ -100,13 +101,19 @@ def test_a_question_after_others_is_answered_in_arrays_as_group_by_group(vault, 
     first = vault.ask(sql, scale=30)
     assert any(isinstance(one, GridNumbers) for one in numbers_of(vault, sql))
     explained = vault.explain(sql, scale=30)
-    monkeypatch.setattr("discreet.answer.answer.best_of_groups", lambda *_: None)
-    monkeypatch.setattr("discreet.answer.answer.is_untold", lambda *_: False)
+    one_by_one(monkeypatch)
     again = vault.ask(sql, scale=30)
     assert not any(isinstance(one, GridNumbers) for one in numbers_of(vault, sql))
     shown = [(row.labels, row.column, row.value, row.low, row.high) for row in again.rows]
     assert [(row.labels, row.column, row.value, row.low, row.high) for row in first.rows] == shown
     assert vault.explain(sql, scale=30) == explained
+
+
+def one_by_one(context):
+    """From here on every group is had by itself."""
+    for module in ("public", "settle"):
+        context.setattr(f"discreet.answer.{module}.best_of_groups", lambda *_: None)
+    context.setattr("discreet.answer.public.is_untold", lambda *_: False)
 
 
 def numbers_of(vault, sql):

@@ -8,12 +8,14 @@ from random import Random
 
 import pytest
 
-from discreet.answer import answer as deciding
-from discreet.answer.answer import Settled, decide
+from discreet.answer import settle as settling
+from discreet.answer.decide import decide
 from discreet.answer.grid import Cells, GridNumbers, NumbersByLaw
+from discreet.answer.settle import Settled
 from discreet.noise.law import Laplace
 from discreet.query.query import Count
 from discreet.sql.parse import parse
+from tests.answer.test_alike import one_by_one
 
 PARTS = [
     "SELECT COUNT(*) AS n, SUM(age) AS s FROM people WHERE age < 5",
@@ -32,12 +34,6 @@ ASKED = [
     "SELECT age, sex, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share, 2 * COUNT(*) AS n FROM people GROUP BY 1, 2",
     "SELECT sex, AVG(age) * 2 AS twice FROM people GROUP BY sex HAVING COUNT(*) > 1000",
 ]
-
-
-def one_by_one(context):
-    """From here on every group is had by itself."""
-    context.setattr(deciding, "best_of_groups", lambda *_: None)
-    context.setattr(deciding, "is_untold", lambda *_: False)
 
 
 def near(number):
@@ -69,7 +65,7 @@ def assert_same_files(answer):
 @pytest.fixture
 def improved_both_ways(monkeypatch):
     """Whenever fresh numbers are made the best that is public, it is done group by group as well."""
-    made, at_once = [], deciding._improve
+    made, at_once = [], settling._improve
 
     def improve(settled, desk):
         other = Settled(Cells({query: dict(found.items()) for query, found in settled.numbers.by_query.items()}))
@@ -91,7 +87,7 @@ def improved_both_ways(monkeypatch):
                 assert (mine.value, mine.variance) == (near(one.value), near(one.variance))
                 assert mine.halfwidth(Fraction(19, 20)) == near(one.halfwidth(Fraction(19, 20)))
 
-    monkeypatch.setattr(deciding, "_improve", improve)
+    monkeypatch.setattr(settling, "_improve", improve)
     return made
 
 

@@ -7,11 +7,12 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from discreet.answer.answer import Settled, decide
+from discreet.answer.decide import decide
 from discreet.answer.grid import Cells, Grid, GridNumbers, grid_of
 from discreet.answer.grid_rows import GridRows
 from discreet.answer.past import groups_of
 from discreet.answer.rows import Rows
+from discreet.answer.settle import Settled
 from discreet.noise.law import Laplace
 from discreet.query.query import Count, group_attribute
 from discreet.sql.parse import parse

@@ -59,7 +59,7 @@ def test_a_filter_beside_a_total_is_in_arrays_what_it_is_group_by_group(make_vau
     first = vault.ask(SPLIT, **wish)
     assert first.cost == said.cost
     again = vault.ask(SPLIT, **wish)
-    monkeypatch.setattr("discreet.answer.answer.are_independent", lambda _: False)
+    monkeypatch.setattr("discreet.answer.public.are_independent", lambda _: False)
     single = vault.ask(SPLIT, **wish)
     shown = [[(row.labels, row.column, row.value, row.low, row.high) for row in one.rows] for one in (again, single)]
     assert shown[0] == [(*row[:2], *(pytest.approx(part) for part in row[2:])) for row in shown[1]]

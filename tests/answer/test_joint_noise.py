@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.answer.answer import public
 from discreet.answer.joint_noise import JointNoise
+from discreet.answer.public import public
 from discreet.noise.law import Laplace
 from discreet.noise.simulate import simulated_together
 from discreet.noise.spread import Draws

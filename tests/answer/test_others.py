@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.answer.answer import decide
+from discreet.answer.decide import decide
 from discreet.answer.policy import Policy
 from discreet.errors import BudgetExceeded, EngineError
 from discreet.noise.law import Laplace

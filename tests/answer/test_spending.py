@@ -14,7 +14,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from discreet.answer.answer import Desk
+from discreet.answer.desk import Desk
 from discreet.answer.policy import Policy
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidNoise
 from discreet.exact import equals_text

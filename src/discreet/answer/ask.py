@@ -6,9 +6,11 @@ from fractions import Fraction
 from itertools import islice
 from time import monotonic, sleep
 
-from discreet.answer.answer import Decision, Desk, Picked, Settled, decide, require_all, settle
 from discreet.answer.chosen import at_once
-from discreet.answer.estimate import Estimate, Ratio
+from discreet.answer.decide import decide
+from discreet.answer.decision import Decision
+from discreet.answer.desk import Desk
+from discreet.answer.estimate import Estimate, Picked, Ratio
 from discreet.answer.forecast import forecast_of
 from discreet.answer.foreseen_average import MOST_GUESSED
 from discreet.answer.grid import Cell, Cells, count_of_groups
@@ -20,6 +22,7 @@ from discreet.answer.policy import SOLVING_STEPS, Wish
 from discreet.answer.reply import Answer, Explanation, Row
 from discreet.answer.rows import Rows
 from discreet.answer.scales import STEPS_SHARE, Scales, elementary, needs_first_count, scales_for
+from discreet.answer.settle import Settled, require_all, settle
 from discreet.domain.region import Region
 from discreet.errors import BudgetExceeded, DiscreetError, Refreshed
 from discreet.exact import number_text

@@ -20,13 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.answer.answer import Desk, public
 from discreet.answer.chosen import least_first, leaves_out
+from discreet.answer.desk import Desk
 from discreet.answer.estimate import Estimate, Ratio
 from discreet.answer.grid import codes_of_groups
 from discreet.answer.grid_rows import GridLines
 from discreet.answer.halves import BlockAnswer, PublicHalf, is_direct
 from discreet.answer.past import groups_to_plan
+from discreet.answer.public import public
 from discreet.answer.reply import Row
 from discreet.errors import UnsupportedQuery
 from discreet.query.query import Combination, Count, Mean, Quantile, Sum

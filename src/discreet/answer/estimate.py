@@ -74,6 +74,15 @@ class Estimate:
         return float(self.grain * Fraction(halfwidth(self.draws, confidence)))
 
 
+@dataclass(frozen=True)
+class Picked:
+    """A quantile's code."""
+
+    code: int
+    scale: Fraction
+    kind: Kind
+
+
 def nothing(region: Region) -> Estimate:
     """The count of no points: 0 on every table."""
     return Estimate(0, 0.0, "derived", region)

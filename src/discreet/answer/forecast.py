@@ -5,15 +5,17 @@ from itertools import islice
 from math import sqrt
 from statistics import median
 
-from discreet.answer.answer import Decision, Desk, Picked, Settled
+from discreet.answer.decision import Decision
 from discreet.answer.derive import derive
-from discreet.answer.estimate import Estimate
+from discreet.answer.desk import Desk
+from discreet.answer.estimate import Estimate, Picked
 from discreet.answer.foreseen_average import MOST_GUESSED, foreseen_average
 from discreet.answer.grid import Cells, Numbers, count_of_groups
 from discreet.answer.levels import Levels, most_parts
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Forecast
 from discreet.answer.scales import elementary
+from discreet.answer.settle import Settled
 from discreet.noise.law import Exponential, Law
 from discreet.noise.spread import Draws, halfwidth
 from discreet.query.query import Combination, Count, Distinct, Mean, People, Quantile, Query, Sum, summed_name

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from itertools import islice
 from statistics import median
 
-from discreet.answer.answer import Decision, Desk, public
+from discreet.answer.decision import Decision
+from discreet.answer.desk import Desk
 from discreet.answer.estimate import Estimate, spread_of
 from discreet.answer.grid import Codes, count_of_groups
 from discreet.answer.levels import Levels, most_parts
 from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish
+from discreet.answer.public import public
 from discreet.answer.scales import parts_of_mean, value_range
 from discreet.domain.region import Box, Region
 from discreet.noise.law import Exponential

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.answer.answer import Desk
+from discreet.answer.desk import Desk
 from discreet.answer.different import most_values
 from discreet.answer.grid_rows import GridColumn, GridLines
 from discreet.answer.grid_rows import Line as Grouped

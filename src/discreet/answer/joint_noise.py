@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.answer import Desk
+from discreet.answer.desk import Desk
 from discreet.answer.estimate import Estimate
 from discreet.answer.grid import Grid, GridNumbers
 from discreet.answer.labelled import LabelledBlock, LabelledGrid

@@ -12,11 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from discreet.answer.answer import Desk, Settled, decide, is_as_measured, public
+from discreet.answer.decide import decide
+from discreet.answer.desk import Desk
 from discreet.answer.estimate import Estimate, gathered_sum
 from discreet.answer.grid import Codes, Grid, GridNumbers, count_of_groups, grid_of
 from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish, stepped
+from discreet.answer.public import is_as_measured, public
+from discreet.answer.settle import Settled
 from discreet.errors import BudgetExceeded, InvalidNoise
 from discreet.noise.law import Exponential, Law, Noise
 from discreet.query.plan import Measurement, Plan

@@ -14,8 +14,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.answer import Desk
 from discreet.answer.chosen import at_once
+from discreet.answer.desk import Desk
 from discreet.answer.grid import codes_of_groups
 from discreet.answer.halves import BlockAnswer, Evaluated, PublicHalf, Result, label_text
 from discreet.answer.label_kinds import label_kind

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.answer.answer import Desk, bounding_box
+from discreet.answer.desk import Desk
 from discreet.answer.different import most_values
 from discreet.answer.past import groups_of
 from discreet.answer.policy import DEFAULT_SHARE, FINEST_STEP, SOLVING_STEPS, Wish, exponential_like, noise_affordable
@@ -183,9 +183,9 @@ class Offers:
 def nearest_quantile(quantile: Quantile, desk: Desk) -> Region | None:
     """The region nearest to a quantile's own of which the same quantile was released."""
     metric = desk.metric
-    asked = bounding_box(quantile.where)
+    asked = quantile.where.bounds
     regions = [one for one in desk.known.quantile_regions(quantile) if one != quantile.where]
-    return min(regions, key=lambda one: metric.error(asked, bounding_box(one)), default=None)
+    return min(regions, key=lambda one: metric.error(asked, one.bounds), default=None)
 
 
 @contextmanager

@@ -4,9 +4,10 @@ public."""
 from collections.abc import Iterator
 from dataclasses import replace
 
-from discreet.answer.answer import Desk, bounding_box, public
 from discreet.answer.best import Best
+from discreet.answer.desk import Desk
 from discreet.answer.estimate import Estimate
+from discreet.answer.public import public
 from discreet.domain.region import Box, Region
 from discreet.query.query import Count, Sum
 
@@ -19,7 +20,7 @@ def in_one_region(
 ) -> tuple[Estimate, Estimate] | None:
     """The sum and the count of the region with the least relaxation error in which both are public; None where there is
     none. `also` are regions to look at besides the nearest that were released."""
-    box = bounding_box(asked)
+    box = asked.bounds
     metric = desk.metric
     near = {one for region in also for one in region.boxes if len(region.boxes) == 1}
     for query in (total, count):

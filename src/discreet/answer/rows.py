@@ -8,10 +8,11 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.answer.answer import Decision, Desk, Picked, Settled, public, released_histogram
 from discreet.answer.chosen import at_once, chosen_columns, least_first, leaves_out, sources_of
+from discreet.answer.decision import Decision
+from discreet.answer.desk import Desk
 from discreet.answer.different import most_values
-from discreet.answer.estimate import Estimate, Ratio, combined, in_grains, nothing, worst
+from discreet.answer.estimate import Estimate, Picked, Ratio, combined, in_grains, nothing, worst
 from discreet.answer.fieller import ratio
 from discreet.answer.grid import AnyGrid, Cell, Cells, Codes, Numbers, grid_of
 from discreet.answer.grid_rows import (
@@ -26,9 +27,11 @@ from discreet.answer.grid_rows import (
 )
 from discreet.answer.one_region import in_one_region
 from discreet.answer.past import groups_to_plan
+from discreet.answer.public import public, released_histogram
 from discreet.answer.quantiles import codes_within, counts_by_value, values_of
 from discreet.answer.reply import AS_WIDE, Row
 from discreet.answer.scales import elementary, parts_of_mean, value_range
+from discreet.answer.settle import Settled
 from discreet.answer.shrunken import SHRUNKEN, add_shrunken, shrunken_column
 from discreet.answer.view import Label
 from discreet.domain.attribute import Attribute

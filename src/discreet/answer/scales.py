@@ -8,7 +8,9 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from discreet.answer.answer import Decision, Desk, decide, settle
+from discreet.answer.decide import decide
+from discreet.answer.decision import Decision
+from discreet.answer.desk import Desk
 from discreet.answer.different import most_values
 from discreet.answer.estimate import Estimate
 from discreet.answer.policy import (
@@ -21,6 +23,7 @@ from discreet.answer.policy import (
     stepped,
     usual_noise,
 )
+from discreet.answer.settle import settle
 from discreet.answer.what_counts import what_counts
 from discreet.domain.attribute import Bins, Integer
 from discreet.domain.domain import Domain

@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from sqlglot import exp
 
-from discreet.answer.answer import Decision, Desk, Settled, require_all, settle
 from discreet.answer.ask import (
     are_fresh,
     decided,
@@ -25,6 +24,8 @@ from discreet.answer.ask import (
     too_dear,
 )
 from discreet.answer.chosen import MOST_REGIONS, Choosing, at_once, chosen_words
+from discreet.answer.decision import Decision
+from discreet.answer.desk import Desk
 from discreet.answer.empty_groups import foresee_empty_groups, say_of_empty_groups
 from discreet.answer.forecast import forecast_of
 from discreet.answer.grid import codes_of_groups, count_of_groups
@@ -38,6 +39,7 @@ from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Forecast, Row
 from discreet.answer.rows import Rows
 from discreet.answer.scales import scales_for
+from discreet.answer.settle import Settled, require_all, settle
 from discreet.answer.view import LabelKind
 from discreet.errors import (
     BudgetExceeded,

@@ -91,6 +91,13 @@ class Region:
     def volume(self) -> int:
         return sum(box.volume for box in self.boxes)
 
+    @cached_property
+    def bounds(self) -> Box:
+        """The smallest box around it. Requires that it is not empty."""
+        lows = zip(*(box.low for box in self.boxes), strict=True)
+        highs = zip(*(box.high for box in self.boxes), strict=True)
+        return Box(tuple(map(min, lows)), tuple(map(max, highs)))
+
     def __bool__(self) -> bool:
         return bool(self.boxes)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from discreet.answer.answer import Desk
+from discreet.answer.desk import Desk
 from discreet.answer.policy import Policy
 from discreet.domain.domain import Domain
 from discreet.ledger.books import Books

@@ -19,8 +19,8 @@ from discreet.account import (
     plan_text,
     plot_budget,
 )
-from discreet.answer.answer import Desk
 from discreet.answer.ask import ask, explain
+from discreet.answer.desk import Desk
 from discreet.answer.policy import Policy, Wish, exponential_like
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
