@@ -5,7 +5,8 @@ constraints. Every cuboid of the cube's dimensions can be read from it, publishe
 never measured together, its interactions are what the measured ones imply and no more.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -19,17 +20,14 @@ from discreet.cube.model_files import BIASED, ESTIMATE
 from discreet.cube.plan import CubePlan
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
-from discreet.model.fit import fit, needed_bytes
+from discreet.model.either import fit_model, model_bytes, replicates
 from discreet.model.measured import Measured
-from discreet.model.mixture import ProductMixture
-from discreet.model.mixture_fit import fit_mixture, mixture_bytes
 from discreet.model.model import Model
-from discreet.model.replicates import replicates
 from discreet.model.size import MOST_CELLS, is_mixture, most_dimensions
 from discreet.noise.bits import SeededBits
 from discreet.noise.spread import require_confidence
 from discreet.progress import Progress, silent
-from discreet.query.lattice import Label
+from discreet.query.lattice import Label, Lattice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,9 +35,6 @@ if TYPE_CHECKING:
     from discreet.cube.cube import Cube
 
 Cells = NDArray[np.float64]
-
-REPLICATES, MIXTURES = 24, 8
-"""Simulated releases behind a model range: fewer where each takes seconds."""
 
 
 def require_model(plan: CubePlan, available: int | None = None) -> None:
@@ -58,7 +53,7 @@ def require_model(plan: CubePlan, available: int | None = None) -> None:
             "a model of so many cells is fitted to counts, not to residuals: plan it with --for model"
         )
     there = available_bytes() if available is None else available
-    needed = (mixture_bytes if is_mixture(lattice) else needed_bytes)(lattice, plan.source_masks)
+    needed = model_bytes(lattice, plan.source_masks)
     if needed > there:
         raise UnsupportedQuery(
             f"this model needs about {gigabytes(needed)} of memory and {gigabytes(there)} are free; nothing was spent: "
@@ -88,51 +83,71 @@ def _facts(cube: "Cube") -> list[Measured]:
 def model_of(cube: "Cube", progress: Progress = silent) -> Model:
     """The model of a cube. Deterministic: the same cube has the same one."""
     require_model(cube.plan)
-    lattice = cube.plan.lattice
-    return (fit_mixture if is_mixture(lattice) else fit)(lattice, measurements(cube), progress)
+    return fit_model(cube.plan.lattice, measurements(cube), progress)
+
+
+class Modelled(ABC):
+    """Cuboids by their attributes, as a model has them: `modelled["sex", "age"]`. All say that they are."""
+
+    model: Model
+
+    def __getitem__(self, names: Label | tuple[Label, ...]) -> "xr.DataArray":
+        """A cuboid with labels, its axes in the order of the names; it may be one that was not released."""
+        asked = names if isinstance(names, tuple) else (names,)
+        return self._labelled(asked, self.cells(*asked))
+
+    def cells(self, *names: Label) -> Cells:
+        """The counts of a cuboid without labels, its axes in the order of the model's own."""
+        return self._read(names, self.model)
+
+    def range(self, *names: Label, confidence: float = 0.95) -> "tuple[xr.DataArray, xr.DataArray]":
+        """A model range for each cell: from release and fit simulated from the model itself (parametric bootstrap).
+
+        It has what noise and the fit's own shrinking do to a cell. It cannot have what the model does not know of:
+        where attributes were never measured together, the truth may be anywhere.
+        """
+        level = require_confidence(confidence)
+        made = np.array([self._read(names, one) for one in self.replicates])
+        low, high = bounds(self.cells(*names), made, level)
+        return self._labelled(names, low), self._labelled(names, high)
+
+    def describe(self) -> dict[str, Any]:
+        """The model in public terms."""
+        of = self.model
+        return {"estimate": ESTIMATE, "total": of.total, "strengths": list(of.strengths), **of.parameters}
+
+    @property
+    @abstractmethod
+    def replicates(self) -> tuple[Model, ...]:
+        """Its simulated releases."""
+
+    @abstractmethod
+    def is_measured(self, *names: Label) -> bool:
+        """Whether these attributes were measured together."""
+
+    @abstractmethod
+    def _read(self, names: tuple[Label, ...], model: Model) -> Cells:
+        """A cuboid of it, or of one of its replicates."""
+
+    @abstractmethod
+    def _labelled(self, names: tuple[Label, ...], cells: Cells) -> "xr.DataArray": ...
 
 
 @dataclass(frozen=True, eq=False)
-class ModelledCube:
-    """Cuboids by their dimensions, as the model has them: `cube.modelled["sex", "age"]`. All say that they are."""
+class ModelledCube(Modelled):
+    """A cube's cuboids by their dimensions, as its model has them: `cube.modelled["sex", "age"]`."""
 
     cube: "Cube"
     model: Model
     simulated: tuple[Model, ...] = ()
     """Its replicates, where they were made before."""
 
-    def __getitem__(self, names: Label | tuple[Label, ...]) -> "xr.DataArray":
-        """A cuboid, its axes in the order of the names; it may be one that was not published."""
-        asked = names if isinstance(names, tuple) else (names,)
-        return self._labelled(asked, self._read(asked, self.model.cuboid))
-
-    def cells(self, *names: Label) -> Cells:
-        """The counts of a cuboid without labels, its axes in the order of the cube's dimensions."""
-        return self._read(names, self.model.cuboid)
-
-    def is_measured(self, *names: Label) -> bool:
-        """Whether these dimensions were measured together."""
-        mask = self.cube.asked_mask(names)
-        return any(not mask & ~source for source in self.cube.plan.source_masks)
-
-    def range(self, *names: Label, confidence: float = 0.95) -> "tuple[xr.DataArray, xr.DataArray]":
-        """A model range for each cell: from release and fit simulated from the model itself (parametric bootstrap).
-
-        It has what noise and the fit's own shrinking do to a cell. It cannot have what the model does not know of:
-        where dimensions were never measured together, the truth may be anywhere.
-        """
-        level = require_confidence(confidence)
-        value = self._read(names, self.model.cuboid)
-        made = np.array([self._read(names, one.cuboid) for one in self.replicates])
-        low, high = bounds(value, made, level)
-        return self._labelled(names, low), self._labelled(names, high)
-
     @cached_property
     def replicates(self) -> tuple[Model, ...]:
-        """What release and fit would have made of a table that is as the model says, some times. Deterministic."""
+        """Deterministic."""
         if self.simulated:
             return self.simulated
-        plan, measured = self.cube.plan, measurements(self.cube)
+        plan = self.cube.plan
         laws = {mask: plan.noise.law_in_grains(share) for mask, share in plan.cell_shares.items()}
         bits = SeededBits(self.cube.origin.charge)
 
@@ -140,18 +155,20 @@ class ModelledCube:
             drawn = laws[one.mask].sample(one.values.size, bits)
             return drawn.astype(np.float64).reshape(one.values.shape)
 
-        times = MIXTURES if isinstance(self.model, ProductMixture) else REPLICATES
-        return tuple(replicates(self.model, measured, noise, times))
+        return replicates(self.model, measurements(self.cube), noise)
 
-    def _read(self, names: tuple[Label, ...], cuboid: Callable[[int], Cells]) -> Cells:
+    def is_measured(self, *names: Label) -> bool:
         mask = self.cube.asked_mask(names)
-        axes = self.cube.plan.lattice.axes(mask)
-        if self.cube.plan.lattice.cells(mask) > MOST_CELLS:
-            raise UnsupportedQuery(
-                f"this cuboid, with the dimensions that it is sliced by, has {self.cube.plan.lattice.cells(mask):,} "
-                f"cells, and at most {MOST_CELLS:,} are read from a model; name fewer dimensions"
-            )
-        cells: Cells = np.asarray(cuboid(mask)[tuple(self.cube.sliced.get(axis, slice(None)) for axis in axes)])
+        return any(not mask & ~source for source in self.cube.plan.source_masks)
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "note": BIASED}
+
+    def _read(self, names: tuple[Label, ...], model: Model) -> Cells:
+        lattice, mask = self.cube.plan.lattice, self.cube.asked_mask(names)
+        require_readable(lattice, mask)
+        cuboid = model.cuboid(mask)
+        cells: Cells = np.asarray(cuboid[tuple(self.cube.sliced.get(axis, slice(None)) for axis in lattice.axes(mask))])
         return cells
 
     def _labelled(self, names: tuple[Label, ...], cells: Cells) -> "xr.DataArray":
@@ -161,15 +178,14 @@ class ModelledCube:
         together = self.is_measured(*names)
         return labelled(cells, labels, together, self.cube.guarantee).transpose(*map(str, names))
 
-    def describe(self) -> dict[str, Any]:
-        """The model in public terms."""
-        return {
-            "estimate": ESTIMATE,
-            "total": self.model.total,
-            "strengths": list(self.model.strengths),
-            **parameters_in_words(self.model),
-            "note": BIASED,
-        }
+
+def require_readable(lattice: Lattice, mask: int) -> None:
+    """Refuse a cuboid of too many cells, those included that it is sliced by."""
+    if lattice.cells(mask) > MOST_CELLS:
+        raise UnsupportedQuery(
+            f"a cuboid of {', '.join(map(str, lattice.names_of(mask)))} has {lattice.cells(mask):,} cells, and at most "
+            f"{MOST_CELLS:,} are read from a model; name fewer attributes"
+        )
 
 
 def labelled(cells: Cells, labels: Mapping[str, Sequence[str]], together: bool, guarantee: Guarantee) -> "xr.DataArray":
@@ -179,13 +195,6 @@ def labelled(cells: Cells, labels: Mapping[str, Sequence[str]], together: bool, 
     said = {"estimate": ESTIMATE, "measured_together": together, "guarantee": str(guarantee)}
     coordinates = {name: list(own) for name, own in labels.items()}
     return xr.DataArray(cells, dims=list(labels), coords=coordinates, name="count", attrs=said)
-
-
-def parameters_in_words(model: Model) -> dict[str, int]:
-    """How many numbers a model is made of."""
-    if isinstance(model, ProductMixture):
-        return {"groups": model.shares.size}
-    return {"potentials": sum(table.size for table in model.potentials.values())}
 
 
 def bounds(value: Cells, made: Cells, confidence: float, least: float = 0.0) -> tuple[Cells, Cells]:

@@ -35,6 +35,11 @@ class LogLinear:
         cells.flags.writeable = False
         return cells
 
+    @property
+    def parameters(self) -> dict[str, int]:
+        """How many numbers it is made of, by what they are."""
+        return {"potentials": sum(table.size for table in self.potentials.values())}
+
     def cuboid(self, mask: int) -> Cells:
         """The expected counts of a cuboid, measured or not."""
         return self.cuboids([mask])[mask]

@@ -35,6 +35,11 @@ class ProductMixture:
         """Where each attribute begins in a row of the tables."""
         return starts_of(self.lattice)
 
+    @property
+    def parameters(self) -> dict[str, int]:
+        """How many groups it is made of."""
+        return {"groups": self.shares.size}
+
     def cuboid(self, mask: int) -> Cells:
         """The expected counts of a cuboid, measured or not."""
         tables = [self.tables[:, start : start + size] for start, size in self._places(mask)]
