@@ -127,7 +127,7 @@ def _from_counts(
     if not known and _least_variance(turns, sums, past.precision) > enough:
         return None
     near = past.linked(reached.union(turns), most_regions, useful=True)
-    useful = _peeled([*dict.fromkeys([*given, *near])], turns)
+    useful = _connected(_peeled([*dict.fromkeys([*given, *near])], turns), turns)
     if all(part.corners == turns for part in useful):
         return _average([answer for part in useful for answer in part.answers])
     if _least_variance(turns, useful) > enough:
@@ -206,6 +206,18 @@ def _peeled(parts: Sequence[_Part], turns: Mapping[Corner, int]) -> list[_Part]:
         left = kept
 
 
+def _connected(parts: Sequence[_Part], turns: Mapping[Corner, int]) -> list[_Part]:
+    """The parts that have corners in common with the target, or with one another and so with it: others have no say."""
+    reached, apart, is_near = set(turns), list(parts), set[_Part]()
+    while True:
+        joining = {part for part in apart if not reached.isdisjoint(part.corners)}
+        if not joining:
+            return [part for part in parts if part in is_near]
+        is_near |= joining
+        reached.update(chain.from_iterable(part.corners for part in joining))
+        apart = [part for part in apart if part not in joining]
+
+
 def _average(answers: Sequence[PastAnswer]) -> Derived | None:
     """Independent answers to the same region, each by its precision."""
     if not answers:
@@ -243,14 +255,11 @@ def _best_shares(design: bytes, variances: bytes, turns: tuple[int, ...], column
 
     The groups of a GROUP BY mostly stand alike to what was released, each at its own place: one solution serves them.
     """
-    from scipy import sparse  # solvers take long to import, and most answers need none
-
-    from discreet.refinement.linear import best_estimate
+    from discreet.refinement.linear import best_estimate  # solvers take long to import, and most answers need none
 
     rows, at, signs = np.frombuffer(design, np.int32).reshape(3, -1)
     noise = np.frombuffer(variances)
-    matrix = sparse.csr_array((signs.astype(np.float64), (rows, at)), shape=(len(noise), columns))
-    target = np.zeros(columns)
-    target[: len(turns)] = turns
+    matrix, target = np.zeros((len(noise), columns)), np.zeros(columns)
+    matrix[rows, at], target[: len(turns)] = signs, turns
     estimate = best_estimate(matrix, noise, target)
     return None if estimate is None else tuple(estimate.coefficients.tolist())
