@@ -55,7 +55,7 @@ def test_variances_of_very_different_sizes_are_no_dependence(ratio):
 
 
 def test_what_a_solver_could_not_compute_is_no_estimate(monkeypatch):
-    monkeypatch.setattr(linear._Solved, "__call__", lambda _, target: np.full(2, np.nan))
+    monkeypatch.setattr(linear._Solved, "__call__", lambda *_: np.full(2, np.nan))
     assert estimate([[1, 0], [1, 1]], [1, 1], [0, 1]) is None
 
 
