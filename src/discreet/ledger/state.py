@@ -12,14 +12,15 @@ from discreet.errors import JournalCorrupt, Refreshed
 from discreet.ledger import checkpoint
 from discreet.ledger.asker import Asker, Askers
 from discreet.ledger.budget import Budget
-from discreet.ledger.charge import read_charge, snapshot_in
+from discreet.ledger.charge import Charge, read_charge, snapshot_in
+from discreet.ledger.growth import Growth
 from discreet.ledger.journal import ORIGIN, Entry, verified
 from discreet.ledger.messages import overdrawn, refused
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
-from discreet.ledger.standing import FactNote, Standing
+from discreet.ledger.standing import FactNote, Standing, is_each_period
 
 AT_ONCE = 100_000
 """So many entries are read before they are counted: their charges are in memory."""
@@ -39,6 +40,9 @@ class LedgerState:
 
     def __init__(self, domain: Domain, budget: Budget, header: dict[str, Any]) -> None:
         self.domain, self.own_budget, self.header = domain, budget, header
+        self.growth = Growth.of(domain, header)
+        self.appended = 0
+        """The number of the last append's entry."""
         self.budget, self.standing = budget, Standing.of(budget)
         self.map: SpendMap = spend_map(domain, budget.limit)
         self.askers = Askers(domain)
@@ -91,6 +95,10 @@ class LedgerState:
                 "the vault was refreshed in the meantime, and is over another table; nothing was spent: ask again"
             )
 
+    def is_of_table(self, charge: Charge) -> bool:
+        """Whether what a charge pays for can be read: its snapshot is the current one, or was only appended to."""
+        return charge.snapshot == self.snapshot or (charge.snapshot is not None and charge.id > self.refreshed)
+
     def absorb(self, entries: Iterator[Entry]) -> None:
         """Count the entries after the last one seen. On any failure the map stays as it was at the entry `head`."""
         following = verified(entries, self.head)
@@ -106,7 +114,7 @@ class LedgerState:
             match entry.kind:
                 case "init":
                     self.header = entry.parsed()["content"]
-                    self.snapshot = snapshot_in(self.header)
+                    self.snapshot, self.growth = snapshot_in(self.header), Growth.of(self.domain, self.header)
                     standing = standing.after("init", entry.seq, self.header)
                 case "charge":
                     charge = read_charge(entry)
@@ -122,6 +130,11 @@ class LedgerState:
                     self.notes["refresh"], self.refreshed = entry.parsed()["content"], entry.seq
                     self.snapshot = snapshot_in(entry.parsed()["content"])
                     standing = standing.after("refresh", entry.seq, self.notes["refresh"])
+                case "append":
+                    # Old rows are as they were and new periods have spent nothing: the map stays as it is.
+                    self.notes["append"], self.appended = entry.parsed()["content"], entry.seq
+                    self.snapshot = snapshot_in(self.notes["append"])
+                    self.growth = self.growth.appended(entry.seq, self.notes["append"])
                 case "fact":
                     fact = FactNote(entry.seq, self.refreshed, entry.parsed()["content"])
                     standing = standing.after_fact(fact)
@@ -174,6 +187,7 @@ class LedgerState:
             "lost": sorted(standing.lost),
             "begun": sorted(standing.begun),
             "published": sorted(standing.published),
+            **({} if self.domain.growing is None else {"growth": self.growth.to_json()}),
             "spent": self.map.stated(),
             "askers": self.askers.stated(),
         }
@@ -198,12 +212,17 @@ class LedgerState:
         noted = {kind: Receipt.parse(receipt) for kind, receipt in stated["noted"].items()}
         state = LedgerState(self.domain, self.own_budget, content_of(noted["init"]))
         state.notes = {kind: content_of(receipt) for kind, receipt in noted.items() if kind != "init"}
-        state.noted, state.refreshed = noted, noted["refresh"].seq if "refresh" in noted else 0
-        state.snapshot = snapshot_in(state.notes["refresh"] if state.refreshed > noted["init"].seq else state.header)
+        state.noted = noted
+        state.refreshed, state.appended = (noted[kind].seq if kind in noted else 0 for kind in ("refresh", "append"))
+        contents = {noted[kind].seq: state.notes[kind] for kind in ("refresh", "append") if kind in noted}
+        state.snapshot = snapshot_in(contents[max(contents)] if contents else state.header)
+        if self.domain.growing is not None:
+            state.growth = state.growth.restored(stated["growth"])
         state._state_facts([(Receipt.parse(receipt), table) for receipt, table in stated["facts"]], content_of)
         state.standing = replace(
             state.standing,
             live=stated["live"],
+            each_period=is_each_period(state.header),
             versions=stated["versions"],
             lost=frozenset(stated["lost"]),
             begun=frozenset(stated["begun"]),

@@ -281,6 +281,12 @@ def _parts(query: Query) -> tuple[Group | Amount, ...]:
     return query.by
 
 
+EACH_PERIOD = (
+    "how many rows a person has in all is not asked of a table whose rows are bounded period by period: rows of one "
+    "period would move people from one number to another; make the vault without each_period for that"
+)
+
+
 def require_people(query: Query) -> None:
     """Raise where anything but people is grouped by how many rows a person has: it is not priced for that."""
     parts = [part for part in _parts(query) if isinstance(part, RowsPerPerson)]
@@ -296,6 +302,8 @@ def require_in_domain(query: Query, domain: Domain) -> None:
         else:
             part.require_in_domain(domain)
     require_people(query)
+    if domain.each_period and any(isinstance(part, RowsPerPerson) for part in _parts(query)):
+        raise UnsupportedQuery(EACH_PERIOD)
     if isinstance(query, Distinct) and set(query.of) & set(query.by):
         raise UnsupportedQuery(
             "what groups an answer has one value in each group; count the different values of others"

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
@@ -75,6 +75,10 @@ class Gate:
     slots: Slots = field(default_factory=Slots)
     """When answers are recorded; from then on they are everybody's, and not before."""
 
+    def over(self, domain: Domain) -> "Gate":
+        """The same, in the domain as it is now."""
+        return self if domain is self.domain else replace(self, domain=domain)
+
     @property
     def underway(self) -> Underway:
         """Who measures what on this machine now."""
@@ -91,6 +95,8 @@ class Gate:
         table = self._ready(plan)
         if decided_on is not None and decided_on != table.id:
             raise Refreshed("the vault was refreshed in the meantime; nothing was spent on this: ask again")
+        if self.ledger.domain_of(table.id).shape != self.domain.shape:
+            raise Refreshed("rows were appended in the meantime; nothing was spent on this: ask again")
         cost = plan.cost(self.domain, self.ledger.budget)
         charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
         return self._answer(charge, plan, table)
@@ -98,12 +104,15 @@ class Gate:
     def complete(self, charge: Charge) -> Release:
         """Finish a charge whose answer was never recorded, with the same plan and no further charge.
 
-        Only one that paid for the table as it is now; others raise Refreshed, and `close` closes them.
+        Only one that paid for the table as it is now, or before rows were appended to it: those that it paid for are as
+        they were. Others raise Refreshed, and `close` closes them.
         """
         require_production(self.bits)
         plan = Plan.from_json(charge.plan)
         table = self._ready(plan)
-        if charge.snapshot != table.id:
+        if charge.snapshot != table.id and self.ledger.is_of_table(charge):
+            table = table.until(self.ledger.domain_of(charge.snapshot))
+        elif charge.snapshot != table.id:
             raise Refreshed(
                 f"charge {charge.id} paid for a table that the vault is no longer over; it is not answered, and what "
                 "it spent stays spent: ask anew"
@@ -143,8 +152,8 @@ class Gate:
     def recall(self, charge: Charge, record: Record) -> Release:
         """A release as it was recorded. Reads no rows."""
         try:
-            plan = Plan.from_json(charge.plan)
-            units = self.archive.load(record.body, [answer_shape(m.query, self.domain) for m in plan.measurements])
+            plan, domain = Plan.from_json(charge.plan), self.ledger.domain_of(charge.snapshot)
+            units = self.archive.load(record.body, [answer_shape(m.query, domain) for m in plan.measurements])
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
             raise JournalCorrupt(
                 f"the journal's release of charge {charge.id} cannot be read", "restore it from a backup"
@@ -198,30 +207,10 @@ class Gate:
         try:
             exact = iter(table.evaluate(_reads(plan)))
             read = [[next(exact) for _ in _reads_for(each.query)] for each in plan.measurements]
-            return self._noisy(plan.measurements, read, self.bits.for_release(charge.receipt.hash))
+            domain, bits = self.ledger.domain_of(charge.snapshot), self.bits.for_release(charge.receipt.hash)
+            return _noisy(plan.measurements, read, domain, bits)
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
-
-    def _noisy(self, measurements: Sequence[Measurement], read: Sequence[list[Array]], bits: Bits) -> list[Array]:
-        """The answers with noise. Those of one law draw it together: a wide cube has thousands of small tables."""
-        answers: dict[int, Array] = {}
-        of_law: dict[Noise, list[int]] = defaultdict(list)
-        for place, measurement in enumerate(measurements):
-            query, law = measurement.query, measurement.law
-            if isinstance(query, Quantile):
-                answers[place] = draw_quantiles(query, Fraction(law.scale), read[place][0], self.domain, bits)
-            elif isinstance(query, Choice):
-                answers[place] = draw_choice(query, Fraction(law.scale), read[place], bits)
-            else:
-                of_law[noise_in_grains(measurement, self.domain)].append(place)
-        for noise, places in of_law.items():
-            answers_of = [_answer_to(measurements[place].query, read[place][0]) for place in places]
-            sizes = [answer.size for answer in answers_of]
-            draws = np.split(noise.sample(sum(sizes), bits), np.cumsum(sizes)[:-1])
-            for place, answer, drawn in zip(places, answers_of, draws, strict=True):
-                shaped = drawn.reshape(answer.shape)
-                answers[place] = np.add(answer, shaped, out=shaped)
-        return [answers[place] for place in range(len(measurements))]
 
     def _require_measurable(self, plan: Plan) -> None:
         """Refuse, before anything is charged, what could only fail later."""
@@ -242,6 +231,28 @@ class Gate:
         cells = sum(prod(answer_shape(m.query, self.domain)) for m in plan.measurements)
         if cells > RELEASE_CELLS:
             raise UnsupportedQuery(f"the answer would have {cells:,} cells; at most {RELEASE_CELLS:,} are released")
+
+
+def _noisy(measurements: Sequence[Measurement], read: Sequence[list[Array]], domain: Domain, bits: Bits) -> list[Array]:
+    """The answers with noise. Those of one law draw it together: a wide cube has thousands of small tables."""
+    answers: dict[int, Array] = {}
+    of_law: dict[Noise, list[int]] = defaultdict(list)
+    for place, measurement in enumerate(measurements):
+        query, law = measurement.query, measurement.law
+        if isinstance(query, Quantile):
+            answers[place] = draw_quantiles(query, Fraction(law.scale), read[place][0], domain, bits)
+        elif isinstance(query, Choice):
+            answers[place] = draw_choice(query, Fraction(law.scale), read[place], bits)
+        else:
+            of_law[noise_in_grains(measurement, domain)].append(place)
+    for noise, places in of_law.items():
+        answers_of = [_answer_to(measurements[place].query, read[place][0]) for place in places]
+        sizes = [answer.size for answer in answers_of]
+        draws = np.split(noise.sample(sum(sizes), bits), np.cumsum(sizes)[:-1])
+        for place, answer, drawn in zip(places, answers_of, draws, strict=True):
+            shaped = drawn.reshape(answer.shape)
+            answers[place] = np.add(answer, shaped, out=shaped)
+    return [answers[place] for place in range(len(measurements))]
 
 
 def _require_few(query: Distinct, domain: Domain) -> None:

@@ -32,24 +32,38 @@ class Taking:
     progress: Progress = silent
     fitted: Fitted | None = None
     """Told how the domain fits the table, for the custodian alone; what it raises leaves nothing behind."""
+    closed: str | None = None
+    """Of a table that grows: the last period that is closed."""
 
-    def take(self, source: "Source", number: int, live: bool = False, before: "Snapshot | None" = None) -> SnapshotId:
+    def take(
+        self,
+        source: "Source",
+        number: int,
+        live: bool = False,
+        before: "Snapshot | None" = None,
+        onto: "Snapshot | None" = None,
+        elsewhere: bool = False,
+    ) -> SnapshotId:
         """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are. Where
-        `before` is given, and has the very same rows, nothing is written, and it is that one.
+        `before` is given, and has the very same rows, nothing is written, and it is that one. What is appended is
+        written behind the rows that are there, of the snapshot `onto`; it may come from `elsewhere` than they did.
 
         Raises OSError where it cannot be written.
         """
         if live:
             return self._looked_at(source, number)
+        from discreet.table.periods import Periods
         from discreet.table.snapshot import snapshot_digest
         from discreet.table.take import take_snapshot
+
+        periods = None if self.closed is None else Periods(self.domain, self.closed, onto, elsewhere)
 
         snapshots = self.home / SNAPSHOTS
         private_folder(snapshots)
         with folder_beside(snapshots / "taking") as beside:
             folder = beside / "snapshot"
             manifest = take_snapshot(
-                source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted
+                source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted, periods
             )
             if before is not None and before.has_rows_of(manifest):
                 return before.id

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
+from discreet.query.query import EACH_PERIOD
 from discreet.sql.passes.tree import (
     has_aggregate,
     is_aggregate,
@@ -49,6 +50,8 @@ def per_person(select: exp.Select, domain: Domain) -> PerPerson | None:
     clause = select.args.get("group")
     if clause is None or not any(_is_person(one, domain) for one in clause.expressions):
         return None
+    if domain.each_period:
+        raise UnsupportedQuery(f"{EACH_PERIOD}{place_of(select)}")
     only(select, ("expressions", "from_", "where", "group", "having", "with_"), INNER)
     only(clause, ("expressions",), INNER)
     each = exp.Anonymous(this=ROWS_PER_PERSON, expressions=[exp.column(str(domain.person).lower())])
