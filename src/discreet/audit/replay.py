@@ -182,10 +182,10 @@ class Replay:
         self.first_at, self.last_at = self.first_at or at, at
         if entry.kind == "init":
             self._begin(entry, body["content"])
-        elif self.so_far is None or self.terms is None:
+        elif self.domain is None or self.so_far is None or self.terms is None:
             return
         elif entry.kind == "charge":
-            self._charge(entry, body, self.so_far, self.terms)
+            self._charge(entry, body, self.so_far, self.domain.shape, self.terms)
         elif entry.kind == "record":
             self._record(entry, body["content"])
         elif entry.kind == "close":
@@ -268,7 +268,10 @@ class Replay:
             what = f"entry {seq} is of snapshot {self._snapshot[0]}, and the next one was {expected}"
             self._snapshots.failed(what, RESTORE, seq)
 
-    def _charge(self, entry: Entry, body: dict[str, Any], domain: Domain, terms: Terms) -> None:
+    def _charge(
+        self, entry: Entry, body: dict[str, Any], domain: Domain, horizon: tuple[int, ...], terms: Terms
+    ) -> None:
+        """A charge is of what could be asked about, and counts on the map of all that can come."""
         self.waiting[entry.seq] = None
         self._pay(entry.seq, body)
         self._step(entry.seq, body["content"])
@@ -279,7 +282,7 @@ class Replay:
         except Unreadable as unreadable:
             self._costs.failed(f"charge {entry.seq}: {unreadable}", RESTORE, entry.seq)
             return
-        load = load_of(cost.pieces, domain.shape)
+        load = load_of(cost.pieces, horizon)
         self.events.append(Charged(entry.seq, str(body["at"]), body.get("by"), cost.everywhere, load))
         try:
             plan = read_plan(body["content"], domain)

@@ -208,9 +208,32 @@ class Gate:
             exact = iter(table.evaluate(_reads(plan)))
             read = [[next(exact) for _ in _reads_for(each.query)] for each in plan.measurements]
             domain, bits = self.ledger.domain_of(charge.snapshot), self.bits.for_release(charge.receipt.hash)
-            return _noisy(plan.measurements, read, domain, bits)
+            return self._noisy(plan.measurements, read, domain, bits)
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
+
+    def _noisy(
+        measurements: Sequence[Measurement], read: Sequence[list[Array]], domain: Domain, bits: Bits
+    ) -> list[Array]:
+        """The answers with noise. Those of one law draw it together: a wide cube has thousands of small tables."""
+        answers: dict[int, Array] = {}
+        of_law: dict[Noise, list[int]] = defaultdict(list)
+        for place, measurement in enumerate(measurements):
+            query, law = measurement.query, measurement.law
+            if isinstance(query, Quantile):
+                answers[place] = draw_quantiles(query, Fraction(law.scale), read[place][0], domain, bits)
+            elif isinstance(query, Choice):
+                answers[place] = draw_choice(query, Fraction(law.scale), read[place], bits)
+            else:
+                of_law[noise_in_grains(measurement, domain)].append(place)
+        for noise, places in of_law.items():
+            answers_of = [_answer_to(measurements[place].query, read[place][0]) for place in places]
+            sizes = [answer.size for answer in answers_of]
+            draws = np.split(noise.sample(sum(sizes), bits), np.cumsum(sizes)[:-1])
+            for place, answer, drawn in zip(places, answers_of, draws, strict=True):
+                shaped = drawn.reshape(answer.shape)
+                answers[place] = np.add(answer, shaped, out=shaped)
+        return [answers[place] for place in range(len(measurements))]
 
     def _require_measurable(self, plan: Plan) -> None:
         """Refuse, before anything is charged, what could only fail later."""
@@ -231,28 +254,6 @@ class Gate:
         cells = sum(prod(answer_shape(m.query, self.domain)) for m in plan.measurements)
         if cells > RELEASE_CELLS:
             raise UnsupportedQuery(f"the answer would have {cells:,} cells; at most {RELEASE_CELLS:,} are released")
-
-
-def _noisy(measurements: Sequence[Measurement], read: Sequence[list[Array]], domain: Domain, bits: Bits) -> list[Array]:
-    """The answers with noise. Those of one law draw it together: a wide cube has thousands of small tables."""
-    answers: dict[int, Array] = {}
-    of_law: dict[Noise, list[int]] = defaultdict(list)
-    for place, measurement in enumerate(measurements):
-        query, law = measurement.query, measurement.law
-        if isinstance(query, Quantile):
-            answers[place] = draw_quantiles(query, Fraction(law.scale), read[place][0], domain, bits)
-        elif isinstance(query, Choice):
-            answers[place] = draw_choice(query, Fraction(law.scale), read[place], bits)
-        else:
-            of_law[noise_in_grains(measurement, domain)].append(place)
-    for noise, places in of_law.items():
-        answers_of = [_answer_to(measurements[place].query, read[place][0]) for place in places]
-        sizes = [answer.size for answer in answers_of]
-        draws = np.split(noise.sample(sum(sizes), bits), np.cumsum(sizes)[:-1])
-        for place, answer, drawn in zip(places, answers_of, draws, strict=True):
-            shaped = drawn.reshape(answer.shape)
-            answers[place] = np.add(answer, shaped, out=shaped)
-    return [answers[place] for place in range(len(measurements))]
 
 
 def _require_few(query: Distinct, domain: Domain) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -35,23 +35,15 @@ class Memories:
     home: Path
     ledger: Books
     gate: Gate
+    facts_of: "Callable[[Gate], tuple[Fact, ...]]"
     _last: "Memory | None" = None
 
     def of(self, domain: Domain) -> "Memory":
         last = self._last
         if last is None or last.domain.shape != domain.shape:
             gate = self.gate.over(domain)
-            last = self._last = Memory(self.home, domain, self.ledger, gate.recall, _facts_of(gate))
+            last = self._last = Memory(self.home, domain, self.ledger, gate.recall, partial(self.facts_of, gate))
         return last
-
-
-def _facts_of(gate: Gate) -> "Callable[[], tuple[Fact, ...]]":
-    def facts() -> "tuple[Fact, ...]":
-        from discreet.vault.facts import VaultFacts
-
-        return VaultFacts(gate.domain, gate.ledger, gate.archive, gate.recall).current()
-
-    return facts
 
 
 @dataclass(frozen=True, eq=False)

@@ -244,7 +244,8 @@ class Vault(NotebookView):
             roster and cache(lambda: _roster(home, roster["fingerprint"])),
         )
         gate = Gate(domain, own.current, account, Archive(home / RELEASES), Bits())
-        return cls(home, account, gate, own, settings.table, settings.policy, Memories(home, account, gate))
+        memories = Memories(home, account, gate, lambda gate: _facts(gate).current())
+        return cls(home, account, gate, own, settings.table, settings.policy, memories)
 
     @property
     def domain(self) -> Domain:
