@@ -30,7 +30,7 @@ RUNNING = "running"
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredTotals:
     """Running totals as the journal has them."""
 
     number: int
@@ -71,7 +71,7 @@ class VaultRunning(FieldsView):
 
     def declare(self, plan: RunningPlan) -> RunningTotals:
         """Set aside what a plan costs, for all of its periods: it is spent from now on, and nothing else can spend it.
-        Declared again, it is the one that there is."""
+        DeclaredTotals again, it is the one that there is."""
         with self.gate.underway.alone({KIND: plan.to_json()}):
             wanted = canonical(plan.to_json())
             for one in self._declared():
@@ -120,12 +120,12 @@ class VaultRunning(FieldsView):
         """The numbers of all running totals that were declared, of every table."""
         return [one.number for one in self._declared()]
 
-    def _declared(self) -> Iterator[Declared]:
+    def _declared(self) -> Iterator[DeclaredTotals]:
         for entry in self.ledger.entries():
             if entry.kind == KIND and RUNNING in (content := entry.parsed()["content"]):
-                yield Declared(entry.seq, RunningPlan.from_json(content), read_reserve(entry).cost)
+                yield DeclaredTotals(entry.seq, RunningPlan.from_json(content), read_reserve(entry).cost)
 
-    def _of(self, number: int | None) -> Declared:
+    def _of(self, number: int | None) -> DeclaredTotals:
         found = {one.number: one for one in self._declared()}
         if number is not None and number in found:
             return found[number]
