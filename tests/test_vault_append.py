@@ -29,6 +29,7 @@ from discreet.query.query import Count
 from discreet.table.layout import PEOPLE, PERSON
 from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
+from tests.patience import PATIENCE
 
 DOMAIN = """\
 name = "register"
@@ -236,12 +237,13 @@ class TestWhoseRowsAreKept:
         """What is kept of one person is kept of them where nobody else is there, too."""
         tables = [FIRST, *(rows_of([f"2026-{month:02d}"], 150, seed=month) for month in (3, 4))]
         whole = make(**settings)
-        alone = make("alone", [table.filter(pa.compute.equal(table["id"], "p7")) for table in tables][0], **settings)
+        own = [table.filter(pa.compute.equal(table["id"], "p7")) for table in tables]
+        alone = make("alone", own[0], **settings)
         (alone.path / "key").write_bytes((whole.path / "key").read_bytes())
-        alone.refresh(tables[0].filter(pa.compute.equal(tables[0]["id"], "p7")))
-        for table in tables[1:]:
+        alone.refresh(own[0])
+        for table, of_one in zip(tables[1:], own[1:], strict=True):
             whole.append(table)
-            alone.append(table.filter(pa.compute.equal(table["id"], "p7")))
+            alone.append(of_one)
         kept = rows_in(whole._own.snapshot())
         [mine] = {row[-1] for row in rows_in(alone._own.snapshot())}
         assert Counter(row for row in kept if row[-1] == mine) == Counter(rows_in(alone._own.snapshot()))
@@ -303,7 +305,7 @@ class TestWhatIsUnderWay:
         assert vault.complete() == []
         assert vault.ledger.closed() == [charge.id]
 
-    def test_a_question_is_about_one_state_of_the_table(self, vault, monkeypatch):
+    def test_a_question_is_about_one_state_of_the_table(self, vault):
         """Rows that come in between planning and measuring make it fail, and nothing is spent."""
         gate, plan = vault.gate, Plan((Measurement(vault.count(by="month"), Laplace(Fraction(40))),))
         vault.append(NEXT)
@@ -317,7 +319,7 @@ class TestWhatIsUnderWay:
         def append(seed):
             try:
                 opened = Vault.open(vault.path)
-                opened.append(rows_of(["2026-03"], 50 + seed, seed=seed), fitted=lambda _: meet.wait(60))
+                opened.append(rows_of(["2026-03"], 50 + seed, seed=seed), fitted=lambda _: meet.wait(PATIENCE))
                 found.append(seed)
             except Refreshed as refused:
                 found.append(str(refused))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from discreet.errors import (
 from discreet.ledger.asker import Asker
 from discreet.ledger.charge import Charge, Record
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.spend import Cost
 from discreet.noise.bits import Bits, require_production
 from discreet.noise.law import Noise
 from discreet.query.plan import Measurement, Plan
@@ -84,11 +86,12 @@ class Gate:
         """Who measures what on this machine now."""
         return Underway(self.archive.folder.parent / FILE, self.slots.ending)
 
-    def measure(self, plan: Plan, decided_on: SnapshotId | None = None) -> Release:
+    def measure(self, plan: Plan, decided_on: SnapshotId | None = None, reserve: int | None = None) -> Release:
         """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
 
         Whether it is refused depends on the domain, the plan and the ledger only. A plan that was made from what is
-        known of a snapshot is measured on that one, or raises Refreshed and spends nothing.
+        known of a snapshot is measured on that one, or raises Refreshed and spends nothing. With the number of a
+        reserve it is drawn on that, and nothing more is charged.
         """
         require_production(self.bits)
         self._require_measurable(plan)
@@ -98,8 +101,20 @@ class Gate:
         if self.ledger.domain_of(table.id).shape != self.domain.shape:
             raise Refreshed("rows were appended in the meantime; nothing was spent on this: ask again")
         cost = plan.cost(self.domain, self.ledger.budget)
-        charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
+        if reserve is None:
+            charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
+        else:
+            charge = self.ledger.draw(reserve, cost, plan.condensed(), table.id)
         return self._answer(charge, plan, table)
+
+    def set_aside(self, plans: Sequence[Plan], content: Any) -> Receipt:
+        """Have what these plans cost together set aside for them, so that they can be measured later. Reads nothing."""
+        require_production(self.bits)
+        for plan in plans:
+            self._require_measurable(plan)
+        whole = Plan(tuple(measurement for plan in plans for measurement in plan.measurements))
+        cost = whole.cost(self.domain, self.ledger.budget)
+        return self.ledger.reserve(cost + Cost(), content, self.ledger.snapshot)  # added, boxes come once
 
     def complete(self, charge: Charge) -> Release:
         """Finish a charge whose answer was never recorded, with the same plan and no further charge.
@@ -208,24 +223,22 @@ class Gate:
             exact = iter(table.evaluate(_reads(plan)))
             read = [[next(exact) for _ in _reads_for(each.query)] for each in plan.measurements]
             domain, bits = self.ledger.domain_of(charge.snapshot), self.bits.for_release(charge.receipt.hash)
-            return self._noisy(plan.measurements, read, domain, bits)
+            return self.over(domain)._noisy(plan.measurements, read, bits)
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 
-    def _noisy(
-        measurements: Sequence[Measurement], read: Sequence[list[Array]], domain: Domain, bits: Bits
-    ) -> list[Array]:
+    def _noisy(self, measurements: Sequence[Measurement], read: Sequence[list[Array]], bits: Bits) -> list[Array]:
         """The answers with noise. Those of one law draw it together: a wide cube has thousands of small tables."""
         answers: dict[int, Array] = {}
         of_law: dict[Noise, list[int]] = defaultdict(list)
         for place, measurement in enumerate(measurements):
             query, law = measurement.query, measurement.law
             if isinstance(query, Quantile):
-                answers[place] = draw_quantiles(query, Fraction(law.scale), read[place][0], domain, bits)
+                answers[place] = draw_quantiles(query, Fraction(law.scale), read[place][0], self.domain, bits)
             elif isinstance(query, Choice):
                 answers[place] = draw_choice(query, Fraction(law.scale), read[place], bits)
             else:
-                of_law[noise_in_grains(measurement, domain)].append(place)
+                of_law[noise_in_grains(measurement, self.domain)].append(place)
         for noise, places in of_law.items():
             answers_of = [_answer_to(measurements[place].query, read[place][0]) for place in places]
             sizes = [answer.size for answer in answers_of]
