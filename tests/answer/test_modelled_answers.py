@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from discreet.audit.report import audit_vault
 from discreet.cli import app
+from discreet.cube import replicate_files
 from discreet.cube.replicate_files import read_models, write_models
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.model import mixture_fit, size
@@ -295,6 +296,18 @@ def test_the_audit_finds_a_copy_of_a_model_that_says_something_else(tmp_path, va
     write_models([replace(model, potentials=potentials)], of.lattice, of.digest, path)
     report = audit_vault(copy)
     assert [check.name for check in report.checks if check.outcome == "failed"] == ["published"]
+
+
+def test_the_audit_of_a_vault_in_use_does_not_mind_a_copy_that_goes_while_it_reads(vault, monkeypatch):
+    vault.ask("SELECT COUNT(*) FROM people", estimate="modelled")
+
+    def read_too_late(path, lattice, key):
+        shutil.rmtree(path)
+        return read_models(path, lattice, key)
+
+    monkeypatch.setattr(replicate_files, "read_models", read_too_late)
+    assert audit_vault(vault.path)["published"].outcome == "passed"
+    assert not [*(vault.path / MODELS).glob("public-*-model")]
 
 
 def test_a_model_of_an_earlier_table_answers_nothing(tmp_path):
