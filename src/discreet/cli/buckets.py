@@ -109,7 +109,7 @@ def show_buckets(buckets: "Buckets") -> None:
         ("guarantee", about["guarantee"]),
         ("limits", _limits_words(buckets)),
         ("buckets", sizes),
-        ("loss", f"{buckets.loss:,} (MSE {buckets.mse:.4g})"),
+        ("loss", _loss_words(buckets)),
         ("receipt", about["receipt"]),
     ]
     if buckets.fakes:
@@ -118,6 +118,11 @@ def show_buckets(buckets: "Buckets") -> None:
     for line in about["public"]:
         out.print(f"• {escape(line)}", soft_wrap=True)
     _show_residuals(buckets)
+
+
+def _loss_words(buckets: "Buckets") -> str:
+    least = f"; at least {buckets.least:,} with any sizes that were allowed" if buckets.least else ""
+    return f"{buckets.loss:,} (MSE {buckets.mse:.4g}){least}"
 
 
 def _limits_words(buckets: "Buckets") -> str:
