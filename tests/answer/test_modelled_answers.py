@@ -177,6 +177,16 @@ def test_dimensions_that_were_never_measured_together_are_said_to_be_so(vault):
     assert not any("never measured together" in note for note in together.notes)
 
 
+def test_one_attribute_that_no_table_has_is_said_in_words_of_its_own_and_the_total_always_has_one(tmp_path):
+    vault = vault_in(tmp_path)
+    vault.ask("SELECT COUNT(*) FROM people")
+    vault.ask("SELECT COUNT(*) FROM people WHERE sex = 'F'")
+    said = vault.ask("SELECT COUNT(*) FROM people WHERE sex = 'M'", estimate="modelled").notes
+    assert any(note.startswith("sex was never measured by itself: how it is spread") for note in said)
+    said = vault.ask("SELECT COUNT(*) FROM people", estimate="modelled").notes
+    assert not any("never measured" in note for note in said)
+
+
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
