@@ -109,7 +109,8 @@ def show_buckets(buckets: "Buckets") -> None:
         ("guarantee", about["guarantee"]),
         ("limits", _limits_words(buckets)),
         ("buckets", sizes),
-        ("loss", _loss_words(buckets)),
+        ("loss", f"{buckets.loss:,} (MSE {buckets.mse:.4g})"),
+        *([("least", f"{buckets.least:,} are lost with any sizes that were allowed")] if buckets.least else []),
         ("receipt", about["receipt"]),
     ]
     if buckets.fakes:
@@ -118,11 +119,6 @@ def show_buckets(buckets: "Buckets") -> None:
     for line in about["public"]:
         out.print(f"• {escape(line)}", soft_wrap=True)
     _show_residuals(buckets)
-
-
-def _loss_words(buckets: "Buckets") -> str:
-    least = f"; at least {buckets.least:,} with any sizes that were allowed" if buckets.least else ""
-    return f"{buckets.loss:,} (MSE {buckets.mse:.4g}){least}"
 
 
 def _limits_words(buckets: "Buckets") -> str:
