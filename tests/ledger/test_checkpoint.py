@@ -46,7 +46,7 @@ STEPS = st.lists(
         st.tuples(st.just("ask"), st.just(0), PIECES.filter(bool), st.just("ada")),
         st.tuples(st.just("fact"), st.integers(1, 4)),
         st.tuples(st.just("note"), st.sampled_from(["cube", "lookups"]), st.integers(0, 9)),
-        st.sampled_from([("refresh",), ("live refresh",), ("close",), ("begin",), ("publish",), ("lose",)]),
+        st.sampled_from([("refresh",), ("live refresh",), ("erase",), ("close",), ("begin",), ("publish",), ("lose",)]),
         st.just(("open again",)),
     ),
     min_size=5,
@@ -73,6 +73,9 @@ def take(ledger: Ledger, path: Path, budget: Budget, step: Any) -> Ledger:
         case ("refresh" | "live refresh" as kind,):
             now = ledger.snapshot
             ledger.note_refresh(SnapshotId(1 if now is None else now.number + 1, "f"), live=kind == "live refresh")
+        case ("erase",):
+            now = ledger.snapshot
+            ledger.note_erasure(SnapshotId(1 if now is None else now.number + 1, "e"))
         case ("close",):
             for number in [charge.id for charge in ledger.pending()][:1]:
                 ledger.close_charge(number)
@@ -107,7 +110,7 @@ def standing(ledger: Ledger) -> dict[str, Any]:
         "facts": ledger.facts,
         "rows": ledger.publications,
         "table": (ledger.reach, ledger.is_live),
-        "notes": {kind: ledger.latest(kind) for kind in ("cube", "lookups", "fact", "refresh", "buckets")},
+        "notes": {kind: ledger.latest(kind) for kind in ("cube", "lookups", "fact", "refresh", "erase", "buckets")},
         "lost": ledger._lost,
         "answers": list(ledger.answered()),
     }
