@@ -23,9 +23,10 @@ from discreet.answer.matching import same_lines
 from discreet.answer.past import groups_to_plan
 from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation, Row
-from discreet.answer.rows import asked_region
 from discreet.answer.scales import elementary, parts_of_mean, value_range
-from discreet.answer.statement import dry_run, reply
+from discreet.answer.single_rows import asked_region
+from discreet.answer.statement import reply
+from discreet.answer.steps import dry_run
 from discreet.cube.modelled import bounds
 from discreet.cube.public_model import PublicModel, require_fit
 from discreet.deadline import still_wanted

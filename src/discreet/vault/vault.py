@@ -431,7 +431,7 @@ class Vault(NotebookView):
         asked, desk = self._memory.question(sql), self._desk.relaxing(relax, weights, compound_size)
         if isinstance(asked, Question):
             return explain(asked, wish, desk)
-        from discreet.answer.statement import explain_statement
+        from discreet.answer.foreseen_statement import explain_statement
 
         return explain_statement(asked, wish, desk)
 
