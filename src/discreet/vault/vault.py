@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from discreet.vault.facts import VaultFacts
     from discreet.vault.lookups import VaultLookups
     from discreet.vault.rows import VaultRows
+    from discreet.vault.running import VaultRunning
     from discreet.vault.sulq import VaultSulq
 
 KEY_WORDS = 4  # 256 bits
@@ -299,6 +300,13 @@ class Vault(NotebookView):
         from discreet.vault.buckets import VaultBuckets
 
         return VaultBuckets(self.domain, self.ledger, self._own, self.gate.bits)
+
+    @property
+    def running(self) -> "VaultRunning":
+        """Running totals of periods: `vault.running.plan("month", rho=…)`, `.declare(plan)`, `.publish(through=…)`."""
+        from discreet.vault.running import VaultRunning
+
+        return VaultRunning(self.path, self.domain, self.ledger, self.gate)
 
     @property
     def sulq(self) -> "VaultSulq":
