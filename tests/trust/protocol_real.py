@@ -21,6 +21,7 @@ import discreet.home
 import discreet.ledger.followed
 import discreet.ledger.ledger
 from discreet.ledger.journal import Entry
+from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS
 from discreet.ledger.sqlite import SQLiteJournal
 from discreet.noise.law import Laplace
@@ -93,6 +94,10 @@ class StoppingJournal(SQLiteJournal):
     def entries(self, after: int = 0) -> Iterator[Entry]:
         self._stop("read")
         yield from super().entries(after)
+
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        self._stop("read")
+        return super().following(receipt)
 
     def entry(self, seq: int) -> Entry | None:
         if not self.was_read:
