@@ -353,7 +353,7 @@ def test_intervals_that_cannot_be_drawn_are_missing_and_the_numbers_are_there(va
     def refuse(*_):
         raise UnsupportedQuery("the statement takes longer than 10 seconds; ask for less at once")
 
-    monkeypatch.setattr("discreet.answer.intervals.run_prepared", refuse)
+    monkeypatch.setattr("discreet.answer.drawn_intervals.run_prepared", refuse)
     answer = vault.ask("SELECT sex, 1.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY sex", scale=20)
     assert all(row.value is not None and row.low is None and row.high is None for row in answer.rows)
     assert any("share: no interval" in note for note in answer.notes)

@@ -45,6 +45,8 @@ STEPS = st.lists(
         st.tuples(st.just("ask"), st.integers(0, 2), PIECES, st.sampled_from([None, "ada", "bo"])),
         st.tuples(st.just("ask"), st.just(0), PIECES.filter(bool), st.just("ada")),
         st.tuples(st.just("fact"), st.integers(1, 4)),
+        st.tuples(st.just("reserve"), st.integers(0, 2), PIECES),
+        st.tuples(st.just("draw"), st.integers(0, 2), PIECES),
         st.tuples(st.just("note"), st.sampled_from(["cube", "lookups"]), st.integers(0, 9)),
         st.sampled_from([("refresh",), ("live refresh",), ("close",), ("begin",), ("publish",), ("lose",)]),
         st.just(("open again",)),
@@ -66,6 +68,15 @@ def take(ledger: Ledger, path: Path, budget: Budget, step: Any) -> Ledger:
                 return ledger
             if kind == "ask":
                 ledger.record(charge.id, {"value": everywhere})
+        case "reserve" | "draw" as kind, everywhere, pieces:
+            cost = Cost(everywhere * unit, tuple((box, units * unit) for box, units in pieces))
+            try:
+                if kind == "reserve":
+                    ledger.reserve(cost, {"for": 1}, ledger.snapshot)
+                for number in list(ledger._followed.state.reserves) if kind == "draw" else ():
+                    ledger.draw(number, cost, {"n": 1}, ledger.snapshot)
+            except BudgetExceeded:
+                return ledger
         case "fact", people:
             ledger.note_fact({"fact": {"text": "n"}, "induced": [people, people**2]}, ledger.head.seq)
         case "note", kind, value:
@@ -109,6 +120,7 @@ def standing(ledger: Ledger) -> dict[str, Any]:
         "table": (ledger.reach, ledger.is_live),
         "notes": {kind: ledger.latest(kind) for kind in ("cube", "lookups", "fact", "refresh", "buckets")},
         "lost": ledger._lost,
+        "set aside": dict(ledger._followed.state.reserves),
         "answers": list(ledger.answered()),
     }
 

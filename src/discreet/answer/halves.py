@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from discreet.answer.chosen import at_once
 from discreet.answer.desk import Desk
 from discreet.answer.different import most_values
 from discreet.answer.grid_rows import GridColumn, GridLines
@@ -255,6 +256,11 @@ class PublicHalf:
     def candidates(self) -> int:
         """How many lines the chosen ones were chosen from, at most."""
         return max(sum(answer.count for answer in self.answers), 1)
+
+    @cached_property
+    def confidence_of_each(self) -> Fraction:
+        """Of each interval: where lines are chosen, so that all hold at once."""
+        return at_once(self.confidence, self.candidates) if self.lineage.is_chosen else self.confidence
 
     def range_of(self, name: str) -> Range:
         """Between what an output column lies, whatever the noise says."""

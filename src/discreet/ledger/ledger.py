@@ -19,7 +19,7 @@ from typing import Any
 from discreet.deadline import keep_working
 from discreet.domain.domain import Domain
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack, Refreshed
-from discreet.ledger import checkpoint
+from discreet.ledger import checkpoint, reserve
 from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
 from discreet.ledger.budget import Budget
@@ -87,6 +87,32 @@ class Ledger(Books):
             raise
         return ledger
 
+    def reserve(self, cost: Cost, content: Any, snapshot: SnapshotId | None = None) -> Receipt:
+        """Set aside, durably, what will be drawn later for the table as it is now. It is charged at once, and refused
+        as a charge is: nobody else can spend it."""
+        paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
+        text = _body(content, cost=cost.to_json(), **paid)
+        with self._followed.turn() as state:
+            state.require_current(snapshot)
+            state.require_fit(cost, None)
+            keep_working()
+            receipt = self._followed.append(reserve.KIND, None, text).receipt
+        self._followed.give(receipt)
+        return receipt
+
+    def draw(self, number: int, cost: Cost, plan: Any, snapshot: SnapshotId | None = None) -> Charge:
+        """A charge that a reserve has paid for. Records nothing, and raises BudgetExceeded where the reserve has not so
+        much left at every point, and Refreshed as `charge` does."""
+        paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
+        body = _body(plan, cost=cost.to_json(), **paid, **{reserve.FROM: number})
+
+        def step(turn: JointTurn) -> Entry:
+            turn.state.require_current(snapshot)
+            return turn.draw(number, cost, body)
+
+        entry = self._together.write(step)
+        return Charge(entry.seq, entry.receipt, cost, plan, snapshot, None, number)
+
     def charge(self, cost: Cost, plan: Any, asker: Asker | None = None, snapshot: SnapshotId | None = None) -> Charge:
         """Spend, durably, for a plan (JSON) that is read from a snapshot. Records nothing, and raises BudgetExceeded
         where it does not fit, QuotaExceeded where it does not fit what its asker may spend, and Refreshed where the
@@ -152,7 +178,7 @@ class Ledger(Books):
     def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None) -> Receipt:
         """Any other entry: it is kept in order with the charges. Where it is about a snapshot, that is the current one,
         or it raises Refreshed."""
-        if kind in ("init", "charge", "record", "close", "fact", "refresh", checkpoint.KIND):
+        if kind in ("init", "charge", "record", "close", "fact", "refresh", reserve.KIND, checkpoint.KIND):
             raise ValueError(f"{kind} has a method of its own")
         text = _body(body)
         with self._followed.turn() as state:

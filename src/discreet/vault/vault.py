@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from discreet.vault.facts import VaultFacts
     from discreet.vault.lookups import VaultLookups
     from discreet.vault.rows import VaultRows
+    from discreet.vault.running import VaultRunning
     from discreet.vault.sulq import VaultSulq
 
 KEY_WORDS = 4  # 256 bits
@@ -298,6 +299,13 @@ class Vault(NotebookView):
         return VaultBuckets(self.domain, self.ledger, self._own, self.gate.bits)
 
     @property
+    def running(self) -> "VaultRunning":
+        """Running totals of periods: `vault.running.plan("month", rho=…)`, `.declare(plan)`, `.publish(through=…)`."""
+        from discreet.vault.running import VaultRunning
+
+        return VaultRunning(self.path, self.domain, self.ledger, self.gate)
+
+    @property
     def sulq(self) -> "VaultSulq":
         """Counts over subsets of a roster: `vault.sulq.ask(…)`, `vault.sulq.plan(…)`, `vault.sulq.publish(plan)`."""
         from discreet.vault.sulq import VaultSulq
@@ -428,7 +436,7 @@ class Vault(NotebookView):
         asked, desk = self._memory.question(sql), self._desk.relaxing(relax, weights, compound_size)
         if isinstance(asked, Question):
             return explain(asked, wish, desk)
-        from discreet.answer.statement import explain_statement
+        from discreet.answer.foreseen_statement import explain_statement
 
         return explain_statement(asked, wish, desk)
 
