@@ -26,7 +26,7 @@ from discreet.ledger.spend import UNITS
 from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count
-from discreet.table.layout import PEOPLE, PERSON
+from discreet.table.layout import ERASED, PEOPLE, PERSON
 from discreet.table.snapshot import Snapshot
 from discreet.vault import Vault
 from tests.patience import PATIENCE
@@ -95,7 +95,7 @@ def vault(make):
 
 def rows_in(snapshot):
     """The rows as they are kept: each with its person's key, where people are told apart."""
-    names = [name for name in snapshot.manifest["columns"] if name not in (PERSON, PEOPLE)]
+    names = [name for name in snapshot.manifest["columns"] if name not in (PERSON, PEOPLE, ERASED)]
     columns = [snapshot.column(name).tolist() for name in sorted(names)]
     if PERSON in snapshot.manifest["columns"]:
         columns.append(snapshot.column(PEOPLE)[snapshot.column(PERSON)].tolist())
@@ -443,3 +443,28 @@ class TestTheCommand:
         result = CliRunner().invoke(app, ["append", "vault", "mistaken.parquet"])
         assert result.exit_code
         assert "no rows were appended" in result.output
+
+
+class TestBesideErasure:
+    def test_who_was_erased_stays_out_of_what_is_appended_and_nothing_is_levelled(self, make):
+        vault = make(id="id", max_rows=50)
+        vault.ask(JANUARY, scale=400)
+        vault.append(NEXT)
+        spent = vault.ledger.left_by([0]).tolist()
+        vault.erase(pa.table({"id": ["p7"]}))
+        left = counts(vault)
+        stay = [pa.compute.sum(pa.compute.not_equal(table["id"], "p7")).as_py() for table in (FIRST, NEXT)]
+        assert [sum(left[:2]), left[2]] == stay
+        vault.append(rows_of(["2026-04"], 200, seed=9))
+        others = pa.compute.not_equal(rows_of(["2026-04"], 200, seed=9)["id"], "p7")
+        assert counts(vault) == [*left, pa.compute.sum(others).as_py()]
+        assert vault.ledger.left_by([0]).tolist() == spent
+        assert [check.findings for check in audit_vault(vault.path).checks if check.outcome != "passed"] == []
+
+    def test_a_charge_from_before_an_append_is_completed_without_whoever_was_erased_before(self, make):
+        vault = make(id="id", max_rows=50)
+        vault.erase(pa.table({"id": ["p7"]}))
+        whole, before = vault._own.snapshot(), vault.domain
+        vault.append(NEXT)
+        then = vault._own.snapshot().until(before)
+        assert rows_in(then) == rows_in(whole)

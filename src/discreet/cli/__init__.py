@@ -19,6 +19,7 @@ VERBS = {
     "budget": "vault",
     "refresh": "vault",
     "append": "vault",
+    "erase": "vault",
     "serve": "serve",
     "backup": "backup",
     "restore": "backup",

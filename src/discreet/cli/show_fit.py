@@ -21,6 +21,7 @@ def show_fit(fit: Fit, to: Console) -> None:
         (fit.beyond_bound, "are beyond the rows that are kept of one person (--max-rows)"),
         (fit.late, "are of periods that were closed before: they were taken then, or are left out"),
         (fit.to_come, "are of periods that are not closed yet: a later append takes them"),
+        (fit.erased, "are of people who were erased (--readmit takes them back)"),
     ):
         if left_out:
             to.print(f"{left_out:,} of those fit the domain, and {why}.", soft_wrap=True)

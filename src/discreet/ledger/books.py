@@ -52,11 +52,10 @@ class Books:
         with self._followed.current() as state:
             return state.growth.last
 
-    @property
-    def appended(self) -> int:
-        """The number of the entry of the last append; 0 where there is none."""
+    def last_of(self, kind: str) -> int:
+        """The number of the last entry of a kind that is no charge, nor of one; 0 where there is none."""
         with self._followed.current() as state:
-            return state.appended
+            return state.noted[kind].seq if kind in state.noted else 0
 
     def is_of_table(self, charge: Charge) -> bool:
         """Whether what a charge pays for can be read: its snapshot is the current one, or was only appended to."""
@@ -109,7 +108,8 @@ class Books:
 
     @property
     def refreshed(self) -> int:
-        """The number of the entry that accepted the table as it is now; 0 for the first table."""
+        """The number of the entry that put the vault over the table as it is now, a refresh or an erasure; 0 for the
+        first table."""
         with self._followed.current() as state:
             return state.refreshed
 

@@ -19,7 +19,7 @@ from discreet.ledger.messages import overdrawn, refused
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.reserve import KIND as RESERVE
 from discreet.ledger.reserve import Reserve, read_reserve
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SUCCESSIONS, SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
 from discreet.ledger.standing import FactNote, Standing, is_each_period
@@ -44,8 +44,6 @@ class LedgerState:
     def __init__(self, domain: Domain, budget: Budget, header: dict[str, Any]) -> None:
         self.domain, self.own_budget, self.header = domain, budget, header
         self.growth = Growth.of(domain, header)
-        self.appended = 0
-        """The number of the last append's entry."""
         self.budget, self.standing = budget, Standing.of(budget)
         self.map: SpendMap = spend_map(domain, budget.limit)
         self.askers = Askers(domain)
@@ -98,7 +96,7 @@ class LedgerState:
         if number not in self.reserves:
             raise BudgetExceeded(
                 f"entry {number} sets nothing aside for the table as it is now: a refresh ends what was set aside "
-                "before it; nothing was spent: set it aside anew"
+                "before it, and so does an erasure; nothing was spent: set it aside anew"
             )
         if not self.reserves[number].has(cost, self.domain):
             raise BudgetExceeded(
@@ -108,9 +106,7 @@ class LedgerState:
     def require_current(self, snapshot: SnapshotId | None) -> None:
         """Raise Refreshed where the vault is over another snapshot than this."""
         if snapshot != self.snapshot:
-            raise Refreshed(
-                "the vault was refreshed in the meantime, and is over another table; nothing was spent: ask again"
-            )
+            raise Refreshed("the vault went over to another snapshot in the meantime; nothing was spent: ask again")
 
     def is_of_table(self, charge: Charge) -> bool:
         """Whether what a charge pays for can be read: its snapshot is the current one, or was only appended to."""
@@ -150,15 +146,16 @@ class LedgerState:
                     reserves[entry.seq] = read_reserve(entry)
                     spans[-1].charges.append((reserves[entry.seq].cost, None))
                     self.notes[kind] = entry.parsed()["content"]
-                case "refresh":
+                case kind if kind in SUCCESSIONS:
                     reserves = {}
-                    spans.append(_Span(spans[-1].budget, levelled=True))
-                    self.notes["refresh"], self.refreshed = entry.parsed()["content"], entry.seq
-                    self.snapshot = snapshot_in(entry.parsed()["content"])
-                    standing = standing.after("refresh", entry.seq, self.notes["refresh"])
+                    if kind == "refresh":
+                        spans.append(_Span(spans[-1].budget, levelled=True))
+                    self.notes[kind], self.refreshed = entry.parsed()["content"], entry.seq
+                    self.snapshot = snapshot_in(self.notes[kind])
+                    standing = standing.after(kind, entry.seq, self.notes[kind])
                 case "append":
                     # Old rows are as they were and new periods have spent nothing: the map stays as it is.
-                    self.notes["append"], self.appended = entry.parsed()["content"], entry.seq
+                    self.notes["append"] = entry.parsed()["content"]
                     self.snapshot = snapshot_in(self.notes["append"])
                     self.growth = self.growth.appended(entry.seq, self.notes["append"])
                 case "fact":
@@ -244,10 +241,12 @@ class LedgerState:
         noted = {kind: Receipt.parse(receipt) for kind, receipt in stated["noted"].items()}
         state = LedgerState(self.domain, self.own_budget, content_of(noted["init"]))
         state.notes = {kind: content_of(receipt) for kind, receipt in noted.items() if kind != "init"}
-        state.noted = noted
-        state.refreshed, state.appended = (noted[kind].seq if kind in noted else 0 for kind in ("refresh", "append"))
-        contents = {noted[kind].seq: state.notes[kind] for kind in ("refresh", "append") if kind in noted}
-        state.snapshot = snapshot_in(contents[max(contents)] if contents else state.header)
+        state.noted, state.snapshot = noted, snapshot_in(state.header)
+        for kind in SUCCESSIONS:
+            if kind in noted and noted[kind].seq > state.refreshed:
+                state.refreshed, state.snapshot = noted[kind].seq, snapshot_in(state.notes[kind])
+        if "append" in noted and noted["append"].seq > state.refreshed:
+            state.snapshot = snapshot_in(state.notes["append"])
         if self.domain.growing is not None:
             state.growth = state.growth.restored(stated["growth"])
         state._state_facts([(Receipt.parse(receipt), table) for receipt, table in stated["facts"]], content_of)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.query.cells import Amount, CellTable, Labelling
 from discreet.query.plan import Plan
-from discreet.query.query import Choice, Distinct, Group, Quantile, Query, Residual, SubsetCount, Sum
+from discreet.query.query import Choice, Distinct, Group, ProfileSum, Quantile, Query, Residual, SubsetCount, Sum
 from discreet.release.release import Noisy, Release
 
 
@@ -37,9 +37,10 @@ def _answer(noisy: Noisy, before: Domain, now: Domain) -> Noisy:
 
 
 def _query(query: Query, now: Domain) -> Query:
-    """A residual is of all that there was, and of no region of what there is: it says nothing more."""
+    """A residual is of all that there was, and of no region of what there is: it says nothing more. Of people's lines
+    the same is known again by what they come to, where that has nothing to do with periods."""
     match query:
-        case Residual() | SubsetCount() | Choice():
+        case Residual() | SubsetCount() | Choice() | ProfileSum():
             return query
         case Sum(of=Amount() as amount):
             return replace(query, of=_amount(amount, now), by=_groups(query.by, now))

@@ -71,7 +71,7 @@ class FitCounter:
         self._columns = {a.name: _ColumnCounter(a, stored_type(source.require(a.name))) for a in domain.attributes}
         self._location = source.location
         self._rows = self._fitting = 0
-        self.nameless = self.beyond_bound = self.late = self.to_come = 0
+        self.nameless = self.beyond_bound = self.erased = self.late = self.to_come = 0
 
     def expect(self, name: str, first: int, last: int) -> None:
         """Of a table that grows, rows are expected of these periods alone."""
@@ -89,8 +89,8 @@ class FitCounter:
 
     def fit(self) -> Fit:
         columns = tuple(column.fit(self._location) for column in self._columns.values())
-        kept = self._fitting - self.nameless - self.beyond_bound - self.late - self.to_come
-        return Fit(self._rows, kept, columns, self.nameless, self.beyond_bound, self.late, self.to_come)
+        left_out = self.nameless, self.beyond_bound, self.erased, self.late, self.to_come
+        return Fit(self._rows, self._fitting - sum(left_out), columns, *left_out)
 
 
 @dataclass

@@ -1,14 +1,12 @@
 """Tables that grow: which periods are closed, and how the rows of the next ones come in. Spends nothing."""
 
-from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from discreet.domain.domain import Domain
-from discreet.errors import DiscreetError, DomainError, JournalError, UnsupportedQuery, VaultError
+from discreet.errors import DomainError, UnsupportedQuery, VaultError
 from discreet.fit import Fitted
-from discreet.home import forget_snapshot, forget_snapshots
 from discreet.ledger.receipt import Receipt
-from discreet.ledger.snapshot import SnapshotId
 from discreet.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -39,11 +37,12 @@ def append_rows(
 ) -> Receipt:
     """Take the rows of the periods after the last that is closed, up to one that is closed now."""
     from discreet.table.open import open_source
+    from discreet.vault.erasure import kept_out
 
     # What is found here is compared again when it is journalled: two appends at once do not both come in.
     before = vault._own.snapshot()
     closing = closed_by(vault.ledger.horizon, before.domain, through)
-    taking = vault._taking(closing, progress, fitted)
+    taking = vault._taking(progress, fitted, kept_out(vault), closing)
     source = vault._own.locate() if table is None else table
     try:
         taken = taking.take(open_source(source), before.id.number + 1, onto=before, elsewhere=table is not None)
@@ -51,7 +50,7 @@ def append_rows(
         raise VaultError(
             f"the snapshot cannot be written to {vault.path}; the one before stays: is there space for it?"
         ) from None
-    return _grow(vault, taken, closing)
+    return vault._go_over(taken, partial(vault.ledger.note_append, closed=closing))
 
 
 def closed_by(whole: Domain, now: Domain, through: str | None) -> str:
@@ -75,16 +74,3 @@ def closed_by(whole: Domain, now: Domain, through: str | None) -> str:
             f"{growing.label(grown.cells)} on, or `discreet refresh` with the whole table, which levels all spending"
         )
     return through
-
-
-def _grow(vault: "Vault", taken: SnapshotId, closed: str) -> Receipt:
-    """Journal that the vault is over a snapshot with more rows, and remove the others."""
-    try:
-        receipt = vault.ledger.note_append(taken, closed)
-    except DiscreetError:
-        with suppress(JournalError):
-            if vault.ledger.snapshot != taken:
-                forget_snapshot(vault.path, taken)
-        raise
-    forget_snapshots(vault.path, taken)
-    return receipt
