@@ -41,6 +41,7 @@ from discreet.vault import Vault
 from discreet.vault.buckets import VaultBuckets
 from discreet.vault.cubes import VaultCubes
 from discreet.vault.facts import VaultFacts
+from discreet.vault.running import VaultRunning
 from discreet.vault.sulq import VaultSulq
 from tests.six_files import write_six_files
 
@@ -311,7 +312,14 @@ def test_every_public_name_is_in_the_python_reference(noun: type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "noun"), [("cubes", VaultCubes), ("facts", VaultFacts), ("buckets", VaultBuckets), ("sulq", VaultSulq)]
+    ("name", "noun"),
+    [
+        ("cubes", VaultCubes),
+        ("facts", VaultFacts),
+        ("buckets", VaultBuckets),
+        ("sulq", VaultSulq),
+        ("running", VaultRunning),
+    ],
 )
 def test_every_verb_of_a_thing_of_a_vault_is_in_the_python_reference(name: str, noun: type) -> None:
     text = (DOCS / "reference/python.md").read_text(encoding="utf-8")

@@ -432,6 +432,37 @@ class RowsJson(TypedDict):
     rows: list[Described]
 
 
+class RunningRowJson(TypedDict):
+    """A running total."""
+
+    period: str
+    """the last one that it counts"""
+    group: list[str]
+    value: float
+    low: float
+    high: float
+
+
+class RunningTotalsJson(TypedDict):
+    """Running totals, as far as they were published."""
+
+    number: int
+    """of the entry of the journal that set aside what they cost"""
+    open: bool
+    """whether more can be published: the vault is over the table that it was set aside for"""
+    each: str
+    """the attribute whose periods they are of"""
+    by: list[str]
+    periods: list[str]
+    """all that it was set aside for, also those to come"""
+    published: int
+    """how many of them"""
+    confidence: float
+    rows: list[RunningRowJson]
+    charges: list[int]
+    guarantee: Described
+
+
 class BucketsJson(TypedDict):
     buckets: list[Described]
 

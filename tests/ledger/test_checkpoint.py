@@ -45,8 +45,10 @@ STEPS = st.lists(
         st.tuples(st.just("ask"), st.integers(0, 2), PIECES, st.sampled_from([None, "ada", "bo"])),
         st.tuples(st.just("ask"), st.just(0), PIECES.filter(bool), st.just("ada")),
         st.tuples(st.just("fact"), st.integers(1, 4)),
+        st.tuples(st.just("reserve"), st.integers(0, 2), PIECES),
+        st.tuples(st.just("draw"), st.integers(0, 2), PIECES),
         st.tuples(st.just("note"), st.sampled_from(["cube", "lookups"]), st.integers(0, 9)),
-        st.sampled_from([("refresh",), ("live refresh",), ("close",), ("begin",), ("publish",), ("lose",)]),
+        st.sampled_from([("refresh",), ("live refresh",), ("erase",), ("close",), ("begin",), ("publish",), ("lose",)]),
         st.just(("open again",)),
     ),
     min_size=5,
@@ -66,6 +68,15 @@ def take(ledger: Ledger, path: Path, budget: Budget, step: Any) -> Ledger:
                 return ledger
             if kind == "ask":
                 ledger.record(charge.id, {"value": everywhere})
+        case "reserve" | "draw" as kind, everywhere, pieces:
+            cost = Cost(everywhere * unit, tuple((box, units * unit) for box, units in pieces))
+            try:
+                if kind == "reserve":
+                    ledger.reserve(cost, {"for": 1}, ledger.snapshot)
+                for number in list(ledger._followed.state.reserves) if kind == "draw" else ():
+                    ledger.draw(number, cost, {"n": 1}, ledger.snapshot)
+            except BudgetExceeded:
+                return ledger
         case "fact", people:
             ledger.note_fact({"fact": {"text": "n"}, "induced": [people, people**2]}, ledger.head.seq)
         case "note", kind, value:
@@ -73,6 +84,9 @@ def take(ledger: Ledger, path: Path, budget: Budget, step: Any) -> Ledger:
         case ("refresh" | "live refresh" as kind,):
             now = ledger.snapshot
             ledger.note_refresh(SnapshotId(1 if now is None else now.number + 1, "f"), live=kind == "live refresh")
+        case ("erase",):
+            now = ledger.snapshot
+            ledger.note_erasure(SnapshotId(1 if now is None else now.number + 1, "e"))
         case ("close",):
             for number in [charge.id for charge in ledger.pending()][:1]:
                 ledger.close_charge(number)
@@ -107,8 +121,9 @@ def standing(ledger: Ledger) -> dict[str, Any]:
         "facts": ledger.facts,
         "rows": ledger.publications,
         "table": (ledger.reach, ledger.is_live),
-        "notes": {kind: ledger.latest(kind) for kind in ("cube", "lookups", "fact", "refresh", "buckets")},
+        "notes": {kind: ledger.latest(kind) for kind in ("cube", "lookups", "fact", "refresh", "erase", "buckets")},
         "lost": ledger._lost,
+        "set aside": dict(ledger._followed.state.reserves),
         "answers": list(ledger.answered()),
     }
 

@@ -17,7 +17,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.spend import UNITS
 from discreet.noise.law import Laplace
-from discreet.query.cells import Amount, CellTable, Labelling, joined
+from discreet.query.cells import PIECES, Amount, CellTable, Labelling, joined
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Distinct, Sum, answer_shape, query_from_json, query_to_json, require_in_domain
 from discreet.query.sensitivity import spends
@@ -169,7 +169,7 @@ def test_a_sum_of_many_amounts_is_charged_in_few_pieces_and_never_too_little() -
     assert isinstance(query, Sum)
     assert isinstance(query.of, Amount)
     pieces = list(query.of.pieces(wide.everything.boxes[0], wide))
-    assert len(pieces) <= 256
+    assert len(pieces) <= PIECES
     for point in product(range(0, 100, 7), repeat=2):
         assert sum(most for piece, most in pieces if point in piece) >= point[0] * point[1]
 

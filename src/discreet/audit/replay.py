@@ -8,17 +8,17 @@ what they add up to is found by `spending.py`. It reads no rows, and changes not
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from discreet.audit.bodies import Bodies
 from discreet.audit.checkpoints import UNTRUE, differing
-from discreet.audit.depth import deepest, load_of
+from discreet.audit.depth import Field, deepest, load_of
 from discreet.audit.discovered import unpaid
 from discreet.audit.finding import Check, Findings, counted
-from discreet.audit.load import NOTHING, Depth, Load
+from discreet.audit.load import NOTHING, Depth, Load, Sides
 from discreet.audit.price import Mispriced, expected_answers, mispriced, read_cost, read_plan
 from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
 from discreet.domain.domain import Domain
@@ -29,6 +29,7 @@ from discreet.ledger.journal import Entry, Journal
 RESTORE = "restore the journal from a backup that is not older than the last receipt, and find out who wrote to it"
 spelt = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 """JSON as Discreet writes it."""
+UNPAID = "count it besides what is spent: answer nothing more, and find out which version wrote it"
 NOTES = ("round", "cube", "model", "rows", "statistics", "rollback-accepted", "lookups")
 STATES = ("begun", "published")
 """Of publications of rows that were not withdrawn."""
@@ -36,13 +37,15 @@ STATES = ("begun", "published")
 
 @dataclass(frozen=True)
 class Charged:
-    """A charge: when, for whom, and what it cost: everywhere, and by region."""
+    """A charge: when, for whom, and what it cost: everywhere, and by region. A reserve is charged and answers nothing;
+    a draw is answered, and a reserve has paid for it."""
 
     seq: int
     at: str
     by: str | None
     everywhere: int
     load: Load
+    kind: Literal["charge", "reserve", "draw"] = "charge"
 
     @property
     def peak(self) -> int:
@@ -118,6 +121,8 @@ class Replay:
     """The number of the last entry."""
     first_at: str = ""
     last_at: str = ""
+    _reserves: dict[int, list[Charged]] = field(default_factory=dict)
+    """What was set aside for the table as it is now, by the numbers of the entries: it, and what was drawn on it."""
     _rounds: dict[int, Rounds] = field(default_factory=dict)
     """Runs of rounds, by the number of the entry that has their plan."""
     _people: int | None = None
@@ -135,7 +140,7 @@ class Replay:
 
     @property
     def charges(self) -> list[Charged]:
-        return [event for event in self.events if isinstance(event, Charged)]
+        return [event for event in self.events if isinstance(event, Charged) and event.kind != "reserve"]
 
     @property
     def follows(self) -> bool:
@@ -184,6 +189,10 @@ class Replay:
             return
         elif entry.kind == "charge":
             self._charge(entry, body, self.domain, self.terms)
+        elif entry.kind == "reserve":
+            self._pay(entry.seq, body)
+            reserve = self._costing(entry.seq, body, self.domain, "reserve")
+            self._reserves[entry.seq] = [] if reserve is None else [reserve]
         elif entry.kind == "record":
             self._record(entry, body["content"])
         elif entry.kind == "close":
@@ -249,17 +258,13 @@ class Replay:
         self.waiting[entry.seq] = None
         self._pay(entry.seq, body)
         self._step(entry.seq, body["content"])
-        try:
-            cost = read_cost(body.get("cost"), domain)
-            if cost.everywhere + sum(units for _, _, units in cost.pieces) > MOST_UNITS:
-                raise Unreadable("it costs more than any limit allows")
-        except Unreadable as unreadable:
-            self._costs.failed(f"charge {entry.seq}: {unreadable}", RESTORE, entry.seq)
+        charged = self._costing(entry.seq, body, domain, "draw" if "from" in body else "charge")
+        if charged is None:
             return
-        load = load_of(cost.pieces, domain.shape)
-        self.events.append(Charged(entry.seq, str(body["at"]), body.get("by"), cost.everywhere, load))
+        if charged.kind == "draw":
+            self._draw(charged, body["from"])
         try:
-            plan = read_plan(body["content"], domain)
+            cost, plan = read_cost(body["cost"], domain), read_plan(body["content"], domain)
             self.waiting[entry.seq] = list(expected_answers(plan, domain, self._people))
             problem = mispriced(plan, cost, domain, terms)
         except Unreadable as unreadable:
@@ -276,6 +281,33 @@ class Replay:
                 f"somebody rewrote the journal, or a version of Discreet was wrong: answer nothing more, and {RESTORE}",
                 entry.seq,
             )
+
+    def _costing(
+        self, seq: int, body: dict[str, Any], domain: Domain, kind: Literal["charge", "reserve", "draw"]
+    ) -> Charged | None:
+        """Count what an entry costs; None where that cannot be read."""
+        try:
+            cost = read_cost(body.get("cost"), domain)
+            if cost.everywhere + sum(units for _, _, units in cost.pieces) > MOST_UNITS:
+                raise Unreadable("it costs more than any limit allows")
+        except Unreadable as unreadable:
+            self._costs.failed(f"{'reserve' if kind == 'reserve' else 'charge'} {seq}: {unreadable}", RESTORE, seq)
+            return None
+        load = load_of(cost.pieces, domain.shape)
+        charged = Charged(seq, str(body["at"]), body.get("by"), cost.everywhere, load, kind)
+        self.events.append(charged)
+        return charged
+
+    def _draw(self, draw: Charged, number: Any) -> None:
+        """A draw is one on a reserve of the table as it is now, which has as much left at every point."""
+        drawn = self._reserves.get(number) if type(number) is int else None
+        if not drawn:
+            self._costs.failed(f"charge {draw.seq} draws on what was not set aside", UNPAID, draw.seq)
+            return
+        drawn.append(draw)
+        assert self.domain is not None, "the header was read"
+        if is_overdrawn(drawn[0], drawn[1:], self.domain.shape):
+            self._costs.failed(f"charge {draw.seq} draws more than was left of entry {number}", UNPAID, draw.seq)
 
     def _step(self, seq: int, plan: Any) -> None:
         """A charge for what the last notes of a run said that it would measure is that run's next step."""
@@ -330,10 +362,15 @@ class Replay:
     def _note(self, entry: Entry, at: str, content: Any, terms: Terms) -> None:
         match entry.kind:
             case "refresh":
+                self._reserves.clear()
                 self.events.append(TableRefresh(entry.seq, at))
                 self._refreshed = entry.seq
                 self._go_over(entry.seq, content)
                 self.live |= isinstance(content, dict) and bool(content.get("live"))
+            case "erase":  # nobody else's rows moved: what was spent stays where it was
+                self._reserves.clear()
+                self._refreshed = entry.seq
+                self._go_over(entry.seq, content)
             case "fact":
                 if not _is_fact(content):
                     self._chain.failed(f"entry {entry.seq} is no fact", RESTORE, entry.seq)
@@ -437,8 +474,22 @@ class Replay:
         return said + (f"; {counted(len(self.closed), 'charge')} closed unanswered" if self.closed else "")
 
 
+def is_overdrawn(reserve: Charged, draws: Sequence[Charged], shape: Sequence[int]) -> bool:
+    """Whether draws add up to more than was set aside, at any point."""
+    left = Counter[Sides]({(): -reserve.everywhere})
+    left.subtract(dict(zip(reserve.load.boxes, reserve.load.units, strict=True)))
+    for draw in draws:
+        left[()] += draw.everywhere
+        left.update(dict(zip(draw.load.boxes, draw.load.units, strict=True)))
+    loads = [Load((sides,), (units,)) for sides, units in left.items() if units]
+    own = Field(shape, loads)
+    own.add(loads)
+    return own.most > 0
+
+
 def _named(content: Any) -> Named | None:
-    """The snapshot that a header, a refresh or a charge names; None where it names none, or none that makes sense."""
+    """The snapshot that a header, a charge, or an entry that goes over to one names; None where it names none, or none
+    that makes sense."""
     named = content.get("snapshot") if isinstance(content, dict) else None
     number, digest = (named.get("number"), named.get("digest")) if isinstance(named, dict) else (None, None)
     return (number, digest) if type(number) is int and number >= 1 and isinstance(digest, str) else None

@@ -202,7 +202,9 @@ def spend_again(read: Replay, progress: Progress, claimed: int | None = None) ->
 
     current: list[Charged | Lowered] = []
     for event in read.events:
-        if isinstance(event, TableRefresh):
+        if isinstance(event, Charged) and event.kind == "draw":
+            told()  # the reserve that it is drawn on was counted
+        elif isinstance(event, TableRefresh):
             spending.period(current, told, last=False)
             spending.refresh(event.seq, event.at)
             current = []

@@ -18,13 +18,17 @@ VERBS = {
     "ask": "ask",
     "budget": "vault",
     "refresh": "vault",
+    "erase": "vault",
     "serve": "serve",
     "backup": "backup",
     "restore": "backup",
     "demo": "demo",
 }
 """Commands that are one word, each with the module that it is in."""
-NOUNS = ("audit", "buckets", "cube", "domain", "fact", "ledger", "lookup", "mine", "release", "rows", "sulq", "user")
+NOUNS = (
+    *("audit", "buckets", "cube", "domain", "fact", "ledger", "lookup", "mine", "release", "rows", "running", "sulq"),
+    "user",
+)
 """Commands that take another word; each is a module."""
 EVERYTHING = (*VERBS, *NOUNS)
 

@@ -17,6 +17,7 @@ from discreet.ledger.followed import FollowedJournal
 from discreet.ledger.guarantee import FPrivacy, Guarantee
 from discreet.ledger.journal import Entry
 from discreet.ledger.receipt import Receipt
+from discreet.ledger.reserve import Reserve
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost, Refusal
 from discreet.ledger.standing import FactNote, Standing
@@ -78,7 +79,8 @@ class Books:
 
     @property
     def refreshed(self) -> int:
-        """The number of the entry that accepted the table as it is now; 0 for the first table."""
+        """The number of the entry that put the vault over the table as it is now, a refresh or an erasure; 0 for the
+        first table."""
         with self._followed.current() as state:
             return state.refreshed
 
@@ -154,6 +156,11 @@ class Books:
                 if charge is None:
                     raise JournalCorrupt(f"entry {entry.seq} records a charge that is not there", "restore a backup")
                 yield read_charge(charge), read_record(entry.charge, entry)
+
+    def reserved(self, number: int) -> Reserve | None:
+        """What was set aside by an entry, for the table as it is now; None where nothing was."""
+        with self._followed.current() as state:
+            return state.reserves.get(number)
 
     @property
     def facts(self) -> tuple[FactNote, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 from discreet.errors import JournalCorrupt, Refreshed
 from discreet.ledger.journal import Entry
 from discreet.ledger.receipt import Receipt
+from discreet.ledger.reserve import FROM
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 
@@ -22,6 +23,8 @@ class Charge:
     """The snapshot that it pays for; None in a vault that had none yet."""
     by: str | None = None
     """Who asked, where it was asked through a server."""
+    reserve: int | None = None
+    """The entry of the reserve that it was drawn on, where it was: then nothing was charged for it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ def read_charge(entry: Entry) -> Charge:
     body = entry.parsed()
     try:
         cost, snapshot = Cost.from_json(body["cost"]), snapshot_in(body)
-        return Charge(entry.seq, entry.receipt, cost, body["content"], snapshot, body.get("by"))
+        return Charge(entry.seq, entry.receipt, cost, body["content"], snapshot, body.get("by"), body.get(FROM))
     except (LookupError, TypeError, ValueError):
         raise JournalCorrupt(f"entry {entry.seq} of the journal is no charge", "restore it from a backup") from None
 
@@ -55,7 +58,7 @@ def read_record(charge_id: int, entry: Entry | None) -> Record:
 
 
 def snapshot_in(content: Any) -> SnapshotId | None:
-    """What a header, a charge or a refresh names; None in journals of a version that took no snapshots."""
+    """What a header, a charge, a refresh or an erasure names; None in journals of a version that took no snapshots."""
     try:
         return SnapshotId.from_json(content["snapshot"]) if "snapshot" in content else None
     except (LookupError, TypeError, ValueError):

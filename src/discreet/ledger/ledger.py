@@ -14,12 +14,13 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from discreet.deadline import keep_working
 from discreet.domain.domain import Domain
 from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack, Refreshed
-from discreet.ledger import checkpoint
+from discreet.ledger import checkpoint, reserve
 from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
 from discreet.ledger.budget import Budget
@@ -35,7 +36,7 @@ from discreet.ledger.receipt import (
     last_receipt,
     lost_receipts,
 )
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SUCCESSIONS, SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.ledger.standing import FactNote
 from discreet.ledger.together import JointTurn, Together
@@ -86,6 +87,32 @@ class Ledger(Books):
             journal.close()
             raise
         return ledger
+
+    def reserve(self, cost: Cost, content: Any, snapshot: SnapshotId | None = None) -> Receipt:
+        """Set aside, durably, what will be drawn later for the table as it is now. It is charged at once, and refused
+        as a charge is: nobody else can spend it."""
+        paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
+        text = _body(content, cost=cost.to_json(), **paid)
+        with self._followed.turn() as state:
+            state.require_current(snapshot)
+            state.require_fit(cost, None)
+            keep_working()
+            receipt = self._followed.append(reserve.KIND, None, text).receipt
+        self._followed.give(receipt)
+        return receipt
+
+    def draw(self, number: int, cost: Cost, plan: Any, snapshot: SnapshotId | None = None) -> Charge:
+        """A charge that a reserve has paid for. Records nothing, and raises BudgetExceeded where the reserve has not so
+        much left at every point, and Refreshed as `charge` does."""
+        paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
+        body = _body(plan, cost=cost.to_json(), **paid, **{reserve.FROM: number})
+
+        def step(turn: JointTurn) -> Entry:
+            turn.state.require_current(snapshot)
+            return turn.draw(number, cost, body)
+
+        entry = self._together.write(step)
+        return Charge(entry.seq, entry.receipt, cost, plan, snapshot, None, number)
 
     def charge(self, cost: Cost, plan: Any, asker: Asker | None = None, snapshot: SnapshotId | None = None) -> Charge:
         """Spend, durably, for a plan (JSON) that is read from a snapshot. Records nothing, and raises BudgetExceeded
@@ -139,7 +166,7 @@ class Ledger(Books):
     def close_charge(self, charge_id: int) -> bool:
         """Close a charge that will never be answered: it paid for a snapshot that is gone. What it spent stays spent.
         False where it was answered, or closed, before; and where the vault is over its snapshot, so that it can be."""
-        text = _body({"because": "refreshed"})
+        text = _body({"because": "another snapshot"})
         with self._followed.turn() as state:
             charge = self.charge_at(charge_id) if charge_id in state.pending else None
             if charge is None or charge.snapshot == state.snapshot:
@@ -152,7 +179,7 @@ class Ledger(Books):
     def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None) -> Receipt:
         """Any other entry: it is kept in order with the charges. Where it is about a snapshot, that is the current one,
         or it raises Refreshed."""
-        if kind in ("init", "charge", "record", "close", "fact", "refresh", checkpoint.KIND):
+        if kind in ("init", "charge", "record", "close", "fact", *SUCCESSIONS, reserve.KIND, checkpoint.KIND):
             raise ValueError(f"{kind} has a method of its own")
         text = _body(body)
         with self._followed.turn() as state:
@@ -165,13 +192,22 @@ class Ledger(Books):
         return receipt
 
     def note_refresh(self, snapshot: SnapshotId, live: bool = False) -> Receipt:
+        """The vault is over a snapshot of another table from now on, in which somebody may be at another point."""
+        return self._go_over("refresh", snapshot, {"live": True} if live else {})
+
+    def note_erasure(self, snapshot: SnapshotId) -> Receipt:
+        """The vault is over the current snapshot without some people from now on. All others are where they were: no
+        point counts as spent more than it was."""
+        return self._go_over("erase", snapshot)
+
+    def _go_over(self, kind: str, snapshot: SnapshotId, more: Mapping[str, Any] = MappingProxyType({})) -> Receipt:
         """The vault is over another snapshot from now on: the one after the current one."""
-        text = _body({"snapshot": snapshot.to_json(), **({"live": True} if live else {})})
+        text = _body({"snapshot": snapshot.to_json(), **more})
         with self._followed.turn() as state:
             if snapshot.number != (1 if state.snapshot is None else state.snapshot.number + 1):
-                raise Refreshed("another refresh came in between; the vault is over its table now: refresh again")
+                raise Refreshed("another snapshot was taken in between, and the vault is over it now: do it again")
             keep_working()
-            receipt = self._followed.append("refresh", None, text).receipt
+            receipt = self._followed.append(kind, None, text).receipt
         self._followed.give(receipt)
         return receipt
 

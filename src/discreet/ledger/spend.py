@@ -78,6 +78,25 @@ class Cost:
         return cls(cost["everywhere"], pieces)
 
 
+def most_beyond(cost: Cost, other: Cost, whole: Box) -> int:
+    """The most units by which a cost is above another at any point of a domain, which is this box; exactly. Where it is
+    below everywhere, that is below 0."""
+    less = [(box, -units) for box, units in other.regional]
+    return _most_of([(whole, cost.everywhere - other.everywhere), *cost.regional, *less], whole, 0)
+
+
+def _most_of(pieces: list[tuple[Box, int]], whole: Box, axis: int) -> int:
+    """The largest sum of units, of both signs, at any point: it only changes where a box begins or has ended."""
+    if axis == len(whole.low):
+        return sum(units for _, units in pieces)
+    changes = {code for box, _ in pieces for code in (box.low[axis], box.high[axis] + 1)}
+    return max(
+        _most_of([piece for piece in pieces if piece[0].low[axis] <= code <= piece[0].high[axis]], whole, axis + 1)
+        for code in changes
+        if whole.low[axis] <= code <= whole.high[axis]
+    )
+
+
 def _peak(pieces: Sequence[tuple[Box, int]]) -> int:
     """The largest sum of units over boxes with a common point. One is reached at a point on each of whose axes some box
     begins: where these are not too many, all of them are added up at once."""

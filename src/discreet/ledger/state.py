@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from discreet.domain.domain import Domain
-from discreet.errors import JournalCorrupt, Refreshed
+from discreet.errors import BudgetExceeded, JournalCorrupt, Refreshed
 from discreet.ledger import checkpoint
 from discreet.ledger.asker import Asker, Askers
 from discreet.ledger.budget import Budget
-from discreet.ledger.charge import read_charge, snapshot_in
+from discreet.ledger.charge import Charge, read_charge, snapshot_in
 from discreet.ledger.journal import ORIGIN, Entry, verified
 from discreet.ledger.messages import overdrawn, refused
 from discreet.ledger.receipt import Receipt
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.reserve import KIND as RESERVE
+from discreet.ledger.reserve import Reserve, read_reserve
+from discreet.ledger.snapshot import SUCCESSIONS, SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
 from discreet.ledger.standing import FactNote, Standing
@@ -32,6 +34,7 @@ class _Span:
     budget: Budget
     levelled: bool = False
     charges: list[tuple[Cost, str | None]] = field(default_factory=list)
+    """With what was set aside; without what was drawn on that."""
 
 
 class LedgerState:
@@ -48,6 +51,8 @@ class LedgerState:
         self.snapshot: SnapshotId | None = None
         self.pending: set[int] = set()
         self.closed: set[int] = set()
+        self.reserves: dict[int, Reserve] = {}
+        """What was set aside for the table as it is now, by the numbers of the entries."""
         self.charges = 0
         self.head = ORIGIN
         self.noted: dict[str, Receipt] = {}
@@ -84,12 +89,22 @@ class LedgerState:
             raise overdrawn(self.budget, self.map.spent_max)
         raise refused(self.domain, self.budget, refusal)
 
+    def require_reserved(self, number: int, cost: Cost) -> None:
+        """Raise what a draw on a reserve would be refused with."""
+        if number not in self.reserves:
+            raise BudgetExceeded(
+                f"entry {number} sets nothing aside for the table as it is now: a refresh ends what was set aside "
+                "before it, and so does an erasure; nothing was spent: set it aside anew"
+            )
+        if not self.reserves[number].has(cost, self.domain):
+            raise BudgetExceeded(
+                f"what entry {number} set aside was drawn already, or is for something else; nothing was spent"
+            )
+
     def require_current(self, snapshot: SnapshotId | None) -> None:
         """Raise Refreshed where the vault is over another snapshot than this."""
         if snapshot != self.snapshot:
-            raise Refreshed(
-                "the vault was refreshed in the meantime, and is over another table; nothing was spent: ask again"
-            )
+            raise Refreshed("the vault went over to another snapshot in the meantime; nothing was spent: ask again")
 
     def absorb(self, entries: Iterator[Entry]) -> None:
         """Count the entries after the last one seen. On any failure the map stays as it was at the entry `head`."""
@@ -100,7 +115,8 @@ class LedgerState:
     def _absorb(self, entries: Iterator[Entry]) -> bool:
         """Count entries up to a checkpoint, or so many as are counted at once; whether there were any."""
         spans, facts, standing = [_Span(self.budget)], list(self.facts), self.standing
-        fact_receipts, size = list(self._fact_receipts), 0
+        fact_receipts, reserves = list(self._fact_receipts), dict(self.reserves)
+        size = charges = 0
         last = stated = None
         for entry in islice(entries, AT_ONCE):
             match entry.kind:
@@ -109,19 +125,28 @@ class LedgerState:
                     self.snapshot = snapshot_in(self.header)
                     standing = standing.after("init", entry.seq, self.header)
                 case "charge":
-                    charge = read_charge(entry)
-                    spans[-1].charges.append((charge.cost, charge.by))
+                    charge, charges = read_charge(entry), charges + 1
+                    if charge.reserve is None:
+                        spans[-1].charges.append((charge.cost, charge.by))
+                    else:
+                        _draw(reserves, charge)
                     self.pending.add(entry.seq)
                 case "record" if entry.charge is not None:
                     self.pending.discard(entry.charge)
                 case "close" if entry.charge is not None:
                     self.pending.discard(entry.charge)
                     self.closed.add(entry.charge)
-                case "refresh":
-                    spans.append(_Span(spans[-1].budget, levelled=True))
-                    self.notes["refresh"], self.refreshed = entry.parsed()["content"], entry.seq
-                    self.snapshot = snapshot_in(entry.parsed()["content"])
-                    standing = standing.after("refresh", entry.seq, self.notes["refresh"])
+                case kind if kind == RESERVE:
+                    reserves[entry.seq] = read_reserve(entry)
+                    spans[-1].charges.append((reserves[entry.seq].cost, None))
+                    self.notes[kind] = entry.parsed()["content"]
+                case kind if kind in SUCCESSIONS:
+                    reserves = {}
+                    if kind == "refresh":
+                        spans.append(_Span(spans[-1].budget, levelled=True))
+                    self.notes[kind], self.refreshed = entry.parsed()["content"], entry.seq
+                    self.snapshot = snapshot_in(self.notes[kind])
+                    standing = standing.after(kind, entry.seq, self.notes[kind])
                 case "fact":
                     fact = FactNote(entry.seq, self.refreshed, entry.parsed()["content"])
                     standing = standing.after_fact(fact)
@@ -142,9 +167,9 @@ class LedgerState:
         if last is not None:
             self._spend(spans)
             self.head, self.facts, self.standing = last.receipt, facts, standing
-            self._fact_receipts = fact_receipts
+            self._fact_receipts, self.reserves = fact_receipts, reserves
             self._size_since += size
-            self.charges += sum(len(span.charges) for span in spans)
+            self.charges += charges
         if stated is not None:
             self._pass(stated)
         return last is not None or stated is not None
@@ -176,7 +201,13 @@ class LedgerState:
             "published": sorted(standing.published),
             "spent": self.map.stated(),
             "askers": self.askers.stated(),
+            **self._reserves_stated(),
         }
+
+    def _reserves_stated(self) -> dict[str, Any]:
+        """Nothing where there are none: so it was before there were any."""
+        reserves = [[number, *one.stated()] for number, one in self.reserves.items()]
+        return {"reserves": reserves} if reserves else {}
 
     def _pass(self, entry: Entry) -> None:
         """Compare a checkpoint with what the entries before it add up to, and go on from these."""
@@ -198,8 +229,10 @@ class LedgerState:
         noted = {kind: Receipt.parse(receipt) for kind, receipt in stated["noted"].items()}
         state = LedgerState(self.domain, self.own_budget, content_of(noted["init"]))
         state.notes = {kind: content_of(receipt) for kind, receipt in noted.items() if kind != "init"}
-        state.noted, state.refreshed = noted, noted["refresh"].seq if "refresh" in noted else 0
-        state.snapshot = snapshot_in(state.notes["refresh"] if state.refreshed > noted["init"].seq else state.header)
+        state.noted, state.snapshot = noted, snapshot_in(state.header)
+        for kind in SUCCESSIONS:
+            if kind in noted and noted[kind].seq > state.refreshed:
+                state.refreshed, state.snapshot = noted[kind].seq, snapshot_in(state.notes[kind])
         state._state_facts([(Receipt.parse(receipt), table) for receipt, table in stated["facts"]], content_of)
         state.standing = replace(
             state.standing,
@@ -211,6 +244,7 @@ class LedgerState:
         )
         state.map.restore(stated["spent"])
         state.askers.restore(stated["askers"])
+        state.reserves = {number: Reserve.restored(*rest) for number, *rest in stated.get("reserves", ())}
         state.charges = stated["charges"]
         state.pending, state.closed = set(stated["pending"].tolist()), set(stated["closed"].tolist())
         state.head = state.checkpoint = state.begun_at = entry.receipt
@@ -245,3 +279,10 @@ class LedgerState:
         levelled = spend_map(self.domain, self.budget.limit)
         levelled.add(Cost(self.map.spent_max))
         return levelled
+
+
+def _draw(reserves: dict[int, Reserve], charge: Charge) -> None:
+    """Count a draw. One on what is not there was never written by a ledger."""
+    if charge.reserve not in reserves:
+        raise JournalCorrupt(f"charge {charge.id} draws on what was not set aside", "restore it from a backup")
+    reserves[charge.reserve] = reserves[charge.reserve].after(charge.cost)

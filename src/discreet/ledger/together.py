@@ -12,6 +12,7 @@ from contextvars import Context, copy_context
 from copy import copy
 from dataclasses import dataclass, field
 
+from discreet.deadline import keep_working
 from discreet.errors import JournalError
 from discreet.ledger.asker import Asker
 from discreet.ledger.followed import FollowedJournal
@@ -37,6 +38,7 @@ class JointTurn:
     own: dict[str, Cost] = field(default_factory=dict)
     """The same of each asker's."""
     completed: set[int] = field(default_factory=set)
+    drawn_on: set[int] = field(default_factory=set)
 
     def charge(self, cost: Cost, asker: Asker | None, body: str) -> Entry:
         """Append a charge that was found to fit."""
@@ -45,6 +47,15 @@ class JointTurn:
         if asker is not None:
             self.own[asker.name] = self._own(asker) + cost
         return entry
+
+    def draw(self, reserve: int, cost: Cost, body: str) -> Entry:
+        """Append a charge that is drawn on a reserve, where that has so much left; it is not charged again."""
+        if reserve in self.drawn_on:
+            raise NotTogetherError
+        self.state.require_reserved(reserve, cost)
+        keep_working()
+        self.drawn_on.add(reserve)
+        return self._append("charge", None, body)
 
     def record(self, charge: int, body: str) -> Entry:
         """Append what completes a charge."""

@@ -33,7 +33,7 @@ MOST_CELLS = 1 << 19
 LARGEST = 1 << 53
 """A row adds less than so many grains: exact in a double, and within what sums of all rows can hold."""
 MOST_TERMS = 64
-PIECES = 256
+PIECES = 512
 """A sum charges a box in about so many pieces, each for the largest amount in it: rounded up, never down."""
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from discreet.errors import (
 from discreet.ledger.asker import Asker
 from discreet.ledger.charge import Charge, Record
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.spend import Cost
 from discreet.noise.bits import Bits, require_production
 from discreet.noise.law import Noise
 from discreet.query.plan import Measurement, Plan
@@ -34,6 +36,7 @@ from discreet.query.query import (
     Count,
     Distinct,
     People,
+    ProfileSum,
     Quantile,
     Query,
     Residual,
@@ -80,20 +83,35 @@ class Gate:
         """Who measures what on this machine now."""
         return Underway(self.archive.folder.parent / FILE, self.slots.ending)
 
-    def measure(self, plan: Plan, decided_on: SnapshotId | None = None) -> Release:
+    def measure(self, plan: Plan, decided_on: SnapshotId | None = None, reserve: int | None = None) -> Release:
         """Charge the plan, read the table, add noise, record, return. A failure after the charge keeps the charge.
 
         Whether it is refused depends on the domain, the plan and the ledger only. A plan that was made from what is
-        known of a snapshot is measured on that one, or raises Refreshed and spends nothing.
+        known of a snapshot is measured on that one, or raises Refreshed and spends nothing. With the number of a
+        reserve it is drawn on that, and nothing more is charged.
         """
         require_production(self.bits)
         self._require_measurable(plan)
         table = self._ready(plan)
         if decided_on is not None and decided_on != table.id:
-            raise Refreshed("the vault was refreshed in the meantime; nothing was spent on this: ask again")
+            raise Refreshed(
+                "the vault went over to another snapshot in the meantime; nothing was spent on this: ask again"
+            )
         cost = plan.cost(self.domain, self.ledger.budget)
-        charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
+        if reserve is None:
+            charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
+        else:
+            charge = self.ledger.draw(reserve, cost, plan.condensed(), table.id)
         return self._answer(charge, plan, table)
+
+    def set_aside(self, plans: Sequence[Plan], content: Any) -> Receipt:
+        """Have what these plans cost together set aside for them, so that they can be measured later. Reads nothing."""
+        require_production(self.bits)
+        for plan in plans:
+            self._require_measurable(plan)
+        whole = Plan(tuple(measurement for plan in plans for measurement in plan.measurements))
+        cost = whole.cost(self.domain, self.ledger.budget)
+        return self.ledger.reserve(cost + Cost(), content, self.ledger.snapshot)  # added, boxes come once
 
     def complete(self, charge: Charge) -> Release:
         """Finish a charge whose answer was never recorded, with the same plan and no further charge.
@@ -258,11 +276,11 @@ def _stands(charge: Charge) -> str:
     return f"charge {charge.id} stands, and `discreet ledger complete` finishes it without a further charge"
 
 
-def _reads(plan: Plan) -> list[Count | Sum | People | SubsetCount]:
+def _reads(plan: Plan) -> list[Count | Sum | People | ProfileSum | SubsetCount]:
     return [read for measurement in plan.measurements for read in _reads_for(measurement.query)]
 
 
-def _reads_for(query: Query) -> Sequence[Count | Sum | People | SubsetCount]:
+def _reads_for(query: Query) -> Sequence[Count | Sum | People | ProfileSum | SubsetCount]:
     """What is read exactly, in order to answer a query."""
     match query:
         case Residual():

@@ -11,6 +11,8 @@ from discreet.answer.policy import noise_within
 from discreet.domain.region import Box, Region
 from discreet.errors import DiscreetError
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.reserve import FROM
+from discreet.ledger.reserve import KIND as RESERVE
 from discreet.ledger.spend import Cost
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count
@@ -154,7 +156,8 @@ class History:
 def spending(ledger: Ledger) -> History | None:
     """How the budget went where most of it is spent; None before the first charge of this table."""
     since = max(ledger.refreshed, ledger.head.seq - 2 * LATEST)
-    charges = [entry.parsed() for entry in ledger.entries(since) if entry.kind == "charge"][-LATEST:]
+    spent = (entry.parsed() for entry in ledger.entries(since) if entry.kind in ("charge", RESERVE))
+    charges = [body for body in spent if FROM not in body][-LATEST:]  # what is drawn was spent when it was set aside
     if not charges:
         return None
     point, limit = most_spent(ledger), ledger.budget.limit
