@@ -314,6 +314,11 @@ class SeenJournal:
         self._look()
         yield from self.seen[after:]
 
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        self._look()
+        found = self.entry(receipt.seq)
+        return iter(self.seen[receipt.seq :]) if found is not None and found.receipt == receipt else None
+
     def entry(self, seq: int) -> Entry | None:
         if not self.seen:
             self._look()

@@ -136,6 +136,9 @@ class AtRest:
     def entries(self, after: int = 0) -> Iterator[Entry]:
         return iter(self.all[after:])
 
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        return self.entries(receipt.seq) if self.receipt_at(receipt.seq) == receipt else None
+
     def entry(self, seq: int) -> Entry | None:
         return self.all[seq - 1] if 0 < seq <= len(self.all) else None
 

@@ -24,6 +24,7 @@ import discreet.table.erase
 import discreet.table.open
 from discreet.home import left_behind
 from discreet.ledger.journal import Entry
+from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS
 from discreet.ledger.sqlite import SQLiteJournal
 from discreet.noise.law import Laplace
@@ -103,6 +104,10 @@ class StoppingJournal(SQLiteJournal):
     def entries(self, after: int = 0) -> Iterator[Entry]:
         self._stop("read")
         yield from super().entries(after)
+
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        self._stop("read")
+        return super().following(receipt)
 
     def entry(self, seq: int) -> Entry | None:
         if not self.was_read:
