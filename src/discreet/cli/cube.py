@@ -154,8 +154,8 @@ def publish(
         if usual != (None, False, True, "l2", "real", False, None):
             raise UnsupportedQuery("cubes of each period are made consistent, by least squares: leave such options out")
         own = _choice(cuboids, _planner(planner, purpose), objective, weight, bound, expected)
-        amounts = {"epsilon": epsilon, "rho": rho, "mu_squared": mu_squared}
-        planned = Vault.open(vault).cubes.plan(dimensions=_names(dimensions), measure=measure, **amounts, **own)
+        own |= {"epsilon": epsilon, "rho": rho, "mu_squared": mu_squared, "measure": measure}
+        planned = Vault.open(vault).cubes.plan(dimensions=_names(dimensions), **own)
         publish_each(vault, folder, planned, (each, first, last), through, as_json)
         return
     if (through, first, last) != (None, None, None):
