@@ -5,7 +5,7 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.figure import Figure
+from bench.model_peers.kept import kept
 from discreet.cube.cube import Cube
+from discreet.cube.modelled import Modelled
 from discreet.cube.plan import CubePlan
 from discreet.ledger.conversion import rho_for
 from discreet.model.rows import draw_rows
 from discreet.noise.bits import SeededBits
-from discreet.query.lattice import Lattice
+from discreet.query.lattice import Label, Lattice
 from discreet.vault.vault import Vault
 from experiments.tables.tables import Coded, adult, census_income
 
@@ -29,7 +31,16 @@ SEEDS = 5
 LARGE = 20
 """People in a cell from which on a model range is to hold as often as it says."""
 
+ASKED = (
+    "SELECT workclass, sex, income, COUNT(*) FROM adult GROUP BY workclass, sex, income",
+    "SELECT relationship, race, COUNT(*) FROM adult WHERE income = '>50K' GROUP BY relationship, race",
+    "SELECT occupation IN ('Sales', 'Tech-support'), education, COUNT(*) FROM adult GROUP BY 1, 2",
+    "SELECT marital_status, occupation, sex, COUNT(*) FROM adult GROUP BY marital_status, occupation, sex",
+)
+"""Questions of an eighth of ε each at a scale of 8."""
+
 DELTA = Fraction(1, 10**9)
+TOLD = ("AIM", "MST")
 CHOSEN_AS_ONE_GOES = 0.121
 """Mean total variation of triples of Adult at (0.1, 10⁻⁹) where what to measure is chosen as one goes, as AIM does:
 measured once, before and elsewhere."""
@@ -49,12 +60,12 @@ def figures() -> Iterator[Figure]:
         pure = Vault.init(Path(folder) / "pure", table=rows, domain=domain, epsilon=1000, neighbours="add-remove")
         approximate = Vault.init(Path(folder) / "rho", table=rows, domain=domain, rho=10, neighbours="add-remove")
         yield from approximate_figures(approximate, base)  # first: it says what memory was needed so far
-        yield from pure_figures(pure, base)
+        yield from pure_figures(pure, base, (rows, domain))
         yield from other_budgets(approximate, base)
         yield from census_figures(census_income().only(*LIKE_ADULT), Path(folder))
 
 
-def pure_figures(vault: Vault, base: NDArray[np.float64]) -> Iterator[Figure]:
+def pure_figures(vault: Vault, base: NDArray[np.float64], files: tuple[Path, Path]) -> Iterator[Figure]:
     plan = vault.cubes.plan(epsilon=1, planner="model")
     published = vault.cubes.publish(vault.cubes.plan(epsilon=1))
     truth = rolled_up(base, published.plan.lattice)
@@ -76,26 +87,61 @@ def pure_figures(vault: Vault, base: NDArray[np.float64]) -> Iterator[Figure]:
     yield Figure("Adult, 28 pairs, ε = 1: publish and fit", min(seconds), 10, "lower", "s", note)
 
     yield from coverage_figures(cubes, truth)
+    yield from everything_figures(*files, truth, published.plan.lattice)
 
 
 def coverage_figures(cubes: list[Cube], truth: Cuboids) -> Iterator[Figure]:
     """How many true cells lie in their model ranges: of cuboids that were measured, and of finer ones."""
-    by_order = {order: [mask for mask in truth if mask.bit_count() == order] for order in (2, 3)}
-    held: dict[tuple[int, bool], list[bool]] = {}
-    for cube, (order, masks) in product(cubes, by_order.items()):
-        for mask in masks:
-            low, high = cube.modelled.range(*cube.plan.lattice.names_of(mask))
-            inside = (low.values <= truth[mask]) & (truth[mask] <= high.values)
-            large = truth[mask] >= LARGE
-            held.setdefault((order, True), []).extend(inside[large])
-            held.setdefault((order, False), []).extend(inside[~large])
-    shares = {key: float(np.mean(own)) for key, own in held.items()}
+    held = Held()
+    for cube, mask in product(cubes, truth):
+        if mask.bit_count() in (2, 3):
+            held.look(mask.bit_count() == 2, cube.modelled, cube.plan.lattice.names_of(mask), truth[mask])
     note = (
-        f"{len(cubes)} releases; pairs of fewer people {shares[2, False]:.1%}; triples, which were not measured: "
-        f"{shares[3, True]:.1%} of {LARGE} people and more, {shares[3, False]:.1%} of fewer"
+        f"{len(cubes)} releases; pairs of fewer people {held.share(True, False):.1%}; triples, which were not "
+        f"measured: {held.share(False, True):.1%} of {LARGE} people and more, {held.share(False, False):.1%} of fewer"
     )
     name = f"Adult, ε = 1, 95% model ranges that hold: measured pairs of {LARGE} people and more"
-    yield Figure(name, shares[2, True], 0.93, "higher", "", note)
+    yield Figure(name, held.share(True, True), 0.93, "higher", "", note)
+
+
+def everything_figures(rows: Path, domain: Path, truth: Cuboids, lattice: Lattice) -> Iterator[Figure]:
+    """The same of the model of everything public: half of ε for all pairs, half for what was asked beside them."""
+    held, measured = Held(), 0
+    for seed in range(SEEDS):
+        home = rows.with_name(f"everything{seed}")
+        vault = Vault.init(home, table=rows, domain=domain, epsilon=1, neighbours="add-remove")
+        vault.cubes.publish(vault.cubes.plan(epsilon=Fraction(1, 2), planner="model"))
+        for sql in ASKED:
+            vault.ask(sql, scale=8)
+        masks = [mask for mask in truth if 1 <= mask.bit_count() <= 3]
+        of = vault.model.of
+        measured = sum(of.is_measured(map(str, lattice.names_of(mask))) for mask in masks)
+        for mask in masks:
+            names = lattice.names_of(mask)
+            held.look(of.is_measured(map(str, names)), vault.model, names, truth[mask])
+    note = (
+        f"{SEEDS} vaults: all pairs and {len(ASKED)} questions beside them, {measured} cuboids of at most three "
+        f"attributes measured; cells of fewer people there {held.share(True, False):.1%}; where nothing was measured "
+        f"together {held.share(False, True):.1%} of {LARGE} people and more, {held.share(False, False):.1%} of fewer"
+    )
+    name = f"Adult, ε = 1, everything public, 95% model ranges that hold: measured cells of {LARGE} people and more"
+    yield Figure(name, held.share(True, True), 0.93, "higher", "", note)
+
+
+class Held:
+    """Which true cells lie in their model ranges: by whether they were measured, and whether LARGE."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[bool, bool], list[bool]] = {key: [] for key in product((True, False), repeat=2)}
+
+    def look(self, measured: bool, modelled: Modelled, names: Sequence[Label], truth: NDArray[np.float64]) -> None:
+        low, high = modelled.range(*names)
+        inside, large = (low.values <= truth) & (truth <= high.values), truth >= LARGE
+        for is_large in (True, False):
+            self._held[measured, is_large].extend(inside[large == is_large].tolist())
+
+    def share(self, measured: bool, large: bool) -> float:
+        return float(np.mean(self._held[measured, large]))
 
 
 def other_budgets(vault: Vault, base: NDArray[np.float64]) -> Iterator[Figure]:
@@ -110,7 +156,7 @@ def other_budgets(vault: Vault, base: NDArray[np.float64]) -> Iterator[Figure]:
             yield from adaptive_figures(vault, base, epsilon, chosen, triples)
         note = (
             f"2-way {pairs:.4f}; least squares of the same releases, clipped at 0, {least:.4f}; {SEEDS} releases, "
-            f"{cpu:.0f} CPU s each; AIM was not measured here"
+            f"{cpu:.0f} CPU s each; {of_peers('Adult', str(epsilon))}"
         )
         name = f"Adult, ({float(epsilon):g}, 10⁻⁹), all triples, modelled: total variation, 3-way"
         yield Figure(name, triples, least, "lower", "", note)
@@ -128,6 +174,15 @@ def adaptive_figures(
     yield Figure(name, triples / fixed, 1, "lower", "×", f"{triples:.4f} against {fixed:.4f}")
 
 
+def of_peers(table: str, epsilon: str) -> str:
+    """What was kept of other tools at (ε, 10^-9), triples in total variation."""
+    found = {one.run.tool: one.model[1] for one in kept() if (one.run.table, one.run.epsilon) == (table, epsilon)}
+    told = {"aim": "AIM", "mst": "MST"}
+    return ", ".join(
+        f"{told[tool]} {found[tool]:.4f}" if tool in found else f"{told[tool]} was not run" for tool in told
+    )
+
+
 def census_figures(table: Coded, folder: Path) -> Iterator[Figure]:
     """The seven columns of Census-Income that are like Adult's, with the same settings."""
     rows, domain = table.write(folder)
@@ -136,7 +191,7 @@ def census_figures(table: Coded, folder: Path) -> Iterator[Figure]:
     (pairs, triples, least), cpu = distances_of(vault, table.base_cuboid().astype(float), plan)
     note = (
         f"219,751 rows, 7 columns; 2-way {pairs:.4f}; least squares, clipped at 0, {least:.4f}; {SEEDS} releases, "
-        f"{cpu:.0f} CPU s each; AIM and MST were not measured on it"
+        f"{cpu:.0f} CPU s each; {of_peers('Census-Income, 7 columns', '1')}"
     )
     yield Figure("Census-Income, (1, 10⁻⁹), modelled: total variation, 3-way", triples, least, "lower", "", note)
 

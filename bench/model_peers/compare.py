@@ -5,13 +5,11 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +17,13 @@ from numpy.typing import NDArray
 from bench.__main__ import machine
 from bench.figure import Figure
 from bench.mixture import MOST_CELLS, cells_of
+from bench.model_peers.kept import Found, Run, keep, kept
 from bench.modelled import LIKE_ADULT
 from bench.peers.environment import Peer, interpreter
 from discreet.ledger.conversion import rho_for
 from discreet.vault.vault import Vault
 from experiments.tables.tables import Coded, adult, census_income, whole_adult
 
-RESULTS = Path(__file__).parent / "results.json"
 ROOT = Path(__file__).parents[2]
 DELTA = Fraction(1, 10**9)
 # mbi, which OpenDP takes, runs with no newer JAX, and draws its rows into a pandas it does not bring.
@@ -43,40 +41,12 @@ TABLES: dict[str, Callable[[], Coded]] = {
 Axes = tuple[int, ...]
 Marginals = dict[Axes, NDArray[np.float64]]
 
-
-@dataclass(frozen=True)
-class Run:
-    """A tool on a table at (ε, 10^-9)."""
-
-    tool: str
-    table: str
-    epsilon: str
-
-
 RUNS = (
     *(Run("mst", name, "1") for name in TABLES),
     *(Run("mst", "Adult", epsilon) for epsilon in ("1/10", "10")),
     *(Run("aim", "Adult", epsilon) for epsilon in ("1/10", "1", "10")),
     Run("aim", "Census-Income, 7 columns", "1"),
 )
-
-
-@dataclass(frozen=True)
-class Found:
-    """Mean total variation of pairs and of triples, of the model and of its rows."""
-
-    run: Run
-    model: tuple[float, float]
-    rows: tuple[float, float]
-    about: dict[str, Any]
-
-
-def kept() -> list[Found]:
-    """What was run so far."""
-    if not RESULTS.exists():
-        return []
-    read = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return [Found(Run(**one["run"]), tuple(one["model"]), tuple(one["rows"]), one["about"]) for one in read]
 
 
 def run_what_is_left(told: Callable[[str], None], wanted: tuple[str, ...] = ()) -> None:
@@ -88,8 +58,7 @@ def run_what_is_left(told: Callable[[str], None], wanted: tuple[str, ...] = ()) 
             except subprocess.CalledProcessError as error:
                 told(f"{run} failed: {error.stderr.strip().splitlines()[-1]}")
                 continue
-            lines = [asdict(one) for one in [*kept(), found]]
-            RESULTS.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            keep(found)
             seconds = found.about["cpu_seconds"]
             told(f"{run} model {found.model}, rows {found.rows}, {seconds:.0f} CPU s")
 

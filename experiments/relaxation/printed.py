@@ -1,5 +1,7 @@
 """The seed's histogram with Figure 4 exactly as it is printed: a bucket that is full is split once, and no part again
 until a counter grows. A part that keeps all charges stays full for ever: no counter of it can grow any more.
+
+But for line 9, which gives new buckets the counter of the old one: they are counted anew, as in Example 4.
 """
 
 import numpy as np

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from discreet.audit.report import audit_vault
 from discreet.cli import app
+from discreet.cube import replicate_files
 from discreet.cube.replicate_files import read_models, write_models
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.model import mixture_fit, size
@@ -176,6 +177,16 @@ def test_dimensions_that_were_never_measured_together_are_said_to_be_so(vault):
     assert not any("never measured together" in note for note in together.notes)
 
 
+def test_one_attribute_that_no_table_has_is_said_in_words_of_its_own_and_the_total_always_has_one(tmp_path):
+    vault = vault_in(tmp_path)
+    vault.ask("SELECT COUNT(*) FROM people")
+    vault.ask("SELECT COUNT(*) FROM people WHERE sex = 'F'")
+    said = vault.ask("SELECT COUNT(*) FROM people WHERE sex = 'M'", estimate="modelled").notes
+    assert any(note.startswith("sex was never measured by itself: how it is spread") for note in said)
+    said = vault.ask("SELECT COUNT(*) FROM people", estimate="modelled").notes
+    assert not any("never measured" in note for note in said)
+
+
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
@@ -295,6 +306,18 @@ def test_the_audit_finds_a_copy_of_a_model_that_says_something_else(tmp_path, va
     write_models([replace(model, potentials=potentials)], of.lattice, of.digest, path)
     report = audit_vault(copy)
     assert [check.name for check in report.checks if check.outcome == "failed"] == ["published"]
+
+
+def test_the_audit_of_a_vault_in_use_does_not_mind_a_copy_that_goes_while_it_reads(vault, monkeypatch):
+    vault.ask("SELECT COUNT(*) FROM people", estimate="modelled")
+
+    def read_too_late(path, lattice, key):
+        shutil.rmtree(path)
+        return read_models(path, lattice, key)
+
+    monkeypatch.setattr(replicate_files, "read_models", read_too_late)
+    assert audit_vault(vault.path)["published"].outcome == "passed"
+    assert not [*(vault.path / MODELS).glob("public-*-model")]
 
 
 def test_a_model_of_an_earlier_table_answers_nothing(tmp_path):

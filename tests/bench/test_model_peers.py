@@ -3,7 +3,8 @@
 import numpy as np
 
 from bench.model_peers import compare
-from bench.model_peers.compare import RUNS, Found, Run, distances, kept, marginals_of, peer_figures, run_what_is_left
+from bench.model_peers.compare import RUNS, distances, marginals_of, peer_figures, run_what_is_left
+from bench.model_peers.kept import Found, Run, kept
 from discreet.domain.attribute import Category
 from discreet.domain.domain import Domain
 from experiments.tables.tables import Coded
@@ -27,7 +28,7 @@ def test_a_table_is_not_off_from_itself_and_another_by_the_share_that_is_elsewhe
 
 
 def test_what_was_run_is_kept_and_not_run_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(compare, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr("bench.model_peers.kept.RESULTS", tmp_path / "results.json")
     ran = []
 
     def pretended(run: Run) -> Found:

@@ -13,7 +13,7 @@ from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.cube.cube import Cube
 from discreet.cube.folder import write_cube
-from discreet.cube.modelled import bounds, measurements, require_model
+from discreet.cube.modelled import bounds, measurements, require_model, require_room_for_ranges
 from discreet.cube.plan import CubePlan
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.model import mixture_fit, size
@@ -237,6 +237,24 @@ def test_a_range_is_wider_where_replicates_are_and_never_below_zero():
     low, high = bounds(value, made, 0.95)
     assert (low >= 0).all()
     assert high[1] - 100 > 10 * (high[0] - 5)
+
+
+def test_ranges_that_do_not_fit_in_memory_are_refused_with_what_would_do(cube, monkeypatch):
+    require_room_for_ranges(1000, 24, available=8 * 1000 * 54)
+    with pytest.raises(UnsupportedQuery, match=r"ranges of 1,000 cells need .* name fewer attributes"):
+        require_room_for_ranges(1000, 24, available=8 * 1000 * 54 - 1)
+    modelled = cube.modelled
+    monkeypatch.setattr("discreet.cube.modelled.available_bytes", lambda: 8 * 18 * 54)
+    modelled.range("age", "region")
+    with pytest.raises(UnsupportedQuery, match="name fewer attributes"):
+        modelled.range("sex", "age", "region")
+
+
+def test_reading_its_finest_cuboid_leaves_no_joint_behind(cube):
+    [one, *_] = cube.modelled.replicates
+    finest = one.cuboid(one.lattice.base)
+    assert "joint" not in vars(one)
+    np.testing.assert_array_equal(finest, one.joint)
 
 
 @pytest.mark.usefixtures("vault")

@@ -88,6 +88,10 @@ def misstate_the_loss(forger):
     forger.about["loss"] += 1
 
 
+def claim_that_less_is_lost_than_can_be(forger):
+    forger.about["least"] = forger.about["loss"] + 1
+
+
 def misstate_the_sizes(forger):
     forger.about["sizes"][0][1] += 1
 
@@ -120,6 +124,7 @@ HARMS = [
     (publish_the_sensitive_column, "columns"),
     (misstate_the_loss, "sizes"),
     (misstate_the_sizes, "sizes"),
+    (claim_that_less_is_lost_than_can_be, "sizes"),
     (claim_fakes, "totals"),
     (list_a_foreign_value, "columns"),
     (number_by_size, "numbering"),

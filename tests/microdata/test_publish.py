@@ -61,6 +61,9 @@ def test_the_two_tables_hold_the_rows_and_no_limit_is_passed(patients, choice):
             assert Fraction(times, sizes[bucket]) <= limits[value]
     assert sorted(Counter(sizes.values()).items()) == list(buckets.sizes)
     assert buckets.loss == sum((size - 1) ** 2 for size in sizes.values())
+    chosen = choice.get("sizes", "two" if buckets.fakes or choice.get("similar") else "multi")
+    proved = 0 < buckets.least <= buckets.loss <= 1.05 * buckets.least
+    assert proved if chosen == "multi" else buckets.least == 0
 
 
 @pytest.mark.parametrize("choice", [{}, {"similar": True}], ids=str)

@@ -1,6 +1,7 @@
 """Mining over real vaults: hashed people, the gate, the journal; and the command line on top."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -277,3 +278,20 @@ def test_the_command_line_publishes_and_learns(homes, tmp_path):
     assert json.loads(again)["charge"] == charge
     assert ArchiveError.__name__ in run(*wish, "--out", tmp_path / "stats", fails=True)
     assert "say where to" in run(*wish, fails=True)
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), ArchiveError("the disk is full")])
+def test_statistics_that_are_cut_off_after_their_charge_say_how_to_go_on(homes, tmp_path, monkeypatch, failure):
+    def fails(*_arguments):
+        raise failure
+
+    home = homes / "hospital"
+    wish = ("--attribute", "smoker", "--attribute", "old: age > 50", "--arity", 1, "--subsets", 20)
+    with monkeypatch.context() as patched:
+        patched.setattr(Statistics, "save", fails)
+        said = run("sulq", "publish", home, *wish, "--out", tmp_path / "stats", fails=True)
+    charge = re.search(r"charge (\d+) stands: `discreet sulq publish", said)[1]
+    asked = Vault.open(home).ledger.spent_max
+    told = run("sulq", "publish", home, "--charge", charge, "--out", tmp_path / "stats", "--json")
+    assert str(json.loads(told)["charge"]) == charge
+    assert Vault.open(home).ledger.spent_max == asked

@@ -213,6 +213,30 @@ def test_rows_on_the_command_line(vault, tmp_path):
     assert "ends in .parquet or .csv" in run("publish", "vault", "--from", "census", "--out", "x.xlsx", code=1)
 
 
+def interrupted(*_arguments):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "cut_off", ["cube.public_model.fit_model", "synthetic.rows.draw_rows", "synthetic.rows.sync_folder"]
+)
+def test_what_was_bought_for_rows_is_not_bought_again_after_an_interruption(cut_off, vault, tmp_path, monkeypatch):
+    asked = ["rows", "publish", "vault", "--epsilon", "2", "--out", "x.parquet", "--json"]
+    before = {*tmp_path.iterdir()}
+    with monkeypatch.context() as patched:
+        patched.setattr(f"discreet.{cut_off}", interrupted)
+        cut = CliRunner().invoke(app, asked)
+    assert cut.exit_code == 1
+    [charge] = [entry.seq for entry in vault.ledger.entries() if entry.kind == "charge"]
+    words = f"interrupted; charge {charge} stands: the same command again goes on without a further one"
+    assert json.loads(cut.output)["message"] == words
+    assert {*tmp_path.iterdir()} <= before | {tmp_path / "x.parquet"}
+    spent = Vault.open("vault").ledger.spent_max
+    (tmp_path / "x.parquet").unlink(missing_ok=True)
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    assert Vault.open("vault").ledger.spent_max == spent
+
+
 ODD = """
 name = "till"
 

@@ -27,7 +27,7 @@ from discreet.answer.scales import elementary, parts_of_mean, value_range
 from discreet.answer.single_rows import asked_region
 from discreet.answer.statement import reply
 from discreet.answer.steps import dry_run
-from discreet.cube.modelled import bounds
+from discreet.cube.modelled import bounds, not_together
 from discreet.cube.public_model import PublicModel, require_fit
 from discreet.deadline import still_wanted
 from discreet.domain.domain import Domain
@@ -133,11 +133,8 @@ def _require_covered(names: tuple[str, ...], of: Everything, domain: Domain) -> 
 
 def _notes(names: tuple[str, ...], of: Everything, questions: Sequence[Question], desk: Desk) -> list[str]:
     found = [_what_is_in(of)]
-    if not of.is_measured(names):
-        found.append(
-            f"{', '.join(names)} were never measured together: how they interact is what the measured ones imply, and "
-            "the truth may lie outside of the ranges"
-        )
+    if names and not of.is_measured(names):
+        found.append(f"{not_together(names)}, and the truth may lie outside of the ranges")
     columns = (column for question in questions for column in question.aggregates)
     summed = {query.of for column in columns for query in elementary(column.query, desk) if isinstance(query, Sum)}
     if any(has_bins(own, desk.domain) for own in summed):

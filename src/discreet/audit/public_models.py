@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from discreet.audit.recomputed import MODEL_SAME, SAME, Doubtful, Unlike, apart
-from discreet.errors import UnsupportedQuery
+from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.facts.account import facts_of
 from discreet.ledger.ledger import Ledger
 from discreet.query.plan import Plan
@@ -32,7 +32,12 @@ def require_public_model_again(path: Path, account: Ledger, archive: Archive) ->
     of = everything(_released(account, archive), facts, account.domain)
     if of is None or not path.name.startswith(PUBLIC + of.digest[:16]):
         return
-    [theirs] = read_models(path, of.lattice, of.digest)
+    try:
+        [theirs] = read_models(path, of.lattice, of.digest)
+    except ArchiveError:
+        if path.exists():
+            raise
+        return  # the vault is in use, and has just removed it: more is public by now
     try:
         mine = fit_everything(of)
     except UnsupportedQuery:

@@ -110,6 +110,7 @@ def show_buckets(buckets: "Buckets") -> None:
         ("limits", _limits_words(buckets)),
         ("buckets", sizes),
         ("loss", f"{buckets.loss:,} (MSE {buckets.mse:.4g})"),
+        *([("least", f"{buckets.least:,} are lost with any sizes that were allowed")] if buckets.least else []),
         ("receipt", about["receipt"]),
     ]
     if buckets.fakes:

@@ -1,8 +1,6 @@
 """discreet cube plan | publish | show | average | export"""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,14 +10,14 @@ import typer
 from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, command, out, print_json, say, waiting
+from discreet.cli.resumable import resumable
 from discreet.cli.standing import publish_each
-from discreet.errors import ArchiveError, DiscreetError, InvalidBudget, UnsupportedQuery
+from discreet.errors import InvalidBudget, UnsupportedQuery
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
     from discreet.cube.plan import CubePlan
     from discreet.query.lattice import Cuboids, Label
-    from discreet.vault.vault import Vault
 
 app = typer.Typer(help="Data cubes: plan them, publish them, look at them.", no_args_is_help=True)
 
@@ -182,7 +180,10 @@ def publish(
             else charge
         )
         before = opened.ledger.head.seq
-        with _resumable(opened, folder, " --estimate modelled" if modelled else ""):
+        more = " --estimate modelled" if modelled else ""
+        with resumable(
+            opened, lambda number: f"`discreet cube publish {vault} --charge {number} --out {folder}{more}`"
+        ):
             shape: dict[str, Any] = {"norm": norm, "counts": counts}
             shape |= {"estimate": "modelled"} if modelled else {}
             cube = opened.cubes.publish(what, consistent=consistent, again=again, progress=told, **shape)
@@ -291,6 +292,7 @@ def _show_grouped(cube: "Cube", names: tuple[str, ...], confidence: float, as_js
 def _show_modelled(cube: "Cube", names: tuple[str, ...], confidence: float, as_json: bool) -> None:
     """A cuboid as the model has it, with model ranges."""
     from discreet.cli.show_cube import show_cuboid
+    from discreet.cube.modelled import not_together
 
     with waiting("fitting the model", as_json):
         modelled = cube.modelled
@@ -315,7 +317,7 @@ def _show_modelled(cube: "Cube", names: tuple[str, ...], confidence: float, as_j
     show_cuboid(cuboid.rename("modelled"), low, high, confidence)
     words = "Modelled: biased, and sharper than least squares. The ranges are model ranges, from simulated releases."
     if not together:
-        words += " These dimensions were never measured together: how they interact is what the measured ones imply."
+        words += f" {not_together(names)}."
     say(words)
     say(str(cube.guarantee))
 
@@ -475,28 +477,3 @@ def _plan_for_sizes(
         raise InvalidBudget("say what the cube may spend: --epsilon 1, --rho 0.5, or --mu-squared 1")
     budget = budget_from_json({**given, "neighbours": neighbours, "max_rows": 1})
     return plan_cube(lattice, NoiseModel(budget), **choice)
-
-
-def _for_how_much(vault: "Vault", charge: int) -> str:
-    from discreet.cube.runs import run_holding
-
-    found = vault.ledger.charge_at(charge)
-    in_steps = found is not None and run_holding(found, vault.ledger) is not None
-    return "with what is left of its budget" if in_steps else "without a further one"
-
-
-@contextmanager
-def _resumable(vault: "Vault", folder: Path, more: str) -> Iterator[None]:
-    """Say how to go on, whatever happens after the charge."""
-    before = vault.ledger.head.seq
-    try:
-        yield
-    except (DiscreetError, KeyboardInterrupt) as error:
-        charges = [entry.seq for entry in vault.ledger.entries(before) if entry.kind == "charge"]
-        if not charges:
-            raise
-        again = f"discreet cube publish {vault.path} --charge {charges[-1]} --out {folder}{more}"
-        way_on = f"charge {charges[-1]} stands: `{again}` goes on {_for_how_much(vault, charges[-1])}"
-        if isinstance(error, KeyboardInterrupt):
-            raise ArchiveError(f"interrupted; {way_on}") from None
-        raise type(error)(f"{error}; {way_on}") from None

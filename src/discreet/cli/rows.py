@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, say, table, waiting
+from discreet.cli.resumable import resumable
 
 app = typer.Typer(help="Synthetic rows: drawn from a model of what was released.", no_args_is_help=True)
 
@@ -35,16 +36,17 @@ def publish(
     require_rows_file(path)
     with waiting("drawing rows", as_json) as told:
         opened = Vault.open(vault)
-        made = opened.rows.publish(
-            cube, epsilon=epsilon, rho=rho, mu_squared=mu_squared, rows=rows, seed=seed, progress=told
-        )
-        made.save(path)
+        with resumable(opened, lambda _charge: "the same command again"):
+            made = opened.rows.publish(
+                cube, epsilon=epsilon, rho=rho, mu_squared=mu_squared, rows=rows, seed=seed, progress=told
+            )
+            made.save(path)
     about = made.about
     if as_json:
         print_json({**{key: value for key, value in about.items() if key != "domain"}, "file": str(path)})
         return
     pairs(
-        f"{len(made):,} synthetic rows",
+        f"{len(made):,} synthetic row{'s' * (len(made) > 1)}",
         [
             ("file", path),
             ("what", about["what"]),

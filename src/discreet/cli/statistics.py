@@ -7,6 +7,7 @@ import typer
 from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, waiting
+from discreet.cli.resumable import resumable
 from discreet.errors import ArchiveError
 
 if TYPE_CHECKING:
@@ -46,12 +47,9 @@ def publish(
     require_new_folder(folder, "the statistics")
     with waiting("counting", as_json):
         opened = Vault.open(vault)
-        published = opened.sulq.publish(planned(opened) if charge is None else charge)
-    try:
-        published.save(folder)
-    except ArchiveError as error:
-        again = f"discreet sulq publish {vault} --charge {published.charge} --out …"
-        raise ArchiveError(f"{error}; the charge stands: `{again}` goes on without a further one") from None
+        with resumable(opened, lambda number: f"`discreet sulq publish {vault} --charge {number} --out …`"):
+            published = opened.sulq.publish(planned(opened) if charge is None else charge)
+            published.save(folder)
     if as_json:
         print_json({**published.describe(), "folder": str(folder)})
     else:

@@ -20,7 +20,7 @@ from discreet.cube.model_files import BIASED, ESTIMATE
 from discreet.cube.plan import CubePlan
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
-from discreet.model.either import fit_model, model_bytes, replicates
+from discreet.model.either import fit_model, model_bytes, replicates, replicates_of
 from discreet.model.measured import Measured
 from discreet.model.model import Model
 from discreet.model.size import MOST_CELLS, is_mixture, most_dimensions
@@ -107,8 +107,10 @@ class Modelled(ABC):
         where attributes were never measured together, the truth may be anywhere.
         """
         level = require_confidence(confidence)
+        cells = self.cells(*names)
+        require_room_for_ranges(cells.size, replicates_of(self.model))
         made = np.array([self._read(names, one) for one in self.replicates])
-        low, high = bounds(self.cells(*names), made, level)
+        low, high = bounds(cells, made, level)
         return self._labelled(names, low), self._labelled(names, high)
 
     def describe(self) -> dict[str, Any]:
@@ -186,6 +188,27 @@ def require_readable(lattice: Lattice, mask: int) -> None:
             f"a cuboid of {', '.join(map(str, lattice.names_of(mask)))} has {lattice.cells(mask):,} cells, and at most "
             f"{MOST_CELLS:,} are read from a model; name fewer attributes"
         )
+
+
+def require_room_for_ranges(cells: int, replicates: int, available: int | None = None) -> None:
+    """Refuse ranges of a cuboid whose replicates do not fit in memory side by side."""
+    there = available_bytes() if available is None else available
+    # All replicates and how far each is from their mean; the ends, and what they are made of.
+    needed = 8 * cells * (2 * replicates + 6)
+    if needed > there:
+        raise UnsupportedQuery(
+            f"the ranges of {cells:,} cells need about {gigabytes(needed)} of memory and {gigabytes(there)} are free; "
+            "name fewer attributes"
+        )
+
+
+def not_together(names: Sequence[Label]) -> str:
+    """What to know of attributes, one or more, of which no table was measured."""
+    if len(names) == 1:
+        return f"{names[0]} was never measured by itself: how it is spread is what other numbers imply"
+    return (
+        f"{', '.join(map(str, names))} were never measured together: how they interact is what the measured ones imply"
+    )
 
 
 def labelled(cells: Cells, labels: Mapping[str, Sequence[str]], together: bool, guarantee: Guarantee) -> "xr.DataArray":

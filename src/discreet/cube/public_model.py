@@ -99,6 +99,7 @@ def require_room(lattice: Lattice, masks: Iterable[int], available: int | None =
     if needed > there:
         raise UnsupportedQuery(
             f"a model of everything public, {prod(lattice.sizes):.2g} cells of {lattice.dimensions} attributes, needs "
-            f"about {gigabytes(needed)} of memory and {gigabytes(there)} are free; a model of one cube may fit: "
-            "`discreet rows publish … --from DIR`, `discreet cube show DIR … --estimate modelled`"
+            f"about {gigabytes(needed)} of memory and {gigabytes(there)} are free; nothing was spent: a model of one "
+            "cube of fewer attributes may fit: `discreet cube publish … --for model --dimensions a,b,c --estimate "
+            "modelled`, then `discreet rows publish … --from DIR` or `discreet cube show DIR … --estimate modelled`"
         )

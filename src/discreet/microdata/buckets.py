@@ -106,6 +106,12 @@ class Buckets(FieldsView):
         return int(self.about["loss"])
 
     @property
+    def least(self) -> int:
+        """What every setting loses at least that keeps the limits with sizes that were allowed; 0 where it is not
+        known. It follows from the frequencies, which are public."""
+        return int(self.about.get("least", 0))
+
+    @property
     def mse(self) -> float:
         return float(self.about["mse"])
 
@@ -171,6 +177,7 @@ class Buckets(FieldsView):
         kept = ("table", "sensitive", "columns", "records", "sizes", "loss", "mse", "fakes", "similar", "limits")
         return {
             **{name: self.about[name] for name in kept},
+            "least": self.least,
             "guarantee": str(self.guarantee),
             "public": self.about["public"],
             "corruption": self.about["corruption"],

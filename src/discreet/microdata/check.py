@@ -201,6 +201,8 @@ def _sizes(tables: _Tables) -> str:
     mse = loss / max(1, len(tables.people_number) - 1)
     if loss != tables.about["loss"] or not math.isclose(mse, tables.about["mse"], rel_tol=1e-9):
         raise _Wrong(f"the loss is {loss}, not {tables.about['loss']}")
+    if tables.about.get("least", 0) > loss:
+        raise _Wrong(f"it is said that every setting loses {tables.about['least']}, and this one loses {loss}")
     return f"sizes, frequencies, loss {loss:,} and MSE as described"
 
 

@@ -177,6 +177,7 @@ def _about(request: BucketsRequest, domain: Domain, demand: Demand, setting: Set
         "records": demand.total,
         "sizes": [list(pair) for pair in setting.sizes],
         "loss": setting.loss,
+        "least": setting.least,
         "mse": setting.mse,
         "fakes": request.fakes,
         "similar": request.similar,

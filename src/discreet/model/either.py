@@ -41,6 +41,12 @@ def replicates(model: Model, measured: Sequence[Measured], noise: Callable[[Meas
             one if not one.variance else replace(one, values=one.of(cuboids[one.mask]) + noise(one)) for one in measured
         ]
 
+    many = range(replicates_of(model))
     if isinstance(model, ProductMixture):
-        return tuple(refit_mixture(model, simulated()) for _ in range(MIXTURES))
-    return tuple(refit(model, simulated()) for _ in range(REPLICATES))
+        return tuple(refit_mixture(model, simulated()) for _ in many)
+    return tuple(refit(model, simulated()) for _ in many)
+
+
+def replicates_of(model: Model) -> int:
+    """How many there are."""
+    return MIXTURES if isinstance(model, ProductMixture) else REPLICATES

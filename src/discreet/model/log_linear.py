@@ -28,6 +28,9 @@ class LogLinear:
     @cached_property
     def joint(self) -> Cells:
         """The expected count of every cell of the joint: nowhere below 0, and adds up to the total."""
+        return self._written_down()
+
+    def _written_down(self) -> Cells:
         joint = Joint(self.lattice, tuple(sorted(self.potentials)))
         log_z, _ = joint.marginals(self.potentials)
         cells = joint.probabilities(self.potentials, log_z)
@@ -45,13 +48,14 @@ class LogLinear:
         return self.cuboids([mask])[mask]
 
     def cuboids(self, masks: Iterable[int]) -> dict[int, Cells]:
-        """Several cuboids: in one pass, without the joint in memory, as long as they are smaller than it."""
-        asked = list(masks)
-        if "joint" not in vars(self) and 2 * sum(map(self.lattice.cells, asked)) <= self.lattice.cells(
-            self.lattice.base
-        ):
+        """Several cuboids: in one pass, without the joint in memory, as long as they are smaller than it.
+
+        The joint is not kept for them: of the many replicates behind a range none may keep so much.
+        """
+        asked, kept = list(masks), vars(self).get("joint")
+        if kept is None and 2 * sum(map(self.lattice.cells, asked)) <= self.lattice.cells(self.lattice.base):
             return self._passed(asked)
-        made: dict[int, Cells] = {self.lattice.base: self.joint}
+        made: dict[int, Cells] = {self.lattice.base: self._written_down() if kept is None else kept}
         for mask in sorted(set(asked), key=lambda mask: -mask.bit_count()):
             finer = min((have for have in made if not mask & ~have), key=self.lattice.cells)
             axes = self.lattice.axes(finer)

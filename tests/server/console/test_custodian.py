@@ -4,6 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from discreet.errors import DomainError
+from discreet.microdata.buckets import Buckets
 from discreet.server.app import create_app
 from discreet.server.auth import add_user, authenticate, list_users
 from discreet.server.console.plan import PLANNERS, require_quick
@@ -117,3 +118,5 @@ def test_estimates_from_buckets_say_what_their_range_is_and_what_it_is_not(peopl
     page = enter("analyst").get("/buckets", params=asked).text
     assert "95% of all pairings" in page
     assert "truth may lie far outside" in page
+    published = Buckets.load(people.path / "buckets" / "b")
+    assert f"<dd>{published.loss:,}; at least {published.least:,} with any sizes that were allowed</dd>" in page
