@@ -93,7 +93,9 @@ class Gate:
         self._require_measurable(plan)
         table = self._ready(plan)
         if decided_on is not None and decided_on != table.id:
-            raise Refreshed("the vault was refreshed in the meantime; nothing was spent on this: ask again")
+            raise Refreshed(
+                "the vault went over to another snapshot in the meantime; nothing was spent on this: ask again"
+            )
         cost = plan.cost(self.domain, self.ledger.budget)
         if reserve is None:
             charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
