@@ -36,6 +36,7 @@ from discreet.query.query import (
     Count,
     Distinct,
     People,
+    ProfileSum,
     Quantile,
     Query,
     Residual,
@@ -275,11 +276,11 @@ def _stands(charge: Charge) -> str:
     return f"charge {charge.id} stands, and `discreet ledger complete` finishes it without a further charge"
 
 
-def _reads(plan: Plan) -> list[Count | Sum | People | SubsetCount]:
+def _reads(plan: Plan) -> list[Count | Sum | People | ProfileSum | SubsetCount]:
     return [read for measurement in plan.measurements for read in _reads_for(measurement.query)]
 
 
-def _reads_for(query: Query) -> Sequence[Count | Sum | People | SubsetCount]:
+def _reads_for(query: Query) -> Sequence[Count | Sum | People | ProfileSum | SubsetCount]:
     """What is read exactly, in order to answer a query."""
     match query:
         case Residual():
