@@ -2,8 +2,12 @@
 
 import math
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from itertools import pairwise
+from statistics import NormalDist
 
+from discreet.ledger.conversion import rho_for
+from discreet.ledger.gaussian_conversion import mu_squared_for
 from tests.experiments.test_pages import Claim, check_page, pick, rows_of
 
 
@@ -204,6 +208,14 @@ def attacks_claims():
     yield Claim("= {:.3f} for ρ = 0.1", [by_rho])
     both = next(row for row in rows_of("attacks", "budgets") if "δ" in row["vault"])
     yield Claim("{:.3f}, where ε = 1 allows {}.", (float(both["allowed"]), allowed))
+    rho, mu_squared = (float(kept(Fraction(1), Fraction(1, 10**6))) for kept in (rho_for, mu_squared_for))
+    assert f"{2 * NormalDist().cdf(math.sqrt(mu_squared) / 2) - 1:.4f}" == both["allowed"]
+    yield Claim("had {:.3f} here", [math.sqrt(rho / 2)])
+    yield Claim("ρ = {:.4f} where μ²/2 is {:.4f}", (rho, mu_squared / 2))
+    vaults = [row for row in rows_of("attacks", "budgets") if row["answers"] in (ONE, SIX, SOLVED)]
+    assert all(float(row["low"]) <= float(row["allowed"]) for row in vaults)
+    pure = [row for row in vaults if row["answers"] == ONE and row["vault"] in ("ε = 0.1", "ε = 1", "ε = 3")]
+    assert all(float(row["low"]) <= float(row["allowed"]) <= float(row["high"]) for row in pure)
 
 
 def test_the_page_on_attacks_says_what_its_numbers_say():
