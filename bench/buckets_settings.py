@@ -24,7 +24,7 @@ from experiments.buckets.tables import generated
 ROWS = 300_000
 THETAS = (2, 4, 8, 16, 32)
 DEFAULT = Limits.linear(8, "0.02")
-RANDOM_TABLES, NEAR = 560, 1.05
+RANDOM_TABLES, NEAR = 100, 1.05
 
 
 def figures() -> Iterator[Figure]:
