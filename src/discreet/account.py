@@ -187,6 +187,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
         case "refresh":
             taken = content.get("snapshot")
             return f"snapshot {taken['number']} of the table was taken" if taken else "a changed table was accepted"
+        case "erase":
+            return f"snapshot {content['snapshot']['number']} is the one before without those who asked to be out"
         case "fact":
             return f"a fact: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
         case "buckets":
@@ -199,7 +201,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
         case checkpoint.KIND:
             return "a checkpoint: what the entries before it add up to"
         case "reserve":
-            return f"what running totals of {content['each']} cost was set aside: {len(content['weights']):,} periods"
+            within = content["within"]
+            return f"what {'cubes' if 'cube' in content else 'running totals'} of {within['label']} cost was set aside"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             then = f", then some of {len(content['candidates']):,}" if "candidates" in content else ""

@@ -1,6 +1,8 @@
-"""Taking a snapshot: a source is read once, into the vault, and has a number and a digest from then on."""
+"""Taking a snapshot: a source, or the snapshot before, is read once, into the vault, and has a number and a digest from
+then on."""
 
 import errno
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
     from discreet.table.source import Source
-    from discreet.table.unit import Unit
+    from discreet.table.unit import Keys, Unit
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class Taking:
     progress: Progress = silent
     fitted: Fitted | None = None
     """Told how the domain fits the table, for the custodian alone; what it raises leaves nothing behind."""
+    erased: "Keys | None" = field(default=None, repr=False)
+    """The keys of those who are left out, and marked so, whatever the source says of them; None where nobody was ever
+    erased, or all may come back."""
 
     def take(self, source: "Source", number: int, live: bool = False, before: "Snapshot | None" = None) -> SnapshotId:
         """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are. Where
@@ -41,16 +46,36 @@ class Taking:
         """
         if live:
             return self._looked_at(source, number)
-        from discreet.table.snapshot import snapshot_digest
         from discreet.table.take import take_snapshot
+
+        return self._written(
+            lambda folder: take_snapshot(
+                source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted, self.erased
+            ),
+            number,
+            before,
+        )
+
+    def without(self, gone: "Keys", snapshot: "Snapshot") -> SnapshotId:
+        """Write the snapshot after this one, whole or not at all: the same without the people with these keys, who are
+        marked as erased. Raises OSError where it cannot be written."""
+        from discreet.table.erase import write_without
+
+        def write(folder: Path) -> str:
+            private_folder(folder)
+            return write_without(snapshot, gone, folder)
+
+        return self._written(write, snapshot.id.number + 1)
+
+    def _written(self, write: Callable[[Path], str], number: int, before: "Snapshot | None" = None) -> SnapshotId:
+        """What is written beside gets its name when it is whole; nothing does where it has the rows of `before`."""
+        from discreet.table.snapshot import snapshot_digest
 
         snapshots = self.home / SNAPSHOTS
         private_folder(snapshots)
         with folder_beside(snapshots / "taking") as beside:
             folder = beside / "snapshot"
-            manifest = take_snapshot(
-                source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted
-            )
+            manifest = write(folder)
             if before is not None and before.has_rows_of(manifest):
                 return before.id
             id = SnapshotId(number, snapshot_digest(self.key, number, manifest))

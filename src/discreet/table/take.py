@@ -23,6 +23,7 @@ from discreet.table.coding import Coded, Coder, coders, distinct_values
 from discreet.table.count import MOST_ROWS
 from discreet.table.fit import FitCounter
 from discreet.table.layout import (
+    ERASED,
     FORMAT,
     MANIFEST,
     PEOPLE,
@@ -51,22 +52,28 @@ def take_snapshot(
     folder: Path,
     progress: Progress = silent,
     fitted: Fitted | None = None,
+    erased: Keys | None = None,
 ) -> str:
     """Write the population of a source into a new folder, synced; the text of its manifest. `fitted` is told how the
-    domain fits, which is for the custodian alone, and may raise.
+    domain fits, which is for the custodian alone, and may raise. Whose key is `erased` is left out.
 
     Raises DomainError where the columns do not fit the domain, and TableError where the source cannot be read to its
     end, or has rows without an id that the domain refuses: both are for the custodian, and quote no value.
     """
     counter = None if fitted is None else FitCounter(domain, source)
-    taking = _Taking(source, domain, unit, roster, key, folder, progress, counter)
+    taking = _Taking(source, domain, unit, roster, key, folder, progress, counter, erased)
     private_folder(folder)
     stamp = source.stamp()
     columns = taking.columns()
     if fitted is not None and counter is not None:
         fitted(counter.fit())
+    return write_manifest(folder, taking.rows, columns, stamp)
+
+
+def write_manifest(folder: Path, rows: int, columns: dict[str, Any], stamp: Any) -> str:
+    """Write what a snapshot's folder holds beside its columns; its text."""
     nonce = Bits().words(2).tobytes().hex()  # two that are taken of one table are still two
-    manifest = {"format": FORMAT, "rows": taking.rows, "columns": columns, "stamp": stamp, "nonce": nonce}
+    manifest = {"format": FORMAT, "rows": rows, "columns": columns, "stamp": stamp, "nonce": nonce}
     text = json.dumps(manifest, sort_keys=True)
     with _new_file(folder / MANIFEST) as file:
         file.write(text.encode())
@@ -84,6 +91,7 @@ class _Taking:
     folder: Path
     progress: Progress
     counter: FitCounter | None
+    erased: Keys | None = None
     rows: int = 0
     _people: list[Keys] = field(default_factory=list)
     _places: list[NDArray[np.int64]] = field(default_factory=list)
@@ -93,11 +101,11 @@ class _Taking:
         types = {codes_file(axis): code_type(a) for axis, a in enumerate(self.domain.attributes)}
         types |= {units_file(axis): unit_type(a) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
         if self.unit is None:
-            with _ColumnFiles(self.folder, types, self.key) as written:
+            with ColumnFiles(self.folder, types, self.key) as written:
                 for batch in self._coded():
                     written.add(batch)
                 return written.about()
-        with _ColumnFiles(self.folder, {f"{name}.all": kind for name, kind in types.items()}, self.key) as everyone:
+        with ColumnFiles(self.folder, {f"{name}.all": kind for name, kind in types.items()}, self.key) as everyone:
             for batch in self._coded():
                 everyone.add({f"{name}.all": array for name, array in batch.items()})
         return self._bounded(self.unit, types)
@@ -166,21 +174,26 @@ class _Taking:
         return somebody
 
     def _bounded(self, unit: Unit, types: dict[str, np.dtype[Any]]) -> dict[str, Any]:
-        """Keep at most so many rows of each person, and number the people."""
+        """Keep at most so many rows of each person who was not erased, and number the people."""
         whole = {name: np.fromfile(self.folder / f"{name}.all", kind) for name, kind in types.items()}
         people = np.concatenate([np.empty(0, np.uint64), *self._people])
         kept = kept_rows(people, whole.values(), unit.max_rows, self.key)
+        gone = np.isin(people, [] if self.erased is None else self.erased)
+        kept &= ~gone
         keys, numbers = np.unique(people[kept], return_inverse=True)
         arrays = {name: column[kept] for name, column in whole.items()}
         arrays |= {PERSON: numbers, PEOPLE: keys}
         types = types | {PERSON: np.min_scalar_type(max(keys.size - 1, 0)), PEOPLE: np.dtype(np.uint64)}
+        if self.erased is not None:
+            arrays[ERASED], types[ERASED] = self.erased, np.dtype(np.uint64)
         if self.roster is not None:
             arrays[PLACE] = np.concatenate([np.empty(0, np.int64), *self._places])[kept]
             types[PLACE] = np.dtype(np.int64)
         self.rows = numbers.size
         if self.counter is not None:
-            self.counter.beyond_bound = people.size - numbers.size
-        with _ColumnFiles(self.folder, types, self.key) as written:
+            self.counter.erased = int(np.count_nonzero(gone))
+            self.counter.beyond_bound = people.size - self.counter.erased - numbers.size
+        with ColumnFiles(self.folder, types, self.key) as written:
             written.add(arrays)
             about = written.about()
         for name in whole:
@@ -188,7 +201,7 @@ class _Taking:
         return about
 
 
-class _ColumnFiles:
+class ColumnFiles:
     """Files that columns are appended to, hashed as they grow."""
 
     def __init__(self, folder: Path, types: dict[str, np.dtype[Any]], key: bytes) -> None:
@@ -196,7 +209,7 @@ class _ColumnFiles:
         self._files = {name: _new_file(folder / name) for name in types}
         self._digests = {name: column_digest(key) for name in types}
 
-    def __enter__(self) -> "_ColumnFiles":
+    def __enter__(self) -> "ColumnFiles":
         return self
 
     def __exit__(self, *_: object) -> None:
