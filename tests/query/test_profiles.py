@@ -2,10 +2,10 @@
 counted, by another database."""
 
 from collections import Counter
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, combinations_with_replacement, product
-from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -15,6 +15,7 @@ import pytest
 from discreet.audit.price import mispriced, read_cost, read_plan
 from discreet.audit.terms import Terms, Unreadable
 from discreet.domain.attribute import Category, Integer
+from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
@@ -345,10 +346,24 @@ def test_what_is_asked_of_everybody_costs_a_part_of_what_each_row_would_pay():
 
 def test_of_a_table_that_grows_nothing_is_charged_to_rows_that_may_come_later():
     """Later rows are at points where nothing was spent yet: they pay for nothing that was asked before them."""
-    query = SHARED[0]
-    growing = SimpleNamespace(**{name: getattr(DOMAIN, name) for name in ("everything",)}, growing=DOMAIN["a"])
-    [(_, alone)] = spends(query, Laplace(SCALE), growing, PURE["replace"])
-    assert alone == units_up(Fraction(1) / SCALE)
+    months = {"low": date(2026, 1, 1), "high": date(2026, 12, 31), "period": "month"}
+    for grows, share in ((False, Fraction(1, K)), (True, Fraction(1))):
+        month = Date(name="month", source="a test", **months, grows=grows)
+        domain = Domain("t", (*DOMAIN.attributes, month), person="id", max_rows=K)
+        query = ProfileSum(SHARED[0].profiles, domain.everything, SHARED[0].kept, SHARED[0].by)
+        for one in (query, People(domain.everything)):
+            for budget in (PURE["replace"], RHO["replace"]):
+                law = Laplace(SCALE) if budget.symbol == "ε" else Gaussian(SCALE)
+                [(_, units)] = spends(one, law, domain, budget)
+                assert units == units_up(share / SCALE if budget.symbol == "ε" else share**2 / (2 * SCALE))
+                plan = Plan((Measurement(one, law),))
+                found = mispriced(
+                    read_plan(plan.to_json(), domain),
+                    read_cost(plan.cost(domain, budget).to_json(), domain),
+                    domain,
+                    TestAudit().terms(budget),
+                )
+                assert found is None
 
 
 class TestAudit:

@@ -233,7 +233,7 @@ def _price_of_lines(line: PlanLine, domain: Domain, terms: Terms) -> int:
     else:
         adds, keys = read_line(line.fields), [key for _, key in line.fields["keys"]]
     price = terms.units(line.law, line.parameter, adds.most**2, adds.is_one_signed, adds.grain)
-    if not all(_is_whole(box, domain) for box in line.boxes) or getattr(domain, "growing", None):
+    if not all(_is_whole(box, domain) for box in line.boxes) or domain.growing is not None:
         return price
     lines = min(groups_in(keys, domain), terms.max_rows)
     turns = not adds.is_one_signed or any(not isinstance(one, str) and OF_PERSON in one for one in group)

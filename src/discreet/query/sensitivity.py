@@ -61,7 +61,7 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
                 (Fraction(1), True) if isinstance(query, People) else (query.largest, query.is_one_signed)
             )
             loss = budget.loss(law, adds, one_signed, query.grain(domain))
-            if query.where == domain.everything and not getattr(domain, "growing", None):
+            if query.where == domain.everything and domain.growing is None:
                 loss = min(loss, budget.shared(loss, most_lines(query, domain, budget)))
             yield from ((box, units_up(loss)) for box in query.where.boxes)
         case Residual():
