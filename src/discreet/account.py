@@ -201,7 +201,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
         case checkpoint.KIND:
             return "a checkpoint: what the entries before it add up to"
         case "reserve":
-            return f"what running totals of {content['each']} cost was set aside: {len(content['weights']):,} periods"
+            within = content["within"]
+            return f"what {'cubes' if 'cube' in content else 'running totals'} of {within['label']} cost was set aside"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             then = f", then some of {len(content['candidates']):,}" if "candidates" in content else ""

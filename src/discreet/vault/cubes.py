@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from discreet.cube.adaptive import Bought, cube_of_run, go_on, require_run
 from discreet.cube.affordable import Affordable, affordable, require_affordable
@@ -41,6 +41,9 @@ from discreet.vault.facts import VaultFacts
 from discreet.vault.models import note_model
 from discreet.vault.public import PublicCubes
 from discreet.vault.public_rows import public_rows
+
+if TYPE_CHECKING:
+    from discreet.vault.standing import VaultStanding
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,6 +138,13 @@ class VaultCubes(FieldsView):
             left = Cost(everywhere=plan.noise.limit - sum(charge.cost.everywhere for charge in paid))
             return replace(found, fits=bool(paid) and self.ledger.fits(left, self.gate.asker))
         return replace(found, fits=bought_before(measurements_of(plan, self.domain), self.ledger) is not None)
+
+    @property
+    def standing(self) -> "VaultStanding":
+        """A cube of each period, paid for at once: `standing.declare(plan, "month")`, `standing.publish(through=…)`."""
+        from discreet.vault.standing import VaultStanding
+
+        return VaultStanding(self.path, self.domain, self.ledger, self.gate)
 
     def publish(
         self,
