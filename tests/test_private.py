@@ -278,6 +278,7 @@ NAMED_BY_A_USER = {
     "answer/view.py": "answers as CSV",
     "cli/audit_vault.py": "a report",
     "cli/demo.py": "the demo's folder",
+    "cli/standing.py": "the folder of what was published",
     "cube/export.py": "exports",
     "cube/sdmx.py": "exports",
     "demo/console.py": "the demo's folder",
