@@ -73,6 +73,8 @@ class Standing:
     own: Budget
     budget: Budget
     live: bool = False
+    rows_in: tuple[tuple[str, int], ...] = ()
+    """How many rows a person has at most in each table, where there are several."""
     versions: int = 1
     facts: tuple[str, ...] = ()
     lost: frozenset[str] = frozenset()
@@ -91,7 +93,8 @@ class Standing:
         try:
             match kind:
                 case "init":
-                    return replace(self, live=bool(content.get("live")))
+                    rows = tuple((str(table), int(most)) for table, most in content.get("rows", ()))
+                    return replace(self, live=bool(content.get("live")), rows_in=rows)
                 case "refresh":
                     return replace(self, versions=self.versions + 1, live=self.live or bool(content.get("live")))
                 case "rollback-accepted":
@@ -190,7 +193,7 @@ class Standing:
 
     @cached_property
     def _circumstances(self) -> tuple[str, ...]:
-        said = []
+        said = [self._tables_in_words()] if self.rows_in else []
         if self.facts:
             said.append(self._facts_in_words())
         if self.rows:
@@ -200,6 +203,10 @@ class Standing:
         if self.live:
             said.append(LIVE)
         return tuple(said)
+
+    def _tables_in_words(self) -> str:
+        rows = [f"{most:,} row{'s' * (most > 1)} of {table}" for table, most in self.rows_in]
+        return f"of one person at most {', '.join(rows)}, and one budget for what all tables together tell"
 
     def _facts_in_words(self) -> str:
         many = len(self.facts)

@@ -232,6 +232,7 @@ class LedgerState:
         state.notes = {kind: content_of(receipt) for kind, receipt in noted.items() if kind != "init"}
         state.noted, state.refreshed = noted, noted["refresh"].seq if "refresh" in noted else 0
         state.snapshot = snapshot_in(state.notes["refresh"] if state.refreshed > noted["init"].seq else state.header)
+        state.standing = state.standing.after("init", noted["init"].seq, state.header)
         state._state_facts([(Receipt.parse(receipt), table) for receipt, table in stated["facts"]], content_of)
         state.standing = replace(
             state.standing,

@@ -86,7 +86,9 @@ class OwnTable:
     def _snapshot(self, id: SnapshotId) -> Table:
         from discreet.table.snapshot import open_snapshot
 
-        return open_snapshot(snapshot_folder(self.home, id), self.domain, id, self.key(), self.roster)
+        return open_snapshot(
+            snapshot_folder(self.home, id), self.domain, id, self.key(), self.roster, self.ledger.table
+        )
 
     def _live(self, id: SnapshotId) -> Table:
         from discreet.table.live import LiveTable

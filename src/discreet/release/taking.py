@@ -1,11 +1,14 @@
 """Taking a snapshot: a source is read once, into the vault, and has a number and a digest from then on."""
 
 import errno
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.domain.domain import Domain
+from discreet.domain.tables import LinkedTables
+from discreet.errors import UnsupportedQuery
 from discreet.fit import Fitted
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.private import private_folder
@@ -33,26 +36,32 @@ class Taking:
     fitted: Fitted | None = None
     """Told how the domain fits the table, for the custodian alone; what it raises leaves nothing behind."""
 
-    def take(self, source: "Source", number: int, live: bool = False, before: "Snapshot | None" = None) -> SnapshotId:
+    tables: LinkedTables | None = None
+    """Where there are several: then each has its source."""
+
+    def take(
+        self,
+        source: "Source | Mapping[str, Source]",
+        number: int,
+        live: bool = False,
+        before: "Sequence[Snapshot]" = (),
+    ) -> SnapshotId:
         """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are. Where
-        `before` is given, and has the very same rows, nothing is written, and it is that one.
+        `before` is given, each table of it, and has the very same rows, nothing is written, and it is that one.
 
         Raises OSError where it cannot be written.
         """
         if live:
             return self._looked_at(source, number)
-        from discreet.table.snapshot import snapshot_digest
-        from discreet.table.take import take_snapshot
+        from discreet.table.snapshot import have_rows_of, snapshot_digest
 
         snapshots = self.home / SNAPSHOTS
         private_folder(snapshots)
         with folder_beside(snapshots / "taking") as beside:
             folder = beside / "snapshot"
-            manifest = take_snapshot(
-                source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted
-            )
-            if before is not None and before.has_rows_of(manifest):
-                return before.id
+            manifest = self._written(source, folder)
+            if before and have_rows_of(before, manifest):
+                return before[0].id
             id = SnapshotId(number, snapshot_digest(self.key, number, manifest))
             sync_folder(folder)
             _rename(folder, snapshot_folder(self.home, id))
@@ -60,9 +69,20 @@ class Taking:
         sync_folder(self.home)
         return id
 
-    def _looked_at(self, source: "Source", number: int) -> SnapshotId:
+    def _written(self, source: "Source | Mapping[str, Source]", folder: Path) -> str:
+        from discreet.table.take import take_snapshot
+        from discreet.table.take_tables import take_tables
+
+        if isinstance(source, Mapping):
+            assert self.tables is not None, "each table has its source"
+            return take_tables(source, self.tables, self.key, folder, self.progress, self.fitted)
+        return take_snapshot(source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted)
+
+    def _looked_at(self, source: "Source | Mapping[str, Source]", number: int) -> SnapshotId:
         from discreet.table.live import live_digest, require_live
 
+        if isinstance(source, Mapping):
+            raise UnsupportedQuery("several tables are read into a snapshot: leave out live")
         require_live(source, self.domain, self.unit, self.roster)
         return SnapshotId(number, live_digest(source, self.domain, self.key, number, self.progress))
 
