@@ -165,7 +165,7 @@ class TestRefreshedMeanwhile:
         self, vault, monkeypatch
     ):
         in_between(monkeypatch, Gate, "_ready", refreshed(vault))
-        with pytest.raises(Refreshed, match=r"refreshed in the meantime, .*; nothing was spent: ask again"):
+        with pytest.raises(Refreshed, match=r"another snapshot in the meantime; nothing was spent: ask again"):
             vault.measure(vault.count(town="Arden"), scale=1)
         assert (vault.budget().spent, vault.ledger.pending()) == (0, [])
         release = vault.measure(vault.count(town="Arden"), scale=1)
@@ -216,7 +216,7 @@ class TestRefreshedMeanwhile:
         plan = Plan((Measurement(vault.count(town="Arden"), Laplace(Fraction(1))),))
         decided_on = vault.ledger.snapshot
         Vault.open(vault.path).refresh()
-        with pytest.raises(Refreshed, match="refreshed in the meantime; nothing was spent on this: ask again"):
+        with pytest.raises(Refreshed, match="another snapshot in the meantime; nothing was spent on this: ask again"):
             vault.gate.measure(plan, decided_on)
         assert vault.budget().charges == 0
         assert vault.gate.measure(plan, vault.ledger.snapshot).charge == 3
@@ -270,7 +270,7 @@ class TestRefreshesAtOnce:
             refreshed(vault)()
 
         in_between(monkeypatch, Taking, "take", other)
-        with pytest.raises(Refreshed, match=r"another refresh came in between; .*: refresh again"):
+        with pytest.raises(Refreshed, match=r"another snapshot was taken in between, .*: do it again"):
             vault.refresh()
         assert vault.ledger.snapshot.number == 2
         assert folders(vault) == ["000002"]

@@ -274,6 +274,7 @@ def test_what_is_not_done_over_several_tables_is_refused(vault):
     for refused in (
         lambda: vault.cubes,
         lambda: vault.running,
+        lambda: vault.erase(pd.DataFrame({"patient": [1]})),
         lambda: vault.rows,
         lambda: vault.buckets,
         lambda: vault.facts.add("SELECT COUNT(*) FROM patients", 120),

@@ -195,6 +195,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, domains: Mappin
         case "refresh":
             taken = content.get("snapshot")
             return f"snapshot {taken['number']} of the table was taken" if taken else "a changed table was accepted"
+        case "erase":
+            return f"snapshot {content['snapshot']['number']} is the one before without those who asked to be out"
         case "fact":
             return f"a fact: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
         case "buckets":

@@ -51,14 +51,17 @@ class Fit:
     """Rows that fit the domain and are left out because they name nobody: no id, or one that is not on the roster."""
     beyond_bound: int = 0
     """Rows that fit the domain and are left out because their person has more than are kept of one."""
+    erased: int = 0
+    """Rows that fit the domain and are left out because their person was erased."""
 
     @property
     def lost(self) -> int:
         return self.rows - self.kept
 
     def loses_more_than(self, share: float) -> bool:
-        """Whether more than this share of the rows is lost, or not readable in some column, or there are no rows."""
-        worst = max([self.lost, *(column.unreadable for column in self.columns)])
+        """Whether more than this share of the rows is lost, or not readable in some column, or there are no rows. Rows
+        of people who were erased are left out on purpose."""
+        worst = max([self.lost - self.erased, *(column.unreadable for column in self.columns)])
         return worst > share * self.rows or not self.rows
 
 

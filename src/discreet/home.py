@@ -125,13 +125,20 @@ def forget_snapshots(home: Path, current: SnapshotId | None) -> None:
 
     Whoever still reads a snapshot goes on reading it: its files go when they are closed.
     """
+    for folder in left_behind(home, current):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def left_behind(home: Path, current: SnapshotId | None) -> list[Path]:
+    """The folders of snapshots up to the current one, but it."""
     if current is None:
-        return
-    kept = snapshot_folder(home, current)
+        return []
+    kept, found = snapshot_folder(home, current), list[Path]()
     for folder in (home / SNAPSHOTS).glob("*-*"):
         number = folder.name.partition("-")[0]
         if folder != kept and number.isdigit() and int(number) <= current.number:
-            shutil.rmtree(folder, ignore_errors=True)
+            found.append(folder)
+    return found
 
 
 def forget_snapshot(home: Path, id: SnapshotId) -> None:

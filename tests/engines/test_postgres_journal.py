@@ -432,7 +432,12 @@ class TestRows:
         monkeypatch.setattr(module, "BATCH", 3)
         for _ in range(8):
             ledger.charge(Cost(1), {})
-        assert [entry.seq for entry in ledger.entries()] == list(range(1, 10))
+        every = list(ledger.entries())
+        assert [entry.seq for entry in every] == list(range(1, 10))
+        for place, entry in enumerate(every, 1):
+            following = ledger._followed.journal.following(entry.receipt)
+            assert following is not None
+            assert list(following) == every[place:]
         assert opened(location).spent_max == 8
 
 

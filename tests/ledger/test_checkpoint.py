@@ -48,7 +48,7 @@ STEPS = st.lists(
         st.tuples(st.just("reserve"), st.integers(0, 2), PIECES),
         st.tuples(st.just("draw"), st.integers(0, 2), PIECES),
         st.tuples(st.just("note"), st.sampled_from(["cube", "lookups"]), st.integers(0, 9)),
-        st.sampled_from([("refresh",), ("live refresh",), ("close",), ("begin",), ("publish",), ("lose",)]),
+        st.sampled_from([("refresh",), ("live refresh",), ("erase",), ("close",), ("begin",), ("publish",), ("lose",)]),
         st.just(("open again",)),
     ),
     min_size=5,
@@ -84,6 +84,9 @@ def take(ledger: Ledger, path: Path, budget: Budget, step: Any) -> Ledger:
         case ("refresh" | "live refresh" as kind,):
             now = ledger.snapshot
             ledger.note_refresh(SnapshotId(1 if now is None else now.number + 1, "f"), live=kind == "live refresh")
+        case ("erase",):
+            now = ledger.snapshot
+            ledger.note_erasure(SnapshotId(1 if now is None else now.number + 1, "e"))
         case ("close",):
             for number in [charge.id for charge in ledger.pending()][:1]:
                 ledger.close_charge(number)
@@ -118,7 +121,7 @@ def standing(ledger: Ledger) -> dict[str, Any]:
         "facts": ledger.facts,
         "rows": ledger.publications,
         "table": (ledger.reach, ledger.is_live),
-        "notes": {kind: ledger.latest(kind) for kind in ("cube", "lookups", "fact", "refresh", "buckets")},
+        "notes": {kind: ledger.latest(kind) for kind in ("cube", "lookups", "fact", "refresh", "erase", "buckets")},
         "lost": ledger._lost,
         "set aside": dict(ledger._followed.state.reserves),
         "answers": list(ledger.answered()),

@@ -2,6 +2,7 @@
 
 import random
 import threading
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from discreet.errors import BudgetExceeded, JournalCorrupt, Refreshed
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.journal import canonical, chained
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.receipt import Receipt
 from discreet.ledger.reserve import Reserve
 from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import UNITS, Cost, most_beyond
@@ -87,9 +89,12 @@ def test_what_does_not_fit_is_not_set_aside(ledger: Ledger) -> None:
     assert ledger.head == before
 
 
-def test_a_refresh_ends_what_was_set_aside_and_it_stays_spent(ledger: Ledger) -> None:
+@pytest.mark.parametrize("note", [Ledger.note_refresh, Ledger.note_erasure], ids=["a refresh", "an erasure"])
+def test_another_snapshot_ends_what_was_set_aside_and_it_stays_spent(
+    ledger: Ledger, note: Callable[[Ledger, SnapshotId], Receipt]
+) -> None:
     number = ledger.reserve(Cost(0, ((LOWER, UNITS // 2),)), {"for": "later"}).seq
-    ledger.note_refresh(SnapshotId(1, "f"))
+    note(ledger, SnapshotId(1, "f"))
     assert left(ledger) == UNITS // 2
     assert ledger.reserved(number) is None
     with pytest.raises(BudgetExceeded, match="a refresh ends what was set aside"):

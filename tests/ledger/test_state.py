@@ -53,3 +53,22 @@ def test_after_a_refresh_every_point_starts_at_the_most_that_was_spent_anywhere(
     ledger.charge(Cost(0, ((domain.slab("b", 0, 0).boxes[0], 1),)), {}, snapshot=ledger.snapshot)
     for seen in (ledger, Ledger.open(path, domain, ledger.budget)):
         assert (ledger.budget.limit - seen.left_by((1,))).tolist() == [8, 7, 7, 7]
+
+
+def test_after_an_erasure_every_point_has_what_was_spent_there_and_a_charge_names_the_next_snapshot(
+    path: Path, domain: Domain, ledger: Ledger
+) -> None:
+    ledger.note_refresh(SnapshotId(1, "f"))
+    spent = Cost(2, ((domain.slab("a", 1, 1).boxes[0], 5),))
+    ledger.charge(spent, {}, snapshot=SnapshotId(1, "f"))
+    before, promise = ledger.left_by((0, 1)), ledger.guarantee
+    ledger.note_erasure(SnapshotId(2, "e"))
+    with pytest.raises(Refreshed, match="another snapshot in the meantime; nothing was spent"):
+        ledger.charge(spent, {}, snapshot=SnapshotId(1, "f"))
+    for seen in (ledger, Ledger.open(path, domain, ledger.budget)):
+        assert seen.left_by((0, 1)).tolist() == before.tolist()
+        assert seen.guarantee == promise  # one table, without some people: no version more
+        assert seen.reach == (SnapshotId(2, "e"), 4, 4)
+        assert not seen.is_live
+    with pytest.raises(Refreshed, match="another snapshot was taken in between"):
+        ledger.note_erasure(SnapshotId(2, "other"))

@@ -162,7 +162,7 @@ def test_a_refresh_without_its_source_keeps_the_snapshot(vault, home):
 
 def fails_half_way(monkeypatch, error):
     """The second column that is added to cannot be written."""
-    add, calls = take_module._ColumnFiles.add, []
+    add, calls = take_module.ColumnFiles.add, []
 
     def failing(self, arrays):
         calls.append(1)
@@ -171,7 +171,7 @@ def fails_half_way(monkeypatch, error):
         add(self, arrays)
 
     monkeypatch.setattr("discreet.table.parquet.BATCH_ROWS", 1000)
-    monkeypatch.setattr(take_module._ColumnFiles, "add", failing)
+    monkeypatch.setattr(take_module.ColumnFiles, "add", failing)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device"), MemoryError()])
@@ -243,7 +243,7 @@ moment = sys.argv[1]
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 if moment == "while it is written":
-    take._ColumnFiles.about = die
+    take.ColumnFiles.about = die
 else:
     Ledger.note_refresh = die
 Vault.open("vault").refresh()

@@ -15,6 +15,7 @@ from discreet.answer.known import Known
 from discreet.ledger.asker import Asker
 from discreet.ledger.charge import Charge, Record
 from discreet.ledger.followed import FollowedJournal
+from discreet.ledger.journal import ORIGIN
 from discreet.ledger.ledger import ROLLBACK, Ledger, _body
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
@@ -126,6 +127,32 @@ def every_refresh_wins(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "note_refresh", note_refresh)
 
 
+def every_erasure_wins(patch: pytest.MonkeyPatch) -> None:
+    def note_erasure(ledger: Ledger, snapshot: SnapshotId) -> Receipt:
+        with ledger._followed.turn():
+            receipt = ledger._followed.append("erase", None, _body({"snapshot": snapshot.to_json()})).receipt
+        ledger._followed.give(receipt)
+        return receipt
+
+    patch.setattr(Ledger, "note_erasure", note_erasure)
+
+
+def what_was_known_outlives_an_erasure(patch: pytest.MonkeyPatch) -> None:
+    """The next snapshot is of the same people, after all."""
+
+    def refresh(known: Known) -> None:
+        known.snapshot, _, _ = known.ledger.reach
+        levelled = known.ledger._followed.state.noted.get("refresh", ORIGIN).seq
+        if levelled > known._since:
+            known._by_quantity, known._since = {}, levelled
+        for charge, record in known.ledger.answered(known._upto):
+            if charge.id > levelled:
+                known._add(known.recall(charge, record))
+            known._upto = record.receipt.seq
+
+    patch.setattr(Known, "refresh", refresh)
+
+
 def decided_on_another_snapshot(patch: pytest.MonkeyPatch) -> None:
     real = Gate.measure
     patch.setattr(Gate, "measure", lambda gate, plan, _decided_on=None: real(gate, plan))
@@ -214,6 +241,8 @@ DECIDED = Scope((("half of Arden", "ask"), ("refresh",)), steps=60, operations=(
 REPEATED = Scope((("repeat",), ("refresh", "half of Arden")), steps=60, operations=2)
 COMPLETED_TWICE = Scope((("Arden",), ("complete",), ("complete",)), steps=60, operations=1, crashes=1)
 REFRESHED_TWICE = Scope((("refresh",), ("refresh",)), steps=60, operations=2)
+ERASED_TWICE = Scope((("erase",), ("erase",)), steps=60, operations=2)
+KNOWN_AND_ERASED = Scope((("half of Arden",), ("erase", "repeat")), steps=60, operations=(1, 2))
 PUT_BACK = Scope((("Arden",),), steps=60, operations=3, crashes=1, rollbacks=1)
 PUT_BACK_UNDER = Scope((("Arden",), ("ask",)), steps=60, operations=1, rollbacks=1)
 PUT_BACK_UNSEEN = Scope((("Arden", "complete"), ("repeat",)), steps=60, operations=(2, 1), crashes=1, rollbacks=1)
@@ -228,6 +257,8 @@ FAULTS = [
     Fault("no levelling at a refresh", not_levelled, ALONE, "25"),
     Fault("charges of one turn are decided as if alone", decided_as_if_alone, AT_ONCE, "25"),
     Fault("every refresh wins", every_refresh_wins, REFRESHED_TWICE, "56"),
+    Fault("every erasure wins", every_erasure_wins, ERASED_TWICE, "56"),
+    Fault("what was known outlives an erasure", what_was_known_outlives_an_erasure, KNOWN_AND_ERASED, "4"),
     Fault("decided on another snapshot", decided_on_another_snapshot, DECIDED, "4"),
     Fault("closed while it could be answered", closed_while_it_could_be_answered, COMPLETED_TWICE, "5"),
     Fault("the next snapshot is removed", a_snapshot_that_is_to_be_named_removed, REFRESHED_TWICE, "6"),

@@ -23,14 +23,17 @@ import discreet.answer.ask
 import discreet.home
 import discreet.ledger.followed
 import discreet.ledger.ledger
+import discreet.table.erase
 import discreet.table.open
 import discreet.table.snapshot
+import discreet.vault.erasure
 import discreet.vault.vault
 from discreet.answer.estimate import Estimate
 from discreet.answer.reply import Row
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import BudgetExceeded, JournalRolledBack, TableError
+from discreet.home import left_behind
 from discreet.ledger.charge import Charge, read_charge
 from discreet.ledger.journal import Entry
 from discreet.ledger.ledger import _body, _charged
@@ -41,6 +44,7 @@ from discreet.noise.law import Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, answer_shape
 from discreet.release.gate import Gate
+from discreet.release.own_table import OwnTable
 from discreet.release.release import Release
 from discreet.release.taking import Taking
 from discreet.release.underway import Underway
@@ -228,6 +232,7 @@ OPERATIONS: dict[str, Callable[[Running, int], None]] = {
     "everybody": _question("SELECT COUNT(*) FROM people"),
     "each town": _question("SELECT town, COUNT(*) FROM people GROUP BY town"),
     "refresh": lambda process, _: process.vault.refresh(),
+    "erase": lambda process, _: process.vault.erase(None),
     "complete": _complete,
 }
 
@@ -309,6 +314,11 @@ class SeenJournal:
         self._look()
         yield from self.seen[after:]
 
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        self._look()
+        found = self.entry(receipt.seq)
+        return iter(self.seen[receipt.seq :]) if found is not None and found.receipt == receipt else None
+
     def entry(self, seq: int) -> Entry | None:
         if not self.seen:
             self._look()
@@ -377,6 +387,16 @@ def _take(_taking: Taking, _source: object, number: int, *_live_and_before: obje
     return id
 
 
+def _without(_taking: Taking, _gone: object, snapshot: "SeenTable") -> SnapshotId:
+    """All columns are read before anything is written."""
+    snapshot.require(())
+    return _take(_taking, None, snapshot.id.number + 1)
+
+
+def _erased_in(snapshot: "SeenTable") -> None:
+    snapshot.require(())
+
+
 def _opened(_folder: Path, domain: Domain, id: SnapshotId, *_: object) -> SeenTable:
     if not stop(Request("there", id)):
         raise TableError("the snapshot is not there")
@@ -436,7 +456,12 @@ class Seams:
         put(discreet.table.snapshot, "open_snapshot", _opened)
         put(discreet.table.open, "open_source", lambda _table: None)
         put(discreet.home, "shutil", SimpleNamespace(rmtree=_remove))
+        put(discreet.home, "left_behind", lambda home, current: left_behind(Shelf(home), current))
+        put(discreet.table.erase, "keys_named_in", lambda *_, **__: None)
+        put(discreet.table.erase, "erased_in", _erased_in)
+        put(OwnTable, "snapshot", OwnTable.current)
         put(Taking, "take", _take)
+        put(Taking, "without", _without)
         put(Gate, "_answer", told_what_for(Gate._answer))
         let_time_pass(self.patch)
         for pure in ("parse_domain", "read_settings"):  # a process is led to where it was many times

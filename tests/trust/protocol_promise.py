@@ -1,8 +1,9 @@
 """The promise, as a judge of worlds: what must hold whatever the processes do, in whatever order.
 
 1. Each answer was read from the snapshot that its charge paid for.
-2. The sum over one person, who may be at another point of each snapshot, of all that left or may be seen stays within
-   the limit; after m rollbacks that were accepted, within (m + 1) times that.
+2. The sum over one person, who may be at another point of each table, of all that left or may be seen stays within the
+   limit; after m rollbacks that were accepted, within (m + 1) times that. In a snapshot without some people, everybody
+   else is where they were.
 3. An answer that left is the one record of its charge.
 4. Answers about earlier snapshots do not serve as answers about the one that was current when it was asked, and no
    answer is put together from two.
@@ -86,17 +87,18 @@ class Promise:
             yield f"4: what is known of {_name(paid_for[0])} answered about snapshot {left.since}"
 
     def _of_everybody(self, world: World, read_from: dict[int, SnapshotId]) -> Iterator[str]:
-        """The largest loss of a person who may stand anywhere in each snapshot."""
+        """The largest loss of a person who may stand anywhere in each table."""
         seen = {(answer.charge, answer.draw) for left in world.left for answer in left.answers}
         answered = {charge for charge, _ in seen}
         if not world.accepted and len(answered) < len(seen):
             yield "3: two draws of one charge have left"
         looks = [(charge, read_from[draw]) for charge, draw in seen]
         looks += {(draw.charge, draw.snapshot) for draw in world.draws if draw.charge not in answered}
-        spent: dict[SnapshotId | None, list[int]] = {}
+        spent: dict[SnapshotId, list[int]] = {}
+        tables = self.books.tables() if looks else {}
         for charge, snapshot in looks:
             cost = read_charge(self.books.entries[charge][-1]).cost
-            at = spent.setdefault(snapshot, [0] * POINTS)
+            at = spent.setdefault(tables[snapshot], [0] * POINTS)
             for point in range(POINTS):
                 at[point] += cost.at((point,))
         loss, most = sum(max(at) for at in spent.values()), self.limit * (1 + world.accepted)
@@ -133,6 +135,9 @@ class AtRest:
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         return iter(self.all[after:])
+
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        return self.entries(receipt.seq) if self.receipt_at(receipt.seq) == receipt else None
 
     def entry(self, seq: int) -> Entry | None:
         return self.all[seq - 1] if 0 < seq <= len(self.all) else None

@@ -20,22 +20,33 @@ import pytest
 import discreet.home
 import discreet.ledger.followed
 import discreet.ledger.ledger
+import discreet.table.erase
+import discreet.table.open
+from discreet.home import left_behind
 from discreet.ledger.journal import Entry
+from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS
 from discreet.ledger.sqlite import SQLiteJournal
 from discreet.noise.law import Laplace
 from discreet.query.query import Count
 from discreet.release.own_table import OwnTable, Table
 from discreet.release.taking import Taking
+from discreet.table.erase import erased_in
+from discreet.table.open import open_source
 from discreet.table.snapshot import Snapshot
+from discreet.table.unit import person_keys
 from tests.trust.protocol_process import Running, let_time_pass, stop
 from tests.trust.protocol_search import Move, Search, State
 from tests.trust.protocol_world import Request, World, drawn
 
+MOST = 20
+"""More snapshots than are ever taken."""
+
 
 def write_people(path: Path, number: int) -> None:
-    """The table as it is when a snapshot with this number is taken: so many people in Arden, one in Belmont."""
-    pq.write_table(pa.table({"town": ["Arden"] * number + ["Belmont"]}), path)
+    """The table as it is when a snapshot with this number is taken: one more has left Arden; one is in Belmont."""
+    ids = [*range(number, MOST), MOST]
+    pq.write_table(pa.table({"person": ids, "town": ["Arden"] * (MOST - number) + ["Belmont"]}), path)
 
 
 class RealRunning(Running):
@@ -94,6 +105,10 @@ class StoppingJournal(SQLiteJournal):
         self._stop("read")
         yield from super().entries(after)
 
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        self._stop("read")
+        return super().following(receipt)
+
     def entry(self, seq: int) -> Entry | None:
         if not self.was_read:
             self._stop("read")
@@ -108,6 +123,22 @@ def put_in(patch: pytest.MonkeyPatch, source: Path) -> None:
         stop(Request("add"))
         write_people(source, number)
         return take(taking, opened, number, live, before)
+
+    def leaving_out(taking: Taking, _gone: object, snapshot: Snapshot) -> Any:
+        if not getattr(snapshot, "was_required", False):
+            stop(Request("there"))
+        snapshot.was_required = True
+        for name in snapshot.manifest["columns"]:
+            snapshot.column(name)
+        stop(Request("add"))
+        leaving = str(snapshot.id.number).encode()
+        return without(taking, person_keys([leaving], taking.key), snapshot)
+
+    def erased(snapshot: Snapshot) -> Any:
+        if not getattr(snapshot, "was_required", False):
+            stop(Request("there"))
+        snapshot.was_required = True
+        return erased_in(snapshot)
 
     def opening(own: OwnTable, id: Any) -> Table:
         stop(Request("there"))
@@ -132,12 +163,17 @@ def put_in(patch: pytest.MonkeyPatch, source: Path) -> None:
         stop(Request("remove"))
         shutil.rmtree(folder, ignore_errors=ignore_errors)
 
-    require = Snapshot.require
+    require, without = Snapshot.require, Taking.without
     patch.setattr(ledger, "journal_at", StoppingJournal)
     for module in (ledger, discreet.ledger.followed):  # files are not put back here, so receipts tell nothing
         patch.setattr(module, "keep_receipt", lambda *_, **__: None)
     patch.setattr(ledger, "last_receipt", lambda _: None)
+    patch.setattr(discreet.home, "left_behind", lambda home, current: left_behind(RealShelf(home), current))
+    patch.setattr(discreet.table.open, "open_source", lambda table: None if table is None else open_source(table))
+    patch.setattr(discreet.table.erase, "keys_named_in", lambda *_, **__: None)
+    patch.setattr(discreet.table.erase, "erased_in", erased)
     patch.setattr(Taking, "take", taking)
+    patch.setattr(Taking, "without", leaving_out)
     patch.setattr(OwnTable, "_snapshot", opening)
     patch.setattr(Snapshot, "require", requiring)
     patch.setattr(Snapshot, "evaluate", evaluating)
@@ -148,7 +184,7 @@ def put_in(patch: pytest.MonkeyPatch, source: Path) -> None:
 
 def _people(query: Count, number: int) -> int:
     """How many a snapshot with this number has there."""
-    return sum((number, 1)[town] for box in query.where.boxes for town in range(box.low[0], box.high[0] + 1))
+    return sum((MOST - number, 1)[town] for box in query.where.boxes for town in range(box.low[0], box.high[0] + 1))
 
 
 def walk(search: Search, beginning: World, chance: Random) -> tuple[list[tuple[Move, str]], State]:

@@ -5,6 +5,7 @@ A process meets it at its seams only: each is a request, answered in one indivis
 step, as no two writers have a turn at the same time, and what is written in it is seen when it is over.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from discreet.ledger.journal import Entry
@@ -25,6 +26,16 @@ def drawn(record: Entry) -> int:
     return int(record.parsed()["content"]["values"][0][0])
 
 
+def tables_in(entries: tuple[Entry, ...]) -> Iterator[tuple[SnapshotId, SnapshotId]]:
+    """The snapshots that a vault was over, one after the other, each after the one that was taken of its table."""
+    taken = None
+    for entry in entries:
+        if entry.kind in ("init", "refresh", "erase"):
+            id = SnapshotId.from_json(entry.parsed()["content"]["snapshot"])
+            taken = id if taken is None or entry.kind != "erase" else taken
+            yield taken, id
+
+
 class Books:
     """Every journal that ever was, by its head."""
 
@@ -36,9 +47,14 @@ class Books:
     def snapshot(self, head: Head) -> SnapshotId:
         """What a journal says that its vault is over."""
         if head not in self._snapshots:
-            [named, *_] = [entry for entry in reversed(self.entries[head]) if entry.kind in ("init", "refresh")]
-            self._snapshots[head] = SnapshotId.from_json(named.parsed()["content"]["snapshot"])
+            *_, (_, last) = tables_in(self.entries[head])
+            self._snapshots[head] = last
         return self._snapshots[head]
+
+    def tables(self) -> dict[SnapshotId, SnapshotId]:
+        """Each snapshot of every journal, with the one that was taken of its table: others are that one without some
+        people, and everybody else is where they were."""
+        return {id: taken for entries in self.entries.values() for taken, id in tables_in(entries)}
 
     def records(self, head: Head) -> dict[Head, int]:
         """The draw that is the one record of each charge of a journal: the first, if there are more."""

@@ -48,6 +48,9 @@ SCOPES = {
     "charges of one turn beside a refresh": Scope(
         (("both at once", "too much at once"), ("refresh", "complete")), STEPS, operations=1, crashes=1
     ),
+    "an erasure beside everything": Scope((("erase",), EVERYTHING), STEPS, operations=1, crashes=1),
+    "an erasure between charges": Scope((("Arden", "erase"), ("half of Arden",)), STEPS, operations=(2, 1)),
+    "questions beside an erasure": Scope((("ask", "everybody", "each town"), ("erase",)), STEPS, operations=(2, 1)),
     "one process dies and an older journal is put back": Scope(
         (("Arden", "refresh", "complete"),), STEPS, operations=2, crashes=1, rollbacks=1
     ),
@@ -59,6 +62,10 @@ SOAKED = {
     "two processes do anything, two things each": Scope((EVERYTHING,) * 2, STEPS, operations=2),
     "two processes do two things, one dies": Scope(
         (("Arden", "refresh"), ("ask", "complete")), STEPS, operations=2, crashes=1
+    ),
+    "two erasures between charges": Scope((("Arden", "erase"), ("erase", "half of Arden")), STEPS, operations=2),
+    "an older journal is put back over an erasure": Scope(
+        (("Arden", "erase", "complete"),), STEPS, operations=2, crashes=1, rollbacks=1
     ),
     "three processes do anything": Scope((("Arden", "ask"), ("refresh",), EVERYTHING), STEPS, operations=1, crashes=1),
     "an older journal is put back under two that may die": Scope(
@@ -102,6 +109,8 @@ def town(tmp_path: Path) -> Town:
         domain=tmp_path / "people.toml",
         neighbours="add-remove",
         epsilon=1,
+        id="person",
+        max_rows=1,
     )
     vault.ledger.close()
     made = Town(vault.path, vault.ledger.budget.limit)

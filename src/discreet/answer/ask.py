@@ -73,7 +73,7 @@ def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answe
             purchase.limits = stepwise.policy.limits
             answer = _answer(question, wish, solved, stepwise, purchase, Offers((question,), solved, desk))
         if desk.known.snapshot != purchase.snapshot:
-            raise Refreshed("the vault was refreshed in the meantime: ask again")
+            raise Refreshed("the vault went over to another snapshot in the meantime: ask again")
         return answer
     except DiscreetError as error:
         raise purchase.told(error) from None

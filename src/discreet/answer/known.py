@@ -21,15 +21,17 @@ from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.cells import Amount
 from discreet.query.marginals import Source
-from discreet.query.query import Choice, Count, Distinct, People, Quantile, Residual, SubsetCount, Sum
-from discreet.query.rows_per_person import RowsPerPerson
+from discreet.query.profiles import PersonGroup
+from discreet.query.query import Choice, Count, Distinct, People, ProfileSum, Quantile, Residual, SubsetCount, Sum
 from discreet.release.release import Noisy, Release
 
 if TYPE_CHECKING:
     from discreet.facts.facts import Fact
 
-Single = tuple[Distinct | People, tuple[int, ...]]
-"""One number of different values or of people: without its groups, but for rows per person, of which it is a code."""
+OfItself = Distinct | People | ProfileSum
+"""What follows from nothing but itself."""
+Single = tuple[OfItself, tuple[int, ...]]
+"""One such number: without its groups, but for those of people's profiles, of which it is a code."""
 
 
 @dataclass
@@ -125,8 +127,9 @@ class Known:
         """The regions of which the same quantile was released."""
         return [one.where for one in self._quantiles if (one.of, one.level) == (query.of, query.level)]
 
-    def distinct(self, query: Distinct | People, codes: tuple[int, ...], region: Region) -> PastAnswer | None:
-        """The sharpest number of different values, or of people, that was released of a group with this region."""
+    def distinct(self, query: OfItself, codes: tuple[int, ...], region: Region) -> PastAnswer | None:
+        """The sharpest number of different values, of people or of their lines, that was released of a group with this
+        region."""
         return self._distincts.get(_single(query, codes, region))
 
     def _add(self, release: Release) -> None:
@@ -144,7 +147,7 @@ class Known:
                 continue  # about a roster's people, or about what to measure: not about a region's rows
             source = release.charge, place
             self._noises[source] = noisy.noise
-            if isinstance(query, Distinct | People):
+            if isinstance(query, OfItself):
                 for codes, region in groups_of(query.by, query.where, self.domain):
                     single = _single(query, codes, region)
                     found = PastAnswer(region, int(noisy.units[codes]), noisy.noise.variance, source)
@@ -193,9 +196,9 @@ def _table(query: Residual, noisy: Noisy, source: Source, domain: Domain) -> Rel
     return ReleasedResidual(units, noisy.noise.variance, source)
 
 
-def _single(query: Distinct | People, codes: tuple[int, ...], region: Region) -> Single:
+def _single(query: OfItself, codes: tuple[int, ...], region: Region) -> Single:
     """One group of a query as a question of its own."""
-    kept = [(group, code) for group, code in zip(query.by, codes, strict=True) if isinstance(group, RowsPerPerson)]
+    kept = [(group, code) for group, code in zip(query.by, codes, strict=True) if isinstance(group, PersonGroup)]
     return replace(query, where=region, by=tuple(group for group, _ in kept)), tuple(code for _, code in kept)
 
 

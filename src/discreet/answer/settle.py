@@ -189,7 +189,8 @@ def _relaxed(
     def measured(box: Box) -> PastAnswer | None:
         found = past.same(Region((box,)))
         if is_patched and not found:
-            raise Refreshed("the vault was refreshed in the meantime: ask again")  # this is about another table by now
+            # This is about another table by now.
+            raise Refreshed("the vault went over to another snapshot in the meantime: ask again")
         return found[0] if found else None
 
     relaxed = [carried_out(draft, desk.metric, measured) for draft in drafts]

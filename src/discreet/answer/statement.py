@@ -64,7 +64,7 @@ def ask_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk, purch
             desk = replace(desk, policy=replace(desk.policy, max_per_query=most if limit is None else min(most, limit)))
         answered = _Asking(wish, desk, purchase).answered(statement)
         if desk.known.snapshot != purchase.snapshot:
-            raise Refreshed("the vault was refreshed in the meantime: ask again")
+            raise Refreshed("the vault went over to another snapshot in the meantime: ask again")
         return answered
     except DiscreetError as error:
         raise purchase.told(error) from None

@@ -52,6 +52,9 @@ class AsOf:
                 return
             yield entry
 
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        return self.entries(receipt.seq) if self.receipt_at(receipt.seq) == receipt else None
+
     def entry(self, seq: int) -> Entry | None:
         return self.journal.entry(seq) if seq <= self.last else None
 

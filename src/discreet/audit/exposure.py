@@ -126,10 +126,11 @@ def check_promise(read: Replay, spending: Spending) -> Check:
     little = _promises_little(read, terms)
     if little:
         found.warning(little, "see docs/how-to/choose-a-budget.md")
-    refreshes = read.kinds["refresh"]
+    refreshes, erasures = read.kinds["refresh"], read.kinds["erase"]
     said = [
         f"rows published {counted(len(rows), 'time')}" if rows else "no rows published",
         f"{counted(refreshes, 'refresh', 'refreshes')}" if refreshes else "one table",
+        *([counted(erasures, "erasure")] if erasures else []),
     ]
     return found.check("promise", "Nothing else weakens the promise", ", ".join(said))
 

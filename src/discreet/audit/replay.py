@@ -385,6 +385,10 @@ class Replay:
                 self._refreshed = entry.seq
                 self._go_over(entry.seq, content)
                 self.live |= isinstance(content, dict) and bool(content.get("live"))
+            case "erase":  # nobody else's rows moved: what was spent stays where it was
+                self._reserves.clear()
+                self._refreshed = entry.seq
+                self._go_over(entry.seq, content)
             case "fact":
                 if not _is_fact(content):
                     self._chain.failed(f"entry {entry.seq} is no fact", RESTORE, entry.seq)
@@ -502,7 +506,8 @@ def is_overdrawn(reserve: Charged, draws: Sequence[Charged], shape: Sequence[int
 
 
 def _named(content: Any) -> Named | None:
-    """The snapshot that a header, a refresh or a charge names; None where it names none, or none that makes sense."""
+    """The snapshot that a header, a charge, or an entry that goes over to one names; None where it names none, or none
+    that makes sense."""
     named = content.get("snapshot") if isinstance(content, dict) else None
     number, digest = (named.get("number"), named.get("digest")) if isinstance(named, dict) else (None, None)
     return (number, digest) if type(number) is int and number >= 1 and isinstance(digest, str) else None

@@ -126,7 +126,7 @@ def _show(totals: "RunningTotals", as_json: bool, confidence: float) -> None:
         out.print(f"[dim]and {len(rows) - MOST_ROWS:,} before them: --json prints all[/]")
     still = len(totals.labels) - len(totals.measured)
     if still and not totals.open:
-        state = "they ended when the table was refreshed"
+        state = "they ended when the table was refreshed, or people were erased"
     elif still:
         state = f"{still:,} of {len(totals.labels):,} periods are to come, and paid for"
     else:

@@ -19,6 +19,7 @@ def show_fit(fit: Fit, to: Console) -> None:
     for left_out, why in (
         (fit.nameless, "name nobody: they have no id, or one that is not on the roster"),
         (fit.beyond_bound, "are beyond the rows that are kept of one person (--max-rows)"),
+        (fit.erased, "are of people who were erased (--readmit takes them back)"),
     ):
         if left_out:
             to.print(f"{left_out:,} of those fit the domain, and {why}.", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""discreet init | describe | budget | refresh"""
+"""discreet init | describe | budget | refresh | erase"""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -333,6 +333,7 @@ def refresh(
         typer.Option(help="the one that the vault was made with: epsilon, rho, mu or queries; another is refused"),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="do not look at how the domain fits the table")] = False,
+    readmit: Annotated[bool, typer.Option("--readmit", help="take people back in who were erased")] = False,
     as_json: Json = False,
 ) -> None:
     """Take a new snapshot of the table as it is now, or of another one. All spending is kept."""
@@ -350,6 +351,7 @@ def refresh(
                 currency=currency,
                 progress=told,
                 fitted=fitted,
+                readmit=readmit,
             )
 
     if quiet or (opened.ledger.is_live if live is None else live):
@@ -374,3 +376,28 @@ def refresh(
         return
     over = f"{place} as it is now" if opened.ledger.is_live else f"snapshot {number}, of {place}"
     out.print(f"The vault is now over {over}; all spending is kept. Receipt {receipt}", soft_wrap=True)
+
+
+@command
+def erase(
+    vault: VaultPath,
+    ids: Annotated[
+        str, typer.Option(metavar="FILE", help="a file with a column of ids, called as the table's; CSV, Parquet, …")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Take people out who ask for it: the vault goes over to its snapshot without them. All spending is kept."""
+    from discreet.vault.vault import Vault
+
+    done = Vault.open(vault).erase(ids)
+    if as_json:
+        print_json(done.to_json())
+        return
+    out.print(
+        f"The vault is now over snapshot {done.snapshot}, without those whom {escape(ids)} names. They are kept out, "
+        f"and all spending is kept. Receipt {done.receipt}",
+        soft_wrap=True,
+    )
+    out.print("Out of its reach:")
+    for each in done.beyond:
+        out.print(f"- {escape(each)}", soft_wrap=True)

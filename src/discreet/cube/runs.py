@@ -2,7 +2,7 @@
 
 The note of a step names the run and the digest of the step's plan, so that its charge is found whatever happens after:
 whoever goes on with a run knows what it has bought. Notes promise nothing and spend nothing. A run is of one table: it
-ends where the vault is refreshed, and what is charged after that is none of its steps.
+ends where the vault goes over to another, and what is charged after that is none of its steps.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, read_charge
 from discreet.ledger.journal import canonical
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SUCCESSIONS, SnapshotId
 from discreet.query.plan import Plan
 from discreet.release.release import Release
 
@@ -61,7 +61,7 @@ def charges_of(number: int, books: Books) -> list[Charge]:
     the same later, of another table, takes no part in it."""
     noted, found = set[str](), list[Charge]()
     for entry in books.entries(number):
-        if entry.kind == "refresh":
+        if entry.kind in SUCCESSIONS:
             break
         if entry.kind == ROUND and (content := entry.parsed()["content"])["run"] == number:
             noted.add(content["plan"])

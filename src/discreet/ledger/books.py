@@ -100,7 +100,8 @@ class Books:
 
     @property
     def refreshed(self) -> int:
-        """The number of the entry that accepted the table as it is now; 0 for the first table."""
+        """The number of the entry that put the vault over the table as it is now, a refresh or an erasure; 0 for the
+        first table."""
         with self._followed.current() as state:
             return state.refreshed
 

@@ -61,7 +61,7 @@ def read_record(charge_id: int, entry: Entry | None) -> Record:
 
 
 def snapshot_in(content: Any) -> SnapshotId | None:
-    """What a header, a charge or a refresh names; None in journals of a version that took no snapshots."""
+    """What a header, a charge, a refresh or an erasure names; None in journals of a version that took no snapshots."""
     try:
         return SnapshotId.from_json(content["snapshot"]) if "snapshot" in content else None
     except (LookupError, TypeError, ValueError):

@@ -49,12 +49,19 @@ class FollowedJournal:
 
     def count(self) -> None:
         """Count everything that is in the journal, which must go on from where it was."""
-        if self.last != ORIGIN:
+        if self.last != ORIGIN and self.last != self.state.head:
             self.require_held(self.last)
         if self.state.head == ORIGIN and self.compared != ORIGIN:
             self.state = self._begun()
-        self.state.absorb(self.journal.entries(self.state.head.seq))
+        self.state.absorb(self._following(self.state.head))
         self.last = self.state.head
+
+    def _following(self, head: Receipt) -> Iterator[Entry]:
+        """The entries after the last that was counted, which the journal must hold."""
+        following = self.journal.entries() if head == ORIGIN else self.journal.following(head)
+        if following is None:
+            raise rolled_back(head, self.vault_id)
+        return following
 
     def _begun(self) -> LedgerState:
         """What the compared checkpoint states; nothing counted where the journal does not have it, or where it is of

@@ -96,6 +96,10 @@ class Journal(Protocol):
         """Entries in order, in bounded memory."""
         ...
 
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        """The entries after that of a receipt, in one look; None where the journal does not hold it."""
+        ...
+
     def entry(self, seq: int) -> Entry | None: ...
 
     def receipt_at(self, seq: int) -> Receipt | None:

@@ -15,6 +15,7 @@ from copy import copy
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from discreet.deadline import keep_working
@@ -37,7 +38,7 @@ from discreet.ledger.receipt import (
     last_receipt,
     lost_receipts,
 )
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SUCCESSIONS, SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.ledger.standing import FactNote
 from discreet.ledger.together import JointTurn, Together
@@ -178,7 +179,7 @@ class Ledger(Books):
     def close_charge(self, charge_id: int) -> bool:
         """Close a charge that will never be answered: it paid for a snapshot that is gone. What it spent stays spent.
         False where it was answered, or closed, before; and where the vault is over its snapshot, so that it can be."""
-        text = _body({"because": "refreshed"})
+        text = _body({"because": "another snapshot"})
         with self._followed.turn() as state:
             charge = self.charge_at(charge_id) if charge_id in state.pending else None
             if charge is None or charge.snapshot == state.snapshot:
@@ -191,7 +192,7 @@ class Ledger(Books):
     def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None) -> Receipt:
         """Any other entry: it is kept in order with the charges. Where it is about a snapshot, that is the current one,
         or it raises Refreshed."""
-        if kind in ("init", "charge", "record", "close", "fact", "refresh", reserve.KIND, checkpoint.KIND):
+        if kind in ("init", "charge", "record", "close", "fact", *SUCCESSIONS, reserve.KIND, checkpoint.KIND):
             raise ValueError(f"{kind} has a method of its own")
         text = _body(body)
         with self._followed.turn() as state:
@@ -204,13 +205,22 @@ class Ledger(Books):
         return receipt
 
     def note_refresh(self, snapshot: SnapshotId, live: bool = False) -> Receipt:
+        """The vault is over a snapshot of another table from now on, in which somebody may be at another point."""
+        return self._go_over("refresh", snapshot, {"live": True} if live else {})
+
+    def note_erasure(self, snapshot: SnapshotId) -> Receipt:
+        """The vault is over the current snapshot without some people from now on. All others are where they were: no
+        point counts as spent more than it was."""
+        return self._go_over("erase", snapshot)
+
+    def _go_over(self, kind: str, snapshot: SnapshotId, more: Mapping[str, Any] = MappingProxyType({})) -> Receipt:
         """The vault is over another snapshot from now on: the one after the current one."""
-        text = _body({"snapshot": snapshot.to_json(), **({"live": True} if live else {})})
+        text = _body({"snapshot": snapshot.to_json(), **more})
         with self._followed.turn() as state:
             if snapshot.number != (1 if state.snapshot is None else state.snapshot.number + 1):
-                raise Refreshed("another refresh came in between; the vault is over its table now: refresh again")
+                raise Refreshed("another snapshot was taken in between, and the vault is over it now: do it again")
             keep_working()
-            receipt = self._followed.append("refresh", None, text).receipt
+            receipt = self._followed.append(kind, None, text).receipt
         self._followed.give(receipt)
         return receipt
 

@@ -8,6 +8,7 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import JournalCorrupt, JournalError
@@ -125,6 +126,15 @@ class PostgresJournal:
         while len(batch) == BATCH:
             batch = self._select("seq > %s ORDER BY seq LIMIT %s", batch[-1].seq, BATCH)
             yield from batch
+
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        # Of the first only the hash is wanted: a checkpoint has a long body.
+        columns = "seq, kind, charge, CASE WHEN seq > %s THEN body ELSE '' END, hash"
+        query = f"SELECT {columns} FROM discreet_entries WHERE vault_id = %s AND seq >= %s ORDER BY seq LIMIT %s"
+        batch = [Entry(*row) for row in self._run(query, (receipt.seq, self.place.vault_id, receipt.seq, BATCH))]
+        if not batch or batch[0].receipt != receipt:
+            return None
+        return chain(batch[1:], self.entries(batch[-1].seq) if len(batch) == BATCH else ())
 
     def entry(self, seq: int) -> Entry | None:
         return next(iter(self._select("seq = %s", seq)), None)

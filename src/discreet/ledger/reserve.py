@@ -2,7 +2,8 @@
 
 A reserve is charged when it is made, as a charge is; what is drawn on it later is not charged again. Nothing is read
 for it, and whatever is drawn adds up to no more than it at any point, so that it is enough to count the reserve:
-docs/explain/privacy.md has the proof. A refresh ends it, since somebody may then be at another point of the domain.
+docs/explain/privacy.md has the proof. A refresh ends it, since somebody may then be at another point of the domain; so
+does an erasure, since what is drawn on one reserve is put together.
 """
 
 from collections.abc import Mapping

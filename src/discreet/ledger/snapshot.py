@@ -7,6 +7,9 @@ from typing import Any
 
 SNAPSHOTS = "snapshots"
 
+SUCCESSIONS = ("refresh", "erase")
+"""Entries of these kinds put the vault over the next snapshot, of which nothing was released yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class SnapshotId:

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,15 @@ class SQLiteJournal:
         while len(batch) == BATCH:
             batch = self._select("WHERE seq > ? ORDER BY seq LIMIT ?", batch[-1].seq, BATCH)
             yield from batch
+
+    def following(self, receipt: Receipt) -> Iterator[Entry] | None:
+        # Of the first only the hash is wanted: a checkpoint has a long body.
+        bodiless = "seq, kind, charge, iif(seq > ?, body, ''), hash"
+        query = f"SELECT {bodiless} FROM entries WHERE seq >= ? ORDER BY seq LIMIT ?"
+        batch = [Entry(*row) for row in self._run(query, (receipt.seq, receipt.seq, BATCH))]
+        if not batch or batch[0].receipt != receipt:
+            return None
+        return chain(batch[1:], self.entries(batch[-1].seq) if len(batch) == BATCH else ())
 
     def entry(self, seq: int) -> Entry | None:
         return next(iter(self._select("WHERE seq = ?", seq)), None)

@@ -18,7 +18,7 @@ from discreet.ledger.messages import overdrawn, refused
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.reserve import KIND as RESERVE
 from discreet.ledger.reserve import Reserve, read_reserve
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import SUCCESSIONS, SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
 from discreet.ledger.standing import FactNote, Standing
@@ -94,7 +94,7 @@ class LedgerState:
         if number not in self.reserves:
             raise BudgetExceeded(
                 f"entry {number} sets nothing aside for the table as it is now: a refresh ends what was set aside "
-                "before it; nothing was spent: set it aside anew"
+                "before it, and so does an erasure; nothing was spent: set it aside anew"
             )
         if not self.reserves[number].has(cost, self.domain):
             raise BudgetExceeded(
@@ -104,9 +104,7 @@ class LedgerState:
     def require_current(self, snapshot: SnapshotId | None) -> None:
         """Raise Refreshed where the vault is over another snapshot than this."""
         if snapshot != self.snapshot:
-            raise Refreshed(
-                "the vault was refreshed in the meantime, and is over another table; nothing was spent: ask again"
-            )
+            raise Refreshed("the vault went over to another snapshot in the meantime; nothing was spent: ask again")
 
     def absorb(self, entries: Iterator[Entry]) -> None:
         """Count the entries after the last one seen. On any failure the map stays as it was at the entry `head`."""
@@ -142,12 +140,13 @@ class LedgerState:
                     reserves[entry.seq] = read_reserve(entry)
                     spans[-1].charges.append((reserves[entry.seq].cost, None))
                     self.notes[kind] = entry.parsed()["content"]
-                case "refresh":
+                case kind if kind in SUCCESSIONS:
                     reserves = {}
-                    spans.append(_Span(spans[-1].budget, levelled=True))
-                    self.notes["refresh"], self.refreshed = entry.parsed()["content"], entry.seq
-                    self.snapshot = snapshot_in(entry.parsed()["content"])
-                    standing = standing.after("refresh", entry.seq, self.notes["refresh"])
+                    if kind == "refresh":
+                        spans.append(_Span(spans[-1].budget, levelled=True))
+                    self.notes[kind], self.refreshed = entry.parsed()["content"], entry.seq
+                    self.snapshot = snapshot_in(self.notes[kind])
+                    standing = standing.after(kind, entry.seq, self.notes[kind])
                 case "fact":
                     fact = FactNote(entry.seq, self.refreshed, entry.parsed()["content"])
                     standing = standing.after_fact(fact)
@@ -230,8 +229,10 @@ class LedgerState:
         noted = {kind: Receipt.parse(receipt) for kind, receipt in stated["noted"].items()}
         state = LedgerState(self.domain, self.own_budget, content_of(noted["init"]))
         state.notes = {kind: content_of(receipt) for kind, receipt in noted.items() if kind != "init"}
-        state.noted, state.refreshed = noted, noted["refresh"].seq if "refresh" in noted else 0
-        state.snapshot = snapshot_in(state.notes["refresh"] if state.refreshed > noted["init"].seq else state.header)
+        state.noted, state.snapshot = noted, snapshot_in(state.header)
+        for kind in SUCCESSIONS:
+            if kind in noted and noted[kind].seq > state.refreshed:
+                state.refreshed, state.snapshot = noted[kind].seq, snapshot_in(state.notes[kind])
         state.standing = state.standing.after("init", noted["init"].seq, state.header)
         state._state_facts([(Receipt.parse(receipt), table) for receipt, table in stated["facts"]], content_of)
         state.standing = replace(

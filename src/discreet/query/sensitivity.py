@@ -25,6 +25,7 @@ from discreet.query.query import (
     Count,
     Distinct,
     People,
+    ProfileSum,
     Quantile,
     Query,
     Residual,
@@ -49,9 +50,13 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
             # A row more brings one combination of codes at most, and none is lost by it: it moves the number of
             # different ones in its group as it moves a count, by 0 or 1, and in no other group. So does a row of a
             # person move the number of people with rows there. A person's rows come and go one after the other.
-            # By rows per person it is a person who is in one cell, and each of their rows there pays for that:
-            # docs/explain/privacy-unit.md has the proof.
             amount = units_up(budget.loss(law, Fraction(1), one_signed=True))
+            yield from ((box, amount) for box in query.where.boxes)
+        case ProfileSum():
+            # A line is one person's, and each of their rows there pays for all of it: docs/explain/privacy-unit.md has
+            # the proof.
+            grain = query.grain(domain)
+            amount = units_up(budget.loss(law, query.largest, query.is_one_signed, grain))
             yield from ((box, amount) for box in query.where.boxes)
         case Residual():
             amount = units_up(residual_loss(law, answer_shape(query, domain), budget))
@@ -93,6 +98,16 @@ def _pieces(attribute: Attribute, first: int, last: int) -> Iterator[tuple[int, 
         if grains:
             starts, ends = zip(*alike, strict=True)
             yield starts[0], ends[-1], grains
+
+
+def largest_move(query: Query, domain: Domain) -> Fraction:
+    """The most that one row adds to a query, or that one line of a person does."""
+    match query:
+        case Sum(of=of):
+            return largest_in_sum(of, domain) or Fraction(1)
+        case ProfileSum():
+            return query.largest or Fraction(1)
+    return Fraction(1)
 
 
 def largest_in_sum(of: str | Amount, domain: Domain) -> Fraction:

@@ -36,6 +36,7 @@ from discreet.query.query import (
     Count,
     Distinct,
     People,
+    ProfileSum,
     Quantile,
     Query,
     Residual,
@@ -93,7 +94,9 @@ class Gate:
         self._require_measurable(plan)
         table = self._ready(plan)
         if decided_on is not None and decided_on != table.id:
-            raise Refreshed("the vault was refreshed in the meantime; nothing was spent on this: ask again")
+            raise Refreshed(
+                "the vault went over to another snapshot in the meantime; nothing was spent on this: ask again"
+            )
         cost = plan.cost(self.domain, self.ledger.budget)
         if reserve is None:
             charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
@@ -273,11 +276,11 @@ def _stands(charge: Charge) -> str:
     return f"charge {charge.id} stands, and `discreet ledger complete` finishes it without a further charge"
 
 
-def _reads(plan: Plan) -> list[Count | Sum | People | SubsetCount]:
+def _reads(plan: Plan) -> list[Count | Sum | People | ProfileSum | SubsetCount]:
     return [read for measurement in plan.measurements for read in _reads_for(measurement.query)]
 
 
-def _reads_for(query: Query) -> Sequence[Count | Sum | People | SubsetCount]:
+def _reads_for(query: Query) -> Sequence[Count | Sum | People | ProfileSum | SubsetCount]:
     """What is read exactly, in order to answer a query."""
     match query:
         case Residual():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
-    from discreet.query.query import Count, People, SubsetCount, Sum
+    from discreet.query.query import Count, People, ProfileSum, SubsetCount, Sum
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
 
@@ -28,10 +28,10 @@ class Table(Protocol):
     @property
     def id(self) -> SnapshotId: ...
 
-    def require(self, queries: "Sequence[Count | Sum | People | SubsetCount]") -> None:
+    def require(self, queries: "Sequence[Count | Sum | People | ProfileSum | SubsetCount]") -> None:
         """Raise unless these can be read, and are of what the journal names. Called before anything is charged."""
 
-    def evaluate(self, queries: "Sequence[Count | Sum | People | SubsetCount]") -> "list[NDArray[int64]]":
+    def evaluate(self, queries: "Sequence[Count | Sum | People | ProfileSum | SubsetCount]") -> "list[NDArray[int64]]":
         """The exact answers."""
 
 

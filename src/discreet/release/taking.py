@@ -1,7 +1,8 @@
-"""Taking a snapshot: a source is read once, into the vault, and has a number and a digest from then on."""
+"""Taking a snapshot: a source, or the snapshot before, is read once, into the vault, and has a number and a digest from
+then on."""
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
     from discreet.table.source import Source
-    from discreet.table.unit import Unit
+    from discreet.table.unit import Keys, Unit
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class Taking:
     progress: Progress = silent
     fitted: Fitted | None = None
     """Told how the domain fits the table, for the custodian alone; what it raises leaves nothing behind."""
-
+    erased: "Keys | None" = field(default=None, repr=False)
+    """The keys of those who are left out, and marked so, whatever the source says of them; None where nobody was ever
+    erased, or all may come back."""
     tables: LinkedTables | None = None
     """Where there are several: then each has its source."""
 
@@ -53,13 +56,39 @@ class Taking:
         """
         if live:
             return self._looked_at(source, number)
+        return self._written(lambda folder: self._take(source, folder), number, before)
+
+    def _take(self, source: "Source | Mapping[str, Source]", folder: Path) -> str:
+        from discreet.table.take import take_snapshot
+        from discreet.table.take_tables import take_tables
+
+        if isinstance(source, Mapping):
+            assert self.tables is not None, "each table has its source"
+            return take_tables(source, self.tables, self.key, folder, self.progress, self.fitted)
+        return take_snapshot(
+            source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted, self.erased
+        )
+
+    def without(self, gone: "Keys", snapshot: "Snapshot") -> SnapshotId:
+        """Write the snapshot after this one, whole or not at all: the same without the people with these keys, who are
+        marked as erased. Raises OSError where it cannot be written."""
+        from discreet.table.erase import write_without
+
+        def write(folder: Path) -> str:
+            private_folder(folder)
+            return write_without(snapshot, gone, folder)
+
+        return self._written(write, snapshot.id.number + 1)
+
+    def _written(self, write: Callable[[Path], str], number: int, before: "Sequence[Snapshot]" = ()) -> SnapshotId:
+        """What is written beside gets its name when it is whole; nothing does where it has the rows of `before`."""
         from discreet.table.snapshot import have_rows_of, snapshot_digest
 
         snapshots = self.home / SNAPSHOTS
         private_folder(snapshots)
         with folder_beside(snapshots / "taking") as beside:
             folder = beside / "snapshot"
-            manifest = self._written(source, folder)
+            manifest = write(folder)
             if before and have_rows_of(before, manifest):
                 return before[0].id
             id = SnapshotId(number, snapshot_digest(self.key, number, manifest))
@@ -68,15 +97,6 @@ class Taking:
         sync_folder(snapshots)
         sync_folder(self.home)
         return id
-
-    def _written(self, source: "Source | Mapping[str, Source]", folder: Path) -> str:
-        from discreet.table.take import take_snapshot
-        from discreet.table.take_tables import take_tables
-
-        if isinstance(source, Mapping):
-            assert self.tables is not None, "each table has its source"
-            return take_tables(source, self.tables, self.key, folder, self.progress, self.fitted)
-        return take_snapshot(source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted)
 
     def _looked_at(self, source: "Source | Mapping[str, Source]", number: int) -> SnapshotId:
         from discreet.table.live import live_digest, require_live

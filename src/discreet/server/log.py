@@ -40,9 +40,12 @@ SYNC_SECONDS = 1.0
 _synced: dict[Path, float] = {}
 
 
+_names = Bits()
+
+
 def _new_id() -> str:
     """A name that no other request has, of this process or another."""
-    return Bits().words(2).tobytes().hex()
+    return _names.words(2).tobytes().hex()
 
 
 @dataclass

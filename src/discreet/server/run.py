@@ -1,5 +1,6 @@
 """A vault behind a socket: loopback unless said otherwise, and in the clear beyond it only by force."""
 
+import gc
 import ipaddress
 import socket
 import sys
@@ -89,7 +90,7 @@ def serve(
     root = require_path(root_path)
     served = _served(vault, kept, access_log, root)
     home = vault if isinstance(vault, Path) else vault.path
-    app = served.app() if workers == 1 else partial(_worker, home, kept, access_log, root)
+    app = _settled(served.app()) if workers == 1 else partial(_worker, home, kept, access_log, root)
     config = configured(app, workers, certfile, keyfile, behind_proxy)
     name = f"[{host}]" if ":" in host else host
     with ExitStack() as open_ports:
@@ -197,10 +198,10 @@ def _served(vault: Vault | Path, pace: Pace, access_log: Path | None, root: str)
 def _worker(home: Path, pace: Pace, access_log: Path | None, root: str) -> ASGIApp:
     """The application of a process that opens for itself what it serves."""
     if not is_vault(home):
-        return many(home, pace, access_log, root).app()
+        return _settled(many(home, pace, access_log, root).app())
     vault = Vault.open(home)
     vault.gate.warm()
-    return one(vault, pace, access_log, root).app()
+    return _settled(one(vault, pace, access_log, root).app())
 
 
 def one(vault: Vault, pace: Pace, access_log: Path | None, root: str) -> Served:
@@ -239,6 +240,14 @@ def _app(desk: FrontDesk, access_log: Path | None, root: str = "") -> FastAPI:
     sys.setswitchinterval(SWITCH_SECONDS)
     app.state.shelf.warm()
     _load_sampler(desk.vault.ledger.budget)
+    return app
+
+
+def _settled(app: ASGIApp) -> ASGIApp:
+    """The same, when all is loaded that stays: looking for garbage in it would hold up an answer for a tenth of a
+    second."""
+    gc.collect()
+    gc.freeze()
     return app
 
 

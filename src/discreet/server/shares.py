@@ -62,7 +62,8 @@ class Shares:
         DeadlinePassed where the turn does not come."""
         ready = self._line_up(user)
         try:
-            await asyncio.wait_for(asyncio.wrap_future(ready), seconds)
+            if not ready.done():
+                await asyncio.wait_for(asyncio.wrap_future(ready), seconds)
         except BaseException as error:
             if ready.cancel() or ready.cancelled():
                 self._over(user)

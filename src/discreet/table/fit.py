@@ -71,7 +71,7 @@ class FitCounter:
         self._columns = {a.name: _ColumnCounter(a, stored_type(source.require(a.name))) for a in domain.attributes}
         self._location = source.location
         self._rows = self._fitting = 0
-        self.nameless = self.beyond_bound = 0
+        self.nameless = self.beyond_bound = self.erased = 0
 
     def add_column(self, name: str, column: pa.Array, codes: Codes) -> bool:
         """Whether the column loses any of these rows."""
@@ -85,8 +85,8 @@ class FitCounter:
 
     def fit(self) -> Fit:
         columns = tuple(column.fit(self._location) for column in self._columns.values())
-        kept = self._fitting - self.nameless - self.beyond_bound
-        return Fit(self._rows, kept, columns, self.nameless, self.beyond_bound)
+        kept = self._fitting - self.nameless - self.beyond_bound - self.erased
+        return Fit(self._rows, kept, columns, self.nameless, self.beyond_bound, self.erased)
 
 
 @dataclass

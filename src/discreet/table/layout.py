@@ -10,8 +10,9 @@ from discreet.query.query import grain_of
 
 MANIFEST = "manifest.json"
 FORMAT = 1
-PERSON, PEOPLE, PLACE = "person", "people", "place"
-"""Further columns: the number of each row's person, each person's key, and each row's place on a roster."""
+PERSON, PEOPLE, PLACE, ERASED = "person", "people", "place", "erased"
+"""Further columns: the number of each row's person, each person's key, and each row's place on a roster; the key of
+everybody who was erased, where anybody was."""
 
 
 def codes_file(axis: int) -> str:

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.errors import EngineError, TableError, UnsupportedQuery
 from discreet.ledger.snapshot import SnapshotId
-from discreet.query.query import Count, People, SubsetCount, Sum
+from discreet.query.query import Count, People, ProfileSum, SubsetCount, Sum
 from discreet.table.count import CodedRows, attributes_read, count, count_people, summed_in_grains
 from discreet.table.layout import MANIFEST, PERSON, PLACE, codes_file, units_file
+from discreet.table.profiles import add_profiles
 
 if TYPE_CHECKING:
     from discreet.table.roster import Roster
@@ -58,7 +59,7 @@ class Snapshot:
             lambda name: self.column(units_file(axis(name))),
         )
 
-    def require(self, queries: Sequence[Count | Sum | People | SubsetCount]) -> None:
+    def require(self, queries: Sequence[Count | Sum | People | ProfileSum | SubsetCount]) -> None:
         """Raise TableError unless every column that these queries read is there as it was written.
 
         Called before anything is charged; a column is looked at once.
@@ -70,20 +71,24 @@ class Snapshot:
                 self.column(units_file(self.domain.axis(name)))
             if isinstance(query, SubsetCount):
                 self.column(PLACE)
-            if isinstance(query, People):
+            if isinstance(query, People | ProfileSum):
                 if PERSON not in self.manifest["columns"]:
                     raise UnsupportedQuery("this vault does not tell people apart: a row is a person; ask for COUNT(*)")
                 self.column(PERSON)
 
-    def evaluate(self, queries: Sequence[Count | Sum | People | SubsetCount]) -> list[Array]:
+    def evaluate(self, queries: Sequence[Count | Sum | People | ProfileSum | SubsetCount]) -> list[Array]:
         """The exact answers."""
         measured = [query for query in queries if isinstance(query, Count | Sum)]
         answers = iter(count(measured, self.rows) if measured else [])
-        return [self._special(q) if isinstance(q, SubsetCount | People) else next(answers) for q in queries]
+        return [
+            self._special(q) if isinstance(q, SubsetCount | People | ProfileSum) else next(answers) for q in queries
+        ]
 
-    def _special(self, query: SubsetCount | People) -> Array:
+    def _special(self, query: SubsetCount | People | ProfileSum) -> Array:
         if isinstance(query, People):
             return count_people(query, self.rows, self.column(PERSON))
+        if isinstance(query, ProfileSum):
+            return add_profiles(query, self.rows, self.column(PERSON))
         return self._over_roster(query)
 
     def _over_roster(self, query: SubsetCount) -> Array:

@@ -23,6 +23,7 @@ from discreet.table.coding import Coded, Coder, coders, distinct_values
 from discreet.table.count import MOST_ROWS
 from discreet.table.fit import FitCounter
 from discreet.table.layout import (
+    ERASED,
     FORMAT,
     MANIFEST,
     PEOPLE,
@@ -51,15 +52,17 @@ def take_snapshot(
     folder: Path,
     progress: Progress = silent,
     fitted: Fitted | None = None,
+    erased: Keys | None = None,
 ) -> str:
     """Write the population of a source into a new folder, synced; the text of its manifest. `fitted` is told how the
-    domain fits, which is for the custodian alone, and may raise.
+    domain fits, which is for the custodian alone, and may raise. Whose key is `erased` is left out.
 
     Raises DomainError where the columns do not fit the domain, and TableError where the source cannot be read to its
     end, or has rows without an id that the domain refuses: both are for the custodian, and quote no value.
     """
     counter = None if fitted is None else FitCounter(domain, source)
-    return write_manifest(folder, taken(Taker(source, domain, unit, roster, key, folder, progress, counter), fitted))
+    taker = Taker(source, domain, unit, roster, key, folder, progress, counter, erased)
+    return write_manifest(folder, taken(taker, fitted))
 
 
 def taken(taker: "Taker", fitted: Fitted | None) -> dict[str, Any]:
@@ -69,8 +72,13 @@ def taken(taker: "Taker", fitted: Fitted | None) -> dict[str, Any]:
     columns = taker.columns()
     if fitted is not None and taker.counter is not None:
         fitted(taker.counter.fit())
+    return manifest_of(taker.rows, columns, stamp)
+
+
+def manifest_of(rows: int, columns: dict[str, Any], stamp: Any) -> dict[str, Any]:
+    """What a table's folder holds."""
     nonce = Bits().words(2).tobytes().hex()  # two that are taken of one table are still two
-    return {"format": FORMAT, "rows": taker.rows, "columns": columns, "stamp": stamp, "nonce": nonce}
+    return {"format": FORMAT, "rows": rows, "columns": columns, "stamp": stamp, "nonce": nonce}
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> str:
@@ -94,6 +102,7 @@ class Taker:
     folder: Path
     progress: Progress
     counter: FitCounter | None
+    erased: Keys | None = None
     rows: int = 0
     kept: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
     """Which of the rows that are somebody's are within the bound."""
@@ -109,11 +118,11 @@ class Taker:
         """Write every column; its type and digest by its name."""
         types = column_types(self.written)
         if self.unit is None:
-            with _ColumnFiles(self.folder, types, self.key) as written:
+            with ColumnFiles(self.folder, types, self.key) as written:
                 for batch in self._coded():
                     written.add(batch)
                 return written.about()
-        with _ColumnFiles(self.folder, {f"{name}.all": kind for name, kind in types.items()}, self.key) as everyone:
+        with ColumnFiles(self.folder, {f"{name}.all": kind for name, kind in types.items()}, self.key) as everyone:
             for batch in self._coded():
                 everyone.add({f"{name}.all": array for name, array in batch.items()})
         return self._bounded(self.unit, types)
@@ -184,21 +193,27 @@ class Taker:
         return somebody
 
     def _bounded(self, unit: Unit, types: dict[str, np.dtype[Any]]) -> dict[str, Any]:
-        """Keep at most so many rows of each person, and number the people."""
+        """Keep at most so many rows of each person who was not erased, and number the people."""
         whole = {name: np.fromfile(self.folder / f"{name}.all", kind) for name, kind in types.items()}
         people = np.concatenate([np.empty(0, np.uint64), *self._people])
-        kept = self.kept = kept_rows(people, whole.values(), unit.max_rows, self.key)
+        kept = kept_rows(people, whole.values(), unit.max_rows, self.key)
+        gone = np.isin(people, [] if self.erased is None else self.erased)
+        kept &= ~gone
+        self.kept = kept
         keys, numbers = np.unique(people[kept], return_inverse=True)
         arrays = {name: column[kept] for name, column in whole.items()}
         arrays |= {PERSON: numbers, PEOPLE: keys}
         types = types | {PERSON: np.min_scalar_type(max(keys.size - 1, 0)), PEOPLE: np.dtype(np.uint64)}
+        if self.erased is not None:
+            arrays[ERASED], types[ERASED] = self.erased, np.dtype(np.uint64)
         if self.roster is not None:
             arrays[PLACE] = np.concatenate([np.empty(0, np.int64), *self._places])[kept]
             types[PLACE] = np.dtype(np.int64)
         self.rows = numbers.size
         if self.counter is not None:
-            self.counter.beyond_bound = people.size - numbers.size
-        with _ColumnFiles(self.folder, types, self.key) as written:
+            self.counter.erased = int(np.count_nonzero(gone))
+            self.counter.beyond_bound = people.size - self.counter.erased - numbers.size
+        with ColumnFiles(self.folder, types, self.key) as written:
             written.add(arrays)
             about = written.about()
         for name in whole:
@@ -219,7 +234,7 @@ def rows_without_id(unit: Unit) -> TableError:
     )
 
 
-class _ColumnFiles:
+class ColumnFiles:
     """Files that columns are appended to, hashed as they grow."""
 
     def __init__(self, folder: Path, types: dict[str, np.dtype[Any]], key: bytes) -> None:
@@ -227,7 +242,7 @@ class _ColumnFiles:
         self._files = {name: _new_file(folder / name) for name in types}
         self._digests = {name: column_digest(key) for name in types}
 
-    def __enter__(self) -> "_ColumnFiles":
+    def __enter__(self) -> "ColumnFiles":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -71,7 +71,7 @@ def make_several(
     key = Bits().words(KEY_WORDS).tobytes()
     opened = open_sources(sources)
     with new_home(home) as aside:
-        taking = Taking(tables.person, None, None, key, aside, progress, fitted, tables)
+        taking = Taking(tables.person, None, None, key, aside, progress, fitted, tables=tables)
         header = {
             "vault_id": Bits().words(2).tobytes().hex(),
             "budget": budget.to_json(),

@@ -1,6 +1,6 @@
 """The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -88,9 +88,11 @@ if TYPE_CHECKING:
     from discreet.replies import EntryJson
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
+    from discreet.table.unit import Keys
     from discreet.vault.backup import Backup, Restored
     from discreet.vault.buckets import VaultBuckets
     from discreet.vault.cubes import VaultCubes
+    from discreet.vault.erasure import Erasure
     from discreet.vault.facts import VaultFacts
     from discreet.vault.lookups import VaultLookups
     from discreet.vault.rows import VaultRows
@@ -242,6 +244,7 @@ class Vault(NotebookView):
         journal = journal_of(home, settings.ledger, ledger)
         header = header_of(journal)
         account = Ledger.open(journal, domain_in(header), budget_in(header), accept_rollback=accept_rollback)
+        forget_snapshots(home, account.snapshot)  # whoever took the current one may have been killed before they did
         if isinstance(settings.table, str):
             return cls._over(home, account, table, settings.table, settings.policy)
         tables, sources = tables_in(header), table if isinstance(table, Mapping) else {}
@@ -610,6 +613,7 @@ class Vault(NotebookView):
         currency: str | None = None,
         progress: Progress = silent,
         fitted: Fitted | None = None,
+        readmit: bool = False,
     ) -> Receipt:
         """Take a new snapshot: of the source as it is now, or of another table with the same columns. All spending is
         kept. `live` says whether rows are to be read live from now on; as before where nothing is said. `fitted` as in
@@ -623,11 +627,14 @@ class Vault(NotebookView):
         the journal has a refresh then depends on the rows: it is for a custodian who looks at a table, not for a job
         that runs by the clock (docs/explain/privacy.md, After a refresh).
 
+        Whoever was erased is left out, whatever the table says of them, unless it is to `readmit` them all. They have
+        no second budget then: every region counts as much spent as they could have used.
+
         `currency`: what the budget is to be counted in. A vault keeps the one that it was made with, and any other is
         refused before anything is read, as it would loosen what was promised (docs/explain/gaussian-privacy.md).
         """
         from discreet.table.open import locate, open_source
-        from discreet.table.unit import Unit
+        from discreet.vault.erasure import kept_out
 
         if currency is not None:
             require_currency(self.ledger.budget, currency)
@@ -635,22 +642,16 @@ class Vault(NotebookView):
             return self._refresh_all(table, live, unless_same, progress, fitted)
         source, now = self._own.locate() if table is None else table, self.ledger.snapshot
         live = self.ledger.is_live if live is None else live
-        unit, roster = self.ledger.header.get("unit"), self._own.roster
-        taking = Taking(
-            self.domain,
-            unit and Unit.from_json(unit),
-            roster and roster(),
-            self._own.key(),
-            self.path,
-            progress,
-            fitted,
-        )
+        taking = self._taking(progress, fitted, None if readmit else kept_out(self))
         try:
             before = self._whole_snapshot() if unless_same and not live else ()
             taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live, before)
         except OSError:
             raise unwritten(self.path) from None
-        receipt = self.ledger.head if taken == now else self._go_over(taken, live)
+        if taken == now:
+            receipt = self.ledger.head
+        else:
+            receipt = self._go_over(taken, lambda id: self.ledger.note_refresh(id, live))
         if table is not None:
             self.location = locate(table)
             relocate_table(self.path, self.location)
@@ -669,23 +670,48 @@ class Vault(NotebookView):
             raise UnsupportedQuery("several tables are read into a snapshot: leave out live")
         given = require_names({} if table is None else table, tables, every=False)
         sources = {name: given.get(name, over._own.locate()) for name, over in self._all.items()}
-        taking = Taking(self.domain, None, None, self._own.key(), self.path, progress, fitted, tables)
+        taking = Taking(self.domain, None, None, self._own.key(), self.path, progress, fitted, tables=tables)
         try:
             before = self._whole_snapshot() if unless_same else ()
             taken = taking.take(open_sources(sources), 1 if now is None else now.number + 1, False, before)
         except OSError:
             raise unwritten(self.path) from None
-        receipt = self.ledger.head if taken == now else self._go_over(taken, False)
+        receipt = self.ledger.head if taken == now else self._go_over(taken, self.ledger.note_refresh)
         for name, source in given.items():
             self._all[name].location = locate(source)
             relocate_table(self.path, locate(source), name)
             self._all[name]._own.locate = partial(_same, source)
         return receipt
 
-    def _go_over(self, taken: SnapshotId, live: bool) -> Receipt:
+    def erase(self, ids: object) -> "Erasure":
+        """Take people out who ask for it: the vault goes over to its snapshot without them. `ids` is a file, or a
+        frame, with a column of ids that is called as the table's. All spending is kept, and everybody else is where
+        they were.
+
+        They are kept out of every later snapshot (`refresh` has `readmit`). What was released stays, as of its
+        snapshot, and answers nothing about the next one. The journal says that there was an erasure, and when: not of
+        whom, of how many, nor whether they were there; and nothing that is told here depends on that
+        (docs/how-to/erase.md).
+        """
+        from discreet.vault.erasure import erase_people
+
+        self._require_alone("people are erased")
+        return erase_people(self, ids)
+
+    def _taking(
+        self, progress: Progress = silent, fitted: Fitted | None = None, erased: "Keys | None" = None
+    ) -> Taking:
+        """How this vault takes a snapshot."""
+        from discreet.table.unit import Unit
+
+        unit, roster = self.ledger.header.get("unit"), self._own.roster
+        people = unit and Unit.from_json(unit)
+        return Taking(self.domain, people, roster and roster(), self._own.key(), self.path, progress, fitted, erased)
+
+    def _go_over(self, taken: SnapshotId, note: Callable[[SnapshotId], Receipt]) -> Receipt:
         """Journal that the vault is over another snapshot, and remove the others."""
         try:
-            receipt = self.ledger.note_refresh(taken, live)
+            receipt = note(taken)
         except DiscreetError:
             with suppress(JournalError):
                 if self.ledger.snapshot != taken:

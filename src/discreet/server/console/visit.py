@@ -11,7 +11,7 @@ from discreet.server.auth import MAY_ASK, User
 from discreet.server.console.drafts import Drafts
 from discreet.server.console.page import PART, page
 from discreet.server.desk import FrontDesk
-from discreet.server.door import user_of, without_place
+from discreet.server.door import admitted, without_place
 from discreet.server.shelf import Shelf
 from discreet.vault.vault import Vault
 
@@ -37,7 +37,7 @@ class Visit:
 
     @property
     def user(self) -> User:
-        return user_of(self.request)
+        return admitted(self.request)
 
     @property
     def answers_sql(self) -> bool:
