@@ -252,6 +252,7 @@ def test_an_entry_is_told_in_the_words_of_its_table(vault):
         ({"live": True}, UnsupportedQuery, "takes no live"),
         ({"queries": 10, "delta": 1}, UnsupportedQuery, "takes no queries"),
         ({"discover": 0.1}, UnsupportedQuery, "takes no discover"),
+        ({"through": "2026-12"}, UnsupportedQuery, "takes no through"),
         ({"epsilon": None}, InvalidBudget, "one currency"),
     ],
 )
@@ -274,6 +275,7 @@ def test_what_is_not_done_over_several_tables_is_refused(vault):
     for refused in (
         lambda: vault.cubes,
         lambda: vault.running,
+        lambda: vault.append(FILES),
         lambda: vault.erase(pd.DataFrame({"patient": [1]})),
         lambda: vault.rows,
         lambda: vault.buckets,

@@ -1,5 +1,6 @@
 """Everything that was released, ready to answer from: the journal's records, indexed by what they measured."""
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -23,6 +24,7 @@ from discreet.query.cells import Amount
 from discreet.query.marginals import Source
 from discreet.query.profiles import PersonGroup
 from discreet.query.query import Choice, Count, Distinct, People, ProfileSum, Quantile, Residual, SubsetCount, Sum
+from discreet.release.extended import extended
 from discreet.release.release import Noisy, Release
 
 if TYPE_CHECKING:
@@ -68,12 +70,19 @@ class Known:
                 self._by_quantity, self._quantiles, self._distincts = {}, {}, {}
                 self.snapshot, self._since, self._upto = snapshot, since, since
             for charge, record in self.ledger.answered(self._upto) if last > self._upto else ():
-                if charge.snapshot == snapshot and charge.id > since:
-                    self._add(self.recall(charge, record))
+                if charge.id > since:
+                    self._take(charge, record)
                 self._upto = record.receipt.seq
             self._upto = max(self._upto, last)
             if self._facts:
                 self.of(Count(self.domain.everything)).know(self._facts, self.domain)
+
+    def _take(self, charge: Charge, record: Record) -> None:
+        """Take in a release. Of a table that grows, what is about periods that came after this domain is passed over:
+        whoever looks up something here asked about none of them."""
+        before = self.ledger.domain_of(charge.snapshot)
+        if all(map(operator.le, before.shape, self.domain.shape)):
+            self._add(extended(self.recall(charge, record), before, self.domain))
 
     def _reach(self) -> tuple[SnapshotId | None, int, int]:
         """What the vault is over, since when, and up to which entry to look; with the facts of that table. Reading

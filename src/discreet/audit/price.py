@@ -295,7 +295,12 @@ class AddedColumn:
 
 
 def _is_whole(box: tuple[Corner, Corner], domain: Domain) -> bool:
-    return not any(box[0]) and all(high == size - 1 for high, size in zip(box[1], domain.shape, strict=True))
+    """Whether what a box costs is said in one number. Where a table grows it never is: periods to come pay nothing."""
+    return (
+        domain.growing is None
+        and not any(box[0])
+        and all(high == size - 1 for high, size in zip(box[1], domain.shape, strict=True))
+    )
 
 
 def _most_added(attribute: Attribute, first: int, last: int) -> Fraction:

@@ -2,11 +2,12 @@
 
 import difflib
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 from discreet.domain.attribute import Attribute, Category, Discoverable
+from discreet.domain.date import Date
 from discreet.domain.region import Box, Region
 from discreet.errors import DomainError
 
@@ -27,6 +28,10 @@ class Domain:
     many rows they have, and no more."""
     max_rows: int = field(default=1, compare=False)
     """How many rows a person has, at most."""
+    each_period: bool = field(default=False, compare=False)
+    """Whether that is of each period of a table that grows, and not of all of them."""
+    _cuts: "dict[str, Domain]" = field(init=False, repr=False, compare=False, default_factory=dict)
+    """What `until` has made."""
 
     @cached_property
     def _axes(self) -> dict[str, int]:
@@ -50,6 +55,30 @@ class Domain:
     def _discoverable(self) -> list[tuple[Category, Discoverable]]:
         own = (attribute for attribute in self.attributes if isinstance(attribute, Category))
         return [(attribute, attribute.discoverable) for attribute in own if attribute.discoverable is not None]
+
+    @cached_property
+    def growing(self) -> Date | None:
+        """The attribute whose periods are appended one after the other, where there is one."""
+        return next((one for one in self.attributes if isinstance(one, Date) and one.grows), None)
+
+    def until(self, period: str) -> "Domain":
+        """The same domain as far as the table goes, where it grows: up to the last period that is closed. Every code,
+        and by that every region, is one of the whole domain too."""
+        if period not in self._cuts:
+            growing = self.growing
+            last = None if growing is None else growing.named_code(period)
+            if growing is None or last is None:
+                raise DomainError(self._no_period(period))
+            cut = growing.until(last)
+            attributes = tuple(cut if one is growing else one for one in self.attributes)
+            self._cuts[period] = replace(self, attributes=attributes)
+        return self._cuts[period]
+
+    def _no_period(self, period: str) -> str:
+        if self.growing is None:
+            return f"{self.name} does not grow: no date attribute of its domain says grows = true"
+        first, last = self.growing.label(0), self.growing.label(self.growing.cells - 1)
+        return f"{period!r:.40} is no {self.growing.period} of {self.growing.name}; these are called {first} to {last}"
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

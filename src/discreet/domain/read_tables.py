@@ -102,6 +102,8 @@ class _TablesReader:
         domain = Domain(parts.name, tuple(reader.attribute() for reader in parts.readers), parts.null_ids)
         if domain.undiscovered or domain.found:
             self.fail(name, "attributes", "values are discovered in a vault over one table; declare them here")
+        if domain.growing is not None:
+            self.fail(name, "attributes", "rows are appended to a vault over one table: leave out grows")
         return domain
 
     def _column(self, name: str, said: Mapping[str, Any], key: str) -> str | None:

@@ -18,7 +18,10 @@ def tables_in(header: Mapping[str, Any]) -> LinkedTables:
         if not unit:
             return tables
         [table] = tables
-        domain = replace(table.domain, person=unit["id"], max_rows=int(unit["max_rows"]))
+        people: dict[str, Any] = {"person": unit["id"], "max_rows": int(unit["max_rows"])}
+        if unit.get("each_period"):
+            people["each_period"] = True
+        domain = replace(table.domain, **people)
         return LinkedTables((replace(table, domain=domain),))
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise JournalCorrupt("the journal's first entry cannot be read", "restore it from a backup") from None

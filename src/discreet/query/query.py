@@ -325,6 +325,12 @@ def _parts(query: Query) -> tuple[Group | Amount, ...]:
     return query.by
 
 
+EACH_PERIOD = (
+    "how many rows a person has in all is not asked of a table whose rows are bounded period by period: rows of one "
+    "period would move people from one number to another; make the vault without each_period for that"
+)
+
+
 def require_people(query: Query) -> None:
     """Raise where anything but profiles is grouped by what a person's rows come to, or profiles by what is no key of
     theirs: they are not priced for that."""
@@ -362,6 +368,8 @@ def require_in_domain(query: Query, domain: Domain) -> None:
             part.require_in_domain(domain)
     require_people(query)
     if isinstance(query, ProfileSum):
+        if domain.each_period:
+            raise UnsupportedQuery(EACH_PERIOD)
         _require_profiles(query, domain)
     if isinstance(query, Distinct) and set(query.of) & set(query.by):
         raise UnsupportedQuery(

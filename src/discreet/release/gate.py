@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -78,6 +78,10 @@ class Gate:
     slots: Slots = field(default_factory=Slots)
     """When answers are recorded; from then on they are everybody's, and not before."""
 
+    def over(self, domain: Domain) -> "Gate":
+        """The same, in the domain as it is now."""
+        return self if domain is self.domain else replace(self, domain=domain)
+
     @property
     def underway(self) -> Underway:
         """Who measures what on this machine now."""
@@ -97,6 +101,8 @@ class Gate:
             raise Refreshed(
                 "the vault went over to another snapshot in the meantime; nothing was spent on this: ask again"
             )
+        if self.ledger.domain_of(table.id).shape != self.domain.shape:
+            raise Refreshed("rows were appended in the meantime; nothing was spent on this: ask again")
         cost = plan.cost(self.domain, self.ledger.budget)
         if reserve is None:
             charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
@@ -116,12 +122,15 @@ class Gate:
     def complete(self, charge: Charge) -> Release:
         """Finish a charge whose answer was never recorded, with the same plan and no further charge.
 
-        Only one that paid for the table as it is now; others raise Refreshed, and `close` closes them.
+        Only one that paid for the table as it is now, or before rows were appended to it: those that it paid for are as
+        they were. Others raise Refreshed, and `close` closes them.
         """
         require_production(self.bits)
         plan = Plan.from_json(charge.plan)
         table = self._ready(plan)
-        if charge.snapshot != table.id:
+        if charge.snapshot != table.id and self.ledger.is_of_table(charge):
+            table = table.until(self.ledger.domain_of(charge.snapshot))
+        elif charge.snapshot != table.id:
             raise Refreshed(
                 f"charge {charge.id} paid for a table that the vault is no longer over; it is not answered, and what "
                 "it spent stays spent: ask anew"
@@ -161,8 +170,8 @@ class Gate:
     def recall(self, charge: Charge, record: Record) -> Release:
         """A release as it was recorded. Reads no rows."""
         try:
-            plan = Plan.from_json(charge.plan)
-            units = self.archive.load(record.body, [answer_shape(m.query, self.domain) for m in plan.measurements])
+            plan, domain = Plan.from_json(charge.plan), self.ledger.domain_of(charge.snapshot)
+            units = self.archive.load(record.body, [answer_shape(m.query, domain) for m in plan.measurements])
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
             raise JournalCorrupt(
                 f"the journal's release of charge {charge.id} cannot be read", "restore it from a backup"
@@ -216,7 +225,8 @@ class Gate:
         try:
             exact = iter(table.evaluate(_reads(plan)))
             read = [[next(exact) for _ in _reads_for(each.query)] for each in plan.measurements]
-            return self._noisy(plan.measurements, read, self.bits.for_release(charge.receipt.hash))
+            domain, bits = self.ledger.domain_of(charge.snapshot), self.bits.for_release(charge.receipt.hash)
+            return self.over(domain)._noisy(plan.measurements, read, bits)
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 

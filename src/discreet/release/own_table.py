@@ -28,6 +28,9 @@ class Table(Protocol):
     @property
     def id(self) -> SnapshotId: ...
 
+    def until(self, domain: Domain) -> "Table":
+        """The same as it was when only this could be asked about: without the rows that were appended since."""
+
     def require(self, queries: "Sequence[Count | Sum | People | ProfileSum | SubsetCount]") -> None:
         """Raise unless these can be read, and are of what the journal names. Called before anything is charged."""
 
@@ -40,7 +43,6 @@ class OwnTable:
     """Opens what the journal names, and again after a refresh, whoever made it."""
 
     home: Path
-    domain: Domain
     ledger: Ledger
     key: Callable[[], bytes]
     locate: Callable[[], object]
@@ -86,9 +88,8 @@ class OwnTable:
     def _snapshot(self, id: SnapshotId) -> Table:
         from discreet.table.snapshot import open_snapshot
 
-        return open_snapshot(
-            snapshot_folder(self.home, id), self.domain, id, self.key(), self.roster, self.ledger.table
-        )
+        domain, folder = self.ledger.domain_of(id), snapshot_folder(self.home, id)
+        return open_snapshot(folder, domain, id, self.key(), self.roster, self.ledger.table)
 
     def _live(self, id: SnapshotId) -> Table:
         from discreet.table.live import LiveTable
@@ -97,4 +98,4 @@ class OwnTable:
         source = open_source(self.locate())
         if source.live is None:
             raise TableError("this vault's rows are read live, and its source is no plain table any more; `refresh` it")
-        return LiveTable(id, self.domain, source, source.live, self.key())
+        return LiveTable(id, self.ledger.domain, source, source.live, self.key())

@@ -39,6 +39,8 @@ class Taking:
     erased: "Keys | None" = field(default=None, repr=False)
     """The keys of those who are left out, and marked so, whatever the source says of them; None where nobody was ever
     erased, or all may come back."""
+    closed: str | None = None
+    """Of a table that grows: the last period that is closed."""
     tables: LinkedTables | None = None
     """Where there are several: then each has its source."""
 
@@ -48,26 +50,33 @@ class Taking:
         number: int,
         live: bool = False,
         before: "Sequence[Snapshot]" = (),
+        onto: "Snapshot | None" = None,
+        elsewhere: bool = False,
     ) -> SnapshotId:
         """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are. Where
-        `before` is given, each table of it, and has the very same rows, nothing is written, and it is that one.
+        `before` is given, each table of it, and has the very same rows, nothing is written, and it is that one. What is
+        appended is written behind the rows that are there, of the snapshot `onto`; it may come from `elsewhere` than
+        they did.
 
         Raises OSError where it cannot be written.
         """
         if live:
             return self._looked_at(source, number)
-        return self._written(lambda folder: self._take(source, folder), number, before)
+        return self._written(lambda folder: self._take(source, folder, onto, elsewhere), number, before)
 
-    def _take(self, source: "Source | Mapping[str, Source]", folder: Path) -> str:
+    def _take(
+        self, source: "Source | Mapping[str, Source]", folder: Path, onto: "Snapshot | None", elsewhere: bool
+    ) -> str:
+        from discreet.table.periods import Periods
         from discreet.table.take import take_snapshot
         from discreet.table.take_tables import take_tables
 
         if isinstance(source, Mapping):
             assert self.tables is not None, "each table has its source"
             return take_tables(source, self.tables, self.key, folder, self.progress, self.fitted)
-        return take_snapshot(
-            source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted, self.erased
-        )
+        periods = None if self.closed is None else Periods(self.domain, self.closed, onto, elsewhere)
+        whose = self.unit, self.roster, self.key
+        return take_snapshot(source, self.domain, *whose, folder, self.progress, self.fitted, self.erased, periods)
 
     def without(self, gone: "Keys", snapshot: "Snapshot") -> SnapshotId:
         """Write the snapshot after this one, whole or not at all: the same without the people with these keys, who are

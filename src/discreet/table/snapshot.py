@@ -12,7 +12,7 @@ import mmap
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from discreet.errors import EngineError, TableError, UnsupportedQuery
 from discreet.ledger.snapshot import SnapshotId
 from discreet.query.query import Count, People, ProfileSum, SubsetCount, Sum
 from discreet.table.count import CodedRows, attributes_read, count, count_people, summed_in_grains
-from discreet.table.layout import MANIFEST, PERSON, PLACE, codes_file, units_file
+from discreet.table.layout import ERASED, MANIFEST, PEOPLE, PERSON, PLACE, codes_file, units_file
 from discreet.table.profiles import add_profiles
 
 if TYPE_CHECKING:
@@ -50,11 +50,21 @@ class Snapshot:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
+    def size(self) -> int:
+        """How many rows there are: of a table that grows, up to its last period here. They stand first."""
+        growing, rows = self.domain.growing, self.manifest["rows"]
+        return int(rows if growing is None else self.manifest["grown"].get(growing.label(growing.cells - 1), rows))
+
+    def until(self, domain: Domain) -> "Snapshot":
+        """The same as it was when the table went no further than this domain: rows are only ever added behind."""
+        return self if domain is self.domain else replace(self, domain=domain, _columns={}, _lock=threading.Lock())
+
+    @property
     def rows(self) -> CodedRows:
         axis = self.domain.axis
         return CodedRows(
             self.domain,
-            self.manifest["rows"],
+            self.size,
             lambda name: self.column(codes_file(axis(name))),
             lambda name: self.column(units_file(axis(name))),
         )
@@ -135,7 +145,8 @@ class Snapshot:
         digest.update(data)
         if digest.hexdigest() != about["digest"]:
             raise _touched(self.folder)
-        return np.frombuffer(data, np.dtype(about["type"]))
+        whole = np.frombuffer(data, np.dtype(about["type"]))
+        return whole if name in (PEOPLE, ERASED) else whole[: self.size]
 
 
 def open_snapshot(

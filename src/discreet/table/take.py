@@ -35,10 +35,11 @@ from discreet.table.layout import (
     unit_type,
     units_file,
 )
+from discreet.table.periods import Periods
 from discreet.table.roster import Roster, canonical_id, key_of
-from discreet.table.snapshot import column_digest
+from discreet.table.snapshot import Snapshot, column_digest
 from discreet.table.source import Source, read_ahead
-from discreet.table.unit import Keys, Unit, id_texts, kept_rows, person_keys, require_id
+from discreet.table.unit import Keys, Unit, id_texts, in_period, kept_rows, person_keys, require_id
 
 READING = "reading the table"
 
@@ -53,32 +54,44 @@ def take_snapshot(
     progress: Progress = silent,
     fitted: Fitted | None = None,
     erased: Keys | None = None,
+    periods: Periods | None = None,
 ) -> str:
     """Write the population of a source into a new folder, synced; the text of its manifest. `fitted` is told how the
-    domain fits, which is for the custodian alone, and may raise. Whose key is `erased` is left out.
+    domain fits, which is for the custodian alone, and may raise. Whose key is `erased` is left out. Of a table that
+    grows only some `periods` are taken; where they are appended, the rows of the snapshot before stand first, as they
+    were.
 
     Raises DomainError where the columns do not fit the domain, and TableError where the source cannot be read to its
     end, or has rows without an id that the domain refuses: both are for the custodian, and quote no value.
     """
     counter = None if fitted is None else FitCounter(domain, source)
-    taker = Taker(source, domain, unit, roster, key, folder, progress, counter, erased)
+    if counter is not None and periods is not None:
+        counter.expect(periods.attribute.name, periods.first, periods.last)
+    taker = Taker(source, domain, unit, roster, key, folder, progress, counter, erased, periods)
     return write_manifest(folder, taken(taker, fitted))
 
 
 def taken(taker: "Taker", fitted: Fitted | None) -> dict[str, Any]:
     """Write the rows of one table into its folder; what a manifest says of them."""
     private_folder(taker.folder)
-    stamp = taker.source.stamp()
+    periods = taker.periods
+    of_rows_before = periods is not None and periods.elsewhere and periods.onto
+    stamp = of_rows_before.manifest["stamp"] if of_rows_before else taker.source.stamp()
     columns = taker.columns()
     if fitted is not None and taker.counter is not None:
         fitted(taker.counter.fit())
-    return manifest_of(taker.rows, columns, stamp)
+    grown = None if periods is None else {**periods.rows_before, periods.closed: taker.rows}
+    return manifest_of(taker.rows, columns, stamp, grown)
 
 
-def manifest_of(rows: int, columns: dict[str, Any], stamp: Any) -> dict[str, Any]:
-    """What a table's folder holds."""
+def manifest_of(
+    rows: int, columns: dict[str, Any], stamp: Any, grown: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """What a table's folder holds. `grown`: how many rows there are up to each period that an append closed, of a table
+    that grows."""
     nonce = Bits().words(2).tobytes().hex()  # two that are taken of one table are still two
-    return {"format": FORMAT, "rows": rows, "columns": columns, "stamp": stamp, "nonce": nonce}
+    manifest = {"format": FORMAT, "rows": rows, "columns": columns, "stamp": stamp, "nonce": nonce}
+    return {**manifest, "grown": dict(grown)} if grown else manifest
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> str:
@@ -103,6 +116,7 @@ class Taker:
     progress: Progress
     counter: FitCounter | None
     erased: Keys | None = None
+    periods: Periods | None = None
     rows: int = 0
     kept: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
     """Which of the rows that are somebody's are within the bound."""
@@ -119,6 +133,9 @@ class Taker:
         types = column_types(self.written)
         if self.unit is None:
             with ColumnFiles(self.folder, types, self.key) as written:
+                if self._onto is not None:
+                    self.rows = self._onto.size
+                    written.add({name: self._onto.column(name) for name in types})
                 for batch in self._coded():
                     written.add(batch)
                 return written.about()
@@ -126,6 +143,10 @@ class Taker:
             for batch in self._coded():
                 everyone.add({f"{name}.all": array for name, array in batch.items()})
         return self._bounded(self.unit, types)
+
+    @property
+    def _onto(self) -> Snapshot | None:
+        return None if self.periods is None else self.periods.onto
 
     def _coded(self) -> Iterator[dict[str, NDArray[Any]]]:
         """The codes and amounts of rows that have a code for every attribute, a batch at a time."""
@@ -141,6 +162,8 @@ class Taker:
                 kept = np.logical_and.reduce([column.codes >= 0 for column in coded.values()])
                 if self.counter is not None:
                     self.counter.add_rows(kept)
+                if self.periods is not None:
+                    kept &= self._in_periods(coded[self.periods.attribute.name].codes, kept, self.periods)
                 if self.unit is not None:
                     fitting = int(np.count_nonzero(kept))
                     kept &= self._identified(batch, kept, self.unit)
@@ -151,6 +174,14 @@ class Taker:
                     raise TableError(f"the table has {MOST_ROWS:,} rows or more; read it where it is, with --live")
                 yield self._arrays(coded, kept)
         self.progress(READING, 1.0)
+
+    def _in_periods(self, codes: NDArray[Any], kept: NDArray[np.bool_], periods: Periods) -> NDArray[np.bool_]:
+        """Which rows are of the periods that are taken."""
+        late, to_come = periods.late(codes), periods.to_come(codes)
+        if self.counter is not None:
+            self.counter.late += int(np.count_nonzero(late & kept))
+            self.counter.to_come += int(np.count_nonzero(to_come & kept))
+        return np.asarray(~late & ~to_come)
 
     def _coded_column(self, code: dict[str, Coder], batch: pa.RecordBatch, name: str) -> Coded:
         coded = code[name](batch.column(name))
@@ -196,12 +227,16 @@ class Taker:
         """Keep at most so many rows of each person who was not erased, and number the people."""
         whole = {name: np.fromfile(self.folder / f"{name}.all", kind) for name, kind in types.items()}
         people = np.concatenate([np.empty(0, np.uint64), *self._people])
-        kept = kept_rows(people, whole.values(), unit.max_rows, self.key)
+        kept = self._kept(people, whole, unit)
         gone = np.isin(people, [] if self.erased is None else self.erased)
         kept &= ~gone
         self.kept = kept
-        keys, numbers = np.unique(people[kept], return_inverse=True)
+        before, onto = np.empty(0, np.uint64), self._onto
         arrays = {name: column[kept] for name, column in whole.items()}
+        if onto is not None:
+            before = onto.column(PEOPLE)[onto.column(PERSON)]
+            arrays = {name: np.concatenate([onto.column(name), column]) for name, column in arrays.items()}
+        keys, numbers = np.unique(np.concatenate([before, people[kept]]), return_inverse=True)
         arrays |= {PERSON: numbers, PEOPLE: keys}
         types = types | {PERSON: np.min_scalar_type(max(keys.size - 1, 0)), PEOPLE: np.dtype(np.uint64)}
         if self.erased is not None:
@@ -219,6 +254,18 @@ class Taker:
         for name in whole:
             (self.folder / f"{name}.all").unlink()
         return about
+
+    def _kept(self, people: Keys, whole: dict[str, NDArray[Any]], unit: Unit) -> NDArray[np.bool_]:
+        """Which new rows are in the population. Those that a person has already are never displaced: so many fewer new
+        ones are kept. Where the bound is on the rows of one period, each period is bounded by itself."""
+        if self.periods is not None and unit.each_period:
+            codes = whole[codes_file(self.domain.axis(self.periods.attribute.name))]
+            return kept_rows(in_period(people, codes), whole.values(), unit.max_rows, self.key)
+        onto = self._onto
+        if onto is None:
+            return kept_rows(people, whole.values(), unit.max_rows, self.key)
+        rows = np.bincount(onto.column(PERSON), minlength=onto.column(PEOPLE).size)
+        return kept_rows(people, whole.values(), unit.max_rows, self.key, (onto.column(PEOPLE), rows))
 
 
 def column_types(domain: Domain) -> dict[str, np.dtype[Any]]:

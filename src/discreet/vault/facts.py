@@ -16,6 +16,7 @@ from discreet.ledger.charge import Charge, Record
 from discreet.ledger.ledger import Ledger
 from discreet.notebook import FieldsView
 from discreet.release.archive import Archive
+from discreet.release.extended import extended
 from discreet.release.release import Release
 from discreet.vault.public import PublicFacts
 
@@ -50,6 +51,7 @@ class VaultFacts(FieldsView):
         """
         require_amounts(self.ledger.budget)
         require_one_table(self.ledger)
+        _require_fixed(self.domain)
         fact = fact_given(sql, value, cuboid, values, self.domain)
         return add_fact(fact, self.ledger, self.domain, self.archive, self._released_now(), accept=accept)
 
@@ -65,16 +67,17 @@ class VaultFacts(FieldsView):
         would stop the vault, and which rows it is about. Nothing is journalled."""
         require_amounts(self.ledger.budget)
         require_one_table(self.ledger)
+        _require_fixed(self.domain)
         fact = fact_given(sql, value, cuboid, values, self.domain)
         return preview_fact(fact, self.ledger, self.domain, self.archive, self._released_now())
 
     def _released_now(self: PublicFacts) -> Iterator[Release]:
         """What was released of the table as it is now."""
-        now, since, _ = self.ledger.reach
+        since = self.ledger.refreshed
         return (
-            self.recall(charge, record)
+            extended(self.recall(charge, record), self.ledger.domain_of(charge.snapshot), self.domain)
             for charge, record in self.ledger.answered(since)
-            if charge.snapshot == now and charge.id > since
+            if charge.id > since
         )
 
     def current(self: PublicFacts) -> tuple[Fact, ...]:
@@ -97,4 +100,13 @@ def require_one_table(ledger: Books) -> None:
         raise UnsupportedQuery(
             "a vault over several tables takes no facts: with them several people change at once, and in how many "
             "tables is not accounted for"
+        )
+
+
+def _require_fixed(domain: Domain) -> None:
+    """Raise where rows are still to come: how far apart a fact leaves neighbours is worked out over one whole table."""
+    if domain.growing is not None:
+        raise UnsupportedQuery(
+            "a table that grows takes no facts: what a fact leaves to spend is known of a table that stays as it is. "
+            "Ask for the number instead; a noisy answer about closed periods stays true, and free to repeat"
         )

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
+from discreet.query.query import EACH_PERIOD
 from discreet.sql.passes.relation import TableRows
 from discreet.sql.passes.tree import (
     LINES,
@@ -37,6 +38,8 @@ def per_person(select: exp.Select, domain: Domain) -> TableRows | None:
     clause = select.args.get("group")
     if clause is None or not any(is_person(one, domain) for one in clause.expressions):
         return None
+    if domain.each_period:
+        raise UnsupportedQuery(f"{EACH_PERIOD}{place_of(select)}")
     only(select, ("expressions", "from_", "where", "group", "having", "with_"), INNER)
     only(clause, ("expressions",), INNER)
     keys = {text_of(one.unnest()): one.unnest() for one in clause.expressions if not is_person(one, domain)}
