@@ -475,6 +475,10 @@ class RunningTotalsJson(TypedDict):
     guarantee: Described
 
 
+class AllRunningTotalsJson(TypedDict):
+    running: list[RunningTotalsJson]
+
+
 class BucketsJson(TypedDict):
     buckets: list[Described]
 

@@ -2,6 +2,7 @@
 counted, by another database."""
 
 from collections import Counter
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, combinations_with_replacement, product
@@ -14,11 +15,12 @@ import pytest
 from discreet.audit.price import mispriced, read_cost, read_plan
 from discreet.audit.terms import Terms, Unreadable
 from discreet.domain.attribute import Category, Integer
+from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import UnsupportedQuery
 from discreet.ledger.budget import PureBudget
-from discreet.ledger.spend import UNITS
+from discreet.ledger.spend import UNITS, units_up
 from discreet.ledger.squared_budget import ConcentratedBudget, GaussianBudget
 from discreet.noise.law import Gaussian, Laplace
 from discreet.query.cells import Labelling
@@ -38,7 +40,7 @@ from discreet.query.query import (
 from discreet.query.sensitivity import spends
 from discreet.sql.describe import query_text
 from discreet.sql.split import split
-from discreet.table.count import CodedRows
+from discreet.table.count import CodedRows, count_people
 from discreet.table.profiles import add_profiles
 
 DOMAIN = Domain(
@@ -98,14 +100,16 @@ def asked(statement):
 
 QUERIES = [asked(one) for one in (*STATEMENTS, *FIRSTS)]
 BY_LINE = [query for query in QUERIES if isinstance(query, ProfileSum)]
+PEOPLE = [People(DOMAIN.everything), People(DOMAIN.everything, ("a",)), People(DOMAIN.slab("b", 0, 1))]
 
 
 def counted(query, people):
     """The exact answer, as the table counts it."""
+    add = count_people if isinstance(query, People) else add_profiles
     rows = [(number, point) for number, own in enumerate(people) for point in own]
     columns = {name: np.array([point[axis] for _, point in rows], np.uint8) for axis, name in enumerate(DOMAIN.names)}
     coded = CodedRows(DOMAIN, len(rows), columns.__getitem__, columns.__getitem__)
-    return add_profiles(query, coded, np.array([number for number, _ in rows], np.int64))
+    return add(query, coded, np.array([number for number, _ in rows], np.int64))
 
 
 @cache
@@ -115,9 +119,23 @@ def alone(query, rows):
 
 
 def charge(query, law, budget, rows):
-    """What the map has at these rows' points, all together, in the budget's currency."""
+    """What the map has at these rows' points, all together, in the budget's currency; at k points, where it is charged
+    to all of a person's rows together, wherever they are."""
     pieces = [*spends(query, law, DOMAIN, budget)]
+    if is_shared(query, law, budget):
+        [(box, units)] = pieces
+        assert box == DOMAIN.everything.boxes[0]
+        return K * Fraction(units, UNITS)
     return sum(Fraction(units, UNITS) for point in rows for box, units in pieces if point in box)
+
+
+def is_shared(query, law, budget):
+    """Whether it costs less than each of a person's rows would pay that has to pay alone."""
+    if isinstance(query, Count):
+        return False
+    adds = (1, True) if isinstance(query, People) else (query.largest, query.is_one_signed)
+    alone = units_up(budget.loss(law, *adds, query.grain(DOMAIN)))
+    return any(units < alone for _, units in spends(query, law, DOMAIN, budget))
 
 
 def size_of(query, move):
@@ -178,19 +196,19 @@ def test_of_a_persons_first_rows_the_least_value_counts():
         assert by_table(query, [rows]) == expected
 
 
-@pytest.mark.parametrize("query", BY_LINE)
+@pytest.mark.parametrize("query", [*BY_LINE, *PEOPLE])
 def test_a_line_is_paid_for_wherever_a_row_can_make_it(query):
     law, normal = Laplace(SCALE), Gaussian(SCALE)
-    most = Count(query.where) if query.of is None else None
+    most = Count(query.where) if isinstance(query, People) or query.of is None else None
     for neighbours in NEIGHBOURS:
         for budget, kind in ((PURE, law), (RHO, law), (RHO, normal), (MU, normal)):
             own = {point: charge(query, kind, budget[neighbours], [point]) for point in POINTS}
             assert all((own[point] > 0) == (point in query.where) for point in POINTS)
-            if most is not None:
+            if most is not None and not is_shared(query, kind, budget[neighbours]):
                 assert own == {point: charge(most, kind, budget[neighbours], [point]) for point in POINTS}
 
 
-@pytest.mark.parametrize("query", BY_LINE)
+@pytest.mark.parametrize("query", [*BY_LINE, *PEOPLE])
 def test_a_person_who_is_added_or_removed_loses_no_more_than_their_rows_are_charged(query):
     law, normal, reached = Laplace(SCALE), Gaussian(SCALE), False
     for rows in PERSONS:
@@ -200,11 +218,14 @@ def test_a_person_who_is_added_or_removed_loses_no_more_than_their_rows_are_char
         assert squared(query, move) / (2 * SCALE) <= K * charge(query, normal, RHO["add-remove"], rows)
         assert squared(query, move) / SCALE <= K * charge(query, normal, MU["add-remove"], rows)
         reached = reached or bool(move.any() and size_of(query, move) / SCALE == paid)
+    if is_shared(query, law, PURE["add-remove"]):
+        return
     steps = [size_of(query, alone(query, (point,))) for point in POINTS]
-    assert reached or max(steps) < query.largest  # where one row makes a line, no lower price would do
+    most = 1 if isinstance(query, People) else query.largest
+    assert reached or max(steps) < most  # where one row makes a line, no lower price would do
 
 
-@pytest.mark.parametrize("query", BY_LINE)
+@pytest.mark.parametrize("query", [*BY_LINE, *PEOPLE])
 def test_a_person_who_is_replaced_loses_no_more_than_the_rows_of_both_are_charged(query):
     law, normal = Laplace(SCALE), Gaussian(SCALE)
     many = PERSONS[::3]
@@ -221,7 +242,7 @@ def test_a_person_who_is_replaced_loses_no_more_than_the_rows_of_both_are_charge
         assert loss**2 / 2 <= K * (as_squares[one] + as_squares[other])
 
 
-@pytest.mark.parametrize("query", BY_LINE)
+@pytest.mark.parametrize("query", [*BY_LINE, *PEOPLE])
 def test_a_person_who_gains_or_loses_some_rows_is_paid_for_by_all_of_them(query):
     law, normal = Laplace(SCALE), Gaussian(SCALE)
     for rows in PERSONS:
@@ -238,7 +259,7 @@ def test_a_person_who_gains_or_loses_some_rows_is_paid_for_by_all_of_them(query)
 
 def test_one_row_alone_may_lose_more_than_its_point_is_charged():
     """What nobody is promised: the rows of a person that stay pay as well."""
-    query, law, rows = QUERIES[0], Laplace(SCALE), (POINTS[0], POINTS[1])
+    query, law, rows = QUERIES[1], Laplace(SCALE), (POINTS[-2], POINTS[-1])
     move = alone(query, rows) - alone(query, rows[:1])
     assert size_of(query, move) / SCALE > charge(query, law, PURE["add-remove"], rows[1:])
 
@@ -249,6 +270,7 @@ def test_no_neighbour_loses_more_than_is_stated_whatever_is_asked_together(neigh
     plan = [(query, Fraction(place % 5 + 1)) for place, query in enumerate(BY_LINE)]
     people, rows = People(DOMAIN.everything, ("a",)), Count(Region.of([Box(POINTS[4], POINTS[4])]))
     plan += [(people, Fraction(3)), (rows, Fraction(2))]
+    assert any(is_shared(query, Laplace(scale), PURE[neighbours]) for query, scale in plan)
     pairs = [(one, ()) for one in PERSONS] if neighbours == "add-remove" else [*product(PERSONS[::4], repeat=2)]
     budget = PURE[neighbours]
     cost = Plan(tuple(Measurement(query, Laplace(scale)) for query, scale in plan)).cost(DOMAIN, budget)
@@ -256,8 +278,6 @@ def test_no_neighbour_loses_more_than_is_stated_whatever_is_asked_together(neigh
     def moved(query, one, other):
         if isinstance(query, Count):
             return abs(sum(p in query.where for p in one) - sum(p in query.where for p in other))
-        if isinstance(query, People):
-            return len({x for x, _ in one} ^ {x for x, _ in other})
         return size_of(query, alone(query, one) - alone(query, other))
 
     assert max(sum(moved(q, *pair) / scale for q, scale in plan) for pair in pairs) <= budget.amount_of(cost.peak)
@@ -307,6 +327,45 @@ def test_it_survives_the_journal_and_is_said_as_sql(query):
     assert asked(again) == query  # so that it can be asked as it is told
 
 
+SHARED = [query for query in BY_LINE if is_shared(query, Laplace(SCALE), PURE["replace"])]
+
+
+def test_what_is_asked_of_everybody_costs_a_part_of_what_each_row_would_pay():
+    """One line of k rows: in a `replace` vault a k-th, and a k²-th where squares add up; by a key, one for each of its
+    groups; where some rows may stay and a line change its group, twice that."""
+    by_count, having, by_key = (asked(STATEMENTS[place]) for place in (0, 2, 16))
+    assert {by_count, having, by_key} & {*SHARED} == {by_count, having}
+    law, normal = Laplace(SCALE), Gaussian(SCALE)
+    for query, apart, together in ((by_count, 2, 1), (having, 1, 1)):
+        for neighbours, share in (("add-remove", apart), ("replace", together)):
+            [(_, pure)] = spends(query, law, DOMAIN, PURE[neighbours])
+            [(_, squared)] = spends(query, normal, DOMAIN, RHO[neighbours])
+            assert pure == units_up(Fraction(share, K) / SCALE)
+            assert squared == units_up(Fraction(share, K) ** 2 / (2 * SCALE))
+
+
+def test_of_a_table_that_grows_nothing_is_charged_to_rows_that_may_come_later():
+    """Later rows are at points where nothing was spent yet: they pay for nothing that was asked before them."""
+    months = {"low": date(2026, 1, 1), "high": date(2026, 12, 31), "period": "month"}
+    for grows, share in ((False, Fraction(1, K)), (True, Fraction(1))):
+        month = Date(name="month", source="a test", **months, grows=grows)
+        domain = Domain("t", (*DOMAIN.attributes, month), person="id", max_rows=K)
+        query = ProfileSum(SHARED[0].profiles, domain.everything, SHARED[0].kept, SHARED[0].by)
+        for one in (query, People(domain.everything)):
+            for budget in (PURE["replace"], RHO["replace"]):
+                law = Laplace(SCALE) if budget.symbol == "ε" else Gaussian(SCALE)
+                [(_, units)] = spends(one, law, domain, budget)
+                assert units == units_up(share / SCALE if budget.symbol == "ε" else share**2 / (2 * SCALE))
+                plan = Plan((Measurement(one, law),))
+                found = mispriced(
+                    read_plan(plan.to_json(), domain),
+                    read_cost(plan.cost(domain, budget).to_json(), domain),
+                    domain,
+                    TestAudit().terms(budget),
+                )
+                assert found is None
+
+
 class TestAudit:
     """The second reading knows the kind by itself."""
 
@@ -315,16 +374,17 @@ class TestAudit:
         return plan.to_json(), plan.cost(DOMAIN, budget)
 
     def terms(self, budget):
-        currency = {"ε": "epsilon", "ρ": "rho"}[budget.symbol]
+        currency = {"ε": "epsilon", "ρ": "rho", "μ²": "mu_squared"}[budget.symbol]
         return Terms(currency, budget.total, budget.neighbours, budget.max_rows)
 
     def priced(self, plan):
         lines, cost = read_plan(plan, DOMAIN), read_cost({"everywhere": 0, "regional": []}, DOMAIN)
         return mispriced(lines, cost, DOMAIN, self.terms(PURE["replace"]))
 
-    @pytest.mark.parametrize("query", BY_LINE)
+    @pytest.mark.parametrize("query", [*BY_LINE, *PEOPLE])
     def test_it_asks_the_same_price_and_finds_a_lower_one(self, query):
-        for budget, law in ((PURE["replace"], Laplace(SCALE)), (RHO["replace"], Gaussian(SCALE))):
+        of_squares = [(budget[neighbours], Gaussian(SCALE)) for budget in (RHO, MU) for neighbours in NEIGHBOURS]
+        for budget, law in [*((PURE[neighbours], Laplace(SCALE)) for neighbours in NEIGHBOURS), *of_squares]:
             plan, cost = self.plan(query, budget, law)
             lines, claimed = read_plan(plan, DOMAIN), read_cost(cost.to_json(), DOMAIN)
             assert mispriced(lines, claimed, DOMAIN, self.terms(budget)) is None

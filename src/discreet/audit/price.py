@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.cells import OF_PERSON, groups_in, names_of, read_amount, read_line, require_lines
+from discreet.audit.cells import OF_PERSON, AddedByLine, groups_in, names_of, read_amount, read_line, require_lines
 from discreet.audit.sums import Piece, PricedSum, Run, compared
 from discreet.audit.terms import Terms, Unreadable
 from discreet.domain.attribute import Attribute, Bins, Integer
@@ -210,10 +210,8 @@ def mispriced(plan: Sequence[PlanLine], cost: ClaimedCost, domain: Domain, terms
 
 def _prices(line: PlanLine, domain: Domain, terms: Terms) -> Counter[int]:
     """The units that each measurement of a line costs where it counts, and how many cost so much."""
-    if line.kind == "profiles":
-        line_adds = read_line(line.fields)
-        most, grain = line_adds.most**2, line_adds.grain
-        return Counter({terms.units(line.law, line.parameter, most, line_adds.is_one_signed, grain): line.times})
+    if line.kind in ("people", "profiles"):
+        return Counter({_price_of_lines(line, domain, terms): line.times})
     if line.kind not in ("residual", "residuals"):
         return Counter({terms.units(line.law, line.parameter, ONE, one_signed=True): line.times})
     if line.law != "gaussian":
@@ -223,6 +221,24 @@ def _prices(line: PlanLine, domain: Domain, terms: Terms) -> Counter[int]:
         squared = _squared_move(sizes, terms.neighbours)
         prices[terms.units(line.law, line.parameter, squared, one_signed=True)] += times
     return prices
+
+
+def _price_of_lines(line: PlanLine, domain: Domain, terms: Terms) -> int:
+    """What people, and their lines, cost: each of their rows there pays for its line; or, asked of the whole table, all
+    k rows pay for all lines of their person together, of which there are no more than groups, twice where some rows may
+    stay."""
+    [group] = line.groups
+    if line.kind == "people":
+        adds, keys = AddedByLine(ONE, ONE, True), list(group)
+    else:
+        adds, keys = read_line(line.fields), [key for _, key in line.fields["keys"]]
+    price = terms.units(line.law, line.parameter, adds.most**2, adds.is_one_signed, adds.grain)
+    if not all(_is_whole(box, domain) for box in line.boxes) or domain.growing is not None:
+        return price
+    lines = min(groups_in(keys, domain), terms.max_rows)
+    turns = not adds.is_one_signed or any(not isinstance(one, str) and OF_PERSON in one for one in group)
+    share = Fraction(lines * (2 if turns and terms.neighbours == "add-remove" else 1), terms.max_rows)
+    return min(price, terms.units(line.law, line.parameter, (adds.most * share) ** 2, adds.is_one_signed, adds.grain))
 
 
 def _squared_move(sizes: Sequence[int], neighbours: str) -> Fraction:

@@ -26,7 +26,7 @@ class AuditedTable:
 
     def terms(self, terms: Terms) -> Terms:
         """What a measurement of this table costs a person."""
-        return replace(terms, rows=self.rows)
+        return replace(terms, max_rows=self.rows)
 
     def own(self, cost: ClaimedCost, person: Domain) -> ClaimedCost:
         """A cost over a person's points as one over the table's. Raises Unreadable where it spares some other table."""
@@ -69,4 +69,4 @@ def unjoint(header: Mapping[str, Any], terms: Terms, tables: Mapping[str, Audite
     """Why a header does not promise something about a person in all tables; nothing where it does."""
     if header.get("rows") != [[name, table.rows] for name, table in tables.items()]:
         return "its guarantees count other rows of a person than its tables have"
-    return "" if terms.rows else "its budget is for a row, and a person has rows in several tables"
+    return "" if terms.of_person else "its budget is for a row, and a person has rows in several tables"

@@ -39,9 +39,8 @@ class Terms:
     squares: int = 0
     found: tuple[Fraction, Fraction, Fraction] = (Fraction(0),) * 3
     """ε, μ² and δ of finding values, before anything was asked."""
-    rows: int = 0
-    """Where there are several tables, a unit is what a person loses: how many rows one has in the table that is asked.
-    """
+    of_person: bool = False
+    """Where there are several tables, a unit is what a person loses who has `max_rows` in the table that is asked."""
 
     @property
     def symbol(self) -> str:
@@ -52,7 +51,7 @@ class Terms:
         """What a person costs, as a multiple of one row added or removed."""
         if self.currency == "queries":
             return 1
-        own, rows = SENSES[self.neighbours], 1 if self.rows else self.max_rows
+        own, rows = SENSES[self.neighbours], 1 if self.of_person else self.max_rows
         if self.currency == "epsilon":
             return rows * max(own, self.people)
         moved = self.people**2 if self.neighbours == "add-remove" else self.squares
@@ -92,7 +91,7 @@ class Terms:
         if self.currency == "epsilon" and law == "gaussian":
             raise Unreadable("Gaussian noise, which a budget of ε cannot pay for")
         apart = self.neighbours == "replace" and not (law == "gaussian" and one_signed)
-        moved = squared * max(self.rows, 1) ** 2  # of one person
+        moved = squared * (self.max_rows if self.of_person else 1) ** 2
         return _units(self.currency, law, parameter, moved, grain, 2 if apart else 1)
 
 
@@ -152,7 +151,7 @@ def read_terms(budget: Mapping[str, Any]) -> Terms:
             "mu_squared" if "mu_squared" in budget else "rho" if "rho" in budget else "epsilon"
         )
         terms = Terms(currency, parse_exact(budget[currency]), budget["neighbours"], budget["max_rows"])
-        terms = replace(terms, rows=int(budget.get("person", False) is True))
+        terms = replace(terms, of_person=budget.get("person") is True)
         if (currency == "epsilon" and "delta" in budget) or {"rho", "mu_squared"} <= set(budget):
             raise ValueError
         implied = budget.get("implies", {}) if currency == "mu_squared" else budget

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from discreet.cli.over import OverTable, vault_over
-from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, table, waiting
+from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, say, table, waiting
 from discreet.errors import InvalidBudget, TableError
 from discreet.exact import count_text
 from discreet.fit import Fit, Fitted
@@ -425,6 +425,8 @@ def append(
         f"as it was. Receipt {receipt}",
         soft_wrap=True,
     )
+    if opened.ledger.reserves:
+        say("Running totals and standing cubes were published to it.")
 
 
 @command

@@ -88,9 +88,9 @@ class Budget(ABC):
     neighbours: Neighbours
     max_rows: int
     induced: Induced = NO_FACTS
-    rows: int = 0
-    """Where several tables are of the same people, units are what a *person* loses, and not a row: how many rows of one
-    are in the table that is asked. 0: units are of a row."""
+    of_person: bool = False
+    """Where several tables are of the same people, units are what a *person* loses, and not a row: of a table with
+    `max_rows` of one; of all tables together, that is their sum."""
 
     def __post_init__(self) -> None:
         if self.neighbours not in get_args(Neighbours):
@@ -118,16 +118,16 @@ class Budget(ABC):
     @property
     def rows_after(self) -> int:
         """By how many rows of a person units are multiplied once they are added up."""
-        return 1 if self.rows else self.max_rows
+        return 1 if self.of_person else self.max_rows
 
     @property
     def rows_before(self) -> int:
         """By how many they are multiplied before that, when a measurement is priced."""
-        return self.rows or 1
+        return self.max_rows if self.of_person else 1
 
     def over(self, rows: int) -> Self:
-        """The same budget for a table with at most so many rows of a person, where units are of a person."""
-        return replace(self, rows=rows)  # type: ignore[type-var]  # every budget is a dataclass
+        """The same budget with units of a person, for a table with at most so many rows of one."""
+        return replace(self, max_rows=rows, of_person=True)  # type: ignore[type-var]  # every budget is a dataclass
 
     @property
     def limit(self) -> int:
@@ -180,6 +180,11 @@ class Budget(ABC):
         """What Gaussian noise on each of some whole numbers costs a row that moves them by this squared length in all,
         before the factor."""
 
+    @abstractmethod
+    def shared(self, loss: Fraction, rows: int) -> Fraction:
+        """What each of a person's k rows is charged where all of them together move a number no further than so many
+        rows do: wherever they are, so that it is charged everywhere."""
+
     def signs(self, one_signed: bool) -> int:  # noqa: ARG002
         """How often a number is charged for that rows move in one direction only, or in both."""
         return 1
@@ -222,7 +227,7 @@ class PureBudget(Budget):
     neighbours: Neighbours
     max_rows: int = 1
     induced: Induced = NO_FACTS
-    rows: int = 0
+    of_person: bool = False
 
     @property
     def total(self) -> Fraction:
@@ -245,6 +250,9 @@ class PureBudget(Budget):
     def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:  # noqa: ARG002
         raise InvalidNoise(NOT_PURE)
 
+    def shared(self, loss: Fraction, rows: int) -> Fraction:
+        return loss * rows / self.max_rows
+
     def noise_of_scale(self, scale: Fraction) -> Noise:
         return Laplace(scale)
 
@@ -261,7 +269,7 @@ class PureBudget(Budget):
         return replace(self, epsilon=amount)
 
     def to_json(self) -> dict[str, Any]:
-        whose = {"neighbours": self.neighbours, "max_rows": self.max_rows, **of_person(self)}
+        whose = {"neighbours": self.neighbours, "max_rows": self.max_rows, **said_of_person(self)}
         return {"epsilon": str(self.epsilon), **whose}
 
 
@@ -312,6 +320,9 @@ class QueryBudget(Budget):
     def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:  # noqa: ARG002
         raise UnsupportedQuery(SUBSETS_ONLY)
 
+    def shared(self, loss: Fraction, rows: int) -> Fraction:  # noqa: ARG002
+        raise UnsupportedQuery(SUBSETS_ONLY)
+
     def noise_of_scale(self, scale: Fraction) -> Noise:  # noqa: ARG002
         raise UnsupportedQuery(SUBSETS_ONLY)
 
@@ -350,9 +361,9 @@ class QueryBudget(Budget):
         }
 
 
-def of_person(budget: Budget) -> dict[str, bool]:
+def said_of_person(budget: Budget) -> dict[str, bool]:
     """What a header says of a budget whose units are of a person."""
-    return {"person": True} if budget.rows else {}
+    return {"person": True} if budget.of_person else {}
 
 
 def require_amounts(budget: Budget) -> None:

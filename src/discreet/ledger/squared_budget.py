@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
 from discreet.exact import Number
-from discreet.ledger.budget import BY_QUERIES, NO_FACTS, Budget, Induced, exact_amount, of_person
+from discreet.ledger.budget import BY_QUERIES, NO_FACTS, Budget, Induced, exact_amount, said_of_person
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.discovering import NOTHING_FOUND, Discovering
 from discreet.ledger.gaussian_conversion import mu_squared_for
@@ -28,7 +28,7 @@ class SquaredBudget(Budget):
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     induced: Induced = NO_FACTS
-    rows: int = 0
+    of_person: bool = False
 
     @property
     def total(self) -> Fraction:
@@ -81,6 +81,9 @@ class SquaredBudget(Budget):
             case Exponential(scale=scale):
                 return self.signs(one_signed=False) * self.exponential_loss(self.rows_before * move / scale)
 
+    def shared(self, loss: Fraction, rows: int) -> Fraction:
+        return loss * Fraction(rows, self.max_rows) ** 2
+
     @staticmethod
     @abstractmethod
     def pure_loss(epsilon: Fraction) -> Fraction:
@@ -115,7 +118,7 @@ class SquaredBudget(Budget):
         return replace(self, amount=amount, epsilon=None, delta=None)
 
     def to_json(self) -> dict[str, Any]:
-        whose = {"neighbours": self.neighbours, "max_rows": self.max_rows, **of_person(self)}
+        whose = {"neighbours": self.neighbours, "max_rows": self.max_rows, **said_of_person(self)}
         return {self.option: str(self.total), **whose}
 
     @property
