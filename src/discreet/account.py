@@ -187,7 +187,7 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, domains: Mappin
     content = body["content"]
     match entry.kind:
         case "init":
-            found = [f"{len(values):,} values of {name} found" for name, values in ledger.domain.found.items()]
+            found = [f"found of {name}: {told}" for name, told in ledger.domain.found_in_words.items()]
             return "; ".join([f"a vault over {', '.join(domains)}: {ledger.made_to_promise}", *found])
         case "charge":
             domain = domains[body["table"]] if "table" in body else ledger.domain

@@ -141,8 +141,8 @@ def init(
         return
     name = escape(str(vault))
     out.print(f"[bold]{name}[/] is ready: {made.ledger.guarantee}.")
-    for attribute, values in made.domain.found.items():
-        out.print(f"[dim]Found of {escape(attribute)}:[/] {len(values):,} value{'s' * (len(values) != 1)}")
+    for attribute, told in made.domain.found_in_words.items():
+        out.print(f"[dim]Found of {escape(attribute)}:[/] {told}", soft_wrap=True)
     out.print(f"[dim]Next:[/] discreet describe {name}")
 
 
