@@ -180,7 +180,7 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
     content = body["content"]
     match entry.kind:
         case "init":
-            found = [f"{len(values):,} values of {name} found" for name, values in ledger.domain.found.items()]
+            found = [f"found of {name}: {told}" for name, told in ledger.domain.found_in_words.items()]
             return "; ".join([f"a vault over {ledger.domain.name}: {ledger.made_to_promise}", *found])
         case "charge":
             first, *more = plan_text(Plan.from_json(content), ledger.domain)

@@ -42,7 +42,7 @@ def plan(
 ) -> None:
     """Show how exact running totals would be. Spends nothing."""
     opened, planned = _planned(vault, each, by, first, last, epsilon, rho, mu_squared)
-    labels = planned.within.labels(opened.domain)
+    labels = planned.within.labels(opened.ledger.horizon)
     widths = [planned.halfwidth(place) for place in range(planned.periods)]
     if as_json:
         print_json({**planned.to_json(), "periods": labels, "halfwidths": widths})
@@ -73,7 +73,9 @@ def declare(
 @command
 def publish(
     vault: VaultPath,
-    through: Annotated[str, typer.Option(help="the last period that has ended: 2027-02")],
+    through: Annotated[
+        str | None, typer.Option(help="the last period that has ended: 2027-02; of a table that grows, the last closed")
+    ] = None,
     number: Number = None,
     confidence: Confidence = 0.95,
     as_json: Json = False,

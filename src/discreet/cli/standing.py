@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.cli.present import print_json, say, table
-from discreet.errors import ArchiveError, UnsupportedQuery
+from discreet.errors import ArchiveError
 
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
@@ -21,12 +21,13 @@ def publish_each(
 ) -> None:
     """Declare cubes of each period where they are not yet, publish those of periods that have ended, and write the ones
     that the folder has not. `periods` is their attribute, the first and the last."""
+    from discreet.vault.set_aside import ended
     from discreet.vault.vault import Vault
 
-    if through is None:
-        raise UnsupportedQuery("say which period has ended: --through 2027-02; what comes later is published later")
     each, first, last = periods
-    standing = Vault.open(vault).cubes.standing
+    opened = Vault.open(vault)
+    ended(through, opened.ledger)  # or it raises, before anything is set aside
+    standing = opened.cubes.standing
     number = standing.declare(plan, each, first=first, last=last).number
     found = standing.publish(number, through=through)
     try:

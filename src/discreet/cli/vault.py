@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast
 import typer
 from rich.markup import escape
 
-from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, table, waiting
+from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, say, table, waiting
 from discreet.errors import InvalidBudget, TableError
 from discreet.exact import count_text
 from discreet.fit import Fit, Fitted
@@ -135,8 +135,8 @@ def init(
         return
     name = escape(str(vault))
     out.print(f"[bold]{name}[/] is ready: {made.ledger.guarantee}.")
-    for attribute, values in made.domain.found.items():
-        out.print(f"[dim]Found of {escape(attribute)}:[/] {len(values):,} value{'s' * (len(values) != 1)}")
+    for attribute, told in made.domain.found_in_words.items():
+        out.print(f"[dim]Found of {escape(attribute)}:[/] {told}", soft_wrap=True)
     out.print(f"[dim]Next:[/] discreet describe {name}")
 
 
@@ -392,6 +392,8 @@ def append(
         f"as it was. Receipt {receipt}",
         soft_wrap=True,
     )
+    if opened.ledger.reserves:
+        say("Running totals and standing cubes were published to it.")
 
 
 @command

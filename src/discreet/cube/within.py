@@ -49,7 +49,12 @@ class Within:
 
 def within_periods(each: str, first: str | None, last: str | None, domain: Domain) -> Within:
     """The periods from `first` to `last` of a date attribute; all that there are where nothing is said."""
-    attribute = date_called(each, domain)
+    attribute, growing = date_called(each, domain), domain.growing
+    if growing is not None and attribute.name != growing.name:
+        raise UnsupportedQuery(
+            f"the table grows by {growing.name}: no {attribute.period} of {attribute.name} has ended, as rows of it "
+            f"can be appended; take each {growing.name}"
+        )
     start = 0 if first is None else period_code(first, attribute)
     end = attribute.cells - 1 if last is None else period_code(last, attribute)
     if end < start:

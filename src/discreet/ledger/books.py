@@ -186,6 +186,12 @@ class Books:
                     raise JournalCorrupt(f"entry {entry.seq} records a charge that is not there", "restore a backup")
                 yield read_charge(charge), read_record(entry.charge, entry)
 
+    @property
+    def reserves(self) -> tuple[int, ...]:
+        """The entries that set something aside for the table as it is now."""
+        with self._followed.current() as state:
+            return tuple(state.reserves)
+
     def reserved(self, number: int) -> Reserve | None:
         """What was set aside by an entry, for the table as it is now; None where nothing was."""
         with self._followed.current() as state:

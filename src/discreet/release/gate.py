@@ -111,12 +111,14 @@ class Gate:
         return self._answer(charge, plan, table)
 
     def set_aside(self, plans: Sequence[Plan], content: Any) -> Receipt:
-        """Have what these plans cost together set aside for them, so that they can be measured later. Reads nothing."""
+        """Have what these plans cost together set aside for them, so that they can be measured later. They are about
+        all periods that can come. Reads nothing."""
         require_production(self.bits)
+        horizon = self.over(self.ledger.horizon)
         for plan in plans:
-            self._require_measurable(plan)
+            horizon._require_measurable(plan)
         whole = Plan(tuple(measurement for plan in plans for measurement in plan.measurements))
-        cost = whole.cost(self.domain, self.ledger.budget)
+        cost = whole.cost(horizon.domain, self.ledger.budget)
         return self.ledger.reserve(cost + Cost(), content, self.ledger.snapshot)  # added, boxes come once
 
     def complete(self, charge: Charge) -> Release:

@@ -227,7 +227,7 @@ class _Taking:
         self.rows = numbers.size
         if self.counter is not None:
             self.counter.erased = int(np.count_nonzero(gone))
-            self.counter.beyond_bound = people.size - self.counter.erased - numbers.size
+            self.counter.beyond_bound = people.size - self.counter.erased - int(np.count_nonzero(kept))
         with ColumnFiles(self.folder, types, self.key) as written:
             written.add(arrays)
             about = written.about()

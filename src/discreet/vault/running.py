@@ -19,7 +19,7 @@ from discreet.query.query import answer_shape
 from discreet.release.archive import Array
 from discreet.release.gate import Gate
 from discreet.vault.charged import release_of
-from discreet.vault.set_aside import SetAside, charges_of, set_aside_again, set_aside_for, the_one
+from discreet.vault.set_aside import SetAside, charges_of, ended, set_aside_again, set_aside_for, the_one
 
 RUNNING = "running"
 """The key of what a reserve is for, where that is running totals."""
@@ -54,7 +54,7 @@ class VaultRunning(FieldsView):
         require_amounts(self.ledger.budget)
         noise = noise_model(epsilon, rho, mu_squared, self.ledger.budget)
         names = (by,) if isinstance(by, str) else tuple(by)
-        return plan_running(self.domain, each, noise, names, first, last)
+        return plan_running(self.ledger.horizon, each, noise, names, first, last)
 
     def declare(self, plan: RunningPlan) -> RunningTotals:
         """Set aside what a plan costs, for all of its periods: it is spent from now on, and nothing else can spend it.
@@ -63,15 +63,16 @@ class VaultRunning(FieldsView):
         with self.gate.underway.alone({KIND: content}):
             number = set_aside_again(content, RUNNING, self.ledger)
             if number is None:
-                number = self.gate.set_aside(plan.measurements(self.domain), content).seq
+                number = self.gate.set_aside(plan.measurements(self.ledger.horizon), content).seq
         return self.show(number)
 
-    def publish(self, number: int | None = None, *, through: str) -> RunningTotals:
+    def publish(self, number: int | None = None, *, through: str | None = None) -> RunningTotals:
         """Measure the periods up to one, which has ended, that were not measured before: what was set aside pays for
-        them. What was published stays as it is. `number` is that of the declaration, where there are several."""
+        them. What was published stays as it is. `number` is that of the declaration, where there are several. Of a
+        table that grows, those that are closed have ended, and every append publishes them."""
         found = self._of(number).number
         plan = RunningPlan.from_json(self._of(found).content)
-        end = plan.within.place(through, self.domain)
+        end = plan.within.place(ended(through, self.ledger), self.domain)
         with self.gate.underway.alone({KIND: found}):
             for charge in charges_of(found, self.ledger):
                 release_of(charge, self.gate)  # one that was cut off is finished first
@@ -85,18 +86,18 @@ class VaultRunning(FieldsView):
     def show(self, number: int | None = None) -> RunningTotals:
         """Running totals as far as they were published. Reads no rows, and is free."""
         found = self._of(number)
-        plan = RunningPlan.from_json(found.content)
+        plan, horizon = RunningPlan.from_json(found.content), self.ledger.horizon
         measured, charges = self._measured(found.number, plan)
-        shape = answer_shape(plan.measurement(0, self.domain).measurements[0].query, self.domain)
+        shape = answer_shape(plan.measurement(0, horizon).measurements[0].query, horizon)
         return RunningTotals(
             plan,
             found.number,
             self.ledger.reserved(found.number) is not None,
-            plan.within.labels(self.domain),
+            plan.within.labels(horizon),
             np.array(measured, np.int64).reshape(len(measured), *shape),
             tuple(charges),
             self.ledger.promise(found.cost.peak),
-            tuple(tuple(self.domain[name].labels) for name in plan.by),
+            tuple(tuple(horizon[name].labels) for name in plan.by),
         )
 
     def declared(self) -> list[int]:

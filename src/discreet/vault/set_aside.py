@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import VaultError
+from discreet.errors import UnsupportedQuery, VaultError
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, read_charge
 from discreet.ledger.journal import canonical
@@ -48,6 +48,14 @@ def the_one(number: int | None, key: str, what: str, books: Books, home: Path) -
         raise VaultError(f"nothing was set aside in {home} for {what}: declare them first")
     named = ", ".join(map(str, found))
     raise VaultError(f"say which {what}: {named}" if number is None else f"{number} is none of the {what}: {named}")
+
+
+def ended(through: str | None, books: Books) -> str:
+    """The period that is said to have ended, or the last one that is closed of a table that grows."""
+    last = through or books.closed_period
+    if last is None:
+        raise UnsupportedQuery("say which period has ended: through=2027-02 (--through); what comes later is for later")
+    return last
 
 
 def charges_of(number: int, books: Books) -> list[Charge]:

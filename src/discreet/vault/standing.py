@@ -21,7 +21,7 @@ from discreet.notebook import FieldsView
 from discreet.query.plan import Plan
 from discreet.release.gate import Gate
 from discreet.vault.charged import release_of
-from discreet.vault.set_aside import SetAside, charges_of, set_aside_again, set_aside_for, the_one
+from discreet.vault.set_aside import SetAside, charges_of, ended, set_aside_again, set_aside_for, the_one
 
 CUBE = "cube"
 """The key of what a reserve is for, where that is standing cubes: their plan, within all of their periods."""
@@ -57,7 +57,7 @@ class VaultStanding(FieldsView):
 
         `each` is a date attribute, or what its periods are called ("month"); `first` and `last` are periods of it.
         """
-        within = within_periods(each, first, last, self.domain)
+        within = within_periods(each, first, last, self.ledger.horizon)
         if within.of in map(str, plan.lattice.names):
             raise UnsupportedQuery(f"a cube of each {within.of} has other dimensions: leave it out of the plan's")
         if plan.candidates or plan.known:
@@ -68,15 +68,16 @@ class VaultStanding(FieldsView):
         with self.gate.underway.alone({KIND: content}):
             number = set_aside_again(content, CUBE, self.ledger)
             if number is None:
-                number = self.gate.set_aside([measurements_of(standing, self.domain)], content).seq
+                number = self.gate.set_aside([measurements_of(standing, self.ledger.horizon)], content).seq
         return self.show(number)
 
-    def publish(self, number: int | None = None, *, through: str) -> StandingCubes:
+    def publish(self, number: int | None = None, *, through: str | None = None) -> StandingCubes:
         """Measure the cubes of all periods up to one, which has ended, that were not measured before: what was set
-        aside pays for them. Those that were published stay as they are."""
+        aside pays for them. Those that were published stay as they are. Of a table that grows, those that are closed
+        have ended, and every append publishes them."""
         found = self._of(number)
-        plan = _Standing(found, self.domain)
-        end = plan.within.place(through, self.domain)
+        plan = _Standing(found, self.ledger.horizon)
+        end = plan.within.place(ended(through, self.ledger), self.domain)
         with self.gate.underway.alone({KIND: found.number}):
             charges = self._charges(plan)
             for charge in charges.values():
@@ -91,8 +92,8 @@ class VaultStanding(FieldsView):
     def show(self, number: int | None = None) -> StandingCubes:
         """The cubes that were published. Reads no rows, and is free."""
         found = self._of(number)
-        plan = _Standing(found, self.domain)
-        labels, cubes = plan.within.labels(self.domain), {}
+        plan = _Standing(found, self.ledger.horizon)
+        labels, cubes = plan.within.labels(self.ledger.horizon), {}
         for place, charge in sorted(self._charges(plan).items()):
             record = self.ledger.recorded(charge.id)
             if record is not None:

@@ -630,11 +630,15 @@ class Vault(NotebookView):
 
         Rows of other periods are left out; the domain may refuse those of closed ones. Rows that are there stay as they
         were, so that what was released stays true, answers on and costs nothing again; and nothing that was spent
-        changes: a new period has spent nothing (docs/explain/growing.md). `fitted` as in `init`.
+        changes: a new period has spent nothing (docs/explain/growing.md). Running totals and standing cubes are
+        published to that period: they were paid for when they were declared. `fitted` as in `init`.
         """
         from discreet.vault.append import append_rows
+        from discreet.vault.at_append import publish_standing
 
-        return append_rows(self, table, through, progress, fitted)
+        receipt = append_rows(self, table, through, progress, fitted)
+        publish_standing(self)
+        return receipt
 
     def erase(self, ids: object) -> "Erasure":
         """Take people out who ask for it: the vault goes over to its snapshot without them. `ids` is a file, or a
