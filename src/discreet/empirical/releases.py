@@ -160,7 +160,8 @@ def _room_for(vault: Vault, databases: int) -> Vault:
     roomy = replace(budget, queries=databases * budget.queries)
     ledger = Ledger.open(vault.path / JOURNAL, vault.domain, roomy)
     gate = replace(vault.gate, ledger=ledger)
-    return replace(vault, ledger=ledger, gate=gate, _memory=replace(vault._memory, ledger=ledger, recall=gate.recall))
+    memory = replace(vault._memory, ledger=ledger, recall=gate.recall, recorded=gate.recorded)
+    return replace(vault, ledger=ledger, gate=gate, _memory=memory)
 
 
 def _sql(select: str, where: str, by: str) -> str:

@@ -121,6 +121,14 @@ class ReleasedCell(NamedTuple):
     high: float | None
 
 
+class Recorded(NamedTuple):
+    """What a charge measured, and its numbers, as the journal has them: a release without what it promises by now."""
+
+    charge: int
+    plan: Plan
+    answers: tuple[Noisy, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class Release(FieldsView):
     """What the gate returned for a plan. Anything computed from it alone is free.

@@ -12,7 +12,7 @@ from discreet.answer.others import Others
 from discreet.domain.domain import Domain
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
-from discreet.release.release import Release
+from discreet.release.release import Recorded, Release
 
 if TYPE_CHECKING:
     from discreet.cube.public_model import PublicModel
@@ -35,6 +35,7 @@ class Memory:
     domain: Domain
     ledger: Books
     recall: Callable[[Charge, Record], Release]
+    recorded: Callable[[Charge, Record], Recorded]
     facts: "Callable[[], tuple[Fact, ...]]"
     """Those about the table as it is now."""
     making: Lock = field(default_factory=Lock)
@@ -54,7 +55,7 @@ class Memory:
 
     @cached_property
     def known(self) -> Known:
-        return Known(self.domain, self.ledger, self.recall, self.facts)
+        return Known(self.domain, self.ledger, self.recorded, self.facts)
 
     @cached_property
     def everything(self) -> "dict[tuple[object, ...], Everything | None]":

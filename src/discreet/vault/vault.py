@@ -239,7 +239,7 @@ class Vault(NotebookView):
             roster and cache(lambda: _roster(home, roster["fingerprint"])),
         )
         gate = Gate(domain, own.current, account, Archive(home / RELEASES), Bits())
-        memory = Memory(home, domain, account, gate.recall, lambda: _facts(gate).current())
+        memory = Memory(home, domain, account, gate.recall, gate.recorded, lambda: _facts(gate).current())
         return cls(home, domain, account, gate, own, settings.table, settings.policy, memory)
 
     # What asking does not need takes long to import: each of these brings its own.
