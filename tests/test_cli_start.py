@@ -192,8 +192,8 @@ def test_a_service_answers_counts_without_an_engine_or_what_writes_tables(vault)
 from pathlib import Path
 from discreet.server.run import Pace, one
 from discreet.vault import Vault
-opened = Vault.open(Path("vault"))
+opened = Vault.open(Path(sys.argv[1]))
 one(opened, Pace(), None, "").app()
 opened.ask("SELECT COUNT(*) FROM people WHERE age < 30", scale=50)
 """
-    assert not {name for name in imported(served) if name.split(".")[0] in ENGINES}
+    assert not {name for name in imported(served, str(vault.path)) if name.split(".")[0] in ENGINES}

@@ -142,6 +142,27 @@ def test_what_is_set_aside_is_what_each_period_costs_and_no_more_than_was_said(n
     assert vault.running.show().guarantee.amount == spent
 
 
+@pytest.mark.parametrize("month", [1, 6, 12])
+def test_a_row_moves_what_is_measured_by_its_column_exactly_and_pays_for_that(month: int) -> None:
+    read = []
+    for more in ([], [(9999, f"2026-{month:02d}-05", "M", 7)]):
+        person, seen, sex, ward = zip(*rows(), *more, strict=True)
+        pq.write_table(pa.table({"person": person, "seen": seen, "sex": sex, "ward": ward}), "visits.parquet")
+        vault = Vault.init(f"vault {len(more)}", table="visits.parquet", domain="visits.toml", **BUDGETS["ρ"])
+        plan = vault.running.plan("month", by="sex", rho=1)
+        queries = [one.measurements[0].query for one in plan.measurements(vault.domain)]
+        read.append(np.stack(vault._own.current().evaluate(queries)))
+    moved = read[1] - read[0]
+    assert moved[:, 0].tolist() == [0] * MONTHS
+    assert moved[:, 1].tolist() == plan.strategy.weights[:, month - 1].tolist()
+    assert isinstance(plan.law, Gaussian)
+    exact = sum(Fraction(int(move), GRAINS) ** 2 for move in moved[:, 1]) / (2 * plan.law.sigma_squared)
+    number = vault.running.declare(plan).number
+    reserve = vault.ledger.reserved(number)
+    assert reserve is not None
+    assert exact * UNITS <= reserve.cost.at((month - 1, 1, 7)) <= exact * UNITS + MONTHS
+
+
 def test_the_noise_of_totals_is_as_wide_as_is_said() -> None:
     # 40 wards × 12 totals: the first of every ward, and the last, have noise of their own; accepted at 10⁻⁹.
     vault = make()
@@ -278,15 +299,15 @@ def test_bad_input_is_refused_with_what_to_do_and_nothing_is_spent(asked: Any, k
 
 def test_periods_that_were_not_declared_are_not_published() -> None:
     vault = make()
-    with pytest.raises(VaultError, match="no running totals were declared: `discreet running declare"):
+    with pytest.raises(VaultError, match="nothing was set aside in vault for running totals: declare them first"):
         vault.running.show()
     one = vault.running.declare(vault.running.plan("month", first="2026-03", last="2026-08", rho="1/2")).number
-    with pytest.raises(UnsupportedQuery, match=r"2026-09 is not one of the 6 periods .* 2026-03 to 2026-08"):
+    with pytest.raises(UnsupportedQuery, match=r"'2026-09' is not one of the 6 periods 2026-03 to 2026-08"):
         vault.running.publish(through="2026-09")
     two = vault.running.declare(vault.running.plan("month", by="sex", rho="1/2")).number
     with pytest.raises(VaultError, match=f"say which running totals: {one}, {two}"):
         vault.running.publish(through="2026-04")
-    with pytest.raises(VaultError, match="1 is none of"):
+    with pytest.raises(VaultError, match="1 is none of the running totals"):
         vault.running.show(1)
     assert len(vault.running.publish(one, through="2026-04").values) == 2
 

@@ -86,14 +86,20 @@ def _most_left(ledger: Books) -> int:
     if ledger.budget.by_queries:
         return 0  # everybody spends alike
     few = [axis for axis, size in enumerate(ledger.domain.shape) if size <= MOST_CODES]
-    return max((int(ledger.left_by([axis]).max()) for axis in few), default=0)
+    return max((int(_left_by(ledger, [axis]).max()) for axis in few), default=0)
+
+
+def _left_by(ledger: Books, axes: Sequence[int]) -> NDArray[np.int64]:
+    """The least units left for each combination of codes that may be asked about."""
+    shape = ledger.domain.shape
+    return ledger.left_by(axes)[tuple(slice(shape[axis]) for axis in axes)]
 
 
 def budget_map(ledger: Books, rows: str, columns: str) -> NDArray[np.float64]:
     """The least ε left for each pair of codes of two attributes, over all codes of the others."""
     if rows == columns:
         raise DomainError("a map needs two different attributes")
-    units = ledger.left_by([ledger.domain.axis(rows), ledger.domain.axis(columns)])
+    units = _left_by(ledger, [ledger.domain.axis(rows), ledger.domain.axis(columns)])
     return units.astype(np.float64) * float(ledger.budget.amount_of(1))
 
 
@@ -174,7 +180,7 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
     content = body["content"]
     match entry.kind:
         case "init":
-            found = [f"{len(values):,} values of {name} found" for name, values in ledger.domain.found.items()]
+            found = [f"found of {name}: {told}" for name, told in ledger.domain.found_in_words.items()]
             return "; ".join([f"a vault over {ledger.domain.name}: {ledger.made_to_promise}", *found])
         case "charge":
             first, *more = plan_text(Plan.from_json(content), ledger.domain)
@@ -187,6 +193,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
         case "refresh":
             taken = content.get("snapshot")
             return f"snapshot {taken['number']} of the table was taken" if taken else "a changed table was accepted"
+        case "append":
+            return f"rows up to {content['closed']} were appended: snapshot {content['snapshot']['number']}"
         case "erase":
             return f"snapshot {content['snapshot']['number']} is the one before without those who asked to be out"
         case "fact":
@@ -201,7 +209,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
         case checkpoint.KIND:
             return "a checkpoint: what the entries before it add up to"
         case "reserve":
-            return f"what running totals of {content['each']} cost was set aside: {len(content['weights']):,} periods"
+            within = content["within"]
+            return f"what {'cubes' if 'cube' in content else 'running totals'} of {within['label']} cost was set aside"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             then = f", then some of {len(content['candidates']):,}" if "candidates" in content else ""

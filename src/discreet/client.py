@@ -265,6 +265,10 @@ class Client:
         """What is public anyway, and accounted for."""
         return RemoteFacts(self)
 
+    def running(self, confidence: float = 0.95) -> list[Json]:
+        """Running totals, as far as they were published, with intervals: free."""
+        return list(self.get("/running", [("confidence", str(confidence))])["running"])
+
     @property
     def cubes(self) -> "RemoteCubes":
         """Planned, published, read."""

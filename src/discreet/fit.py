@@ -54,9 +54,15 @@ class Fit:
     erased: int = 0
     """Rows that fit the domain and are left out because their person was erased."""
 
+    late: int = 0
+    """Rows of periods that were closed before an append: left out."""
+    to_come: int = 0
+    """Rows of periods that are not closed yet: a later append takes them."""
+
     @property
     def lost(self) -> int:
-        return self.rows - self.kept
+        """Rows that answers will not be about. One of a period to come is not lost, nor one that was taken before."""
+        return self.rows - self.kept - self.late - self.to_come
 
     def loses_more_than(self, share: float) -> bool:
         """Whether more than this share of the rows is lost, or not readable in some column, or there are no rows. Rows

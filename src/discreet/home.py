@@ -200,7 +200,9 @@ def _header(home: Path) -> dict[str, Any]:
 def domain_in(header: dict[str, Any]) -> Domain:
     """The domain that a journal's first entry holds, with the column of people that it names."""
     unit = header.get("unit")
-    people = {"person": unit["id"], "max_rows": int(unit["max_rows"])} if unit else {}
+    people: dict[str, Any] = {"person": unit["id"], "max_rows": int(unit["max_rows"])} if unit else {}
+    if unit and unit.get("each_period"):
+        people["each_period"] = True
     return _held(lambda: replace(parse_domain(header["domain"]), **people))
 
 

@@ -463,6 +463,10 @@ class RunningTotalsJson(TypedDict):
     guarantee: Described
 
 
+class AllRunningTotalsJson(TypedDict):
+    running: list[RunningTotalsJson]
+
+
 class BucketsJson(TypedDict):
     buckets: list[Described]
 

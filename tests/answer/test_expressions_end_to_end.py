@@ -142,12 +142,10 @@ def test_people_are_counted_and_averaged_by_how_many_rows_they_have(vault: Vault
         f"SELECT COUNT(*) FILTER (WHERE n = 1) AS one FROM ({each}) AS v WHERE n < 5": [kept.count(1)],
         f"SELECT COUNT(*) AS c FROM ({each}) AS v WHERE n > 5": [0],
     }
-    charges = 0
     for question, expected in asked.items():
         answer = vault.ask(question, scale="0.001")
         assert [row.value for row in answer.rows] == pytest.approx(expected)
-        charges += answer.cost > 0
-    assert charges == 1  # all of them are made of the first
+        assert vault.ask(question, scale="0.001").cost == 0
 
 
 @pytest.mark.parametrize(
@@ -202,16 +200,19 @@ def test_the_column_of_people_is_nothing_but_counted(vault: Vault) -> None:
             "shown; ask as in SELECT n, COUNT",
         ),
         ("SELECT COUNT(*) FROM ({each}) AS v WHERE patient = 7", "single people are never shown"),
-        ("SELECT MIN(patient) FROM ({each}) AS v", "COUNT, SUM and AVG are answered, line 1, column 8, and not MIN"),
-        ("SELECT MAX(n) FROM ({each}) AS v", "and not MAX"),
-        ("SELECT COUNT(DISTINCT n) FROM ({each}) AS v", "and not COUNT"),
+        ("SELECT MIN(patient) FROM ({each}) AS v", "single people are never shown"),
+        ("SELECT MAX(n) FROM ({each}) AS v", "no MIN, MAX"),
+        ("SELECT COUNT(DISTINCT n) FROM ({each}) AS v", "no COUNT.DISTINCT"),
         ("SELECT * FROM ({each}) AS v WHERE n = 2", "single people are never shown"),
         ("SELECT COUNT(*), v.* FROM ({each}) AS v", "single people are never shown"),
         (
             "SELECT n, COUNT(*) FROM (SELECT patient, age, COUNT(*) AS n FROM visits GROUP BY patient) AS v GROUP BY n",
             "age is neither in GROUP BY nor in an aggregate",
         ),
-        ("SELECT SUM(s) FROM (SELECT patient, SUM(cost) AS s FROM visits GROUP BY patient) AS v", "only COUNT"),
+        (
+            "SELECT SUM(s) FROM (SELECT patient, SUM(cost) AS s FROM visits GROUP BY patient) AS v",
+            "of which a person's sum",
+        ),
         ("SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM visits GROUP BY ROLLUP (patient)) AS v", "patient"),
         ("SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM visits GROUP BY patient, CUBE (sex)) AS v", "CUBE"),
         (

@@ -185,6 +185,12 @@ class TestPlantedDamage:
                 10,
                 "entry 10 does not say which snapshot the",
             ),
+            (
+                lambda j: j.add("erase", {"snapshot": {"number": 1, "digest": "aa"}}),
+                10,
+                "entry 10 is of snapshot 1, and the next one was 2",
+            ),
+            (lambda j: j.add("erase", {"ids": ["P0007"]}), 10, "entry 10 does not say which snapshot the"),
         ],
         ids=[
             "a later one",
@@ -195,6 +201,8 @@ class TestPlantedDamage:
             "no number",
             "one left out",
             "a former refresh",
+            "one erased twice",
+            "an erasure of none",
         ],
     )
     def test_a_charge_that_names_another_snapshot_than_the_vault_was_over(self, vault, change, entry, words):

@@ -83,3 +83,13 @@ notation.x = {y = 1}
 )
 def test_a_key_in_the_middle_of_a_line_has_a_column(path: tuple[str, ...], line: int, column: int | None) -> None:
     assert place_of(INLINE, path) == (line, column)
+
+
+@pytest.mark.parametrize(
+    "value", ["0x" + "f" * 200_000, "{" + "a." * 100_000 + "a = 1}", '["' + '", "'.join("é" * 50_000) + '"]']
+)
+def test_a_line_of_a_hundred_thousand_letters_is_read_once(value: str) -> None:
+    """With the square of its length it would take longer than a test may."""
+    text = f"[attributes.age]\nlow = {value}\nhigh = 3\n"
+    assert place_of(text, ("attributes", "age", "high")) == (3, None)
+    assert place_of(text, ("attributes", "age", "kind")) == (1, None)

@@ -2,8 +2,12 @@
 
 import math
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from itertools import pairwise
+from statistics import NormalDist
 
+from discreet.ledger.conversion import rho_for
+from discreet.ledger.gaussian_conversion import mu_squared_for
 from tests.experiments.test_pages import Claim, check_page, pick, rows_of
 
 
@@ -204,6 +208,14 @@ def attacks_claims():
     yield Claim("= {:.3f} for ρ = 0.1", [by_rho])
     both = next(row for row in rows_of("attacks", "budgets") if "δ" in row["vault"])
     yield Claim("{:.3f}, where ε = 1 allows {}.", (float(both["allowed"]), allowed))
+    rho, mu_squared = (float(kept(Fraction(1), Fraction(1, 10**6))) for kept in (rho_for, mu_squared_for))
+    assert f"{2 * NormalDist().cdf(math.sqrt(mu_squared) / 2) - 1:.4f}" == both["allowed"]
+    yield Claim("had {:.3f} here", [math.sqrt(rho / 2)])
+    yield Claim("ρ = {:.4f} where μ²/2 is {:.4f}", (rho, mu_squared / 2))
+    vaults = [row for row in rows_of("attacks", "budgets") if row["answers"] in (ONE, SIX, SOLVED)]
+    assert all(float(row["low"]) <= float(row["allowed"]) for row in vaults)
+    pure = [row for row in vaults if row["answers"] == ONE and row["vault"] in ("ε = 0.1", "ε = 1", "ε = 3")]
+    assert all(float(row["low"]) <= float(row["allowed"]) <= float(row["high"]) for row in pure)
 
 
 def test_the_page_on_attacks_says_what_its_numbers_say():
@@ -382,13 +394,24 @@ def cubes_claims():
         [end(span) for span in spans for end in (min, max)],
     )
     sweep = {row["sources"]: float(row["consistency"]) for row in rows_of("cubes", "fig6_9b")}
-    yield Claim("{:.2f} s for one of them", [sweep["1"]])
-    assert sweep["256"] < 0.45
+    yield Claim("{:.2f} s for one of them, {:.2f} s for all 256", (sweep["1"], sweep["256"]))
+    assert sweep["256"] < 10 * sweep["1"]
+    whole = {
+        (row["technique"], int(row["dimensions"])): float(row["seconds, consistent"])
+        for row in rows_of("cubes", "fig6_8")
+    }
+    longer = [whole["All", dimensions] / whole["BMaxG", dimensions] for dimensions in (8, 10)]
+    yield Claim("{:.1f} times with 8 dimensions, {:.1f} times with 10.", longer)
     slowest = max(
         float(row[name]) for row in rows_of("cubes", "fig6_9a") for name in ("BMax", "PMost", "BMaxG", "PMostG")
     )
     assert slowest <= 0.4
     yield Claim("at most {} s for 1,024 cuboids", [math.ceil(10 * slowest) / 10])
+    planned = {int(row["dimensions"]): float(row["optimal (max)"]) for row in rows_of("cubes", "fig6_9a")}
+    spent = [planned[dimensions] for dimensions in range(7, 11)]
+    yield Claim("takes {:.1f}–{:.1f} s from 7 dimensions on", (min(spent), max(spent)))
+    assert 0.35 < planned[8] / whole["optimal (max)", 8] < 0.65  # half of publishing
+    assert 0.05 < planned[10] / whole["optimal (max)", 10] < 0.15  # a tenth
     threshold = [row for row in rows_of("cubes", "fig6_3") if row["technique"] == "PMost"]
     rough = {row["θ₀/θ'"]: float(row["average"]) for row in threshold}
     assert max(rough.values()) == rough["1.0"]
@@ -406,6 +429,8 @@ def cubes_claims():
     online = rows_of("cubes", "online")
     assert pick(online, "relaxed", within=500) == pick(online, "relaxed", within=1000) == 0
     assert all(float(row["known"]) > 150 for row in online)  # more than half of 300
+    rest = 300 - 138
+    assert 0.6 < 1 - pick(online, "relaxed", within=250) / rest < 0.7  # two thirds
 
 
 def claims_of_dimensions():

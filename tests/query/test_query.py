@@ -63,7 +63,7 @@ def test_the_journal_keeps_codes_in_this_form():
 
 def test_a_kind_of_a_later_version_is_refused_by_name():
     with pytest.raises(
-        UnsupportedQuery, match="'covariance'; this version knows count, residual, sum, distinct, people, quantile, "
+        UnsupportedQuery, match="'covariance'; this version knows count, residual, sum, distinct, people, profiles, "
     ):
         query_from_json({"covariance": {"where": [], "by": []}})
 

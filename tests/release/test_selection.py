@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from discreet.errors import InvalidBudget
 from discreet.noise.bits import Bits, SeededBits
+from discreet.release import selection
 from discreet.release.selection import ONE, SelectionRule, biases, draw_selected, half_found
 
 PURE = [(F(1), F(1, 10**5)), (F(1, 10), F(1, 10**6)), (F(3), F(1, 10**9)), (F(1, 3), F(1, 100)), (F(8), F(1, 2))]
@@ -195,3 +196,20 @@ def test_a_rule_needs_one_loss_and_a_delta(epsilon: F, mu_squared: F, delta: F) 
 def test_what_finds_next_to_nothing_is_refused(rule: SelectionRule) -> None:
     with pytest.raises(InvalidBudget, match="a larger part"):
         biases(rule)
+
+
+@pytest.mark.parametrize("steps", [4, 16])
+def test_what_leads_nowhere_is_told_without_its_steps_and_never_else(
+    monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    monkeypatch.setattr(selection, "MOST_STEPS", steps)
+    sizes = [F(1, 10**power) for power in range(7)]
+    rules = [gaussian(mu_squared, delta / 3) for mu_squared in sizes for delta in sizes]
+    hopeless = [rule for rule in rules if selection._is_hopeless(rule)]
+    assert 0 < len(hopeless) < len(rules)
+    for rule in hopeless:
+        assert 2 * selection._grown.__wrapped__(rule)[-1] < ONE
+        assert half_found(rule) == steps + 1
+    for rule in set(rules) - {*hopeless}:
+        at_most = float((steps + 1) * rule.delta) + steps * 0.4 * math.sqrt(rule.mu_squared)
+        assert at_most >= 0.5  # else it could have been told

@@ -1,4 +1,4 @@
-"""People by how many rows they have: one question, one price and one answer, through every door."""
+"""People by what their rows come to: one question, one price and one answer, through every door."""
 
 import json
 import socket
@@ -21,6 +21,10 @@ from tests.server.mysql_clients import Served, rows
 
 EACH = "SELECT patient, COUNT(*) AS n FROM visits WHERE age > 3 GROUP BY patient"
 ASKED = f"SELECT n, COUNT(*) AS people FROM ({EACH}) AS v GROUP BY n ORDER BY n"
+OLDEST = (
+    "SELECT IF(a > 6, 'old', 'young') AS oldest, COUNT(*) AS people "
+    "FROM (SELECT patient, MAX(age) AS a FROM visits GROUP BY patient) AS v GROUP BY oldest ORDER BY oldest"
+)
 DOMAIN = """\
 name = "visits"
 null_ids = "drop"
@@ -47,6 +51,8 @@ def test_every_door_gives_the_same_answer_for_the_price_that_explain_says(vault)
     assert answer.cost == said.cost == vault.explain("SELECT COUNT(*) FROM visits WHERE age > 4", scale=4).cost > 0
     values = [row.value for row in answer.rows]
     assert [row.labels for row in answer.rows] == [("1",), ("2",), ("3",)]
+    oldest = [row.value for row in vault.ask(OLDEST, scale=4).rows]
+    assert answer.notes == ("of each patient at most 3 rows count",)
     charges = vault.ledger.charges
 
     by_command = CliRunner().invoke(app, ["ask", str(vault.path), ASKED, "--scale", "4", "--json"])
@@ -59,6 +65,7 @@ def test_every_door_gives_the_same_answer_for_the_price_that_explain_says(vault)
     client = TestClient(create_app(vault, slot=0, rate=0, deadline=None), headers={"Authorization": f"Bearer {token}"})
     over_http = client.post("/api/v1/ask", json={"sql": ASKED, "scale": 4})
     assert [row["value"] for row in over_http.json()["rows"]] == values
+    assert over_http.json()["notes"] == ["of each patient at most 3 rows count"]
     refused = client.post("/api/v1/ask", json={"sql": "SELECT patient, COUNT(*) FROM visits GROUP BY patient"})
     assert "single people are never shown" in refused.text
 
@@ -70,5 +77,6 @@ def test_every_door_gives_the_same_answer_for_the_price_that_explain_says(vault)
     ):
         rows(ada, "SET discreet_scale = 4")
         assert rows(ada, ASKED)[0] == [*zip((1, 2, 3), values, strict=True)]
+        assert rows(ada, OLDEST)[0] == [*zip(("old", "young"), oldest, strict=True)]
     assert vault.ledger.charges == charges
     assert audit_vault(vault).holds

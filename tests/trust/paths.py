@@ -23,16 +23,29 @@ from typing import Any
 
 import numpy as np
 
+from discreet.domain.attribute import Integer
 from discreet.domain.read import parse_domain
 from discreet.ledger.budget import Budget, PureBudget, QueryBudget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.squared_budget import ConcentratedBudget
 from discreet.noise.bits import SeededBits
 from discreet.noise.law import Binomial, Exponential, Gaussian, Laplace
+from discreet.query.cells import Amount, CellTable, Labelling
 from discreet.query.choice import Candidate
 from discreet.query.plan import Measurement, Plan
-from discreet.query.query import Choice, Count, Distinct, People, Quantile, Residual, SubsetCount, Sum, answer_shape
-from discreet.query.rows_per_person import RowsPerPerson
+from discreet.query.profiles import PersonGroup, Profiles, Trait
+from discreet.query.query import (
+    Choice,
+    Count,
+    Distinct,
+    People,
+    ProfileSum,
+    Quantile,
+    Residual,
+    SubsetCount,
+    Sum,
+    answer_shape,
+)
 from discreet.query.subset import Everyone, Seeded
 from discreet.release import gate as gating
 from discreet.release import quantile
@@ -64,6 +77,23 @@ QUERIES = QueryBudget(100, Fraction(1), 1044, "exact", Fraction(1, 10**6), Fract
 NARROW, WIDE = Exponential(Fraction(1, 2)), Exponential(Fraction(300))
 
 CANDIDATES = (Candidate(("age",), (1000,) * 6, 3), Candidate(("sex", "wealth"), (7, 0, -2, 1000), 0))
+_OWN = CellTable(("n",), (np.arange(3),), np.arange(3))
+LINES = Profiles(
+    (
+        Trait(
+            "COUNT(*)",
+            "sum",
+            Integer(name="n", source="a test", low=1, high=3),
+            CellTable(("sex",), (np.array([0, 0]),), np.array([1])),
+        ),
+    ),
+    (("age", "age"),),
+)
+KEPT = LINES.domain_of(DOMAIN).everything
+BY_ROWS, ADDED = (
+    PersonGroup(Labelling("n", _OWN, (1, 2, 3))),
+    Amount("n", CellTable(("n",), (np.arange(3),), np.arange(1, 4))),
+)
 
 MEASURED: dict[str, tuple[Budget, tuple[Measurement, ...]]] = {
     "a count": (PURE, (Measurement(Count(WOMEN), Laplace(Fraction(7))),)),
@@ -74,7 +104,14 @@ MEASURED: dict[str, tuple[Budget, tuple[Measurement, ...]]] = {
     "residuals": (CONCENTRATED, (Measurement(Residual(ALL, ("age", "sex")), Gaussian(Fraction(50))),)),
     "different values": (PURE, (Measurement(Distinct(("age",), WOMEN, ("sex",)), Laplace(Fraction(7))),)),
     "people": (PURE, (Measurement(People(WOMEN, ("age",)), Laplace(Fraction(7))),)),
-    "people by their rows": (PURE, (Measurement(People(WOMEN, ("age", RowsPerPerson(3))), Laplace(Fraction(7))),)),
+    "people by their rows": (
+        PURE,
+        (Measurement(ProfileSum(LINES, WOMEN, KEPT, ("age", BY_ROWS)), Laplace(Fraction(7))),),
+    ),
+    "a sum of what people have": (
+        PURE,
+        (Measurement(ProfileSum(LINES, WOMEN, KEPT, (), ADDED, 0, 3), Laplace(Fraction(7))),),
+    ),
     "a minimum": (PURE, (Measurement(Quantile("age", Fraction(0), WOMEN), NARROW),)),
     "medians": (PURE, (Measurement(Quantile("age", Fraction(1, 2), ALL, ("sex",)), WIDE),)),
     "a third": (PURE, (Measurement(Quantile("age", Fraction(1, 3), DOMAIN.slab("age", 2, 5)), WIDE),)),

@@ -37,15 +37,40 @@ def statement(draw: Random) -> str:
 
 
 def per_person(draw: Random) -> str:
-    """A question about people by how many rows they have, of a table in which they are told apart by `person`."""
+    """A question about people by what their rows come to, of a table in which they are told apart by `person`."""
     by = draw.sample(tuple(COLUMNS), draw.choice((0, 0, 1)))
     own = ", ".join(["person", *by])
-    inner = f"SELECT {own}, COUNT(*) AS n FROM people"
+    inner = f"SELECT {own}, COUNT(*) AS n, {_trait(draw)} AS v FROM people"
     if draw.random() < 0.7:
         inner += f" WHERE {condition(draw, 1)}"
-    inner += f" GROUP BY {own}" + draw.choice(("", "", " HAVING COUNT(*) > 1"))
-    outer = draw.choice(("n, COUNT(*) AS c", "AVG(n) AS m", "SUM(n) AS s, COUNT(*) AS c", "MAX(n) AS m", "person, n"))
-    return f"SELECT {outer} FROM ({inner}) AS t" + (" GROUP BY n" if outer.startswith("n,") else "")
+    inner += f" GROUP BY {own}" + draw.choice(
+        ("", "", f" HAVING {draw.choice(('COUNT(*) > 1', _trait(draw) + ' > 1'))}")
+    )
+    outer = draw.choice(
+        ("n, COUNT(*) AS c", "v, COUNT(*) AS c", "AVG(n) AS m", "SUM(v) AS s, COUNT(*) AS c", "AVG(v) AS m",
+         "COUNT(v) AS c", "COUNT(*) FILTER (WHERE v > n) AS c", "MAX(n) AS m", "person, n")
+    )  # fmt: skip
+    asked = f"SELECT {outer} FROM ({inner}) AS t" + draw.choice(("", "", " WHERE n < 3", " WHERE v IS NOT NULL"))
+    return asked + (f" GROUP BY {outer[0]}" if outer[1:2] == "," else "")
+
+
+def _trait(draw: Random) -> str:
+    """What a person's rows come to."""
+    column, other = draw.choice(tuple(COLUMNS)), draw.choice(ORDERED)
+    only = f" FILTER (WHERE {condition(draw, 1)})" if draw.random() < 0.3 else ""
+    kind = draw.choice(
+        ("MIN", "MAX", "COUNT", "SUM", "AVG", "COUNT(DISTINCT", "BOOL_OR", "ARG_MIN", "ARG_MAX", "MEDIAN")
+    )
+    match kind:
+        case "SUM" | "AVG":
+            return f"{kind}({draw.choice(SUMMABLE)}){only}"
+        case "COUNT(DISTINCT":
+            return f"{kind} {column}){only}"
+        case "BOOL_OR":
+            return f"{kind}({condition(draw, 0)}){only}"
+        case "ARG_MIN" | "ARG_MAX":
+            return f"{kind}({column}, {other}){only}"
+    return f"{kind}({column}){only}"
 
 
 def _aggregate(draw: Random) -> str:

@@ -40,7 +40,7 @@ source = "classes"
 """
 NUMBERS = (0, -1, 7, 10**30, -(10**30), 2**62, 2**63, 1.5, 1e308)
 STRANGE: tuple[Any, ...] = (None, True, *NUMBERS, "", "x", "1/0", "nan", "-3", "1e999999999", [], {}, [[]], [[1], [2]])
-KINDS = ("init", "charge", "record", "fact", "refresh", "buckets", "cube", "rollback-accepted", "moon")
+KINDS = ("init", "charge", "record", "fact", "refresh", "erase", "buckets", "cube", "rollback-accepted", "moon")
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from tests.trust.fuzzing import fuzz, mutated
 
 SHARDS = 4
 JOURNAL = "journal.sqlite"
-WORDS = [b"charge", b"record", b"init", b"fact", b"refresh", b"entries", b"SQLite format 3\0", bytes(16), b"\xff" * 16]
+WORDS = [b"charge", b"record", b"init", b"fact", b"refresh", b"erase", b"entries", b"SQLite format 3\0"]
+WORDS += [bytes(16), b"\xff" * 16]
 VOCABULARY = '{ } [ ] "cost" "content" "v":2 null true -1 1e999 "by" "values" [[ {{ "" "plan" "low" "laplace" , :'
 JSON_WORDS = [*(word.encode() for word in VOCABULARY.split()), b"[" * 3000, b"9" * 5000, b'"\\ud800"']
 

@@ -18,7 +18,19 @@ from discreet.answer.scales import elementary
 from discreet.answer.settle import Settled
 from discreet.noise.law import Exponential, Law
 from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Count, Distinct, Mean, People, Quantile, Query, Sum, summed_name
+from discreet.query.cells import Amount
+from discreet.query.query import (
+    Combination,
+    Count,
+    Distinct,
+    Mean,
+    People,
+    ProfileSum,
+    Quantile,
+    Query,
+    Sum,
+    summed_name,
+)
 from discreet.sql.question import AggregateColumn, Measure
 
 MOST_ADDED = 10_000
@@ -95,7 +107,9 @@ def unit_of(query: Query) -> str:
     match query:
         case Sum(of=of):
             return summed_name(of)
-        case People():
+        case ProfileSum(of=Amount() as amount):
+            return amount.text
+        case People() | ProfileSum():
             return "people"
         case Distinct():
             return "values"

@@ -36,7 +36,7 @@ from discreet.domain.attribute import Attribute, Category, Integer
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
-from discreet.query.query import Count, Distinct, Group, Mean, People, Quantile, Sum
+from discreet.query.query import Count, Distinct, Group, Mean, People, ProfileSum, Quantile, Sum
 from discreet.sql.lineage import Lineage, lineage, linear_terms
 from discreet.sql.question import AggregateColumn, GroupColumn
 from discreet.sql.ranges import ANY, Range, Ranges, ranges
@@ -298,6 +298,8 @@ class PublicHalf:
                 return Range(is_amount=value_range(of, self.desk.domain)[0] >= 0, quantities=(query,))
             case People():
                 return Range(is_amount=True)
+            case ProfileSum(least=least):
+                return Range(is_amount=least >= 0)
         return ANY
 
     @cached_property

@@ -1,6 +1,7 @@
 """Everything that was released, ready to answer from: the journal's records, indexed by what they measured."""
 
 import gc
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,15 +24,18 @@ from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.cells import Amount
 from discreet.query.marginals import Source
-from discreet.query.query import Choice, Count, Distinct, People, Quantile, Residual, SubsetCount, Sum
-from discreet.query.rows_per_person import RowsPerPerson
+from discreet.query.profiles import PersonGroup
+from discreet.query.query import Choice, Count, Distinct, People, ProfileSum, Quantile, Residual, SubsetCount, Sum
+from discreet.release.extended import extended
 from discreet.release.release import Noisy, Recorded
 
 if TYPE_CHECKING:
     from discreet.facts.facts import Fact
 
-Single = tuple[Distinct | People, tuple[int, ...]]
-"""One number of different values or of people: without its groups, but for rows per person, of which it is a code."""
+OfItself = Distinct | People | ProfileSum
+"""What follows from nothing but itself."""
+Single = tuple[OfItself, tuple[int, ...]]
+"""One such number: without its groups, but for those of people's profiles, of which it is a code."""
 
 
 @dataclass
@@ -68,18 +72,25 @@ class Known:
                 self._by_quantity, self._quantiles, self._distincts = {}, {}, {}
                 self.snapshot, self._since, self._upto = snapshot, since, since
             if last > self._upto:
-                self._take_in(snapshot, since)
+                self._take_in(since)
             self._upto = max(self._upto, last)
             if self._facts:
                 self.of(Count(self.domain.everything)).know(self._facts, self.domain)
 
-    def _take_in(self, snapshot: SnapshotId | None, since: int) -> None:
+    def _take_in(self, since: int) -> None:
         """What was released of the vault's table since the last look."""
         with _nothing_thrown_away():
             for charge, record in self.ledger.answered(self._upto):
-                if charge.snapshot == snapshot and charge.id > since:
-                    self._add(self.recall(charge, record))
+                if charge.id > since:
+                    self._take(charge, record)
                 self._upto = record.receipt.seq
+
+    def _take(self, charge: Charge, record: Record) -> None:
+        """Take in a release. Of a table that grows, what is about periods that came after this domain is passed over:
+        whoever looks up something here asked about none of them."""
+        before = self.ledger.domain_of(charge.snapshot)
+        if all(map(operator.le, before.shape, self.domain.shape)):
+            self._add(extended(self.recall(charge, record), before, self.domain))
 
     def _reach(self) -> tuple[SnapshotId | None, int, int]:
         """What the vault is over, since when, and up to which entry to look; with the facts of that table. Reading
@@ -133,8 +144,9 @@ class Known:
         """The regions of which the same quantile was released."""
         return [one.where for one in self._quantiles if (one.of, one.level) == (query.of, query.level)]
 
-    def distinct(self, query: Distinct | People, codes: tuple[int, ...], region: Region) -> PastAnswer | None:
-        """The sharpest number of different values, or of people, that was released of a group with this region."""
+    def distinct(self, query: OfItself, codes: tuple[int, ...], region: Region) -> PastAnswer | None:
+        """The sharpest number of different values, of people or of their lines, that was released of a group with this
+        region."""
         return self._distincts.get(_single(query, codes, region))
 
     def _add(self, release: Recorded) -> None:
@@ -152,7 +164,7 @@ class Known:
                 continue  # about a roster's people, or about what to measure: not about a region's rows
             source = release.charge, place
             self._noises[source] = noisy.noise
-            if isinstance(query, Distinct | People):
+            if isinstance(query, OfItself):
                 for codes, region in groups_of(query.by, query.where, self.domain):
                     single = _single(query, codes, region)
                     found = PastAnswer(region, int(noisy.units[codes]), noisy.noise.variance, source)
@@ -216,9 +228,9 @@ def _table(query: Residual, noisy: Noisy, source: Source, domain: Domain) -> Rel
     return ReleasedResidual(units, noisy.noise.variance, source)
 
 
-def _single(query: Distinct | People, codes: tuple[int, ...], region: Region) -> Single:
+def _single(query: OfItself, codes: tuple[int, ...], region: Region) -> Single:
     """One group of a query as a question of its own."""
-    kept = [(group, code) for group, code in zip(query.by, codes, strict=True) if isinstance(group, RowsPerPerson)]
+    kept = [(group, code) for group, code in zip(query.by, codes, strict=True) if isinstance(group, PersonGroup)]
     return replace(query, where=region, by=tuple(group for group, _ in kept)), tuple(code for _, code in kept)
 
 

@@ -28,7 +28,7 @@ from discreet.domain.region import Region
 from discreet.errors import BudgetExceeded, InvalidNoise, QuotaExceeded
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, halfwidth
-from discreet.query.query import Combination, Count, Distinct, Mean, Quantile, Sum
+from discreet.query.query import Combination, Count, Distinct, Mean, ProfileSum, Quantile, Sum
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, Measure, Question
 from discreet.sql.where_text import where_text
@@ -82,7 +82,7 @@ class Offers:
         noise = noise_affordable(self.desk.left(region), self.shares, budget, self.desk.policy.limits)
         if noise is None:
             return None
-        if any(isinstance(part, Sum) for part in parts):
+        if any(isinstance(part, Sum | ProfileSum) for part in parts):
             noise = noise.times(Fraction(budget.signs(one_signed=False)))
         scale = _rounded_up(_scale(noise) * (1 + 1e-6))  # each of several costs is rounded up to whole units
         if not isinstance(measure, Quantile):

@@ -19,7 +19,7 @@ from discreet.answer.quantiles import Histogram, histogram_of, labelled_histogra
 from discreet.domain.region import Region
 from discreet.noise.law import Exponential, Gaussian, Laplace, Law, Noise
 from discreet.noise.spread import Draws
-from discreet.query.query import Count, Distinct, People, Quantile, Query, Sum
+from discreet.query.query import Count, Distinct, People, ProfileSum, Quantile, Query, Sum
 
 ROUNDING = 1e-9
 """Variances this close to each other, relatively, may be equal."""
@@ -85,7 +85,7 @@ def repeated_number(cell: Cell, region: Region, law: Law, desk: Desk) -> Estimat
             return Picked(found[1], found[0], "repeated") if found is not None and found[0] <= law.scale else None
         case ((Count() | Sum()), (Laplace() | Gaussian())):
             return _again(query, desk.known.of(query).measured(region), region, law, desk)
-        case ((Distinct() | People()), (Laplace() | Gaussian())):
+        case ((Distinct() | People() | ProfileSum()), (Laplace() | Gaussian())):
             return _again(query, desk.known.distinct(query, codes, region), region, law, desk)
     return None
 

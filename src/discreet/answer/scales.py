@@ -38,13 +38,14 @@ from discreet.query.query import (
     Distinct,
     Mean,
     People,
+    ProfileSum,
     Quantile,
     Query,
     Sum,
     group_name,
     summed_name,
 )
-from discreet.query.sensitivity import largest_in_sum
+from discreet.query.sensitivity import largest_move
 from discreet.release.purchase import Purchase
 from discreet.sql.question import Measure, Question
 
@@ -166,7 +167,7 @@ def _want(measure: Measure, scales: Scales) -> None:
     desk, wish, budget = scales.desk, scales.wish, scales.budget
     usual = usual_noise(budget, desk.policy.limits) if wish.scale is None else budget.noise_of_scale(wish.scale)
     match measure:
-        case Count() | Sum() | Distinct() | People():
+        case Count() | Sum() | Distinct() | People() | ProfileSum():
             within = wish.within
             if within is None:
                 scales.want(measure, usual)
@@ -311,7 +312,5 @@ def value_range(of: str | Amount, domain: Domain) -> tuple[Fraction, Fraction]:
 
 
 def largest_value(query: Query, desk: Desk) -> Fraction:
-    """The most that one row adds to a query."""
-    if not isinstance(query, Sum):
-        return Fraction(1)
-    return largest_in_sum(query.of, desk.domain) or Fraction(1)
+    """The most that one row, or one person's line, adds to a query."""
+    return largest_move(query, desk.domain)

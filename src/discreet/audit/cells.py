@@ -21,8 +21,8 @@ from discreet.exact import parse_exact
 
 MOST = 1 << 28
 MOST_NUMBER = 1 << 62
-ROWS_PER_PERSON = "rows_per_person"
-"""Groups of people by how many rows each has: no function of a row, and of people alone."""
+OF_PERSON = "of_person"
+"""Groups of people's lines, by what their rows come to: no function of a row, and of such lines alone."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,11 @@ def groups_in(by: Sequence[Any], domain: Domain) -> int:
                 raise Unreadable("its plan groups by what the domain does not have")
             cells *= domain[group].size
             continue
-        if ROWS_PER_PERSON in group:
-            cells *= _most_rows(group)
+        if OF_PERSON in group:
+            labels = group[OF_PERSON]["labels"]
+            if not labels or len(group) > 1:
+                raise Unreadable("its plan groups people by nothing")
+            cells *= len(labels)
             continue
         table, labels = read_table(group, domain), group["labels"]
         if not labels or min(table.numbers) < 0 or max(table.numbers) >= len(labels):
@@ -87,11 +90,41 @@ def groups_in(by: Sequence[Any], domain: Domain) -> int:
     return cells
 
 
-def _most_rows(group: Mapping[str, Any]) -> int:
-    most = group[ROWS_PER_PERSON]
-    if type(most) is not int or most < 1 or len(group) > 1:
-        raise Unreadable("its plan groups people by no number of rows")
-    return most
+@dataclass(frozen=True)
+class AddedByLine:
+    """What a person's line adds to a sum, at most: it is clamped to two ends, whatever it is."""
+
+    most: Fraction
+    grain: Fraction
+    is_one_signed: bool
+
+
+def read_line(body: Mapping[str, Any]) -> AddedByLine:
+    """What a line adds. One that is counted adds 1."""
+    least, most = body["least"], body["most"]
+    if type(least) is not int or type(most) is not int or not -MOST_NUMBER < least <= 0 <= most < MOST_NUMBER:
+        raise Unreadable("its plan adds up people's lines without bounds")
+    if "of" not in body:
+        if (least, most) != (0, 1):
+            raise Unreadable("its plan counts people's lines, and not once each")
+        return AddedByLine(Fraction(1), Fraction(1), True)
+    grain = parse_exact(body["of"]["grain"])
+    if grain <= 0:
+        raise Unreadable("its plan sums in no unit")
+    return AddedByLine(max(-least, most) * grain, grain, least == 0 or most == 0)
+
+
+def require_lines(body: Mapping[str, Any], by: Sequence[Any], domain: Domain) -> None:
+    """Raise Unreadable unless people's lines are grouped by what parts them, and by what their rows come to."""
+    keys = [key for _, key in body["keys"]]
+    groups_in(keys, domain)
+    if not all(group in keys or (not isinstance(group, str) and OF_PERSON in group) for group in by):
+        raise Unreadable("its plan groups people's lines by what does not part them")
+    if any(not isinstance(key, str) and OF_PERSON in key for key in keys):
+        raise Unreadable("its plan parts people's lines by themselves")
+    for trait in body["traits"]:
+        for table in (trait["of"], *trait.get("order", ())):
+            read_table(table, domain)
 
 
 @dataclass(frozen=True)
@@ -147,4 +180,4 @@ def names_of(by: Sequence[Any]) -> Iterator[str]:
         if isinstance(group, str):
             yield group
         else:
-            yield "rows per person" if ROWS_PER_PERSON in group else str(group["text"])
+            yield str(group[OF_PERSON]["text"] if OF_PERSON in group else group["text"])

@@ -1,8 +1,8 @@
 """What a plan has to cost, worked out again from the plan alone, and compared with the cost that the journal has.
 
 A row lies in one group of a count and moves it by 1; a sum it moves by the value that it adds, and all numbers of a
-residual. A person is in one cell of people by rows per person, which any of their rows in its region pays for. How much
-that is comes from the domain; what it costs from `Terms`. Slow and obvious on purpose.
+residual. A person's line, of what their rows come to, is paid for by any of their rows in its region. How much that is
+comes from the domain; what it costs from `Terms`. Slow and obvious on purpose.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.cells import ROWS_PER_PERSON, groups_in, names_of, read_amount
+from discreet.audit.cells import OF_PERSON, AddedByLine, groups_in, names_of, read_amount, read_line, require_lines
 from discreet.audit.sums import Piece, PricedSum, Run, compared
 from discreet.audit.terms import Terms, Unreadable
 from discreet.domain.attribute import Attribute, Bins, Integer
@@ -25,7 +25,19 @@ from discreet.domain.domain import Domain
 from discreet.exact import parse_exact
 
 Corner = tuple[int, ...]
-KINDS = ("count", "counts", "residual", "residuals", "sum", "distinct", "people", "quantile", "subset_count", "choice")
+KINDS = (
+    "count",
+    "counts",
+    "residual",
+    "residuals",
+    "sum",
+    "distinct",
+    "people",
+    "profiles",
+    "quantile",
+    "subset_count",
+    "choice",
+)
 ONE = Fraction(1)
 LAWS = ("laplace", "gaussian", "exponential", "binomial")
 
@@ -103,15 +115,16 @@ def _line(line: Mapping[str, Any], domain: Domain) -> PlanLine:
         if len(set(names)) < len(names) or (kind.startswith("residual") and len(names) < len(group)):
             raise Unreadable("its plan groups by what the domain does not have")
         groups_in(group, domain)
-        each = [one for one in group if not isinstance(one, str) and ROWS_PER_PERSON in one]
-        if each and (kind != "people" or len(each) > 1):
-            raise Unreadable(f"its plan has a {kind} by how many rows a person has, whose price is not known")
+        if kind == "profiles":
+            require_lines(fields, group, domain)
+        elif any(not isinstance(one, str) and OF_PERSON in one for one in group):
+            raise Unreadable(f"its plan has a {kind} by what a person's rows come to, whose price is not known")
     if kind == "quantile":
         groups_in([fields["of"]], domain)
     if kind == "distinct":
         groups_in(fields["of"], domain)
-        if any(not isinstance(one, str) and ROWS_PER_PERSON in one for one in fields["of"]):
-            raise Unreadable("its plan counts different numbers of rows, whose price is not known")
+        if any(not isinstance(one, str) and OF_PERSON in one for one in fields["of"]):
+            raise Unreadable("its plan counts what people's rows come to, whose price is not known")
     elif kind == "sum" and not isinstance(fields["of"], str):
         read_amount(fields["of"], domain)
     elif kind == "sum" and fields["of"] not in domain.names:
@@ -197,6 +210,8 @@ def mispriced(plan: Sequence[PlanLine], cost: ClaimedCost, domain: Domain, terms
 
 def _prices(line: PlanLine, domain: Domain, terms: Terms) -> Counter[int]:
     """The units that each measurement of a line costs where it counts, and how many cost so much."""
+    if line.kind in ("people", "profiles"):
+        return Counter({_price_of_lines(line, domain, terms): line.times})
     if line.kind not in ("residual", "residuals"):
         return Counter({terms.units(line.law, line.parameter, ONE, one_signed=True): line.times})
     if line.law != "gaussian":
@@ -206,6 +221,24 @@ def _prices(line: PlanLine, domain: Domain, terms: Terms) -> Counter[int]:
         squared = _squared_move(sizes, terms.neighbours)
         prices[terms.units(line.law, line.parameter, squared, one_signed=True)] += times
     return prices
+
+
+def _price_of_lines(line: PlanLine, domain: Domain, terms: Terms) -> int:
+    """What people, and their lines, cost: each of their rows there pays for its line; or, asked of the whole table, all
+    k rows pay for all lines of their person together, of which there are no more than groups, twice where some rows may
+    stay."""
+    [group] = line.groups
+    if line.kind == "people":
+        adds, keys = AddedByLine(ONE, ONE, True), list(group)
+    else:
+        adds, keys = read_line(line.fields), [key for _, key in line.fields["keys"]]
+    price = terms.units(line.law, line.parameter, adds.most**2, adds.is_one_signed, adds.grain)
+    if not all(_is_whole(box, domain) for box in line.boxes) or domain.growing is not None:
+        return price
+    lines = min(groups_in(keys, domain), terms.max_rows)
+    turns = not adds.is_one_signed or any(not isinstance(one, str) and OF_PERSON in one for one in group)
+    share = Fraction(lines * (2 if turns and terms.neighbours == "add-remove" else 1), terms.max_rows)
+    return min(price, terms.units(line.law, line.parameter, (adds.most * share) ** 2, adds.is_one_signed, adds.grain))
 
 
 def _squared_move(sizes: Sequence[int], neighbours: str) -> Fraction:
@@ -278,7 +311,12 @@ class AddedColumn:
 
 
 def _is_whole(box: tuple[Corner, Corner], domain: Domain) -> bool:
-    return not any(box[0]) and all(high == size - 1 for high, size in zip(box[1], domain.shape, strict=True))
+    """Whether what a box costs is said in one number. Where a table grows it never is: periods to come pay nothing."""
+    return (
+        domain.growing is None
+        and not any(box[0])
+        and all(high == size - 1 for high, size in zip(box[1], domain.shape, strict=True))
+    )
 
 
 def _most_added(attribute: Attribute, first: int, last: int) -> Fraction:

@@ -10,6 +10,7 @@ from discreet.ledger.ledger import Ledger
 from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
 from discreet.release.archive import Archive
+from discreet.release.extended import extended
 from discreet.release.release import Noisy, Release
 
 PUBLIC, MODEL = "public-", "-model"
@@ -52,13 +53,13 @@ def require_public_model_again(path: Path, account: Ledger, archive: Archive) ->
 
 def _released(account: Ledger, archive: Archive) -> Iterator[Release]:
     """What was released of the table as it is now, as the journal has it."""
-    now, since, _ = account.reach
+    since = account.refreshed
     for charge, record in account.answered(since):
-        if charge.snapshot == now and charge.id > since:
-            plan = Plan.from_json(charge.plan)
-            units = archive.load(record.body, [answer_shape(one.query, account.domain) for one in plan.measurements])
+        if charge.id > since:
+            plan, domain = Plan.from_json(charge.plan), account.domain_of(charge.snapshot)
+            units = archive.load(record.body, [answer_shape(one.query, domain) for one in plan.measurements])
             noisy = tuple(
-                Noisy(one, one.query.grain(account.domain), own)
-                for one, own in zip(plan.measurements, units, strict=True)
+                Noisy(one, one.query.grain(domain), own) for one, own in zip(plan.measurements, units, strict=True)
             )
-            yield Release(plan, noisy, account.promise(charge.cost.peak), charge.id, record.receipt)
+            release = Release(plan, noisy, account.promise(charge.cost.peak), charge.id, record.receipt)
+            yield extended(release, domain, account.domain)

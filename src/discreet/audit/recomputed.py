@@ -64,7 +64,9 @@ def require_cube_again(path: Path, bought: Sequence[tuple[Any, Any]], account: L
     from discreet.cube.memory import require_memory
     from discreet.cube.publish import cube_of, measurements_of
 
-    cube, domain = Cube.load(path), account.domain
+    cube = Cube.load(path)
+    charge = account.charge_at(cube.origin.charge)
+    domain = account.domain if charge is None else account.domain_of(charge.snapshot)
     steps = [(Plan.from_json(charged), recorded) for charged, recorded in bought]
     steps = [step for step in steps if not isinstance(step[0].measurements[0].query, Choice)]
     measured = Plan(tuple(each for plan, _ in steps for each in plan.measurements))

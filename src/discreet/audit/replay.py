@@ -90,6 +90,8 @@ class Replay:
     bodies: Bodies
     header: dict[str, Any] = field(default_factory=dict)
     domain: Domain | None = None
+    so_far: Domain | None = None
+    """Of a table that grows, what may be asked about by now: the periods that are closed."""
     own_terms: Terms | None = None
     terms: Terms | None = None
     events: list[Event] = field(default_factory=list)
@@ -185,10 +187,10 @@ class Replay:
         self.first_at, self.last_at = self.first_at or at, at
         if entry.kind == "init":
             self._begin(entry, body["content"])
-        elif self.domain is None or self.terms is None:
+        elif self.domain is None or self.so_far is None or self.terms is None:
             return
         elif entry.kind == "charge":
-            self._charge(entry, body, self.domain, self.terms)
+            self._charge(entry, body, self.so_far, self.domain, self.terms)
         elif entry.kind == "reserve":
             self._pay(entry.seq, body)
             reserve = self._costing(entry.seq, body, self.domain, "reserve")
@@ -233,6 +235,7 @@ class Replay:
             self._people = None if roster is None else len(range(roster["people"]))
             self.terms = self.own_terms = read_terms(self.header["budget"])
             self.live = bool(self.header.get("live"))
+            self.so_far = self._until(self.header, self.domain)
         except (LookupError, TypeError, ValueError, DiscreetError, Unreadable):
             self._header.failed("the first entry does not say what the vault promises, and over what", RESTORE, 1)
             return
@@ -240,6 +243,26 @@ class Replay:
         if problem:
             self._header.failed(problem, "answer nothing more; tell whoever holds releases what they really promise", 1)
         self._go_over(entry.seq, self.header)
+
+    def _until(self, content: Any, domain: Domain) -> Domain:
+        """The domain up to the last closed period. Raises where a table that grows does not say which, or goes back."""
+        if domain.growing is None:
+            return domain
+        until = domain.until(str(content["closed"]))
+        if self.so_far is not None and until.points <= self.so_far.points:
+            raise ValueError("no later period is closed")
+        return until
+
+    def _append(self, seq: int, content: Any) -> None:
+        """Rows of later periods came in. Nothing is levelled: what was charged before was of none of them."""
+        self._go_over(seq, content)
+        try:
+            if self.domain is None or self.domain.growing is None:
+                raise ValueError("this table does not grow")
+            self.so_far = self._until(content, self.domain)
+        except (LookupError, TypeError, ValueError, DiscreetError):
+            what = f"entry {seq} appends rows of no later period, or to a table that does not grow"
+            self._snapshots.failed(what, RESTORE, seq)
 
     def _go_over(self, seq: int, content: Any) -> None:
         """From this entry on the vault is over another snapshot: the one after the last, or the first. A version that
@@ -254,11 +277,12 @@ class Replay:
             what = f"entry {seq} is of snapshot {self._snapshot[0]}, and the next one was {expected}"
             self._snapshots.failed(what, RESTORE, seq)
 
-    def _charge(self, entry: Entry, body: dict[str, Any], domain: Domain, terms: Terms) -> None:
+    def _charge(self, entry: Entry, body: dict[str, Any], domain: Domain, horizon: Domain, terms: Terms) -> None:
+        """A charge is of what could be asked about, and counts on the map of all that can come."""
         self.waiting[entry.seq] = None
         self._pay(entry.seq, body)
         self._step(entry.seq, body["content"])
-        charged = self._costing(entry.seq, body, domain, "draw" if "from" in body else "charge")
+        charged = self._costing(entry.seq, body, horizon, "draw" if "from" in body else "charge")
         if charged is None:
             return
         if charged.kind == "draw":
@@ -337,7 +361,7 @@ class Replay:
                 f"entry {entry.seq} closes charge {charge}, which {self._settled(charge)}", RESTORE, entry.seq
             )
             return
-        if self._snapshot is not None and self._paid_for[charge] == self._snapshot:
+        if self._snapshot is not None and charge > self._refreshed:
             what = f"entry {entry.seq} closes charge {charge}, whose snapshot the vault was still over"
             self._snapshots.failed(what, RESTORE, entry.seq)
         del self.waiting[charge]
@@ -367,6 +391,8 @@ class Replay:
                 self._refreshed = entry.seq
                 self._go_over(entry.seq, content)
                 self.live |= isinstance(content, dict) and bool(content.get("live"))
+            case "append":
+                self._append(entry.seq, content)
             case "erase":  # nobody else's rows moved: what was spent stays where it was
                 self._reserves.clear()
                 self._refreshed = entry.seq

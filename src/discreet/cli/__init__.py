@@ -18,6 +18,7 @@ VERBS = {
     "ask": "ask",
     "budget": "vault",
     "refresh": "vault",
+    "append": "vault",
     "erase": "vault",
     "serve": "serve",
     "backup": "backup",

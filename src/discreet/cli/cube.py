@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from discreet.cli.present import Json, VaultPath, command, out, print_json, say, waiting
 from discreet.cli.resumable import resumable
+from discreet.cli.standing import publish_each
 from discreet.errors import InvalidBudget, UnsupportedQuery
 
 if TYPE_CHECKING:
@@ -131,13 +132,32 @@ def publish(
     again: Annotated[
         bool, typer.Option("--again", help="measure anew what was published before, and pay again")
     ] = False,
+    each: Annotated[str | None, typer.Option(help="a cube of every period of a date attribute: month")] = None,
+    through: Annotated[str | None, typer.Option(help="with --each: the last period that has ended")] = None,
+    first: Annotated[str | None, typer.Option(help="with --each: the first period; the domain's by default")] = None,
+    last: Annotated[str | None, typer.Option(help="with --each: the last period; the domain's by default")] = None,
     as_json: Json = False,
 ) -> None:
-    """Publish a cube: measured in one release, charged once, written to a folder that needs no vault."""
+    """Publish a cube: measured in one release, charged once, written to a folder that needs no vault.
+
+    With --each a standing one, of every period: what all of them cost is set aside once, and each is published when it
+    has ended, by the same command with a later --through.
+    """
     from discreet.cli.show_cube import show_cube
     from discreet.release.package import require_new_folder
     from discreet.vault.vault import Vault
 
+    if each is not None:
+        usual = (charge, again, consistent, norm, counts, facts, estimate)
+        if usual != (None, False, True, "l2", "real", False, None):
+            raise UnsupportedQuery("cubes of each period are made consistent, by least squares: leave such options out")
+        own = _choice(cuboids, _planner(planner, purpose), objective, weight, bound, expected)
+        own |= {"epsilon": epsilon, "rho": rho, "mu_squared": mu_squared, "measure": measure}
+        planned = Vault.open(vault).cubes.plan(dimensions=_names(dimensions), **own)
+        publish_each(vault, folder, planned, (each, first, last), through, as_json)
+        return
+    if (through, first, last) != (None, None, None):
+        raise UnsupportedQuery("--through, --first and --last are periods: say of what with --each month")
     if (epsilon is None and rho is None and mu_squared is None) == (charge is None):
         raise InvalidBudget("say what the cube may spend, --epsilon 0.5, or which charge to go on from, --charge 17")
     choice = _choice(cuboids, _planner(planner, purpose), objective, weight, bound, expected)
@@ -295,10 +315,9 @@ def _show_modelled(cube: "Cube", names: tuple[str, ...], confidence: float, as_j
         )
         return
     show_cuboid(cuboid.rename("modelled"), low, high, confidence)
-    words = "Modelled: biased, and sharper than least squares. The ranges are model ranges, from simulated releases."
+    say("Modelled: biased, and sharper than least squares. The ranges are model ranges, from simulated releases.")
     if not together:
-        words += f" {not_together(names)}."
-    say(words)
+        say(not_together(names))
     say(str(cube.guarantee))
 
 

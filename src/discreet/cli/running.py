@@ -42,13 +42,13 @@ def plan(
 ) -> None:
     """Show how exact running totals would be. Spends nothing."""
     opened, planned = _planned(vault, each, by, first, last, epsilon, rho, mu_squared)
-    labels = opened.running.labels(planned)
+    labels = planned.within.labels(opened.ledger.horizon)
     widths = [planned.halfwidth(place) for place in range(planned.periods)]
     if as_json:
         print_json({**planned.to_json(), "periods": labels, "halfwidths": widths})
         return
     rows = [("periods", f"{len(labels):,}, {labels[0]} to {labels[-1]}"), ("groups by", ", ".join(planned.by) or "–")]
-    pairs(f"running totals of {planned.each}", [*rows, ("each total", f"± {max(widths):,.4g} at most, at 95%")])
+    pairs(f"running totals of {planned.within.of}", [*rows, ("each total", f"± {max(widths):,.4g} at most, at 95%")])
 
 
 @app.command()
@@ -73,7 +73,9 @@ def declare(
 @command
 def publish(
     vault: VaultPath,
-    through: Annotated[str, typer.Option(help="the last period that has ended: 2027-02")],
+    through: Annotated[
+        str | None, typer.Option(help="the last period that has ended: 2027-02; of a table that grows, the last closed")
+    ] = None,
     number: Number = None,
     confidence: Confidence = 0.95,
     as_json: Json = False,
@@ -121,7 +123,7 @@ def _show(totals: "RunningTotals", as_json: bool, confidence: float) -> None:
         for period, group, value, _, high in totals.rows(confidence)
     ]
     if rows:
-        table("", (totals.plan.each, *totals.plan.by, *numbers), rows[-MOST_ROWS:], right=numbers)
+        table("", (totals.plan.within.of, *totals.plan.by, *numbers), rows[-MOST_ROWS:], right=numbers)
     if len(rows) > MOST_ROWS:
         out.print(f"[dim]and {len(rows) - MOST_ROWS:,} before them: --json prints all[/]")
     still = len(totals.labels) - len(totals.measured)

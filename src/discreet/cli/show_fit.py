@@ -19,6 +19,8 @@ def show_fit(fit: Fit, to: Console) -> None:
     for left_out, why in (
         (fit.nameless, "name nobody: they have no id, or one that is not on the roster"),
         (fit.beyond_bound, "are beyond the rows that are kept of one person (--max-rows)"),
+        (fit.late, "are of periods that were closed before: they were taken then, or are left out"),
+        (fit.to_come, "are of periods that are not closed yet: a later append takes them"),
         (fit.erased, "are of people who were erased (--readmit takes them back)"),
     ):
         if left_out:

@@ -1,4 +1,4 @@
-"""discreet init | describe | budget | refresh | erase"""
+"""discreet init | describe | budget | refresh | append | erase"""
 
 import sys
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast
 import typer
 from rich.markup import escape
 
-from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, table, waiting
+from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, say, table, waiting
 from discreet.errors import InvalidBudget, TableError
 from discreet.exact import count_text
 from discreet.fit import Fit, Fitted
@@ -79,6 +79,13 @@ def init(
     discover_delta: Annotated[
         str | None, typer.Option(metavar="PART", help="the part of δ that finds them; half of it where nothing is said")
     ] = None,
+    through: Annotated[
+        str | None,
+        typer.Option(metavar="PERIOD", help="of a table that grows: the last period that is complete in it, 2026-12"),
+    ] = None,
+    each_period: Annotated[
+        bool, typer.Option("--each-period", help="with --max-rows: keep so many rows of each period, not of all")
+    ] = False,
     live: Live = False,
     accept_loss: Annotated[
         float,
@@ -114,6 +121,8 @@ def init(
                 max_rows=max_rows,
                 discover=discover,
                 discover_delta=discover_delta,
+                through=through,
+                each_period=each_period,
                 ledger=ledger,
                 live=live,
                 progress=told,
@@ -126,8 +135,8 @@ def init(
         return
     name = escape(str(vault))
     out.print(f"[bold]{name}[/] is ready: {made.ledger.guarantee}.")
-    for attribute, values in made.domain.found.items():
-        out.print(f"[dim]Found of {escape(attribute)}:[/] {len(values):,} value{'s' * (len(values) != 1)}")
+    for attribute, told in made.domain.found_in_words.items():
+        out.print(f"[dim]Found of {escape(attribute)}:[/] {told}", soft_wrap=True)
     out.print(f"[dim]Next:[/] discreet describe {name}")
 
 
@@ -145,6 +154,7 @@ class TakingWords:
 
 
 MAKING = TakingWords("Make the vault nevertheless?", "no vault was made")
+APPENDING = TakingWords("Append them nevertheless?", "no rows were appended")
 REFRESHING = TakingWords("Take the snapshot nevertheless?", "the vault stays over the snapshot that it has")
 
 
@@ -343,6 +353,47 @@ def refresh(
         return
     over = f"{place} as it is now" if opened.ledger.is_live else f"snapshot {number}, of {place}"
     out.print(f"The vault is now over {over}; all spending is kept. Receipt {receipt}", soft_wrap=True)
+
+
+@command
+def append(
+    vault: VaultPath,
+    source: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="where the rows are; where the vault's own are if not said")
+    ] = None,
+    through: Annotated[
+        str | None,
+        typer.Option(metavar="PERIOD", help="close all periods up to this one, 2027-02; the next if not said"),
+    ] = None,
+    accept_loss: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="stop, or ask, where more than this share of the rows would be left out"),
+    ] = ACCEPTED_LOSS,
+    quiet: Annotated[bool, typer.Option("--quiet", help="do not look at how the domain fits the table")] = False,
+    as_json: Json = False,
+) -> None:
+    """Take in the rows of the next period of a table that grows. Nothing that was spent or released changes."""
+    from discreet.vault.vault import Vault
+
+    opened = Vault.open(vault)
+
+    def take(fitted: Fitted | None) -> "Receipt":
+        with waiting(READING, as_json) as told:
+            return opened.append(source, through=through, progress=told, fitted=fitted)
+
+    receipt = take(None) if quiet else _done_if_it_fits(take, accept_loss, APPENDING, as_json)
+    taken, closed = opened.ledger.snapshot, opened.ledger.closed_period
+    number = taken.number if taken else 0
+    if as_json:
+        print_json({"receipt": str(receipt), "snapshot": number, "closed": closed})
+        return
+    out.print(
+        f"The table goes up to {closed} now, as snapshot {number}; what was released stays true, and what was spent is "
+        f"as it was. Receipt {receipt}",
+        soft_wrap=True,
+    )
+    if opened.ledger.reserves:
+        say("Running totals and standing cubes were published to it.")
 
 
 @command

@@ -11,8 +11,8 @@ from discreet.exact import number_text
 from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
 from discreet.ledger.budget import Budget
-from discreet.ledger.spend import Cost
 from discreet.notebook import FieldsView
+from discreet.query.plan import cost_of_everything
 
 if TYPE_CHECKING:
     from discreet.replies import AffordableJson
@@ -49,13 +49,14 @@ def affordable(plan: CubePlan, books: Books, asker: Asker | None = None) -> Affo
     left = budget.amount_of(books.left(everywhere))
     own = None if asker is None else books.quota_left(asker, everywhere)
     most = left if own is None else min(left, own)
-    return Affordable(books.fits(Cost(everywhere=plan.noise.limit), asker), _rounded_down(most), budget)
+    cost = cost_of_everything(plan.noise.limit, books.domain)
+    return Affordable(books.fits(cost, asker), _rounded_down(most), budget)
 
 
 def require_affordable(plan: CubePlan, books: Books, asker: Asker | None = None) -> None:
     """Raise what charging for it would be refused with, and say what would be granted."""
     try:
-        books.require(Cost(everywhere=plan.noise.limit), asker)
+        books.require(cost_of_everything(plan.noise.limit, books.domain), asker)
     except (BudgetExceeded, QuotaExceeded) as error:
         raise type(error)(f"{error}; {affordable(plan, books, asker).words}") from None
 

@@ -96,7 +96,7 @@ def _package(cube: "Cube", folder: Path) -> Json:
     note = cube.unusual().get("note")
     return {
         "profile": "data-package",
-        "name": f"{cube.origin.table}-cube".lower().replace("_", "-"),
+        "name": f"{cube.origin.table}-cube".lower().replace("_", "-").replace(" ", "-"),
         "title": f"{_held(cube)} of {cube.origin.table} by {', '.join(d.name for d in cube.dimensions)}, with noise",
         "description": f"{cube.guarantee}. Null: all values together.",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

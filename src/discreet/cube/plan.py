@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.cube.known_variances import variances_given
 from discreet.cube.noise_model import NoiseModel
 from discreet.cube.variances import Exactness, OverResiduals, exactness_of
+from discreet.cube.within import Within
 from discreet.errors import UnsupportedQuery
 from discreet.notebook import NotebookView, Pairs
 from discreet.query.lattice import Label, Lattice
@@ -60,6 +61,8 @@ class CubePlan(NotebookView):
     candidates: tuple[int, ...] = ()
     """Of a plan whose cuboids are chosen as one goes: what is chosen among, by mask, after its sources are measured.
     The shares are then those of the first step alone."""
+    within: Within | None = None
+    """The periods whose rows it is of; None for all rows."""
 
     def __post_init__(self) -> None:
         if len(set(self.source_masks)) != len(self.source_masks):

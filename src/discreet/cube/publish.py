@@ -20,8 +20,9 @@ from discreet.release.release import Release
 
 
 def measurements_of(plan: CubePlan, domain: Domain) -> Plan:
-    """One count (or sum, or residual) of everything by each source's dimensions, with its exact noise."""
-    noise = plan.noise
+    """One count (or sum, or residual) of everything, or of the plan's periods, by each source's dimensions, with its
+    exact noise."""
+    noise, where = plan.noise, domain.everything if plan.within is None else plan.within.region(domain)
     if noise.continuous:
         raise UnsupportedQuery("a plan with continuous variances is for comparison only; plan again without")
     laws = {share: noise.law(share) for share in set(plan.cell_shares.values())}
@@ -29,8 +30,8 @@ def measurements_of(plan: CubePlan, domain: Domain) -> Plan:
     def query(mask: int) -> Count | Residual | Sum:
         by, of = tuple(map(str, plan.lattice.names_of(mask))), noise.measure.of
         if of is not None:
-            return Sum(of, domain.everything, by)
-        return (Residual if plan.basis == "residuals" else Count)(domain.everything, by)
+            return Sum(of, where, by)
+        return (Residual if plan.basis == "residuals" else Count)(where, by)
 
     return Plan(tuple(Measurement(query(mask), laws[share]) for mask, share in plan.cell_shares.items()))
 
@@ -97,5 +98,10 @@ def cube_of(
         sources=sources,
         cuboids=cuboids,
         consistent=consistent,
-        origin=Origin(domain.name, release.guarantee, release.charge, release.receipt),
+        origin=Origin(_table(plan, domain), release.guarantee, release.charge, release.receipt),
     )
+
+
+def _table(plan: CubePlan, domain: Domain) -> str:
+    """What the rows of a cube are called."""
+    return domain.name if plan.within is None else f"{domain.name} {plan.within.label}"

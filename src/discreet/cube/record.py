@@ -8,6 +8,7 @@ from typing import Any, get_args
 from discreet.cube.measure import COUNT, Measure
 from discreet.cube.noise_model import NoiseModel
 from discreet.cube.plan import Basis, CubePlan
+from discreet.cube.within import Within
 from discreet.errors import ArchiveError, DiscreetError
 from discreet.exact import parse_exact
 from discreet.ledger.budget import Induced
@@ -35,6 +36,7 @@ def plan_record(plan: CubePlan) -> Json:
         **({"expected": list(plan.expected)} if plan.expected else {}),
         **({"bound": plan.bound} if plan.bound else {}),
         **_facts(plan),
+        **({"within": plan.within.to_json()} if plan.within else {}),
         **({"candidates": [list(lattice.names_of(mask)) for mask in plan.candidates]} if plan.candidates else {}),
     }
 
@@ -130,6 +132,7 @@ def plan_of(record: Json) -> CubePlan:
             bound=record.get("bound"),
             basis=_basis(record),
             candidates=tuple(lattice.mask(*names) for names in record.get("candidates", ())),
+            within=Within(**record["within"]) if "within" in record else None,
             known=tuple((lattice.mask(*known["dimensions"]), known["fact"]) for known in record.get("known", ())),
         )
     except (LookupError, TypeError, ValueError, ArithmeticError, DiscreetError):

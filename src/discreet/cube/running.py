@@ -7,7 +7,7 @@ are computed from what was measured, and that of a period never changes.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.cube.noise_model import NoiseModel
-from discreet.domain.date import Date
+from discreet.cube.within import Within, within_periods
 from discreet.domain.domain import Domain
-from discreet.domain.region import Box, Region
 from discreet.errors import InvalidBudget, UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
 from discreet.noise.confidence import exact_confidence
@@ -42,10 +41,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RunningPlan:
-    """What is measured at the end of each of some periods in a row: codes of a date attribute, from `first` on."""
+    """What is measured at the end of each of some periods in a row."""
 
-    each: str
-    first: int
+    within: Within
     by: tuple[str, ...]
     law: Noise
     strategy: RunningStrategy = field(repr=False)
@@ -60,24 +58,20 @@ class RunningPlan:
 
     def measurement(self, place: int, domain: Domain) -> Plan:
         """What is measured at the end of a period: the weighted sum of all up to it."""
-        axis, attribute = domain.axis(self.each), domain[self.each]
-        last = self.first + place
+        attribute, first = domain[self.within.of], self.within.first
         weights = np.zeros(attribute.size, np.int64)
-        weights[self.first : last + 1] = self.strategy.weights[place, : place + 1]
-        table = CellTable.of((self.each,), (np.arange(attribute.size),), weights)
-        whole = domain.everything.boxes[0]
-        low, high = list(whole.low), list(whole.high)
-        low[axis], high[axis] = self.first, last
-        text = f"weight of {self.each} in the running total to {attribute.label(last)}"
-        query = Sum(Amount(text, table, GRAIN), Region((Box(tuple(low), tuple(high)),)), self.by)
-        return Plan((Measurement(query, self.law),))
+        weights[first : first + place + 1] = self.strategy.weights[place, : place + 1]
+        table = CellTable.of((attribute.name,), (np.arange(attribute.size),), weights)
+        text = f"weight of {attribute.name} in the running total to {attribute.label(first + place)}"
+        where = replace(self.within, last=first + place).region(domain)
+        return Plan((Measurement(Sum(Amount(text, table, GRAIN), where, self.by), self.law),))
 
     def measurements(self, domain: Domain) -> list[Plan]:
         return [self.measurement(place, domain) for place in range(self.periods)]
 
     def place_of(self, measurement: Measurement, domain: Domain) -> int:
         """Which of its periods a measurement of this plan ends with."""
-        return measurement.query.where.boxes[0].high[domain.axis(self.each)] - self.first
+        return measurement.query.where.boxes[0].high[domain.axis(self.within.of)] - self.within.first
 
     @cached_property
     def deviations(self) -> Floats:
@@ -95,8 +89,7 @@ class RunningPlan:
         rows = [row[: place + 1].tolist() for place, row in enumerate(self.strategy.weights)]
         return {
             "running": FORM,
-            "each": self.each,
-            "first": self.first,
+            "within": self.within.to_json(),
             "by": list(self.by),
             "noise": law_to_json(self.law),
             "weights": rows,
@@ -112,7 +105,7 @@ class RunningPlan:
         for place, row in enumerate(rows):
             weights[place, : place + 1] = row
         law: Any = law_from_json(body["noise"])
-        return cls(body["each"], body["first"], tuple(body["by"]), law, RunningStrategy(weights))
+        return cls(Within(**body["within"]), tuple(body["by"]), law, RunningStrategy(weights))
 
 
 def plan_running(
@@ -125,17 +118,13 @@ def plan_running(
 ) -> RunningPlan:
     """Running totals of the periods from `first` to `last`, all that there are where nothing is said, that cost a
     person at most what the noise model has. Reads nothing and spends nothing."""
-    attribute = date_called(each, domain)
+    within = within_periods(each, first, last, domain)
     names = tuple(domain[name].name for name in by)
-    if attribute.name in names or len(set(names)) < len(names):
+    if within.of in names or len(set(names)) < len(names):
         raise UnsupportedQuery("running totals are grouped by other attributes than their periods, each once")
-    start = 0 if first is None else period_code(first, attribute)
-    end = attribute.cells - 1 if last is None else period_code(last, attribute)
-    if end < start:
-        raise UnsupportedQuery(f"{last} is before {first}: say the first period and then the last")
     squared = noise.budget.power == 1
-    strategy = (best_strategy if squared else block_strategy)(end - start + 1)
-    return RunningPlan(attribute.name, start, names, _law(strategy, noise, squared), strategy)
+    strategy = (best_strategy if squared else block_strategy)(within.periods)
+    return RunningPlan(within, names, _law(strategy, noise, squared), strategy)
 
 
 def _law(strategy: RunningStrategy, noise: NoiseModel, squared: bool) -> Noise:
@@ -155,27 +144,6 @@ def _law(strategy: RunningStrategy, noise: NoiseModel, squared: bool) -> Noise:
         case Laplace(scale=scale):
             return Laplace(Fraction(math.ceil(scale))).times(GRAIN)
     raise AssertionError(law)
-
-
-def date_called(each: str, domain: Domain) -> Date:
-    """A date attribute by its name; or by what its periods are called, month say, where there is one of these alone."""
-    dates = [one for one in domain.attributes if isinstance(one, Date)]
-    found = [one for one in dates if one.name == each] or [one for one in dates if one.period == each]
-    if len(found) == 1:
-        return found[0]
-    named = ", ".join(f"{one.name} (by {one.period})" for one in dates) or "none"
-    which = "more than one attribute has" if found else "no date attribute is called, or has,"
-    raise UnsupportedQuery(f"{which} periods {each!r:.40}; the date attributes of {domain.name}: {named}")
-
-
-def period_code(name: str, attribute: Date) -> int:
-    code = attribute.code(name)
-    if code is None:
-        first, last = attribute.label(0), attribute.label(attribute.cells - 1)
-        raise UnsupportedQuery(
-            f"{name!r:.40} is no {attribute.period} of {attribute.name}, which goes from {first} to {last}"
-        )
-    return code
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,7 +187,7 @@ class RunningTotals(FieldsView):
         return {
             "number": self.number,
             "open": self.open,
-            "each": self.plan.each,
+            "each": self.plan.within.of,
             "by": list(self.plan.by),
             "periods": list(self.labels),
             "published": len(self.measured),

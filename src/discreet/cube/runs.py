@@ -2,7 +2,7 @@
 
 The note of a step names the run and the digest of the step's plan, so that its charge is found whatever happens after:
 whoever goes on with a run knows what it has bought. Notes promise nothing and spend nothing. A run is of one table: it
-ends where the vault goes over to another, and what is charged after that is none of its steps.
+ends where the vault goes over to another, or rows are appended, and what is charged after that is none of its steps.
 """
 
 import hashlib
@@ -31,8 +31,8 @@ def begin_run(plan: CubePlan, ledger: Ledger, over: SnapshotId | None) -> int:
 
 
 def run_of_plan(plan: CubePlan, books: Books) -> int | None:
-    """The last run of a plan, of the table as it is now."""
-    _, since, _ = books.reach
+    """The last run of a plan, of the table as it is now: of no fewer periods, where it grows."""
+    since = max(books.refreshed, books.last_of("append"))
     record = canonical(plan_record(plan))
     numbers = [number for number, content in _begun(books, since) if canonical(content) == record]
     return numbers[-1] if numbers else None
@@ -61,7 +61,7 @@ def charges_of(number: int, books: Books) -> list[Charge]:
     the same later, of another table, takes no part in it."""
     noted, found = set[str](), list[Charge]()
     for entry in books.entries(number):
-        if entry.kind in SUCCESSIONS:
+        if entry.kind in (*SUCCESSIONS, "append"):
             break
         if entry.kind == ROUND and (content := entry.parsed()["content"])["run"] == number:
             noted.add(content["plan"])

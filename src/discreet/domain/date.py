@@ -5,7 +5,7 @@ A moment belongs to the day that it is in a stated time zone; a date, or a time 
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 from discreet.domain.attribute import Bins, Category, Kind
 
 Period = Literal["day", "week", "month", "quarter", "year"]
+Late = Literal["drop", "refuse"]
+"""What becomes of appended rows of periods that are closed: they are left out, or the append is refused."""
 EPOCH = date(1970, 1, 1).toordinal()
 ISO = "YYYY-MM-DD"
 TIME = (
@@ -48,6 +50,9 @@ class Date(Category):
     zone: str = "UTC"
     format: str = ISO
     """How text writes a date: YYYY, MM and DD with what stands between them."""
+    grows: bool = False
+    """Whether rows are appended period by period: `high` is as far as that can go."""
+    late: Late = "drop"
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -89,6 +94,10 @@ class Date(Category):
     def named_code(self, name: str) -> int | None:
         """The code of a period by what it is called, 2026-Q1 say."""
         return self._names.get(name)
+
+    def until(self, last: int) -> "Date":
+        """The same with the periods up to one of them: their codes are what they were."""
+        return replace(self, high=date.fromordinal(self.edges_in_days[last + 1] - 1 + EPOCH))
 
     def code_of_day(self, day: int) -> int | None:
         place = bisect_right(self.edges_in_days, day) - 1

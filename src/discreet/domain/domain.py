@@ -2,11 +2,12 @@
 
 import difflib
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 from discreet.domain.attribute import Attribute, Category, Discoverable
+from discreet.domain.date import Date
 from discreet.domain.region import Box, Region
 from discreet.errors import DomainError
 
@@ -27,6 +28,10 @@ class Domain:
     many rows they have, and no more."""
     max_rows: int = field(default=1, compare=False)
     """How many rows a person has, at most."""
+    each_period: bool = field(default=False, compare=False)
+    """Whether that is of each period of a table that grows, and not of all of them."""
+    _cuts: "dict[str, Domain]" = field(init=False, repr=False, compare=False, default_factory=dict)
+    """What `until` has made."""
 
     @cached_property
     def _axes(self) -> dict[str, int]:
@@ -42,6 +47,17 @@ class Domain:
         return {one.name: one.values for one, _ in self._discoverable}
 
     @property
+    def found_in_words(self) -> dict[str, str]:
+        """How many values were found of each of these; and where there are as many as may be named, so that others may
+        have been found as well, that there are."""
+        told = {}
+        for one, able in self._discoverable:
+            many = f"{len(one.values):,} value{'s' * (len(one.values) != 1)}"
+            full = f", as many as most = {able.most:,} allows: if there are more, they are (other)"
+            told[one.name] = many + full * (len(one.values) == able.most)
+        return told
+
+    @property
     def undiscovered(self) -> dict[str, Discoverable]:
         """The attributes whose values are still to be found."""
         return {one.name: able for one, able in self._discoverable if not able.looked_for}
@@ -50,6 +66,30 @@ class Domain:
     def _discoverable(self) -> list[tuple[Category, Discoverable]]:
         own = (attribute for attribute in self.attributes if isinstance(attribute, Category))
         return [(attribute, attribute.discoverable) for attribute in own if attribute.discoverable is not None]
+
+    @cached_property
+    def growing(self) -> Date | None:
+        """The attribute whose periods are appended one after the other, where there is one."""
+        return next((one for one in self.attributes if isinstance(one, Date) and one.grows), None)
+
+    def until(self, period: str) -> "Domain":
+        """The same domain as far as the table goes, where it grows: up to the last period that is closed. Every code,
+        and by that every region, is one of the whole domain too."""
+        if period not in self._cuts:
+            growing = self.growing
+            last = None if growing is None else growing.named_code(period)
+            if growing is None or last is None:
+                raise DomainError(self._no_period(period))
+            cut = growing.until(last)
+            attributes = tuple(cut if one is growing else one for one in self.attributes)
+            self._cuts[period] = replace(self, attributes=attributes)
+        return self._cuts[period]
+
+    def _no_period(self, period: str) -> str:
+        if self.growing is None:
+            return f"{self.name} does not grow: no date attribute of its domain says grows = true"
+        first, last = self.growing.label(0), self.growing.label(self.growing.cells - 1)
+        return f"{period!r:.40} is no {self.growing.period} of {self.growing.name}; these are called {first} to {last}"
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

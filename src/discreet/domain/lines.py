@@ -3,13 +3,15 @@
 import re
 import tomllib
 
-PART = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
-KEY = rf"{PART}(?:[ \t]*\.[ \t]*{PART})*"
+PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\]|\\.)*+"|'[^']*+')"""
+KEY = rf"{PART}(?:[ \t]*\.[ \t]*{PART})*+"
+"""Nothing of it is given back: a line of thousands of letters is read once."""
 HEADER_OR_KEY = re.compile(rf"[ \t]*(?:\[\[?[ \t]*(?P<header>{KEY})[ \t]*\]|(?P<key>{KEY})[ \t]*=)")
 
 
-TOKEN = re.compile(rf"""(?P<key>{KEY})[ \t]*=|(?P<brace>[{{}}])|"(?:[^"\\]|\\.)*"|'[^']*'|\#.*""")
-"""What tells where a key of an inline table stands: keys, braces, and texts and comments, which are passed over."""
+TOKEN = re.compile(rf"""(?P<key>{KEY})(?P<set>[ \t]*=)?|(?P<brace>[{{}}])|\#.*""")
+"""What tells where a key of an inline table stands: keys and braces. Values that look like keys are passed over, so are
+comments."""
 
 
 def place_of(text: str, path: tuple[str, ...]) -> tuple[int, int | None]:
@@ -45,7 +47,7 @@ def _inline(line: str, table: tuple[str, ...], path: tuple[str, ...]) -> tuple[i
             around.append(here)
         elif found["brace"] and around:
             around.pop()
-        elif found["key"] and around:
+        elif found["set"] and around:
             here = (*around[-1], *_parts(found["key"]))
             if deepest < len(here) and here == path[: len(here)]:
                 deepest, column = len(here), found.start() + 1

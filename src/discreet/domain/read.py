@@ -35,7 +35,7 @@ from discreet.domain.codebook import (
     labels_text,
     read_codebook,
 )
-from discreet.domain.date import ISO, Date, Period, begins
+from discreet.domain.date import ISO, Date, Late, Period, begins
 from discreet.domain.domain import Domain, NullIds
 from discreet.domain.lines import place_of
 from discreet.domain.notation import NOTATION_KEYS, PLAIN, Notation, read_notation
@@ -49,7 +49,7 @@ OWN_KEYS = {
     "integer": ("low", "high"),
     "category": ("values", "values_from", "hierarchy", "prefix", "most", "longest"),
     "bins": ("edges", "grain"),
-    "date": ("low", "high", "period", "zone", "format"),
+    "date": ("low", "high", "period", "zone", "format", "grows", "late"),
 }
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LARGEST_INTEGER = 2**53  # codes and values stay exact in every engine, in doubles too
@@ -117,7 +117,11 @@ def parse_domain(text: str, file: str | Path | None = None) -> Domain:
     """Parse a domain's TOML text; what is wrong is said with the file that it is from."""
     try:
         parts = parts_of(text, parse_document(text))
-        return Domain(parts.name, tuple(reader.attribute() for reader in parts.readers), parts.null_ids)
+        attributes = tuple(reader.attribute() for reader in parts.readers)
+        growing = [one.name for one in attributes if isinstance(one, Date) and one.grows]
+        if len(growing) > 1:
+            raise DomainError(f"a table grows by one attribute, and here {' and '.join(growing)} say grows = true")
+        return Domain(parts.name, attributes, parts.null_ids)
     except DomainError as error:
         raise (error if file is None else error.in_file(str(file))) from None
 
@@ -458,7 +462,22 @@ class AttributeReader:
             self.fail("zone", 'must be a time zone by its name, "Europe/Zurich" say, or "UTC"')
         if not isinstance(form, str) or not _is_format(form):
             self.fail("format", 'must say how text writes a date, by YYYY, MM and DD, each once: "DD.MM.YYYY" say')
-        return Date(**vars(common), low=low, high=high, period=period, zone=zone, format=form)
+        date_of = Date(**vars(common), low=low, high=high, period=period, zone=zone, format=form)
+        return self.growing(date_of)
+
+    def growing(self, fixed: Date) -> Date:
+        grows, late = self.table.get("grows", False), self.table.get("late")
+        if not isinstance(grows, bool):
+            self.fail("grows", "must be true or false")
+        if late is not None and not grows:
+            self.fail("late", "is about appended rows: say grows = true as well")
+        if late not in (None, *get_args(Late)):
+            self.fail("late", f"must be one of {', '.join(get_args(Late))}")
+        if grows and fixed.size > fixed.cells:
+            self.fail("grows", 'every row of a table that grows is in a period: leave out null and outside = "other"')
+        if grows and fixed.outside == "clamp":
+            self.fail("grows", 'periods to come are no part of the table yet: outside is "drop" where it grows')
+        return replace(fixed, grows=grows, late=late or "drop")
 
     def day(self, key: str) -> date:
         value = self.table.get(key)

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from discreet.domain.attribute import Outside
 from discreet.domain.codebook import WORDS
-from discreet.domain.date import Period
+from discreet.domain.date import Late, Period
 from discreet.domain.domain import NullIds
 from discreet.domain.notation import NOTATION_KEYS
 from discreet.domain.read import (
@@ -84,6 +84,12 @@ SAID: dict[str, Schema] = {
     "period": {"enum": list(get_args(Period)), "default": "day", "description": "What has one code each."},
     "zone": {**TEXT, "default": "UTC", "description": "The time zone in which moments have their day: Europe/Zurich."},
     "format": {**TEXT, "default": "YYYY-MM-DD", "description": "How text writes a date: DD.MM.YYYY."},
+    "grows": {**FLAG, "description": "Whether rows are appended period by period; high is as far as that can go."},
+    "late": {
+        "enum": list(get_args(Late)),
+        "default": "drop",
+        "description": "What becomes of appended rows of closed periods: left out, or the append is refused.",
+    },
     "missing": {
         "type": "array",
         "items": {"type": ["string", "integer"]},

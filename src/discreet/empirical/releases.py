@@ -160,8 +160,7 @@ def _room_for(vault: Vault, databases: int) -> Vault:
     roomy = replace(budget, queries=databases * budget.queries)
     ledger = Ledger.open(vault.path / JOURNAL, vault.domain, roomy)
     gate = replace(vault.gate, ledger=ledger)
-    memory = replace(vault._memory, ledger=ledger, recall=gate.recall, recorded=gate.recorded)
-    return replace(vault, ledger=ledger, gate=gate, _memory=memory)
+    return replace(vault, ledger=ledger, _gate=gate, _memories=replace(vault._memories, ledger=ledger, gate=gate))
 
 
 def _sql(select: str, where: str, by: str) -> str:

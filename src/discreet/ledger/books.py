@@ -31,7 +31,36 @@ class Books:
 
     @property
     def domain(self) -> Domain:
+        """What may be asked about: the domain, and of a table that grows the periods that are closed by now."""
+        if self._followed.state.domain.growing is None:
+            return self._followed.state.domain
+        with self._followed.current() as state:
+            return state.growth.domain
+
+    @property
+    def horizon(self) -> Domain:
+        """The same with all periods that can come: what the spend map is over."""
         return self._followed.state.domain
+
+    def domain_of(self, snapshot: SnapshotId | None) -> Domain:
+        """What could be asked about when a snapshot was the last, as far as the journal was looked at."""
+        return self._followed.state.growth.domain_of(snapshot)
+
+    @property
+    def closed_period(self) -> str | None:
+        """The last period that is closed; None where the table does not grow."""
+        with self._followed.current() as state:
+            return state.growth.last
+
+    def last_of(self, kind: str) -> int:
+        """The number of the last entry of a kind that is no charge, nor of one; 0 where there is none."""
+        with self._followed.current() as state:
+            return state.noted[kind].seq if kind in state.noted else 0
+
+    def is_of_table(self, charge: Charge) -> bool:
+        """Whether what a charge pays for can be read: its snapshot is the current one, or was only appended to."""
+        with self._followed.current() as state:
+            return state.is_of_table(charge)
 
     @property
     def budget(self) -> Budget:
@@ -157,6 +186,12 @@ class Books:
                     raise JournalCorrupt(f"entry {entry.seq} records a charge that is not there", "restore a backup")
                 yield read_charge(charge), read_record(entry.charge, entry)
 
+    @property
+    def reserves(self) -> tuple[int, ...]:
+        """The entries that set something aside for the table as it is now."""
+        with self._followed.current() as state:
+            return tuple(state.reserves)
+
     def reserved(self, number: int) -> Reserve | None:
         """What was set aside by an entry, for the table as it is now; None where nothing was."""
         with self._followed.current() as state:
@@ -260,7 +295,8 @@ class Books:
             return 0 if state.is_overdrawn else state.map.left(region)
 
     def left_by(self, axes: Sequence[int]) -> NDArray[np.int64]:
-        """The least units left for each combination of codes on some axes, over all codes of the others."""
+        """The least units left for each combination of codes on some axes, over all codes of the others; of a table
+        that grows, up to the horizon."""
         with self._followed.current() as state:
             return state.map.left_by(axes) * (not state.is_overdrawn)
 

@@ -159,6 +159,11 @@ class Budget(ABC):
         """What Gaussian noise on each of some whole numbers costs a row that moves them by this squared length in all,
         before the factor."""
 
+    @abstractmethod
+    def shared(self, loss: Fraction, rows: int) -> Fraction:
+        """What each of a person's k rows is charged where all of them together move a number no further than so many
+        rows do: wherever they are, so that it is charged everywhere."""
+
     def signs(self, one_signed: bool) -> int:  # noqa: ARG002
         """How often a number is charged for that rows move in one direction only, or in both."""
         return 1
@@ -222,6 +227,9 @@ class PureBudget(Budget):
 
     def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:  # noqa: ARG002
         raise InvalidNoise(NOT_PURE)
+
+    def shared(self, loss: Fraction, rows: int) -> Fraction:
+        return loss * rows / self.max_rows
 
     def noise_of_scale(self, scale: Fraction) -> Noise:
         return Laplace(scale)
@@ -287,6 +295,9 @@ class QueryBudget(Budget):
         raise UnsupportedQuery(SUBSETS_ONLY)
 
     def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:  # noqa: ARG002
+        raise UnsupportedQuery(SUBSETS_ONLY)
+
+    def shared(self, loss: Fraction, rows: int) -> Fraction:  # noqa: ARG002
         raise UnsupportedQuery(SUBSETS_ONLY)
 
     def noise_of_scale(self, scale: Fraction) -> Noise:  # noqa: ARG002

@@ -26,6 +26,7 @@ from discreet.ledger.books import Books
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge import Charge, Record, read_record
 from discreet.ledger.followed import FollowedJournal
+from discreet.ledger.growth import CLOSED
 from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained
 from discreet.ledger.places import journal_at, new_journal
 from discreet.ledger.receipt import (
@@ -169,7 +170,7 @@ class Ledger(Books):
         text = _body({"because": "another snapshot"})
         with self._followed.turn() as state:
             charge = self.charge_at(charge_id) if charge_id in state.pending else None
-            if charge is None or charge.snapshot == state.snapshot:
+            if charge is None or state.is_of_table(charge):
                 return False
             keep_working()
             receipt = self._followed.append("close", charge_id, text).receipt
@@ -179,7 +180,8 @@ class Ledger(Books):
     def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None) -> Receipt:
         """Any other entry: it is kept in order with the charges. Where it is about a snapshot, that is the current one,
         or it raises Refreshed."""
-        if kind in ("init", "charge", "record", "close", "fact", *SUCCESSIONS, reserve.KIND, checkpoint.KIND):
+        own = ("init", "charge", "record", "close", "fact", "append", *SUCCESSIONS, reserve.KIND, checkpoint.KIND)
+        if kind in own:
             raise ValueError(f"{kind} has a method of its own")
         text = _body(body)
         with self._followed.turn() as state:
@@ -208,6 +210,22 @@ class Ledger(Books):
                 raise Refreshed("another snapshot was taken in between, and the vault is over it now: do it again")
             keep_working()
             receipt = self._followed.append(kind, None, text).receipt
+        self._followed.give(receipt)
+        return receipt
+
+    def note_append(self, snapshot: SnapshotId, closed: str) -> Receipt:
+        """The vault is over another snapshot from now on, which has the rows of the current one as they were, and those
+        of periods after them, up to the one that is `closed` now. Nothing that was spent changes."""
+        text = _body({"snapshot": snapshot.to_json(), CLOSED: closed})
+        with self._followed.turn() as state:
+            now = state.snapshot
+            if now is None or snapshot.number != now.number + 1 or not state.growth.is_later(closed):
+                raise Refreshed(
+                    f"another append or refresh came in between: the table goes to {state.growth.last} now; look at "
+                    "`discreet describe`, and append what is missing"
+                )
+            keep_working()
+            receipt = self._followed.append("append", None, text).receipt
         self._followed.give(receipt)
         return receipt
 

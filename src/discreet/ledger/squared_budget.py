@@ -80,6 +80,9 @@ class SquaredBudget(Budget):
             case Exponential(scale=scale):
                 return self.signs(one_signed=False) * self.exponential_loss(move / scale)
 
+    def shared(self, loss: Fraction, rows: int) -> Fraction:
+        return loss * Fraction(rows, self.max_rows) ** 2
+
     @staticmethod
     @abstractmethod
     def pure_loss(epsilon: Fraction) -> Fraction:

@@ -17,7 +17,7 @@ docs/explain/privacy.md has the proofs.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -34,6 +34,7 @@ NAMED = 3
 FINEST = 10**4
 """An ε that is solved for is a multiple of 1 over this, rounded up."""
 MANY = 10**15
+EACH_PERIOD = "it is about a person's rows of one period: who has rows in several is protected in each by itself"
 LIVE = "the table is live: a change in it that its engine does not tell of is not accounted for"
 
 
@@ -65,6 +66,11 @@ class FactNote:
         return own.under(induced.or_more(before.induced))
 
 
+def is_each_period(header: Mapping[str, Any]) -> bool:
+    """Whether a vault was made to bound a person's rows period by period."""
+    return bool((header.get("unit") or {}).get("each_period"))
+
+
 @dataclass(frozen=True)
 class Standing:
     """All that bears on a guarantee, up to some entry of the journal. `own` is the budget that the vault was made with,
@@ -73,6 +79,8 @@ class Standing:
     own: Budget
     budget: Budget
     live: bool = False
+    each_period: bool = False
+    """Of a table that grows: whether it protects a person's rows of one period, and not all of them together."""
     versions: int = 1
     facts: tuple[str, ...] = ()
     lost: frozenset[str] = frozenset()
@@ -91,7 +99,7 @@ class Standing:
         try:
             match kind:
                 case "init":
-                    return replace(self, live=bool(content.get("live")))
+                    return replace(self, live=bool(content.get("live")), each_period=is_each_period(content))
                 case "refresh":
                     return replace(self, versions=self.versions + 1, live=self.live or bool(content.get("live")))
                 case "rollback-accepted":
@@ -191,6 +199,8 @@ class Standing:
     @cached_property
     def _circumstances(self) -> tuple[str, ...]:
         said = []
+        if self.each_period:
+            said.append(EACH_PERIOD)
         if self.facts:
             said.append(self._facts_in_words())
         if self.rows:

@@ -13,6 +13,7 @@ from discreet.ledger import checkpoint
 from discreet.ledger.asker import Asker, Askers
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge import Charge, read_charge, snapshot_in
+from discreet.ledger.growth import Growth
 from discreet.ledger.journal import ORIGIN, Entry, verified
 from discreet.ledger.messages import overdrawn, refused
 from discreet.ledger.receipt import Receipt
@@ -21,7 +22,7 @@ from discreet.ledger.reserve import Reserve, read_reserve
 from discreet.ledger.snapshot import SUCCESSIONS, SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
-from discreet.ledger.standing import FactNote, Standing
+from discreet.ledger.standing import FactNote, Standing, is_each_period
 
 AT_ONCE = 100_000
 """So many entries are read before they are counted: their charges are in memory."""
@@ -42,6 +43,7 @@ class LedgerState:
 
     def __init__(self, domain: Domain, budget: Budget, header: dict[str, Any]) -> None:
         self.domain, self.own_budget, self.header = domain, budget, header
+        self.growth = Growth.of(domain, header)
         self.budget, self.standing = budget, Standing.of(budget)
         self.map: SpendMap = spend_map(domain, budget.limit)
         self.askers = Askers(domain)
@@ -106,6 +108,10 @@ class LedgerState:
         if snapshot != self.snapshot:
             raise Refreshed("the vault went over to another snapshot in the meantime; nothing was spent: ask again")
 
+    def is_of_table(self, charge: Charge) -> bool:
+        """Whether what a charge pays for can be read: its snapshot is the current one, or was only appended to."""
+        return charge.snapshot == self.snapshot or (charge.snapshot is not None and charge.id > self.refreshed)
+
     def absorb(self, entries: Iterator[Entry]) -> None:
         """Count the entries after the last one seen. On any failure the map stays as it was at the entry `head`."""
         following = verified(entries, self.head)
@@ -122,7 +128,7 @@ class LedgerState:
             match entry.kind:
                 case "init":
                     self.header = entry.parsed()["content"]
-                    self.snapshot = snapshot_in(self.header)
+                    self.snapshot, self.growth = snapshot_in(self.header), Growth.of(self.domain, self.header)
                     standing = standing.after("init", entry.seq, self.header)
                 case "charge":
                     charge, charges = read_charge(entry), charges + 1
@@ -147,6 +153,11 @@ class LedgerState:
                     self.notes[kind], self.refreshed = entry.parsed()["content"], entry.seq
                     self.snapshot = snapshot_in(self.notes[kind])
                     standing = standing.after(kind, entry.seq, self.notes[kind])
+                case "append":
+                    # Old rows are as they were and new periods have spent nothing: the map stays as it is.
+                    self.notes["append"] = entry.parsed()["content"]
+                    self.snapshot = snapshot_in(self.notes["append"])
+                    self.growth = self.growth.appended(entry.seq, self.notes["append"])
                 case "fact":
                     fact = FactNote(entry.seq, self.refreshed, entry.parsed()["content"])
                     standing = standing.after_fact(fact)
@@ -199,6 +210,7 @@ class LedgerState:
             "lost": sorted(standing.lost),
             "begun": sorted(standing.begun),
             "published": sorted(standing.published),
+            **({} if self.domain.growing is None else {"growth": self.growth.to_json()}),
             "spent": self.map.stated(),
             "askers": self.askers.stated(),
             **self._reserves_stated(),
@@ -233,10 +245,15 @@ class LedgerState:
         for kind in SUCCESSIONS:
             if kind in noted and noted[kind].seq > state.refreshed:
                 state.refreshed, state.snapshot = noted[kind].seq, snapshot_in(state.notes[kind])
+        if "append" in noted and noted["append"].seq > state.refreshed:
+            state.snapshot = snapshot_in(state.notes["append"])
+        if self.domain.growing is not None:
+            state.growth = state.growth.restored(stated["growth"])
         state._state_facts([(Receipt.parse(receipt), table) for receipt, table in stated["facts"]], content_of)
         state.standing = replace(
             state.standing,
             live=stated["live"],
+            each_period=is_each_period(state.header),
             versions=stated["versions"],
             lost=frozenset(stated["lost"]),
             begun=frozenset(stated["begun"]),

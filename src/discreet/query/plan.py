@@ -43,6 +43,11 @@ class Measurement:
 MOST_SHOWN = 6
 
 
+def cost_of_everything(units: int, domain: Domain) -> Cost:
+    """So many units at every point that may be asked about; of a table that grows, at none that comes later."""
+    return Cost(units) if domain.growing is None else Cost(0, ((domain.everything.boxes[0], units),))
+
+
 @dataclass(frozen=True, repr=False)
 class Plan(NotebookView):
     """Measurements that are charged, read and recorded together."""
@@ -58,9 +63,10 @@ class Plan(NotebookView):
         ]
 
     def cost(self, domain: Domain, budget: Budget) -> Cost:
-        """What the plan spends: one number for all that covers the domain, and boxes for the rest."""
+        """What the plan spends: one number for all that covers the domain, and boxes for the rest. Of a table that
+        grows everything is a box too: what comes later is not in it."""
         everywhere, regional = 0, []
-        whole = domain.everything.boxes[0]
+        whole = domain.everything.boxes[0] if domain.growing is None else None
         for measurement in self.measurements:
             for box, units in spends(measurement.query, measurement.law, domain, budget):
                 if box == whole:

@@ -18,12 +18,12 @@ from discreet.errors import UnsupportedQuery
 from discreet.exact import parse_exact
 from discreet.query.cells import Amount, Labelling
 from discreet.query.choice import Candidate
-from discreet.query.rows_per_person import KEY, RowsPerPerson
+from discreet.query.profiles import KEY, PersonGroup, Profiles
 from discreet.query.subset import MOST_SUBSETS, Subset, subset_from_json, subset_to_json
 
 Json = dict[str, Any]
-Group = str | Labelling | RowsPerPerson
-"""What an answer is grouped by: an attribute's name, or an expression; people also by how many rows they have."""
+Group = str | Labelling | PersonGroup
+"""What an answer is grouped by: an attribute's name, or an expression; people also by what their rows come to."""
 
 
 class Asked:
@@ -83,11 +83,39 @@ class Distinct(Asked):
 
 @dataclass(frozen=True)
 class People(Asked):
-    """How many people have a row in `where`; in several groups, one who has rows in several. By `RowsPerPerson`: how
-    many have so many rows there."""
+    """How many people have a row in `where`; in several groups, one who has rows in several."""
 
     where: Region
     by: tuple[Group, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProfileSum(Asked):
+    """What the lines in `kept` add up to that `profiles` make of people's rows in `where`: in a number, or how many
+    there are. A line adds `least` to `most` grains, whatever its number is."""
+
+    profiles: Profiles
+    where: Region
+    kept: Region
+    """Of the domain of profiles."""
+    by: tuple[Group, ...] = ()
+    """By keys of the profiles, and by what those are."""
+    of: Amount | None = None
+    """A number of a line; None where lines are counted."""
+    least: int = 0
+    most: int = 1
+
+    def grain(self, domain: Domain) -> Fraction:  # noqa: ARG002
+        return Fraction(1) if self.of is None else self.of.grain
+
+    @property
+    def largest(self) -> Fraction:
+        """The most that a line adds or takes away."""
+        return max(-self.least, self.most) * (Fraction(1) if self.of is None else self.of.grain)
+
+    @property
+    def is_one_signed(self) -> bool:
+        return self.least >= 0 or self.most <= 0
 
 
 @dataclass(frozen=True)
@@ -131,7 +159,7 @@ class Choice(Asked):
             raise UnsupportedQuery("a choice has one candidate or more, and no groups")
 
 
-Query = Count | Residual | Sum | Distinct | People | Quantile | SubsetCount | Choice
+Query = Count | Residual | Sum | Distinct | People | ProfileSum | Quantile | SubsetCount | Choice
 
 
 @dataclass(frozen=True)
@@ -196,7 +224,7 @@ def grains_of(edge: Fraction | None, attribute: Bins) -> int:
 
 def query_to_json(query: Query) -> Json:
     """The query as the journal keeps it: codes, not labels."""
-    where = [[list(box.low), list(box.high)] for box in query.where.boxes]
+    where = _boxes_to_json(query.where)
     body: Json = {"where": where, "by": groups_to_json(query.by)}
     match query:
         case Count():
@@ -207,6 +235,10 @@ def query_to_json(query: Query) -> Json:
             return {"sum": {**body, "of": query.of if isinstance(query.of, str) else query.of.to_json()}}
         case People():
             return {"people": body}
+        case ProfileSum():
+            added = {} if query.of is None else {"of": query.of.to_json()}
+            lines = {"kept": _boxes_to_json(query.kept), "least": query.least, "most": query.most}
+            return {"profiles": {**body, **query.profiles.to_json(), **lines, **added}}
         case Distinct():
             return {"distinct": {**body, "of": groups_to_json(query.of)}}
         case Quantile():
@@ -216,6 +248,14 @@ def query_to_json(query: Query) -> Json:
             return {"subset_count": {"where": where, "subsets": [subset_to_json(subset) for subset in query.subsets]}}
         case Choice():
             return {"choice": {"where": where, "candidates": [one.to_json() for one in query.candidates]}}
+
+
+def _boxes_to_json(region: Region) -> list[list[list[int]]]:
+    return [[list(box.low), list(box.high)] for box in region.boxes]
+
+
+def _region_from_json(boxes: Any) -> Region:
+    return Region(tuple(Box(tuple(low), tuple(high)) for low, high in boxes))
 
 
 def groups_to_json(by: tuple[Group, ...]) -> list[str | Json]:
@@ -229,12 +269,12 @@ def groups_from_json(by: Sequence[str | Json]) -> tuple[Group, ...]:
 def _group_from_json(group: str | Json) -> Group:
     if isinstance(group, str):
         return group
-    return RowsPerPerson(int(group[KEY])) if KEY in group else Labelling.from_json(group)
+    return PersonGroup(Labelling.from_json(group[KEY])) if KEY in group else Labelling.from_json(group)
 
 
 def query_from_json(body: Json) -> Query:
     [(kind, fields)] = body.items()
-    where = Region(tuple(Box(tuple(low), tuple(high)) for low, high in fields["where"]))
+    where = _region_from_json(fields["where"])
     by = groups_from_json(fields.get("by", ()))
     match kind:
         case "count":
@@ -248,18 +288,22 @@ def query_from_json(body: Json) -> Query:
             return People(where, by)
         case "distinct":
             return Distinct(groups_from_json(fields["of"]), where, by)
+        case "profiles":
+            of = Amount.from_json(fields["of"]) if "of" in fields else None
+            kept, ends = _region_from_json(fields["kept"]), (int(fields["least"]), int(fields["most"]))
+            return ProfileSum(Profiles.from_json(fields), where, kept, by, of, *ends)
         case "quantile":
             [ranked] = groups_from_json((fields["of"],))
-            if isinstance(ranked, RowsPerPerson):
-                raise UnsupportedQuery("a quantile of how many rows a person has")
+            if isinstance(ranked, PersonGroup):
+                raise UnsupportedQuery("a quantile of what people's rows come to")
             return Quantile(ranked, parse_exact(fields["level"]), where, by)
         case "subset_count":
             return SubsetCount(tuple(map(subset_from_json, fields["subsets"])), where)
         case "choice":
             return Choice(tuple(map(Candidate.from_json, fields["candidates"])), where)
     raise UnsupportedQuery(
-        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, distinct, people, quantile, "
-        "subset_count and choice"
+        f"a query of kind {kind!r:.40}; this version knows count, residual, sum, distinct, people, profiles, "
+        "quantile, subset_count and choice"
     )
 
 
@@ -281,11 +325,38 @@ def _parts(query: Query) -> tuple[Group | Amount, ...]:
     return query.by
 
 
+EACH_PERIOD = (
+    "how many rows a person has in all is not asked of a table whose rows are bounded period by period: rows of one "
+    "period would move people from one number to another; make the vault without each_period for that"
+)
+
+
 def require_people(query: Query) -> None:
-    """Raise where anything but people is grouped by how many rows a person has: it is not priced for that."""
-    parts = [part for part in _parts(query) if isinstance(part, RowsPerPerson)]
-    if parts and (not isinstance(query, People) or len(parts) > 1):
-        raise UnsupportedQuery("by how many rows a person has, people are counted, and nothing else")
+    """Raise where anything but profiles is grouped by what a person's rows come to, or profiles by what is no key of
+    theirs: they are not priced for that."""
+    if not isinstance(query, ProfileSum):
+        if any(isinstance(part, PersonGroup) for part in _parts(query)):
+            raise UnsupportedQuery("by what a person's rows come to, people are counted, and nothing else")
+        return
+    keys = {key for _, key in query.profiles.keys}
+    if not all(isinstance(group, PersonGroup) or group in keys for group in query.by):
+        raise UnsupportedQuery("people's lines are grouped by what parts them, and by what their rows come to")
+    if not query.least <= 0 <= query.most or (query.of is None and (query.least, query.most) != (0, 1)):
+        raise UnsupportedQuery("a line adds something between two bounds around 0; a count adds 0 or 1")
+
+
+def _require_profiles(query: ProfileSum, domain: Domain) -> None:
+    """Raise unless what is asked of lines is of their domain."""
+    query.profiles.require_in_domain(domain)
+    lines = query.profiles.domain_of(domain)
+    for group in query.by:
+        if isinstance(group, PersonGroup):
+            group.labelling.require_in_domain(lines)
+    if query.of is not None:
+        query.of.require_in_domain(lines)
+        if query.of.terms:
+            raise UnsupportedQuery("of a line's numbers in bins there is no sum")
+    _require_inside(query.kept, lines)
 
 
 def require_in_domain(query: Query, domain: Domain) -> None:
@@ -296,14 +367,22 @@ def require_in_domain(query: Query, domain: Domain) -> None:
         else:
             part.require_in_domain(domain)
     require_people(query)
+    if isinstance(query, ProfileSum):
+        if domain.each_period:
+            raise UnsupportedQuery(EACH_PERIOD)
+        _require_profiles(query, domain)
     if isinstance(query, Distinct) and set(query.of) & set(query.by):
         raise UnsupportedQuery(
             "what groups an answer has one value in each group; count the different values of others"
         )
     if len(set(query.by)) < len(query.by):
         raise UnsupportedQuery("an attribute or an expression groups an answer once")
-    if query.where is domain.everything:
+    _require_inside(query.where, domain)
+
+
+def _require_inside(region: Region, domain: Domain) -> None:
+    if region is domain.everything:
         return
     whole = domain.everything.boxes[0]
-    if not all(len(box.low) == len(whole.low) and whole.covers(box) for box in query.where.boxes):
+    if not all(len(box.low) == len(whole.low) and whole.covers(box) for box in region.boxes):
         raise UnsupportedQuery(f"a region reaches out of the domain {domain.name}; make it from the domain itself")

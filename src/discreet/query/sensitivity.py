@@ -11,6 +11,7 @@ most 1/λ on its region [cubes, Theorem 2.1.2, with the factor 2 that it lacks].
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import groupby
+from math import prod
 
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
@@ -20,11 +21,13 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.spend import units_up
 from discreet.noise.law import Law
 from discreet.query.cells import Amount
+from discreet.query.profiles import PersonGroup
 from discreet.query.query import (
     Choice,
     Count,
     Distinct,
     People,
+    ProfileSum,
     Quantile,
     Query,
     Residual,
@@ -33,6 +36,7 @@ from discreet.query.query import (
     answer_shape,
     grain_of,
     grains_of,
+    group_attribute,
     require_people,
 )
 from discreet.query.residual import residual_loss
@@ -45,14 +49,21 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
     """Boxes, disjoint, with the units that a measurement of `query` with this noise spends on each of their points."""
     require_people(query)
     match query:
-        case Count() | Quantile() | Choice() | Distinct() | People():
+        case Count() | Quantile() | Choice() | Distinct():
             # A row more brings one combination of codes at most, and none is lost by it: it moves the number of
-            # different ones in its group as it moves a count, by 0 or 1, and in no other group. So does a row of a
-            # person move the number of people with rows there. A person's rows come and go one after the other.
-            # By rows per person it is a person who is in one cell, and each of their rows there pays for that:
-            # docs/explain/privacy-unit.md has the proof.
+            # different ones in its group as it moves a count, by 0 or 1, and in no other group.
             amount = units_up(budget.loss(law, Fraction(1), one_signed=True))
             yield from ((box, amount) for box in query.where.boxes)
+        case People() | ProfileSum():
+            # A line is one person's, and each of their rows there pays for all of it; or all k of their rows do,
+            # wherever they are. docs/explain/privacy-unit.md has the proof.
+            adds, one_signed = (
+                (Fraction(1), True) if isinstance(query, People) else (query.largest, query.is_one_signed)
+            )
+            loss = budget.loss(law, adds, one_signed, query.grain(domain))
+            if query.where == domain.everything and domain.growing is None:
+                loss = min(loss, budget.shared(loss, most_lines(query, domain, budget)))
+            yield from ((box, units_up(loss)) for box in query.where.boxes)
         case Residual():
             amount = units_up(residual_loss(law, answer_shape(query, domain), budget))
             yield from ((box, amount) for box in query.where.boxes)
@@ -70,6 +81,18 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
             for box in query.where.boxes:
                 for low, high, grains in _pieces(attribute, box.low[axis], box.high[axis]):
                     yield _cut(box, axis, low, high), units_up(budget.loss(law, grains * grain, one_signed, grain))
+
+
+def most_lines(query: People | ProfileSum, domain: Domain, budget: Budget) -> int:
+    """By how many lines' amounts a person moves the numbers: who comes or goes by theirs, of which there is one for
+    each group of keys at most; who loses some of their rows and keeps others by twice that, where a line can change its
+    sign or its group. Where people are replaced, that is the step anyway, and the budget's own."""
+    keys = query.by if isinstance(query, People) else [key for _, key in query.profiles.keys]
+    lines = min(prod(group_attribute(key, domain).size for key in keys), budget.max_rows)
+    if isinstance(query, People):
+        return lines
+    may_turn = not query.is_one_signed or any(isinstance(group, PersonGroup) for group in query.by)
+    return 2 * lines if may_turn and budget.neighbours == "add-remove" else lines
 
 
 def is_one_signed(attribute: Attribute) -> bool:
@@ -93,6 +116,16 @@ def _pieces(attribute: Attribute, first: int, last: int) -> Iterator[tuple[int, 
         if grains:
             starts, ends = zip(*alike, strict=True)
             yield starts[0], ends[-1], grains
+
+
+def largest_move(query: Query, domain: Domain) -> Fraction:
+    """The most that one row adds to a query, or that one line of a person does."""
+    match query:
+        case Sum(of=of):
+            return largest_in_sum(of, domain) or Fraction(1)
+        case ProfileSum():
+            return query.largest or Fraction(1)
+    return Fraction(1)
 
 
 def largest_in_sum(of: str | Amount, domain: Domain) -> Fraction:

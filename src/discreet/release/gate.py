@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ from discreet.query.query import (
     Count,
     Distinct,
     People,
+    ProfileSum,
     Quantile,
     Query,
     Residual,
@@ -77,6 +78,10 @@ class Gate:
     slots: Slots = field(default_factory=Slots)
     """When answers are recorded; from then on they are everybody's, and not before."""
 
+    def over(self, domain: Domain) -> "Gate":
+        """The same, in the domain as it is now."""
+        return self if domain is self.domain else replace(self, domain=domain)
+
     @property
     def underway(self) -> Underway:
         """Who measures what on this machine now."""
@@ -96,6 +101,8 @@ class Gate:
             raise Refreshed(
                 "the vault went over to another snapshot in the meantime; nothing was spent on this: ask again"
             )
+        if self.ledger.domain_of(table.id).shape != self.domain.shape:
+            raise Refreshed("rows were appended in the meantime; nothing was spent on this: ask again")
         cost = plan.cost(self.domain, self.ledger.budget)
         if reserve is None:
             charge = self.ledger.charge(cost, plan.condensed(), self.asker, table.id)
@@ -104,23 +111,28 @@ class Gate:
         return self._answer(charge, plan, table)
 
     def set_aside(self, plans: Sequence[Plan], content: Any) -> Receipt:
-        """Have what these plans cost together set aside for them, so that they can be measured later. Reads nothing."""
+        """Have what these plans cost together set aside for them, so that they can be measured later. They are about
+        all periods that can come. Reads nothing."""
         require_production(self.bits)
+        horizon = self.over(self.ledger.horizon)
         for plan in plans:
-            self._require_measurable(plan)
+            horizon._require_measurable(plan)
         whole = Plan(tuple(measurement for plan in plans for measurement in plan.measurements))
-        cost = whole.cost(self.domain, self.ledger.budget)
+        cost = whole.cost(horizon.domain, self.ledger.budget)
         return self.ledger.reserve(cost + Cost(), content, self.ledger.snapshot)  # added, boxes come once
 
     def complete(self, charge: Charge) -> Release:
         """Finish a charge whose answer was never recorded, with the same plan and no further charge.
 
-        Only one that paid for the table as it is now; others raise Refreshed, and `close` closes them.
+        Only one that paid for the table as it is now, or before rows were appended to it: those that it paid for are as
+        they were. Others raise Refreshed, and `close` closes them.
         """
         require_production(self.bits)
         plan = Plan.from_json(charge.plan)
         table = self._ready(plan)
-        if charge.snapshot != table.id:
+        if charge.snapshot != table.id and self.ledger.is_of_table(charge):
+            table = table.until(self.ledger.domain_of(charge.snapshot))
+        elif charge.snapshot != table.id:
             raise Refreshed(
                 f"charge {charge.id} paid for a table that the vault is no longer over; it is not answered, and what "
                 "it spent stays spent: ask anew"
@@ -164,8 +176,8 @@ class Gate:
     def recorded(self, charge: Charge, record: Record) -> Recorded:
         """The same without what it promises by now, which nobody asks of very many."""
         try:
-            plan = Plan.from_json(charge.plan)
-            units = self.archive.load(record.body, [answer_shape(m.query, self.domain) for m in plan.measurements])
+            plan, domain = Plan.from_json(charge.plan), self.ledger.domain_of(charge.snapshot)
+            units = self.archive.load(record.body, [answer_shape(m.query, domain) for m in plan.measurements])
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
             raise JournalCorrupt(
                 f"the journal's release of charge {charge.id} cannot be read", "restore it from a backup"
@@ -224,7 +236,8 @@ class Gate:
         try:
             exact = iter(table.evaluate(_reads(plan)))
             read = [[next(exact) for _ in _reads_for(each.query)] for each in plan.measurements]
-            return self._noisy(plan.measurements, read, self.bits.for_release(charge.receipt.hash))
+            domain, bits = self.ledger.domain_of(charge.snapshot), self.bits.for_release(charge.receipt.hash)
+            return self.over(domain)._noisy(plan.measurements, read, bits)
         except Exception:
             raise EngineError(f"the answer could not be computed; {_stands(charge)}") from None
 
@@ -284,11 +297,11 @@ def _stands(charge: Charge) -> str:
     return f"charge {charge.id} stands, and `discreet ledger complete` finishes it without a further charge"
 
 
-def _reads(plan: Plan) -> list[Count | Sum | People | SubsetCount]:
+def _reads(plan: Plan) -> list[Count | Sum | People | ProfileSum | SubsetCount]:
     return [read for measurement in plan.measurements for read in _reads_for(measurement.query)]
 
 
-def _reads_for(query: Query) -> Sequence[Count | Sum | People | SubsetCount]:
+def _reads_for(query: Query) -> Sequence[Count | Sum | People | ProfileSum | SubsetCount]:
     """What is read exactly, in order to answer a query."""
     match query:
         case Residual():

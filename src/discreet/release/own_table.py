@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
-    from discreet.query.query import Count, People, SubsetCount, Sum
+    from discreet.query.query import Count, People, ProfileSum, SubsetCount, Sum
     from discreet.table.roster import Roster
     from discreet.table.snapshot import Snapshot
 
@@ -28,10 +28,13 @@ class Table(Protocol):
     @property
     def id(self) -> SnapshotId: ...
 
-    def require(self, queries: "Sequence[Count | Sum | People | SubsetCount]") -> None:
+    def until(self, domain: Domain) -> "Table":
+        """The same as it was when only this could be asked about: without the rows that were appended since."""
+
+    def require(self, queries: "Sequence[Count | Sum | People | ProfileSum | SubsetCount]") -> None:
         """Raise unless these can be read, and are of what the journal names. Called before anything is charged."""
 
-    def evaluate(self, queries: "Sequence[Count | Sum | People | SubsetCount]") -> "list[NDArray[int64]]":
+    def evaluate(self, queries: "Sequence[Count | Sum | People | ProfileSum | SubsetCount]") -> "list[NDArray[int64]]":
         """The exact answers."""
 
 
@@ -40,7 +43,6 @@ class OwnTable:
     """Opens what the journal names, and again after a refresh, whoever made it."""
 
     home: Path
-    domain: Domain
     ledger: Ledger
     key: Callable[[], bytes]
     locate: Callable[[], object]
@@ -86,7 +88,8 @@ class OwnTable:
     def _snapshot(self, id: SnapshotId) -> Table:
         from discreet.table.snapshot import open_snapshot
 
-        return open_snapshot(snapshot_folder(self.home, id), self.domain, id, self.key(), self.roster)
+        domain = self.ledger.domain_of(id)
+        return open_snapshot(snapshot_folder(self.home, id), domain, id, self.key(), self.roster)
 
     def _live(self, id: SnapshotId) -> Table:
         from discreet.table.live import LiveTable
@@ -95,4 +98,4 @@ class OwnTable:
         source = open_source(self.locate())
         if source.live is None:
             raise TableError("this vault's rows are read live, and its source is no plain table any more; `refresh` it")
-        return LiveTable(id, self.domain, source, source.live, self.key())
+        return LiveTable(id, self.ledger.domain, source, source.live, self.key())

@@ -17,8 +17,8 @@ from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Law
 from discreet.query.plan import Plan
-from discreet.query.query import Query, Sum
-from discreet.query.sensitivity import largest_in_sum
+from discreet.query.query import Query
+from discreet.query.sensitivity import largest_move
 from discreet.release.gate import Gate
 from discreet.release.release import Release
 
@@ -36,8 +36,7 @@ class QuestionLimits:
         """Raise InvalidNoise where a quantity would have less noise than the least."""
         if self.min_scale is None:
             return
-        largest = (largest_in_sum(query.of, domain) or 1) if isinstance(query, Sum) else 1
-        if law.scale_squared < (self.min_scale * largest) ** 2:
+        if law.scale_squared < (self.min_scale * largest_move(query, domain)) ** 2:
             least = number_text(self.min_scale)
             raise InvalidNoise(f"this vault adds noise of scale {least} at least; ask for less accuracy")
 

@@ -121,7 +121,8 @@ class ReleasedCell(NamedTuple):
     high: float | None
 
 
-class Recorded(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Recorded:
     """What a charge measured, and its numbers, as the journal has them: a release without what it promises by now."""
 
     charge: int

@@ -32,6 +32,8 @@ and takes long to work out."""
 WORKING = 256
 SCORES = 1 << 160
 """Places on the normal law are multiples of 1 over this, rounded down."""
+STEEPEST = Fraction(2, 5)
+"""The normal law's density is less than this everywhere."""
 NEWTON = 4
 """Steps of Newton's method, which doubles the digits of a double in each."""
 
@@ -53,8 +55,8 @@ class SelectionRule:
 
 def biases(rule: SelectionRule) -> tuple[int, ...]:
     """The bias of a value that 0, 1, 2, … people have, in multiples of 2^-128, up to the first that is 1."""
-    found = _grown(rule)
-    if found[-1] < ONE:
+    found = () if _is_hopeless(rule) else _grown(rule)
+    if not found or found[-1] < ONE:
         raise InvalidBudget(
             f"with so little, not even a value of {MOST_STEPS:,} people would be found for certain: give finding "
             "values a larger part"
@@ -64,8 +66,14 @@ def biases(rule: SelectionRule) -> tuple[int, ...]:
 
 def half_found(rule: SelectionRule) -> int:
     """The least number of people with whom a value is found at least every other time; or more than are looked at."""
-    found = _grown(rule)
-    return next((people for people, bias in enumerate(found) if 2 * bias >= ONE), len(found))
+    found = () if _is_hopeless(rule) else _grown(rule)
+    return next((people for people, bias in enumerate(found) if 2 * bias >= ONE), MOST_STEPS + 1)
+
+
+def _is_hopeless(rule: SelectionRule) -> bool:
+    """Whether μ is so small that all steps together, of which none adds more than δ + μ/√(2π), do not reach a half."""
+    room = Fraction(1, 2) - (MOST_STEPS + 1) * rule.delta
+    return rule.epsilon == 0 and room > 0 and rule.mu_squared * (MOST_STEPS * STEEPEST) ** 2 < room**2
 
 
 @lru_cache(maxsize=32)

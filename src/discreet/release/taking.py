@@ -37,24 +37,36 @@ class Taking:
     erased: "Keys | None" = field(default=None, repr=False)
     """The keys of those who are left out, and marked so, whatever the source says of them; None where nobody was ever
     erased, or all may come back."""
+    closed: str | None = None
+    """Of a table that grows: the last period that is closed."""
 
-    def take(self, source: "Source", number: int, live: bool = False, before: "Snapshot | None" = None) -> SnapshotId:
+    def take(
+        self,
+        source: "Source",
+        number: int,
+        live: bool = False,
+        before: "Snapshot | None" = None,
+        onto: "Snapshot | None" = None,
+        elsewhere: bool = False,
+    ) -> SnapshotId:
         """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are. Where
-        `before` is given, and has the very same rows, nothing is written, and it is that one.
+        `before` is given, and has the very same rows, nothing is written, and it is that one. What is appended is
+        written behind the rows that are there, of the snapshot `onto`; it may come from `elsewhere` than they did.
 
         Raises OSError where it cannot be written.
         """
         if live:
             return self._looked_at(source, number)
+        from discreet.table.periods import Periods
         from discreet.table.take import take_snapshot
 
-        return self._written(
-            lambda folder: take_snapshot(
-                source, self.domain, self.unit, self.roster, self.key, folder, self.progress, self.fitted, self.erased
-            ),
-            number,
-            before,
-        )
+        periods = None if self.closed is None else Periods(self.domain, self.closed, onto, elsewhere)
+        whose = self.unit, self.roster, self.key
+
+        def write(folder: Path) -> str:
+            return take_snapshot(source, self.domain, *whose, folder, self.progress, self.fitted, self.erased, periods)
+
+        return self._written(write, number, before)
 
     def without(self, gone: "Keys", snapshot: "Snapshot") -> SnapshotId:
         """Write the snapshot after this one, whole or not at all: the same without the people with these keys, who are

@@ -67,11 +67,11 @@ def read_labelling(node: exp.Expression, scope: Scope) -> tuple[Labelling, tuple
     codes = {value: code for code, value in enumerate(distinct)}
     numbers = [len(distinct) if value is None else codes[value] for value in values]
     named: list[object] = [*distinct, None] if None in values else list(distinct)
-    table = _table(found, np.array(numbers, np.int64), scope)
+    table = table_of(found, np.array(numbers, np.int64), scope)
     return Labelling(expression_text(node, scope), table, tuple(named)), found.notes
 
 
-def _table(found: ClassValues, numbers: Ints, scope: Scope) -> CellTable:
+def table_of(found: ClassValues, numbers: Ints, scope: Scope) -> CellTable:
     if not found.axes:
         first = scope.domain.attributes[0]
         return CellTable((first.name,), (np.zeros(first.size, np.int64),), numbers.reshape(1))
@@ -105,7 +105,7 @@ def read_amount(node: exp.Expression, scope: Scope) -> ReadAmount:
     numbers = [None if value is None else Fraction(value) for value in found.values]
     grain, notes = _grain([number for number in numbers if number is not None], node)
     whole = _whole(numbers, grain, node).reshape(found.shape)
-    amount = Amount(expression_text(node, scope), _table(found, whole, scope), grain)
+    amount = Amount(expression_text(node, scope), table_of(found, whole, scope), grain)
     adding = np.unique(whole[whole != 0]).tolist()
     value = adding[0] * grain if len(adding) == 1 else None
     return ReadAmount(
@@ -160,9 +160,9 @@ def _of_bins(node: exp.Expression, polynomial: Polynomial, scope: Scope) -> Read
     domain = scope.domain
     parts = {power: _number(_wide(part), scope) for power, part in polynomial.terms.items()}
     whole, grain, notes = _in_grains(parts, node, domain)
-    tables = {power: _table(found, whole[power].reshape(found.shape), scope) for power, found in parts.items()}
+    tables = {power: table_of(found, whole[power].reshape(found.shape), scope) for power, found in parts.items()}
     used = {power: table for power, table in tables.items() if power and table.table.any()}
-    constant = tables.get((), _table(ClassValues((), (), None), np.zeros(1, np.int64), scope))
+    constant = tables.get((), table_of(ClassValues((), (), None), np.zeros(1, np.int64), scope))
     amount = Amount(expression_text(node, scope), constant, grain)
     if used:
         ends = ends_of(constant, used, domain)
@@ -208,7 +208,7 @@ def _require_coefficients(
     found: ClassValues, parts: Mapping[Powers, ClassValues], scope: Scope, node: exp.Expression
 ) -> None:
     """Refuse an expression that has a value where a coefficient of it has none: one that leaves 64 bits by itself."""
-    tables = [_table(one, one.present.astype(np.int64), scope) for one in (found, *parts.values())]
+    tables = [table_of(one, one.present.astype(np.int64), scope) for one in (found, *parts.values())]
     if joined(lambda whole, *each: whole * (1 - reduce(np.multiply, each)), *tables).table.any():
         raise _too_large(node)
 

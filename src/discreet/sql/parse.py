@@ -14,12 +14,13 @@ from sqlglot import exp
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
-from discreet.query.query import Group, People, group_attribute, group_name
-from discreet.query.rows_per_person import RowsPerPerson
+from discreet.query.query import Group, group_attribute, group_name
 from discreet.sql.aggregate import AGGREGATES, Grouping, Term, read_aggregate, read_terms
 from discreet.sql.amount import expression_text, read_labelling
 from discreet.sql.compare import declares
 from discreet.sql.condition import MOST_CELLS, AllOf, Atom, Condition, atoms, region_of
+from discreet.sql.passes.tree import lines_of
+from discreet.sql.profiles import of_lines, read_profiles
 from discreet.sql.question import AggregateColumn, Column, GroupColumn, OrderKey, Question
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import NO_AGGREGATE, exact_number, only, read_select, read_where, refused
@@ -42,6 +43,12 @@ def parse(text: str, domain: Domain) -> Question:
 def parse_select(select: exp.Select, text: str, domain: Domain) -> Question:
     """The same of a syntax tree: that of a whole statement, or of one private block of it."""
     only(select, ("expressions", "from_", "where", "group", "order", "limit", "offset"), CLAUSES)
+    lines = lines_of(select)
+    if lines is not None:
+        read = read_profiles(lines, domain)
+        over = select.copy()
+        over.set("from_", exp.From(this=exp.Table(this=exp.to_identifier(read.lines.name, quoted=True))))
+        return of_lines(parse_select(over, text, read.lines), read)
     scope = Scope.of(select, domain)
     grouped = _group_by(select, scope)
     by = tuple(dict.fromkeys(grouped.groups.values()))
@@ -59,8 +66,6 @@ def parse_select(select: exp.Select, text: str, domain: Domain) -> Question:
     most_cells = MOST_CELLS // max(calls, 1)
     groups = Grouping(scope, where, region_of(where, domain, most_cells), by, most_cells)
     columns, column_notes = _columns(outputs, groups, grouped)
-    if any(isinstance(group, RowsPerPerson) for group in by):
-        _require_people(columns)
     notes = [note for atom in atoms(where) for note in atom.notes] + [*grouped.notes] + column_notes
     if not groups.region:
         notes.append(f"no point of the domain satisfies the WHERE: {_why_empty(where, domain)}")
@@ -127,8 +132,6 @@ def _group_by(select: exp.Select, scope: Scope) -> _Grouped:
         if isinstance(part, exp.Column) and scope.derived_of(part) is None:
             name = scope.attribute(part).name
             groups[name] = name
-        elif scope.is_row_count(part):
-            groups[expression_text(part, scope)] = RowsPerPerson(scope.domain.max_rows)
         else:
             group, said = read_labelling(part, scope)
             groups[expression_text(part, scope)] = group
@@ -174,12 +177,6 @@ def _columns(
     if not any(isinstance(column, AggregateColumn) for column in columns):
         raise UnsupportedQuery(NO_AGGREGATE)
     return tuple(columns), notes
-
-
-def _require_people(columns: Sequence[Column]) -> None:
-    """By how many rows a person has, people are counted, and nothing else."""
-    if not all(isinstance(one.query, People) for one in columns if isinstance(one, AggregateColumn)):
-        raise UnsupportedQuery("by how many rows a person has, people are counted, and nothing else")
 
 
 def _grouped(column: exp.Column, groups: Grouping) -> str:

@@ -3,9 +3,20 @@
 from dataclasses import dataclass
 
 from discreet.domain.region import Region
-from discreet.query.query import Combination, Count, Distinct, Group, Mean, People, Quantile, Sum, group_name
+from discreet.query.query import (
+    Combination,
+    Count,
+    Distinct,
+    Group,
+    Mean,
+    People,
+    ProfileSum,
+    Quantile,
+    Sum,
+    group_name,
+)
 
-Measure = Count | Sum | Mean | Distinct | People | Quantile | Combination
+Measure = Count | Sum | Mean | Distinct | People | ProfileSum | Quantile | Combination
 
 
 NULL = "NULL"

@@ -11,8 +11,6 @@ from discreet.sql.syntax import only, refused
 from discreet.sql.tokens import SHOWN_CHARACTERS, shown
 
 GROUP_SUFFIX = "_group"
-ROWS_PER_PERSON = "discreet_rows_per_person"
-"""A function of the column of people that statements are rewritten to, and that GROUP BY takes alone."""
 MOST_EVALUATIONS = 200
 MOST_VALUES = 1 << 24
 """Values of the sub-expressions of a statement, over all their cells: some 128 MB of numbers."""
@@ -102,14 +100,6 @@ class Scope:
         if not isinstance(node, exp.Column) or person is None or node.name.lower() in self.axes:
             return False
         return node.name.lower() == person.lower() and (not node.table or node.table.lower() == self.qualifier)
-
-    def is_row_count(self, node: exp.Expression) -> bool:
-        """Whether it is how many rows a person has, as `passes/per_person.py` writes it."""
-        return (
-            isinstance(node, exp.Anonymous)
-            and str(node.this).lower() == ROWS_PER_PERSON
-            and [self.is_person(one) for one in node.expressions] == [True]
-        )
 
     def name_of(self, column: exp.Column) -> str:
         if self.is_person(column):

@@ -18,8 +18,8 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.native import kernel
 from discreet.query.cells import Amount, Labelling
-from discreet.query.query import Count, Group, People, SubsetCount, Sum, answer_shape, group_attribute
-from discreet.query.rows_per_person import RowsPerPerson
+from discreet.query.profiles import PersonGroup
+from discreet.query.query import Count, Group, People, ProfileSum, SubsetCount, Sum, answer_shape, group_attribute
 from discreet.table.layout import has_units
 
 Array = NDArray[np.int64]
@@ -157,14 +157,16 @@ def _by_kernel(
     return dict(zip(marginals, count_marginals(columns, sizes, axes), strict=True))
 
 
-def attributes_read(query: Measured | People | SubsetCount, domain: Domain) -> list[str]:
+def attributes_read(query: Measured | People | ProfileSum | SubsetCount, domain: Domain) -> list[str]:
     """The attributes whose codes an answer is read from."""
     grouped = [name for group in query.by for name in _names(group)]
+    if isinstance(query, ProfileSum):
+        grouped += query.profiles.attributes
     summed = _names(query.of) if isinstance(query, Sum) else ()
     return list(dict.fromkeys((*grouped, *summed, *_restricted(query.where, domain))))
 
 
-def summed_in_grains(query: Measured | People | SubsetCount, domain: Domain) -> tuple[str, ...]:
+def summed_in_grains(query: Measured | People | ProfileSum | SubsetCount, domain: Domain) -> tuple[str, ...]:
     """The attributes whose grains an answer is read from."""
     if not isinstance(query, Sum):
         return ()
@@ -175,7 +177,7 @@ def summed_in_grains(query: Measured | People | SubsetCount, domain: Domain) -> 
 
 def _names(part: Group | Amount) -> tuple[str, ...]:
     match part:
-        case RowsPerPerson():
+        case PersonGroup():
             return ()
         case str():
             return (part,)
@@ -262,7 +264,7 @@ def cell_of_rows(query: Measured, rows: CodedRows, block: slice) -> Array:
     keys = np.zeros(block.stop - block.start, np.int64)
     for group in query.by:
         keys *= group_attribute(group, rows.domain).size
-        assert not isinstance(group, RowsPerPerson)  # it is people who are in those groups: `count_people`
+        assert not isinstance(group, PersonGroup)  # it is people's lines that are in those groups: `profiles.py`
         keys += (
             rows.codes(group)[block] if isinstance(group, str) else group.table.at(lambda name: rows.codes(name)[block])
         )
@@ -284,31 +286,24 @@ def amounts(query: Measured, rows: CodedRows, block: slice) -> Array:
 
 
 def count_people(query: People, rows: CodedRows, person: NDArray[Any]) -> Array:
-    """How many people have a row in each group, or so many rows. Sorted by group and person, the first row of each
-    counts."""
-    each = [group for group in query.by if isinstance(group, RowsPerPerson)]
-    plain = Count(query.where, tuple(group for group in query.by if not isinstance(group, RowsPerPerson)))
-    shape = answer_shape(plain, rows.domain)
+    """How many people have a row in each group. Sorted by group and person, the first row of each counts."""
+    counted = Count(query.where, query.by)
+    shape = answer_shape(counted, rows.domain)
     cells = prod(shape)
-    keys = cell_of_rows(plain, rows, slice(0, rows.size))
+    keys = cell_of_rows(counted, rows, slice(0, rows.size))
     order = np.lexsort((person, keys))
     keys, person = keys[order], person[order]
-    first = np.ones(rows.size, np.bool_)
-    first[1:] = (keys[1:] != keys[:-1]) | (person[1:] != person[:-1])
-    if not each:
-        return np.bincount(keys, first, minlength=cells + 1)[:cells].astype(np.int64).reshape(shape)
-    [group] = each
-    keys = keys * group.most + _run_lengths(first, group.most) - 1
-    counted = np.bincount(keys, first, minlength=(cells + 1) * group.most)[: cells * group.most]
-    return np.moveaxis(counted.astype(np.int64).reshape(*shape, group.most), -1, query.by.index(group))
+    first = begins(keys, person)
+    return np.bincount(keys, first, minlength=cells + 1)[:cells].astype(np.int64).reshape(shape)
 
 
-def _run_lengths(first: Flags, most: int) -> Array:
-    """How many rows the run of each row has, at most `most`. Arrays have one size, however many runs there are."""
-    run = np.cumsum(first) - 1
-    lengths = np.bincount(run, minlength=first.size)
-    found: Array = np.minimum(lengths[run], most)
-    return found
+def begins(*sorted_by: NDArray[Any]) -> Flags:
+    """Which rows are the first with their values, in an order in which those with the same stand together."""
+    first = np.ones(sorted_by[0].size, np.bool_)
+    first[1:] = False
+    for values in sorted_by:
+        first[1:] |= values[1:] != values[:-1]
+    return first
 
 
 def in_region(where: Region, rows: CodedRows) -> Flags:

@@ -60,4 +60,6 @@ def write_without(snapshot: Snapshot, gone: Keys, folder: Path) -> str:
         for name in types:
             written.add({name: made[name] if name in made else snapshot.column(name)[kept]})
         about = written.about()
-    return write_manifest(folder, int(np.count_nonzero(kept)), about, snapshot.manifest["stamp"])
+    # Of a table that grows: rows stand in the order in which they came.
+    grown = {period: int(kept[:rows].sum()) for period, rows in snapshot.manifest.get("grown", {}).items()}
+    return write_manifest(folder, int(np.count_nonzero(kept)), about, snapshot.manifest["stamp"], grown)

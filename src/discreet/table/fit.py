@@ -71,7 +71,11 @@ class FitCounter:
         self._columns = {a.name: _ColumnCounter(a, stored_type(source.require(a.name))) for a in domain.attributes}
         self._location = source.location
         self._rows = self._fitting = 0
-        self.nameless = self.beyond_bound = self.erased = 0
+        self.nameless = self.beyond_bound = self.erased = self.late = self.to_come = 0
+
+    def expect(self, name: str, first: int, last: int) -> None:
+        """Of a table that grows, rows are expected of these periods alone."""
+        self._columns[name].expect(first, last)
 
     def add_column(self, name: str, column: pa.Array, codes: Codes) -> bool:
         """Whether the column loses any of these rows."""
@@ -85,8 +89,8 @@ class FitCounter:
 
     def fit(self) -> Fit:
         columns = tuple(column.fit(self._location) for column in self._columns.values())
-        kept = self._fitting - self.nameless - self.beyond_bound - self.erased
-        return Fit(self._rows, kept, columns, self.nameless, self.beyond_bound, self.erased)
+        left_out = self.nameless, self.beyond_bound, self.erased, self.late, self.to_come
+        return Fit(self._rows, self._fitting - sum(left_out), columns, *left_out)
 
 
 @dataclass
@@ -110,6 +114,10 @@ class _ColumnCounter:
             self._read = period_reader(self.attribute, self.kind)
         elif not isinstance(self.attribute, Category):
             self._read = number_reader(self.kind, self.attribute.notation)
+
+    def expect(self, first: int, last: int) -> None:
+        """That nobody has codes before and after these says nothing."""
+        self._unseen[:first] = self._unseen[last + 1 :] = False
 
     def add(self, column: pa.Array, codes: Codes) -> None:
         if not codes.size:

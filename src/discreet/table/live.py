@@ -19,7 +19,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import DomainError, TableError, UnsupportedQuery
 from discreet.ledger.snapshot import SnapshotId
 from discreet.progress import Progress, silent
-from discreet.query.query import Count, People, SubsetCount, Sum, answer_shape
+from discreet.query.query import Count, People, ProfileSum, SubsetCount, Sum, answer_shape
 from discreet.table.coding import coders
 from discreet.table.count import HALF, LOW_HALF, CodedRows, Measured, Total, amounts, attributes_read, cell_of_rows
 from discreet.table.layout import code_type
@@ -78,18 +78,23 @@ class LiveTable:
     key: bytes = field(repr=False)
     _rows: str = ""
 
-    def require(self, queries: Sequence[Count | Sum | People | SubsetCount]) -> None:
+    def until(self, domain: Domain) -> "LiveTable":
+        """A table that is read live does not grow: there is nothing that it was before."""
+        assert domain.shape == self.domain.shape
+        return self
+
+    def require(self, queries: Sequence[Count | Sum | People | ProfileSum | SubsetCount]) -> None:
         """Raise TableError unless the rows are those that the journal knows."""
         if any(isinstance(query, SubsetCount) for query in queries):
             raise UnsupportedQuery("counts over a roster come from a snapshot")
-        if any(isinstance(query, People) for query in queries):
+        if any(isinstance(query, People | ProfileSum) for query in queries):
             raise UnsupportedQuery("people are counted in a snapshot; rows that are read live do not tell them apart")
         rows = self.live.digest(self.domain.names, self.key)
         if _salted(rows, self.key, self.id.number) != self.id.digest:
             raise changed()
         self._rows = rows
 
-    def evaluate(self, queries: Sequence[Count | Sum | People | SubsetCount]) -> list[Array]:
+    def evaluate(self, queries: Sequence[Count | Sum | People | ProfileSum | SubsetCount]) -> list[Array]:
         """The exact answers, from rows that are still those that were looked at before the charge."""
         measured = [query for query in queries if isinstance(query, Count | Sum)]
         read = {name for query in measured for name in attributes_read(query, self.domain)}

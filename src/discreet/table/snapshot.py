@@ -12,7 +12,7 @@ import mmap
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from discreet.domain.domain import Domain
 from discreet.errors import EngineError, TableError, UnsupportedQuery
 from discreet.ledger.snapshot import SnapshotId
-from discreet.query.query import Count, People, SubsetCount, Sum
+from discreet.query.query import Count, People, ProfileSum, SubsetCount, Sum
 from discreet.table.count import CodedRows, attributes_read, count, count_people, summed_in_grains
-from discreet.table.layout import MANIFEST, PERSON, PLACE, codes_file, units_file
+from discreet.table.layout import ERASED, MANIFEST, PEOPLE, PERSON, PLACE, codes_file, units_file
+from discreet.table.profiles import add_profiles
 
 if TYPE_CHECKING:
     from discreet.table.roster import Roster
@@ -49,16 +50,26 @@ class Snapshot:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
+    def size(self) -> int:
+        """How many rows there are: of a table that grows, up to its last period here. They stand first."""
+        growing, rows = self.domain.growing, self.manifest["rows"]
+        return int(rows if growing is None else self.manifest["grown"].get(growing.label(growing.cells - 1), rows))
+
+    def until(self, domain: Domain) -> "Snapshot":
+        """The same as it was when the table went no further than this domain: rows are only ever added behind."""
+        return self if domain is self.domain else replace(self, domain=domain, _columns={}, _lock=threading.Lock())
+
+    @property
     def rows(self) -> CodedRows:
         axis = self.domain.axis
         return CodedRows(
             self.domain,
-            self.manifest["rows"],
+            self.size,
             lambda name: self.column(codes_file(axis(name))),
             lambda name: self.column(units_file(axis(name))),
         )
 
-    def require(self, queries: Sequence[Count | Sum | People | SubsetCount]) -> None:
+    def require(self, queries: Sequence[Count | Sum | People | ProfileSum | SubsetCount]) -> None:
         """Raise TableError unless every column that these queries read is there as it was written.
 
         Called before anything is charged; a column is looked at once.
@@ -70,20 +81,24 @@ class Snapshot:
                 self.column(units_file(self.domain.axis(name)))
             if isinstance(query, SubsetCount):
                 self.column(PLACE)
-            if isinstance(query, People):
+            if isinstance(query, People | ProfileSum):
                 if PERSON not in self.manifest["columns"]:
                     raise UnsupportedQuery("this vault does not tell people apart: a row is a person; ask for COUNT(*)")
                 self.column(PERSON)
 
-    def evaluate(self, queries: Sequence[Count | Sum | People | SubsetCount]) -> list[Array]:
+    def evaluate(self, queries: Sequence[Count | Sum | People | ProfileSum | SubsetCount]) -> list[Array]:
         """The exact answers."""
         measured = [query for query in queries if isinstance(query, Count | Sum)]
         answers = iter(count(measured, self.rows) if measured else [])
-        return [self._special(q) if isinstance(q, SubsetCount | People) else next(answers) for q in queries]
+        return [
+            self._special(q) if isinstance(q, SubsetCount | People | ProfileSum) else next(answers) for q in queries
+        ]
 
-    def _special(self, query: SubsetCount | People) -> Array:
+    def _special(self, query: SubsetCount | People | ProfileSum) -> Array:
         if isinstance(query, People):
             return count_people(query, self.rows, self.column(PERSON))
+        if isinstance(query, ProfileSum):
+            return add_profiles(query, self.rows, self.column(PERSON))
         return self._over_roster(query)
 
     def _over_roster(self, query: SubsetCount) -> Array:
@@ -131,7 +146,8 @@ class Snapshot:
         digest.update(data)
         if digest.hexdigest() != about["digest"]:
             raise _touched(self.folder)
-        return np.frombuffer(data, np.dtype(about["type"]))
+        whole = np.frombuffer(data, np.dtype(about["type"]))
+        return whole if name in (PEOPLE, ERASED) else whole[: self.size]
 
 
 def open_snapshot(

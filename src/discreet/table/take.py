@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,10 +35,11 @@ from discreet.table.layout import (
     unit_type,
     units_file,
 )
+from discreet.table.periods import Periods
 from discreet.table.roster import Roster, canonical_id, key_of
-from discreet.table.snapshot import column_digest
+from discreet.table.snapshot import Snapshot, column_digest
 from discreet.table.source import Source, read_ahead
-from discreet.table.unit import Keys, Unit, id_texts, kept_rows, person_keys, require_id
+from discreet.table.unit import Keys, Unit, id_texts, in_period, kept_rows, person_keys, require_id
 
 READING = "reading the table"
 
@@ -53,27 +54,39 @@ def take_snapshot(
     progress: Progress = silent,
     fitted: Fitted | None = None,
     erased: Keys | None = None,
+    periods: Periods | None = None,
 ) -> str:
     """Write the population of a source into a new folder, synced; the text of its manifest. `fitted` is told how the
-    domain fits, which is for the custodian alone, and may raise. Whose key is `erased` is left out.
+    domain fits, which is for the custodian alone, and may raise. Whose key is `erased` is left out. Of a table that
+    grows only some `periods` are taken; where they are appended, the rows of the snapshot before stand first, as they
+    were.
 
     Raises DomainError where the columns do not fit the domain, and TableError where the source cannot be read to its
     end, or has rows without an id that the domain refuses: both are for the custodian, and quote no value.
     """
     counter = None if fitted is None else FitCounter(domain, source)
-    taking = _Taking(source, domain, unit, roster, key, folder, progress, counter, erased)
+    if counter is not None and periods is not None:
+        counter.expect(periods.attribute.name, periods.first, periods.last)
+    taking = _Taking(source, domain, unit, roster, key, folder, progress, counter, erased, periods)
     private_folder(folder)
-    stamp = source.stamp()
+    of_rows_before = periods is not None and periods.elsewhere and periods.onto
+    stamp = of_rows_before.manifest["stamp"] if of_rows_before else source.stamp()
     columns = taking.columns()
     if fitted is not None and counter is not None:
         fitted(counter.fit())
-    return write_manifest(folder, taking.rows, columns, stamp)
+    grown = None if periods is None else {**periods.rows_before, periods.closed: taking.rows}
+    return write_manifest(folder, taking.rows, columns, stamp, grown)
 
 
-def write_manifest(folder: Path, rows: int, columns: dict[str, Any], stamp: Any) -> str:
-    """Write what a snapshot's folder holds beside its columns; its text."""
+def write_manifest(
+    folder: Path, rows: int, columns: dict[str, Any], stamp: Any, grown: Mapping[str, int] | None = None
+) -> str:
+    """Write what a snapshot's folder holds beside its columns; its text. `grown`: how many rows there are up to each
+    period that an append closed, of a table that grows."""
     nonce = Bits().words(2).tobytes().hex()  # two that are taken of one table are still two
     manifest = {"format": FORMAT, "rows": rows, "columns": columns, "stamp": stamp, "nonce": nonce}
+    if grown:
+        manifest["grown"] = dict(grown)
     text = json.dumps(manifest, sort_keys=True)
     with _new_file(folder / MANIFEST) as file:
         file.write(text.encode())
@@ -92,6 +105,7 @@ class _Taking:
     progress: Progress
     counter: FitCounter | None
     erased: Keys | None = None
+    periods: Periods | None = None
     rows: int = 0
     _people: list[Keys] = field(default_factory=list)
     _places: list[NDArray[np.int64]] = field(default_factory=list)
@@ -102,6 +116,9 @@ class _Taking:
         types |= {units_file(axis): unit_type(a) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
         if self.unit is None:
             with ColumnFiles(self.folder, types, self.key) as written:
+                if self._onto is not None:
+                    self.rows = self._onto.size
+                    written.add({name: self._onto.column(name) for name in types})
                 for batch in self._coded():
                     written.add(batch)
                 return written.about()
@@ -109,6 +126,10 @@ class _Taking:
             for batch in self._coded():
                 everyone.add({f"{name}.all": array for name, array in batch.items()})
         return self._bounded(self.unit, types)
+
+    @property
+    def _onto(self) -> Snapshot | None:
+        return None if self.periods is None else self.periods.onto
 
     def _coded(self) -> Iterator[dict[str, NDArray[Any]]]:
         """The codes and amounts of rows that have a code for every attribute, a batch at a time."""
@@ -124,6 +145,8 @@ class _Taking:
                 kept = np.logical_and.reduce([column.codes >= 0 for column in coded.values()])
                 if self.counter is not None:
                     self.counter.add_rows(kept)
+                if self.periods is not None:
+                    kept &= self._in_periods(coded[self.periods.attribute.name].codes, kept, self.periods)
                 if self.unit is not None:
                     fitting = int(np.count_nonzero(kept))
                     kept &= self._identified(batch.column(self.unit.id), kept, self.unit)
@@ -134,6 +157,14 @@ class _Taking:
                     raise TableError(f"the table has {MOST_ROWS:,} rows or more; read it where it is, with --live")
                 yield self._arrays(coded, kept)
         self.progress(READING, 1.0)
+
+    def _in_periods(self, codes: NDArray[Any], kept: NDArray[np.bool_], periods: Periods) -> NDArray[np.bool_]:
+        """Which rows are of the periods that are taken."""
+        late, to_come = periods.late(codes), periods.to_come(codes)
+        if self.counter is not None:
+            self.counter.late += int(np.count_nonzero(late & kept))
+            self.counter.to_come += int(np.count_nonzero(to_come & kept))
+        return np.asarray(~late & ~to_come)
 
     def _coded_column(self, code: dict[str, Coder], batch: pa.RecordBatch, name: str) -> Coded:
         coded = code[name](batch.column(name))
@@ -177,11 +208,15 @@ class _Taking:
         """Keep at most so many rows of each person who was not erased, and number the people."""
         whole = {name: np.fromfile(self.folder / f"{name}.all", kind) for name, kind in types.items()}
         people = np.concatenate([np.empty(0, np.uint64), *self._people])
-        kept = kept_rows(people, whole.values(), unit.max_rows, self.key)
+        kept = self._kept(people, whole, unit)
         gone = np.isin(people, [] if self.erased is None else self.erased)
         kept &= ~gone
-        keys, numbers = np.unique(people[kept], return_inverse=True)
+        before, onto = np.empty(0, np.uint64), self._onto
         arrays = {name: column[kept] for name, column in whole.items()}
+        if onto is not None:
+            before = onto.column(PEOPLE)[onto.column(PERSON)]
+            arrays = {name: np.concatenate([onto.column(name), column]) for name, column in arrays.items()}
+        keys, numbers = np.unique(np.concatenate([before, people[kept]]), return_inverse=True)
         arrays |= {PERSON: numbers, PEOPLE: keys}
         types = types | {PERSON: np.min_scalar_type(max(keys.size - 1, 0)), PEOPLE: np.dtype(np.uint64)}
         if self.erased is not None:
@@ -192,13 +227,25 @@ class _Taking:
         self.rows = numbers.size
         if self.counter is not None:
             self.counter.erased = int(np.count_nonzero(gone))
-            self.counter.beyond_bound = people.size - self.counter.erased - numbers.size
+            self.counter.beyond_bound = people.size - self.counter.erased - int(np.count_nonzero(kept))
         with ColumnFiles(self.folder, types, self.key) as written:
             written.add(arrays)
             about = written.about()
         for name in whole:
             (self.folder / f"{name}.all").unlink()
         return about
+
+    def _kept(self, people: Keys, whole: dict[str, NDArray[Any]], unit: Unit) -> NDArray[np.bool_]:
+        """Which new rows are in the population. Those that a person has already are never displaced: so many fewer new
+        ones are kept. Where the bound is on the rows of one period, each period is bounded by itself."""
+        if self.periods is not None and unit.each_period:
+            codes = whole[codes_file(self.domain.axis(self.periods.attribute.name))]
+            return kept_rows(in_period(people, codes), whole.values(), unit.max_rows, self.key)
+        onto = self._onto
+        if onto is None:
+            return kept_rows(people, whole.values(), unit.max_rows, self.key)
+        rows = np.bincount(onto.column(PERSON), minlength=onto.column(PEOPLE).size)
+        return kept_rows(people, whole.values(), unit.max_rows, self.key, (onto.column(PEOPLE), rows))
 
 
 class ColumnFiles:

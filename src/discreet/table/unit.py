@@ -27,24 +27,32 @@ class Unit:
     max_rows: int
     null_ids: NullIds = "drop"
     """Rows without an id are left out, or each is a person of its own, or there are none: see `null_ids` of Domain."""
+    each_period: bool = False
+    """Of a table that grows: whether `max_rows` bounds a person's rows of each period by itself, and not of all."""
 
     def __post_init__(self) -> None:
         if self.max_rows < 1:
             raise DomainError("a person has at least one row: max_rows is 1 or more")
 
     def to_json(self) -> dict[str, Any]:
-        return {"id": self.id, "max_rows": self.max_rows, "null_ids": self.null_ids}
+        each = {"each_period": True} if self.each_period else {}
+        return {"id": self.id, "max_rows": self.max_rows, "null_ids": self.null_ids, **each}
 
     @classmethod
     def from_json(cls, unit: Mapping[str, Any]) -> "Unit":
-        return cls(unit["id"], unit["max_rows"], unit["null_ids"])
+        return cls(unit["id"], unit["max_rows"], unit["null_ids"], bool(unit.get("each_period")))
 
 
-def unit_of(id_column: str | None, max_rows: int | None, null_ids: NullIds | None = None) -> Unit | None:
+def unit_of(
+    id_column: str | None, max_rows: int | None, null_ids: NullIds | None = None, each_period: bool = False
+) -> Unit | None:
     """The unit that somebody asks for; None is a row. An id needs a bound, and a bound needs an id.
 
-    `null_ids` is what the domain says. A domain that speaks of ids is refused where nobody names the column.
+    `null_ids` is what the domain says. A domain that speaks of ids is refused where nobody names the column. The bound
+    is on all of a person's rows, or on those of `each_period`.
     """
+    if each_period and max_rows is None:
+        raise DomainError("each_period is about people with several rows: say --id and --max-rows as well")
     if id_column is None and max_rows is None and null_ids is None:
         return None
     if id_column is None or max_rows is None:
@@ -53,7 +61,7 @@ def unit_of(id_column: str | None, max_rows: int | None, null_ids: NullIds | Non
             f"{because}people with several rows need both: the column of their id (--id), and the most rows to keep of "
             "one (--max-rows)"
         )
-    return Unit(id_column, max_rows, null_ids or "drop")
+    return Unit(id_column, max_rows, null_ids or "drop", each_period)
 
 
 def unit_on_roster(id_column: str | None, max_rows: int | None, null_ids: NullIds | None) -> Unit:
@@ -92,8 +100,20 @@ def person_keys(ids: Iterable[bytes], key: bytes) -> Keys:
     return np.frombuffer(digests, "<u8").astype(np.uint64)
 
 
-def kept_rows(people: Keys, columns: Iterable[NDArray[Any]], max_rows: int, key: bytes) -> NDArray[np.bool_]:
-    """Which rows are in the population: at most k of each person, those whose lot is smallest.
+def in_period(people: Keys, periods: NDArray[Any]) -> Keys:
+    """A key for each person in each period, where rows are bounded by period: a person's are told apart by it."""
+    return _mixed(people ^ _mixed(periods.astype(np.uint64)))
+
+
+def kept_rows(
+    people: Keys,
+    columns: Iterable[NDArray[Any]],
+    max_rows: int,
+    key: bytes,
+    before: tuple[Keys, NDArray[np.int64]] | None = None,
+) -> NDArray[np.bool_]:
+    """Which rows are in the population: at most k of each person, those whose lot is smallest. Where people have rows
+    `before` (their keys, ascending, and how many), so many fewer of these are kept.
 
     Whether a row is kept depends on this person's rows only, as a bag: not on their order, nor on anybody else. A lot
     is a keyed hash of the person, the row's content and how many equal rows came before (whichever of them those are),
@@ -108,7 +128,11 @@ def kept_rows(people: Keys, columns: Iterable[NDArray[Any]], max_rows: int, key:
     lots[order] = _mixed(content[order] + turns)
     order = np.lexsort((lots, people))
     kept = np.zeros(people.size, np.bool_)
-    kept[order] = _turns((people[order],)) < max_rows
+    room = np.full(people.size, max_rows, np.int64)
+    if before is not None and before[0].size:
+        places = np.minimum(np.searchsorted(before[0], people), before[0].size - 1)
+        room -= np.where(before[0][places] == people, before[1][places], 0)
+    kept[order] = _turns((people[order],)).astype(np.int64) < room[order]
     return kept
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery
 from discreet.ledger.budget import require_amounts
 from discreet.ledger.ledger import Ledger
 from discreet.microdata.buckets import Buckets
@@ -65,6 +66,11 @@ class VaultBuckets(FieldsView):
             force_id=force_id,
             again=again,
         ).of(self.domain, unit and unit["id"])
+        if self.domain.growing is not None:
+            raise UnsupportedQuery(
+                "a table that grows is not published in buckets: limits hold for one publication of one table, and "
+                "people come back in later periods"
+            )
         gate = RowGate(self.own, self.ledger, self.bits)
         text = self.ledger.header["domain"]
         ways = gate.publish, self.ledger.f_privacy

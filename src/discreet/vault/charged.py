@@ -21,12 +21,12 @@ def charge_at(number: int, ledger: Books, home: Path) -> Charge:
 
 def bought_before(plan: Plan, ledger: Books) -> Charge | None:
     """The first charge that bought these very measurements of the table as it is now, answered or cut off."""
-    now, since, _ = ledger.reach
+    since = ledger.refreshed
     wanted = canonical({"content": plan.condensed()})[1:-1]
     for entry in ledger.entries(since):
         if entry.kind == "charge" and wanted in entry.body and entry.seq > since:
             charge = ledger.charge_at(entry.seq)
-            if charge and charge.snapshot == now and canonical({"content": charge.plan})[1:-1] == wanted:
+            if charge and canonical({"content": charge.plan})[1:-1] == wanted:
                 return charge
     return None
 

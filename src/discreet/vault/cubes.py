@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from discreet.cube.adaptive import Bought, cube_of_run, go_on, require_run
 from discreet.cube.affordable import Affordable, affordable, require_affordable
@@ -29,11 +29,10 @@ from discreet.errors import InvalidBudget, UnsupportedQuery
 from discreet.exact import Number
 from discreet.ledger.budget import require_amounts
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.spend import Cost
 from discreet.notebook import FieldsView
 from discreet.progress import Progress, silent
 from discreet.query.lattice import Cuboids, Label, Lattice, Weights
-from discreet.query.plan import Plan
+from discreet.query.plan import Plan, cost_of_everything
 from discreet.release.gate import Gate
 from discreet.release.release import Release
 from discreet.vault.charged import bought_before, charge_at, release_of
@@ -41,6 +40,9 @@ from discreet.vault.facts import VaultFacts
 from discreet.vault.models import note_model
 from discreet.vault.public import PublicCubes
 from discreet.vault.public_rows import public_rows
+
+if TYPE_CHECKING:
+    from discreet.vault.standing import VaultStanding
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,9 +134,16 @@ class VaultCubes(FieldsView):
         if plan.candidates:
             begun = run_of_plan(plan, self.ledger)
             paid = [] if begun is None else charges_of(begun, self.ledger)
-            left = Cost(everywhere=plan.noise.limit - sum(charge.cost.everywhere for charge in paid))
+            left = cost_of_everything(plan.noise.limit - sum(charge.cost.peak for charge in paid), self.domain)
             return replace(found, fits=bool(paid) and self.ledger.fits(left, self.gate.asker))
         return replace(found, fits=bought_before(measurements_of(plan, self.domain), self.ledger) is not None)
+
+    @property
+    def standing(self) -> "VaultStanding":
+        """A cube of each period, paid for at once: `standing.declare(plan, "month")`, `standing.publish(through=…)`."""
+        from discreet.vault.standing import VaultStanding
+
+        return VaultStanding(self.path, self.domain, self.ledger, self.gate)
 
     def publish(
         self,
@@ -160,11 +169,12 @@ class VaultCubes(FieldsView):
         any of its charges, it goes on where it was cut off, and spends no more than what is left of its budget.
         """
         charge = charge_at(plan, self.ledger, self.path) if isinstance(plan, int) else None
+        domain = self.domain if charge is None else self.ledger.domain_of(charge.snapshot)
         begun = None if charge is None else run_holding(charge, self.ledger)
         if begun is not None:
             planned = read_plan(begun, self.ledger)
         else:
-            planned = plan if charge is None else noted_plan(charge, self.domain, self.ledger)  # type: ignore[assignment]
+            planned = plan if charge is None else noted_plan(charge, domain, self.ledger)  # type: ignore[assignment]
         assert not isinstance(planned, int), "a number is that of a charge"
         if charge is None:
             require_plan_for(planned, self.domain, self.ledger)
@@ -192,7 +202,7 @@ class VaultCubes(FieldsView):
             charge = bought_before(measurements_of(planned, self.domain), self.ledger)
         if charge is not None:
             release = release_of(charge, self.gate)
-            cube = cube_of(planned, self.domain, release, consistent=consistent, known=known, progress=progress)
+            cube = cube_of(planned, domain, release, consistent=consistent, known=known, progress=progress)
             return finished(cube)
         require_affordable(planned, self.ledger, self.gate.asker)
         note_plan(planned, self.domain, self.ledger)

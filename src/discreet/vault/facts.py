@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.domain.domain import Domain
+from discreet.errors import UnsupportedQuery
 from discreet.facts.account import AddedFact, FactPreview, FactsReport, add_fact, facts_of, preview_fact, report_facts
 from discreet.facts.facts import Fact
 from discreet.facts.read import fact_given
@@ -14,6 +15,7 @@ from discreet.ledger.charge import Charge, Record
 from discreet.ledger.ledger import Ledger
 from discreet.notebook import FieldsView
 from discreet.release.archive import Archive
+from discreet.release.extended import extended
 from discreet.release.release import Release
 from discreet.vault.public import PublicFacts
 
@@ -47,6 +49,7 @@ class VaultFacts(FieldsView):
         that would stop the vault is refused unless you `accept` that.
         """
         require_amounts(self.ledger.budget)
+        _require_fixed(self.domain)
         fact = fact_given(sql, value, cuboid, values, self.domain)
         return add_fact(fact, self.ledger, self.domain, self.archive, self._released_now(), accept=accept)
 
@@ -61,16 +64,17 @@ class VaultFacts(FieldsView):
         """What `add` would do with the same: to limits and accuracy, which releases speak against it, whether it
         would stop the vault, and which rows it is about. Nothing is journalled."""
         require_amounts(self.ledger.budget)
+        _require_fixed(self.domain)
         fact = fact_given(sql, value, cuboid, values, self.domain)
         return preview_fact(fact, self.ledger, self.domain, self.archive, self._released_now())
 
     def _released_now(self: PublicFacts) -> Iterator[Release]:
         """What was released of the table as it is now."""
-        now, since, _ = self.ledger.reach
+        since = self.ledger.refreshed
         return (
-            self.recall(charge, record)
+            extended(self.recall(charge, record), self.ledger.domain_of(charge.snapshot), self.domain)
             for charge, record in self.ledger.answered(since)
-            if charge.snapshot == now and charge.id > since
+            if charge.id > since
         )
 
     def current(self: PublicFacts) -> tuple[Fact, ...]:
@@ -85,3 +89,12 @@ class VaultFacts(FieldsView):
     def report(self: PublicFacts) -> FactsReport:
         """Every fact, those about earlier tables too, with what it does to privacy by itself, and all together."""
         return report_facts(self.ledger, self.domain, self.archive)
+
+
+def _require_fixed(domain: Domain) -> None:
+    """Raise where rows are still to come: how far apart a fact leaves neighbours is worked out over one whole table."""
+    if domain.growing is not None:
+        raise UnsupportedQuery(
+            "a table that grows takes no facts: what a fact leaves to spend is known of a table that stays as it is. "
+            "Ask for the number instead; a noisy answer about closed periods stays true, and free to repeat"
+        )

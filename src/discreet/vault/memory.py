@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from discreet.answer.others import Others
 from discreet.domain.domain import Domain
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
+from discreet.release.gate import Gate
 from discreet.release.release import Recorded, Release
 
 if TYPE_CHECKING:
@@ -25,6 +26,25 @@ if TYPE_CHECKING:
 
 QUESTIONS = 256
 """Size of the cache of parsed SQL statements."""
+
+
+@dataclass(eq=False)
+class Memories:
+    """The memory of the domain as it is now: where rows are appended, another one is begun."""
+
+    home: Path
+    ledger: Books
+    gate: Gate
+    facts_of: "Callable[[Gate], tuple[Fact, ...]]"
+    _last: "Memory | None" = None
+
+    def of(self, domain: Domain) -> "Memory":
+        last = self._last
+        if last is None or last.domain.shape != domain.shape:
+            gate = self.gate.over(domain)
+            facts = partial(self.facts_of, gate)
+            last = self._last = Memory(self.home, domain, self.ledger, gate.recall, gate.recorded, facts)
+        return last
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,10 +56,11 @@ class Public(Protocol):
     """The parts of a vault that are public."""
 
     path: Path
-    domain: Domain
     location: str
     policy: Policy
 
+    @property
+    def domain(self) -> Domain: ...
     @property
     def ledger(self) -> Books: ...
     @property

@@ -35,13 +35,13 @@ def public_rows(facts: PublicFacts) -> float | None:
 
 def _of_everybody(ledger: Books) -> Iterator[tuple[Charge, Record]]:
     """The answered charges of the table as it is now that measure something of everybody. Others are not even read."""
-    now, since, _ = ledger.reach
+    since = ledger.refreshed
     [whole] = ledger.domain.everything.boxes
     everybody = canonical({"where": [[list(whole.low), list(whole.high)]]})[1:-1]
     for entry in ledger.entries(since):
         if entry.kind == "charge" and entry.seq > since and everybody in entry.body:
             charge, record = ledger.charge_at(entry.seq), ledger.recorded(entry.seq)
-            if charge is not None and record is not None and charge.snapshot == now:
+            if charge is not None and record is not None:
                 yield charge, record
 
 

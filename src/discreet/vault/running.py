@@ -1,41 +1,28 @@
 """Running totals: planned, set aside for, and published period by period."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from discreet.cube.noise_model import noise_model
-from discreet.cube.running import RunningPlan, RunningTotals, date_called, period_code, plan_running
+from discreet.cube.running import RunningPlan, RunningTotals, plan_running
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery, VaultError
 from discreet.exact import Number
-from discreet.ledger.books import Books
 from discreet.ledger.budget import require_amounts
-from discreet.ledger.charge import Charge, read_charge
-from discreet.ledger.journal import canonical
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.reserve import FROM, KIND, read_reserve
-from discreet.ledger.spend import Cost
+from discreet.ledger.reserve import KIND
 from discreet.notebook import FieldsView
 from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
 from discreet.release.archive import Array
 from discreet.release.gate import Gate
 from discreet.vault.charged import release_of
+from discreet.vault.set_aside import SetAside, charges_of, ended, set_aside_again, set_aside_for, the_one
 
 RUNNING = "running"
 """The key of what a reserve is for, where that is running totals."""
-
-
-@dataclass(frozen=True)
-class DeclaredTotals:
-    """Running totals as the journal has them."""
-
-    number: int
-    plan: RunningPlan
-    cost: Cost
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,28 +54,25 @@ class VaultRunning(FieldsView):
         require_amounts(self.ledger.budget)
         noise = noise_model(epsilon, rho, mu_squared, self.ledger.budget)
         names = (by,) if isinstance(by, str) else tuple(by)
-        return plan_running(self.domain, each, noise, names, first, last)
+        return plan_running(self.ledger.horizon, each, noise, names, first, last)
 
     def declare(self, plan: RunningPlan) -> RunningTotals:
         """Set aside what a plan costs, for all of its periods: it is spent from now on, and nothing else can spend it.
-        DeclaredTotals again, it is the one that there is."""
-        with self.gate.underway.alone({KIND: plan.to_json()}):
-            wanted = canonical(plan.to_json())
-            for one in self._declared():
-                if canonical(one.plan.to_json()) == wanted and self.ledger.reserved(one.number) is not None:
-                    return self.show(one.number)
-            return self.show(self.gate.set_aside(plan.measurements(self.domain), plan.to_json()).seq)
+        Declared again, it is the one that there is."""
+        content = plan.to_json()
+        with self.gate.underway.alone({KIND: content}):
+            number = set_aside_again(content, RUNNING, self.ledger)
+            if number is None:
+                number = self.gate.set_aside(plan.measurements(self.ledger.horizon), content).seq
+        return self.show(number)
 
-    def publish(self, number: int | None = None, *, through: str) -> RunningTotals:
+    def publish(self, number: int | None = None, *, through: str | None = None) -> RunningTotals:
         """Measure the periods up to one, which has ended, that were not measured before: what was set aside pays for
-        them. What was published stays as it is. `number` is that of the declaration, where there are several."""
-        found, plan = (declared := self._of(number)).number, declared.plan
-        end = period_code(through, date_called(plan.each, self.domain)) - plan.first
-        if not 0 <= end < plan.periods:
-            raise UnsupportedQuery(
-                f"{through} is not one of the {plan.periods:,} periods that running totals {found} are of: "
-                f"{' to '.join(self.labels(plan)[:: max(plan.periods - 1, 1)])}"
-            )
+        them. What was published stays as it is. `number` is that of the declaration, where there are several. Of a
+        table that grows, those that are closed have ended, and every append publishes them."""
+        found = self._of(number).number
+        plan = RunningPlan.from_json(self._of(found).content)
+        end = plan.within.place(ended(through, self.ledger), self.domain)
         with self.gate.underway.alone({KIND: found}):
             for charge in charges_of(found, self.ledger):
                 release_of(charge, self.gate)  # one that was cut off is finished first
@@ -102,44 +86,26 @@ class VaultRunning(FieldsView):
     def show(self, number: int | None = None) -> RunningTotals:
         """Running totals as far as they were published. Reads no rows, and is free."""
         found = self._of(number)
-        plan = found.plan
+        plan, horizon = RunningPlan.from_json(found.content), self.ledger.horizon
         measured, charges = self._measured(found.number, plan)
-        shape = answer_shape(plan.measurement(0, self.domain).measurements[0].query, self.domain)
+        shape = answer_shape(plan.measurement(0, horizon).measurements[0].query, horizon)
         return RunningTotals(
             plan,
             found.number,
             self.ledger.reserved(found.number) is not None,
-            self.labels(plan),
+            plan.within.labels(horizon),
             np.array(measured, np.int64).reshape(len(measured), *shape),
             tuple(charges),
             self.ledger.promise(found.cost.peak),
-            tuple(tuple(self.domain[name].labels) for name in plan.by),
+            tuple(tuple(horizon[name].labels) for name in plan.by),
         )
 
     def declared(self) -> list[int]:
         """The numbers of all running totals that were declared, of every table."""
-        return [one.number for one in self._declared()]
+        return [one.number for one in set_aside_for(RUNNING, self.ledger)]
 
-    def _declared(self) -> Iterator[DeclaredTotals]:
-        for entry in self.ledger.entries():
-            if entry.kind == KIND and RUNNING in (content := entry.parsed()["content"]):
-                yield DeclaredTotals(entry.seq, RunningPlan.from_json(content), read_reserve(entry).cost)
-
-    def _of(self, number: int | None) -> DeclaredTotals:
-        found = {one.number: one for one in self._declared()}
-        if number is not None and number in found:
-            return found[number]
-        now = [one for one in found.values() if self.ledger.reserved(one.number) is not None] or list(found.values())
-        if number is None and len(now) == 1:
-            return now[0]
-        if not found:
-            raise VaultError(f"no running totals were declared: `discreet running declare {self.path} --each …` does")
-        named = ", ".join(map(str, found))
-        raise VaultError(f"say which running totals: {named}" if number is None else f"{number} is none of: {named}")
-
-    def labels(self, plan: RunningPlan) -> tuple[str, ...]:
-        """What the periods of a plan are called."""
-        return tuple(self.domain[plan.each].label(plan.first + place) for place in range(plan.periods))
+    def _of(self, number: int | None) -> SetAside:
+        return the_one(number, RUNNING, "running totals", self.ledger, self.path)
 
     def _measured(self, number: int, plan: RunningPlan) -> tuple[list[Array], list[int]]:
         """What was measured, from the first period on, and the charges that were answered with it."""
@@ -154,10 +120,3 @@ class VaultRunning(FieldsView):
                 found.setdefault(plan.place_of(noisy.measurement, self.domain), noisy.units)
         known = next((place for place in range(plan.periods) if place not in found), plan.periods)
         return [found[place] for place in range(known)], charges
-
-
-def charges_of(number: int, books: Books) -> list[Charge]:
-    """The charges that were drawn on a reserve, in order, answered or not."""
-    mark = f'"{FROM}":{number},'
-    drawn = (read_charge(entry) for entry in books.entries(number) if entry.kind == "charge" and mark in entry.body)
-    return [charge for charge in drawn if charge.reserve == number]

@@ -57,6 +57,7 @@ from discreet.ledger.asker import Asker
 from discreet.ledger.budget import QueryBudget, require_amounts
 from discreet.ledger.budget_choice import budget_of
 from discreet.ledger.currency import require_currency
+from discreet.ledger.growth import CLOSED
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
@@ -76,7 +77,8 @@ from discreet.release.release import Release
 from discreet.release.slots import Slots
 from discreet.release.taking import Taking
 from discreet.sql.question import Question
-from discreet.vault.memory import Memory
+from discreet.vault.append import require_growing
+from discreet.vault.memory import Memories, Memory
 from discreet.vault.public import Public, PublicDesk
 
 if TYPE_CHECKING:
@@ -106,13 +108,12 @@ class Vault(NotebookView):
     """A private statistical database in one directory. Make one with `Vault.init`, come back with `Vault.open`."""
 
     path: Path
-    domain: Domain
     ledger: Ledger
-    gate: Gate
+    _gate: Gate
     _own: OwnTable
     location: str
     policy: Policy
-    _memory: Memory
+    _memories: Memories
 
     @classmethod
     def init(
@@ -134,6 +135,8 @@ class Vault(NotebookView):
         max_rows: int | None = None,
         discover: Number | None = None,
         discover_delta: Number | None = None,
+        through: str | None = None,
+        each_period: bool = False,
         ledger: str | None = None,
         live: bool = False,
         progress: Progress = silent,
@@ -159,6 +162,11 @@ class Vault(NotebookView):
         that takes the part `discover` of ε (0.2, or "20%") and `discover_delta` of δ (half of it). They are public from
         then on, and cost no more than that; what else is asked has the rest (docs/explain/discovery.md).
 
+        Where the domain says that the table grows, `through` names the last period that is complete in it, 2026-12 say:
+        rows of later ones are left out until `append` closes them. `max_rows` is then kept over all periods; with
+        `each_period` in each of them, and the promise is about a person's rows of one period
+        (docs/explain/growing.md).
+
         `queries` with `delta` make a SuLQ database instead: so many counts over subsets of a public `roster` (a file of
         record ids, as in column `id`), ever, that move nobody's log-odds by more than δ but for the probability
         `failure` (one in a million). `calibration` is "exact", the least noise that keeps it, or the "paper"'s.
@@ -174,13 +182,14 @@ class Vault(NotebookView):
         described = parse_domain(text, domain)
         people = None
         if queries is None and roster is None:
-            unit = unit_of(id, max_rows, described.null_ids)
+            unit = unit_of(id, max_rows, described.null_ids, each_period)
             budget = budget_of(epsilon, delta, rho, mu, neighbours, unit.max_rows if unit else 1)
         else:
             if any(other is not None for other in (epsilon, rho, mu, neighbours)):
                 raise InvalidBudget("a budget of queries has no epsilon, rho, mu or neighbours: any row may be another")
             unit = unit_on_roster(id, max_rows, described.null_ids)
             people, budget = _sulq(queries, delta, roster, unit.id, described.points, calibration, failure)
+        require_growing(described, through, each_period, live=live, roster=people is not None)
         search = search_for(described, budget, discover, discover_delta)
         if search is not None and live:
             raise UnsupportedQuery("values are discovered in a snapshot's table, not in one that is read live")
@@ -190,7 +199,7 @@ class Vault(NotebookView):
             if search is not None:
                 text = with_found(text, search.found_in(source, unit, key, Bits(), progress))
                 described, budget = parse_domain(text), search.budget
-            taken = Taking(described, unit, people, key, aside, progress, fitted).take(source, 1, live)
+            taken = Taking(described, unit, people, key, aside, progress, fitted, None, through).take(source, 1, live)
             header = {
                 "vault_id": Bits().words(2).tobytes().hex(),
                 "budget": budget.to_json(),
@@ -198,6 +207,7 @@ class Vault(NotebookView):
                 "unit": unit and unit.to_json(),
                 "snapshot": taken.to_json(),
                 **({"live": True} if live else {}),
+                **({} if through is None else {CLOSED: through}),
                 **({} if search is None else {"discovered": search.to_json()}),
                 **({} if people is None else {"roster": {"people": people.people, "fingerprint": people.fingerprint}}),
             }
@@ -232,15 +242,28 @@ class Vault(NotebookView):
         roster = header.get("roster")
         own = OwnTable(
             home,
-            domain,
             account,
             cache(lambda: read_key(home)),
             lambda: read_settings(home).table if table is None else table,
             roster and cache(lambda: _roster(home, roster["fingerprint"])),
         )
         gate = Gate(domain, own.current, account, Archive(home / RELEASES), Bits())
-        memory = Memory(home, domain, account, gate.recall, gate.recorded, lambda: _facts(gate).current())
-        return cls(home, domain, account, gate, own, settings.table, settings.policy, memory)
+        memories = Memories(home, account, gate, lambda gate: _facts(gate).current())
+        return cls(home, account, gate, own, settings.table, settings.policy, memories)
+
+    @property
+    def domain(self) -> Domain:
+        """What may be asked about: of a table that grows, as far as it goes by now."""
+        return self.ledger.domain
+
+    @property
+    def gate(self) -> Gate:
+        """What measures, in the domain as it is now."""
+        return self._gate.over(self.domain)
+
+    @property
+    def _memory(self) -> Memory:
+        return self._memories.of(self.domain)
 
     # What asking does not need takes long to import: each of these brings its own.
 
@@ -389,8 +412,9 @@ class Vault(NotebookView):
             )
             return self._ask_model(sql, confidence)
         wish = Wish.of(self.policy, scale, within, confidence)
-        asked, desk = self._memory.question(sql), self._desk.relaxing(relax, weights, compound_size)
-        purchase = Purchase(self.gate, self.policy.limits)
+        memory = self._memory  # of one domain, also where rows are appended meanwhile
+        asked, desk = memory.question(sql), self._desk_of(memory).relaxing(relax, weights, compound_size)
+        purchase = Purchase(self._gate.over(memory.domain), self.policy.limits)
         if isinstance(asked, Question):
             return ask(asked, wish, desk, purchase)
         from discreet.answer.statement import ask_statement  # most questions have no public half
@@ -446,13 +470,15 @@ class Vault(NotebookView):
     def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
         """The same vault, with every charge in somebody's name and within what they may spend; and every answer
         recorded at the end of a time slot, where there are some."""
-        return replace(self, gate=replace(self.gate, asker=asker, slots=slots or self.gate.slots))
+        return replace(self, _gate=replace(self._gate, asker=asker, slots=slots or self._gate.slots))
 
     @property
     def _desk(self) -> Desk:
+        return self._desk_of(self._memory)
+
+    def _desk_of(self, memory: Memory) -> Desk:
         require_amounts(self.ledger.budget)
-        memory = self._memory
-        return Desk(self.domain, self.ledger, memory.known, self.policy, memory.others, self.gate.asker)
+        return Desk(memory.domain, self.ledger, memory.known, self.policy, memory.others, self._gate.asker)
 
     def budget(self: Public) -> BudgetReport:
         """What is spent and what is left, as ε for one person."""
@@ -565,7 +591,15 @@ class Vault(NotebookView):
             require_currency(self.ledger.budget, currency)
         source, now = self._own.locate() if table is None else table, self.ledger.snapshot
         live = self.ledger.is_live if live is None else live
-        taking = self._taking(progress, fitted, None if readmit else kept_out(self))
+        closed = self.ledger.closed_period
+        if closed is not None and live:
+            raise UnsupportedQuery("a table that is read live does not grow: leave out --live")
+        if table is None and self.ledger.last_of("append") > self.ledger.last_of("refresh"):
+            raise VaultError(
+                "rows were appended to this vault's table since it was read: say where all of them are (--table), as "
+                f"a new snapshot has what is read now, up to {closed}, and nothing else"
+            )
+        taking = self._taking(progress, fitted, None if readmit else kept_out(self), closed)
         try:
             before = self._whole_snapshot() if unless_same and not live else None
             taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live, before)
@@ -583,6 +617,29 @@ class Vault(NotebookView):
             self._own.locate = lambda: table
         return receipt
 
+    def append(
+        self,
+        table: object = None,
+        *,
+        through: str | None = None,
+        progress: Progress = silent,
+        fitted: Fitted | None = None,
+    ) -> Receipt:
+        """Take in the rows of the next period, of a table that grows: from `table`, or from where the vault's own is.
+        With `through` those of all periods up to that one, 2026-12 say. They are closed then.
+
+        Rows of other periods are left out; the domain may refuse those of closed ones. Rows that are there stay as they
+        were, so that what was released stays true, answers on and costs nothing again; and nothing that was spent
+        changes: a new period has spent nothing (docs/explain/growing.md). Running totals and standing cubes are
+        published to that period: they were paid for when they were declared. `fitted` as in `init`.
+        """
+        from discreet.vault.append import append_rows
+        from discreet.vault.at_append import publish_standing
+
+        receipt = append_rows(self, table, through, progress, fitted)
+        publish_standing(self)
+        return receipt
+
     def erase(self, ids: object) -> "Erasure":
         """Take people out who ask for it: the vault goes over to its snapshot without them. `ids` is a file, or a
         frame, with a column of ids that is called as the table's. All spending is kept, and everybody else is where
@@ -598,14 +655,18 @@ class Vault(NotebookView):
         return erase_people(self, ids)
 
     def _taking(
-        self, progress: Progress = silent, fitted: Fitted | None = None, erased: "Keys | None" = None
+        self,
+        progress: Progress = silent,
+        fitted: Fitted | None = None,
+        erased: "Keys | None" = None,
+        closed: str | None = None,
     ) -> Taking:
         """How this vault takes a snapshot."""
         from discreet.table.unit import Unit
 
         unit, roster = self.ledger.header.get("unit"), self._own.roster
-        people = unit and Unit.from_json(unit)
-        return Taking(self.domain, people, roster and roster(), self._own.key(), self.path, progress, fitted, erased)
+        whose = unit and Unit.from_json(unit), roster and roster(), self._own.key()
+        return Taking(self.ledger.horizon, *whose, self.path, progress, fitted, erased, closed)
 
     def _go_over(self, taken: SnapshotId, note: Callable[[SnapshotId], Receipt]) -> Receipt:
         """Journal that the vault is over another snapshot, and remove the others."""

@@ -82,6 +82,18 @@ def routes(desk: FrontDesk) -> APIRouter:
         require_overseeing(caller, "the log")
         return JsonReply(replies.LogJson(asked=last_asked(vault.path, limit, user)))
 
+    @router.get("/running", response_model=replies.AllRunningTotalsJson)
+    def running(confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95) -> JsonReply:
+        """Running totals, as far as they were published, with intervals. Reads no rows, and is free."""
+        found = [vault.running.show(number) for number in vault.running.declared()]
+        numbers = sum(one.measured.size for one in found)
+        if numbers > MOST_NUMBERS:
+            raise UnsupportedQuery(
+                f"there are {numbers:,} running totals, and at most {MOST_NUMBERS:,} are shown here; `discreet running "
+                "show` has all"
+            )
+        return JsonReply({"running": [one.to_json(confidence) for one in found]})
+
     _releases(router, vault)
     _facts(router, desk)
     return router

@@ -13,7 +13,7 @@ from discreet.domain.attribute import Category
 from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.sql.passes.one_value import is_value
-from discreet.sql.passes.tree import inner_queries, literal_of, text_of
+from discreet.sql.passes.tree import literal_of, text_of, value_queries
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,19 @@ Known = Mapping[str, Values]
 
 def unanswered(select: exp.Select, known: Known) -> dict[str, exp.Query]:
     """The sub-queries of a private SELECT whose values are not known yet, by their texts."""
-    queries = {text_of(query): query.unnest().copy() for query in inner_queries(select)}
+    queries = {text_of(query): query.unnest().copy() for query in value_queries(select)}
     return {text: query for text, query in queries.items() if text not in known}
 
 
 def single_values(select: exp.Select) -> dict[str, exp.Expression]:
     """Those of its sub-queries that stand for one value, by their texts."""
-    return {text_of(query): query for query in inner_queries(select) if is_value(query)}
+    return {text_of(query): query for query in value_queries(select) if is_value(query)}
 
 
 def fill_answers(select: exp.Select, known: Known, domain: Domain) -> exp.Select:
     """The same SELECT with values instead of sub-queries."""
     filled = select.copy()
-    for query in inner_queries(filled):
+    for query in value_queries(filled):
         values, around = known[text_of(query)], query.parent
         if is_value(query):
             query.replace(_literal(values.one, values, around, domain))

@@ -9,6 +9,7 @@ from discreet.sql.passes.tree import (
     ROWS,
     is_aggregate,
     is_aggregated,
+    lines_of,
     map_children,
     name_of,
     public_parts,
@@ -25,6 +26,9 @@ def expand_aggregates(tree: exp.Query, domain: Domain) -> exp.Query:
     names = Scope.over(domain)
 
     def expanded(select: exp.Select) -> exp.Select:
+        if lines_of(select) is not None:
+            return select
+
         def by_sums(node: exp.Expression) -> exp.Expression:
             if isinstance(node, exp.Query):
                 return node

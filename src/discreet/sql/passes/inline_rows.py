@@ -14,7 +14,7 @@ from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.sql.lookup import Lookup
 from discreet.sql.passes.join_by_values import join_by_values
 from discreet.sql.passes.join_lookups import join_lookups
-from discreet.sql.passes.per_person import PerPerson, form_of, over_people, per_person
+from discreet.sql.passes.per_person import HIDDEN, form_of, over_people, per_person
 from discreet.sql.passes.qualify import Names, qualify
 from discreet.sql.passes.relation import Code, Relation, Relations, Results, TableRows, renamed
 from discreet.sql.passes.tree import (
@@ -24,6 +24,7 @@ from discreet.sql.passes.tree import (
     public_queries,
     qualifier_of,
     sources_of,
+    value_queries,
 )
 from discreet.sql.syntax import NO_AGGREGATE, OWN, only, place_of, refused
 from discreet.sql.tokens import shown
@@ -32,11 +33,17 @@ from discreet.sql.tokens import shown
 def inline_rows(tree: exp.Query, domain: Domain, lookups: Mapping[str, Lookup]) -> exp.Query:
     """The same statement without SELECTs of rows inside others. Refuses one that is nothing but rows."""
     relation = _Inliner(domain, lookups).query(tree.copy(), {})
-    if isinstance(relation, PerPerson):
-        raise UnsupportedQuery(f"single people are never shown; {form_of(domain)}")
+    if isinstance(relation, TableRows) and relation.lines is not None:
+        raise UnsupportedQuery(f"{HIDDEN}; {form_of(domain)}")
     if not isinstance(relation, Results):
         raise UnsupportedQuery(NO_AGGREGATE)
     return relation.tree
+
+
+NO_JOIN = (
+    "with whom else a person's rows would meet is not bounded by that person's own rows, so it has no price; "
+    "GROUP BY the person in one sub-query with all that is asked of them, or join results"
+)
 
 
 @dataclass
@@ -106,8 +113,6 @@ class _Inliner:
             table for table, relation in zip(tables, relations, strict=True) if isinstance(relation, TableRows)
         ]
         codes = [relation for relation in relations if isinstance(relation, Code)]
-        if any(isinstance(relation, PerPerson) for relation in relations):
-            return self._over_people(select, relations, scope, kept)
         if not over_rows:
             return self._over_results(select, tables, relations, scope, kept)
         if codes and len(codes) + 1 == len(tables):
@@ -119,6 +124,8 @@ class _Inliner:
         if is_pair and join_by_values(select, originals[1], self._written(originals[1]), self.domain):
             return self._select(select, scope, None)
         if len(tables) > 1:
+            if any(relation.lines is not None for relation in relations if isinstance(relation, TableRows)):
+                raise UnsupportedQuery(f"a join with single people is not supported{place_of(select)}; {NO_JOIN}")
             raise UnsupportedQuery(
                 f"a join of rows is not supported{place_of(over_rows[0])}; join results, "
                 "as in SELECT … FROM (SELECT … GROUP BY …) a JOIN (SELECT … GROUP BY …) b ON …"
@@ -126,17 +133,6 @@ class _Inliner:
         [rows] = relations
         assert isinstance(rows, TableRows)
         return self._over_rows(select, Names(rows, qualifier_of(tables[0]), self.domain), scope, kept)
-
-    def _over_people(
-        self, select: exp.Select, relations: Sequence[Relation], scope: Relations, kept: exp.With | None
-    ) -> Results:
-        """A SELECT over lines of single people, which counts them."""
-        if len(relations) > 1:
-            raise UnsupportedQuery(f"a join with single people is not supported{place_of(select)}; join their counts")
-        [lines] = relations
-        assert isinstance(lines, PerPerson)
-        counted = over_people(select, lines, self.domain)
-        return self._over_results(counted, sources_of(counted), [Results(lines.tree.copy())], scope, kept)
 
     def _written(self, table: exp.Expression) -> exp.Expression | None:
         """The SELECT that a sub-query or a CTE is, as it was written."""
@@ -173,13 +169,15 @@ class _Inliner:
             for node in (*found.columns.values(), *found.where):
                 self._close([node] if isinstance(node, exp.Query) else inner_queries(node))
             return found
-        people = per_person(found, self.domain)
-        if people is not None:
-            self._close(inner_queries(people.tree))
-            return people
+        if names.rows.lines is not None:
+            found = over_people(found, names.rows.lines, self.domain)
+        else:
+            lines = per_person(found, self.domain)
+            if lines is not None:
+                return lines
         groups = group_texts(found)
         public = [query for part in public_parts(found) for query in public_queries(part, groups)]
-        self._close(inner_queries(found, public))
+        self._close([one for one in value_queries(found) if not any(one is other for other in public)])
         for query in public:
             self._result(query, scope)
         return Results(found)

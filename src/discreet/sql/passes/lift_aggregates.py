@@ -11,6 +11,7 @@ from discreet.sql.passes.grouping_sets import grouping_sets
 from discreet.sql.passes.tree import (
     is_aggregate,
     is_aggregated,
+    lines_of,
     map_children,
     output_of,
     place_among,
@@ -168,6 +169,8 @@ class _Lifter:
         calls = self.aggregates or {"a0": exp.Count(this=exp.Star())}
         outputs = [exp.alias_(node.copy(), name) for name, node in {**groups, **calls}.items()]
         block = exp.Select(expressions=outputs, from_=exp.From(this=exp.to_table(self.domain.name)))
+        if lines_of(self.select) is not None:
+            block.set("from_", self.select.args["from_"].copy())
         if self.select.args.get("where"):
             block.set("where", self.select.args["where"].copy())
         if groups:

@@ -1,173 +1,147 @@
-"""Per person: SELECT n, COUNT(*) FROM (SELECT id, COUNT(*) AS n FROM the table … GROUP BY id) GROUP BY n.
+"""Per person: SELECT … FROM (SELECT id, COUNT(*) AS n, MAX(age) AS a FROM the table … GROUP BY id) GROUP BY … .
 
-The inner SELECT has a line for each person, and none of them is shown. What is private is how many people have 1, 2, …
-rows; so the inner one becomes a SELECT by that number with how many people there are, and the outer one counts and
-averages those lines by their people.
+The inner SELECT has a line for each person, and none of them is shown. Its columns are rows to the SELECTs around it,
+as those of the table are: a SELECT of them that counts or adds up is private, and reads the lines FROM the inner one.
+What is kept of that is what the outer one needs.
 """
-
-from dataclasses import dataclass
 
 from sqlglot import exp
 
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
+from discreet.query.query import EACH_PERIOD
+from discreet.sql.passes.relation import TableRows
 from discreet.sql.passes.tree import (
-    has_aggregate,
+    LINES,
     is_aggregate,
     is_star,
     map_children,
-    name_of,
-    qualifier_of,
+    public_parts,
+    text_of,
 )
-from discreet.sql.scope import ROWS_PER_PERSON
-from discreet.sql.syntax import OWN, only, place_of
+from discreet.sql.syntax import only, place_of
 
-PEOPLE = f"{OWN}people"
-"""The column of how many people a line stands for."""
 ASKED = "SELECT n, COUNT(*) FROM (SELECT {person}, COUNT(*) AS n FROM {table} GROUP BY {person}) GROUP BY n"
-INNER = "by person, columns of GROUP BY, COUNT(*), WHERE and HAVING, in a SELECT that counts those people"
+INNER = (
+    "by person, columns of GROUP BY, COUNT, SUM, AVG, MIN, MAX, BOOL_OR, ARG_MIN and the like, WHERE and HAVING, in a "
+    "SELECT that counts those people"
+)
 SEVERAL = (
     "people who have several lines each are not counted once; GROUP BY all that the inner SELECT is grouped by, or by "
     "the person alone there"
 )
-OUTER = "of rows per person, COUNT, SUM and AVG are answered"
+HIDDEN = "single people are never shown"
 
 
-@dataclass(frozen=True)
-class PerPerson:
-    """A SELECT over rows with a line for each person: by how many rows they have, and with how many people."""
-
-    tree: exp.Select
-    person: frozenset[str]
-    """The names of the columns that would tell who it is."""
-    keys: tuple[frozenset[str], ...] = ()
-    """What else parts a person's lines, each by the names of the columns that show it."""
-
-
-def per_person(select: exp.Select, domain: Domain) -> PerPerson | None:
-    """What a SELECT over ROWS is that groups by the column of people; None where it does not."""
+def per_person(select: exp.Select, domain: Domain) -> TableRows | None:
+    """The lines that a SELECT over ROWS makes which groups by the column of people; None where it does not."""
     clause = select.args.get("group")
-    if clause is None or not any(_is_person(one, domain) for one in clause.expressions):
+    if clause is None or not any(is_person(one, domain) for one in clause.expressions):
         return None
+    if domain.each_period:
+        raise UnsupportedQuery(f"{EACH_PERIOD}{place_of(select)}")
     only(select, ("expressions", "from_", "where", "group", "having", "with_"), INNER)
     only(clause, ("expressions",), INNER)
-    each = exp.Anonymous(this=ROWS_PER_PERSON, expressions=[exp.column(str(domain.person).lower())])
+    keys = {text_of(one.unnest()): one.unnest() for one in clause.expressions if not is_person(one, domain)}
+    traits: dict[str, exp.Expression] = {}
 
-    def by_rows(node: exp.Expression) -> exp.Expression:
+    def by_line(node: exp.Expression) -> exp.Expression:
+        """An expression over rows and aggregates as one over the columns of lines, each called by its text."""
         if isinstance(node, exp.Query):
             return node
-        if isinstance(node, exp.Count) and isinstance(node.this, exp.Star | exp.Literal):
-            only(node, ("this", "big_int"), INNER)
-            return each.copy()
-        if is_aggregate(node) or isinstance(node, exp.Window):
-            raise UnsupportedQuery(f"of a person's rows only COUNT(*) is answered{place_of(node)}; {form_of(domain)}")
-        if _is_person(node, domain):
+        if is_person(node, domain):
             raise UnsupportedQuery(f"{node.name} is no value to calculate with{place_of(node)}; {form_of(domain)}")
-        return map_children(node, by_rows)
+        if not isinstance(node, exp.Literal) and text_of(node.unnest()) in keys:
+            return _column(text_of(node.unnest()))
+        if isinstance(node, exp.Window):
+            raise UnsupportedQuery(
+                f"a window over a person's lines is not supported{place_of(node)}; {form_of(domain)}"
+            )
+        mean = _averaged(node)
+        if mean is not None:
+            return by_line(mean)
+        if is_aggregate(node):
+            traits.setdefault(text_of(node), node.copy())
+            return _column(text_of(node))
+        if isinstance(node, exp.Column):
+            raise UnsupportedQuery(
+                f"{node.name} is neither in GROUP BY nor in an aggregate{place_of(node)}; a person's rows have several"
+                f" values of it: write MAX({node.name}), or group by it as well"
+            )
+        return map_children(node, by_line)
 
-    own = [one for one in select.expressions if _is_person(one.this, domain)]
-    outputs = [
-        exp.alias_(by_rows(one.this.copy()), one.alias, quoted=True) for one in select.expressions if one not in own
-    ]
-    people = exp.Count(this=exp.Distinct(expressions=[exp.column(str(domain.person).lower())]))
-    tree = exp.Select(expressions=[*outputs, exp.alias_(people, PEOPLE)], from_=select.args["from_"].copy())
-    tree.set("with_", select.args.get("with_"))
-    tree.set("where", select.args["where"].copy() if select.args.get("where") else None)
-    plain = [one.copy() for one in clause.expressions if not _is_person(one, domain)]
-    tree.set("group", exp.Group(expressions=[*plain, each.copy()]))
-    if select.args.get("having"):
-        tree.set("having", exp.Having(this=by_rows(select.args["having"].this.copy())))
-    keys = tuple(frozenset(one.alias.lower() for one in select.expressions if one.this == key) for key in plain)
-    return PerPerson(tree, frozenset(one.alias.lower() for one in own), keys)
+    columns: dict[str, exp.Expression] = {}
+    for one in select.expressions:
+        is_own = is_person(one.this, domain)
+        columns[one.alias.lower()] = exp.column(str(domain.person).lower()) if is_own else by_line(one.this.copy())
+    having = select.args.get("having")
+    where = () if having is None else (by_line(having.this.copy()),)
+    lines = exp.Select(
+        expressions=[exp.alias_(node.copy(), text, quoted=True) for text, node in traits.items()],
+        from_=select.args["from_"].copy(),
+        where=select.args["where"].copy() if select.args.get("where") else None,
+        group=exp.Group(expressions=[node.copy() for node in keys.values()]),
+    )
+    return TableRows(columns, where, is_open=False, lines=lines)
 
 
-def over_people(select: exp.Select, lines: PerPerson, domain: Domain) -> exp.Select:
-    """A SELECT over such lines as one over those by rows, each of which stands for its people."""
-    if not (select.args.get("group") or any(map(has_aggregate, select.expressions))):
-        raise UnsupportedQuery(f"single people are never shown{place_of(select)}; {form_of(domain)}")
-    source = select.args["from_"].this
-    name = qualifier_of(source) or PEOPLE
-    by = _grouped(select)
-    has_one_line = all(by & key for key in lines.keys)
+def over_people(select: exp.Select, lines: exp.Select, domain: Domain) -> exp.Select:
+    """A SELECT over ROWS that are people's lines, with what it needs of those in its FROM."""
+    groups = [one.unnest() for one in (select.args.get("group") or exp.Group()).expressions]
+    grouped = {one.name for one in groups if isinstance(one, exp.Column)}
+    has_one_line = all(text_of(one) in grouped for one in lines.args["group"].expressions)
+    if any(is_person(one, domain) for one in groups) or any(is_star(one.unalias()) for one in select.expressions):
+        raise UnsupportedQuery(f"{HIDDEN}{place_of(select)}; {form_of(domain)}")
 
-    def weighted(node: exp.Expression) -> exp.Expression:
+    def counted(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.Query):
             return node
-        if isinstance(node, exp.Column) and node.name.lower() in lines.person:
-            raise UnsupportedQuery(f"single people are never shown{place_of(node)}; {form_of(domain)}")
-        return _weighted(node, lines, has_one_line) if is_aggregate(node) else map_children(node, weighted)
+        mean = _averaged(node)
+        if mean is not None:
+            return counted(mean)
+        if isinstance(node, exp.Count) and isinstance(node.this, exp.Distinct):
+            if [is_person(one, domain) for one in node.this.expressions] != [True]:
+                return node.copy()
+            if not has_one_line:
+                raise UnsupportedQuery(f"{SEVERAL}{place_of(node)}")
+            return exp.Count(this=exp.Star())
+        if is_person(node, domain):
+            if isinstance(node.parent, exp.Count):
+                return exp.Star()
+            raise UnsupportedQuery(f"{HIDDEN}{place_of(node)}; {form_of(domain)}")
+        return map_children(node, counted)
 
-    if any(map(is_star, select.expressions)):
-        raise UnsupportedQuery(f"single people are never shown{place_of(select)}; {form_of(domain)}")
     tree = select.copy()
-    outputs = [exp.alias_(weighted(one.unalias()), name_of(one), quoted=True) for one in select.expressions]
-    tree.set("expressions", outputs)
-    for part in ("where", "group", "having", "qualify", "order"):
-        if select.args.get(part) is not None:
-            tree.set(part, weighted(select.args[part]))
-    tree.set("from_", exp.From(this=lines.tree.subquery(name)))
+    for part in public_parts(tree):
+        part.replace(counted(part))
+    if tree.args.get("where"):
+        tree.set("where", counted(tree.args["where"]))
+    read = {column.name for column in tree.find_all(exp.Column)}
+    needed = lines.copy()
+    needed.set("expressions", [one for one in needed.expressions if one.alias in read])
+    tree.set("from_", exp.From(this=needed.subquery(LINES)))
     return tree
 
 
-def _grouped(select: exp.Select) -> frozenset[str]:
-    """The names of the columns that a SELECT is grouped by, in all of its lines."""
-    clause = select.args.get("group")
-    if clause is None or any(value for key, value in clause.args.items() if key != "expressions"):
-        return frozenset()
-    outputs = {name_of(one).lower(): one.unalias() for one in select.expressions}
-    found = set()
-    for one in clause.expressions:
-        shown = one.unnest()
-        if isinstance(shown, exp.Literal) and shown.is_int and 0 < int(shown.this) <= len(select.expressions):
-            shown = select.expressions[int(shown.this) - 1].unalias().unnest()
-        elif isinstance(shown, exp.Column) and not shown.table:
-            shown = outputs.get(shown.name.lower(), shown).unnest()
-        if isinstance(shown, exp.Column):
-            found.add(shown.name.lower())
-    return frozenset(found)
-
-
-def _weighted(node: exp.Expression, lines: PerPerson, has_one_line: bool) -> exp.Expression:
-    """An aggregate of people by one of lines that stand for several. `has_one_line`: each person has, in a group."""
+def _averaged(node: exp.Expression) -> exp.Expression | None:
+    """AVG as what it is of two sums, each of which is measured, or made of a person's rows, by itself."""
     call = node.this if isinstance(node, exp.Filter) else node
-    condition = node.expression.this if isinstance(node, exp.Filter) else None
-    of = call.this if isinstance(call, exp.Count | exp.Sum | exp.Avg) else None
-    if isinstance(of, exp.Distinct) and len(of.expressions) == 1 and _is_own(of.expressions[0], lines):
-        if not has_one_line:
-            raise UnsupportedQuery(f"{SEVERAL}{place_of(node)}")
-        of = exp.Star()
-    more = [key for key, value in call.args.items() if value and key not in ("this", "big_int")]
-    if of is None or isinstance(of, exp.Distinct) or more:
-        raise UnsupportedQuery(f"{OUTER}{place_of(node)}, and not {call.key.upper()}")
-    if isinstance(call, exp.Count) and (isinstance(of, exp.Star | exp.Literal) or _is_own(of, lines)):
-        return _or_zero(_sum(exp.column(PEOPLE), [condition]))
-    if _is_own(of, lines):
-        raise UnsupportedQuery(f"single people are never shown{place_of(node)}")
-    present = exp.not_(exp.Is(this=exp.paren(of.copy()), expression=exp.null()))
-    people = _sum(exp.column(PEOPLE), [condition, present])
-    if isinstance(call, exp.Count):
-        return _or_zero(people)
-    total = _sum(exp.Mul(this=exp.paren(of.copy()), expression=exp.column(PEOPLE)), [condition])
-    if isinstance(call, exp.Sum):
-        return total
-    return exp.paren(exp.Div(this=total, expression=exp.Nullif(this=people, expression=exp.Literal.number(0))))
+    if not isinstance(call, exp.Avg) or isinstance(call.this, exp.Distinct):
+        return None
+
+    def of(kind: type[exp.Expression]) -> exp.Expression:
+        made: exp.Expression = kind(this=call.this.copy())
+        return exp.Filter(this=made, expression=node.expression.copy()) if isinstance(node, exp.Filter) else made
+
+    count = exp.Nullif(this=of(exp.Count), expression=exp.Literal.number(0))
+    return exp.paren(exp.Div(this=exp.cast(of(exp.Sum), "DOUBLE"), expression=count))
 
 
-def _or_zero(number: exp.Expression) -> exp.Expression:
-    return exp.Coalesce(this=number, expressions=[exp.Literal.number(0)])
+def _column(text: str) -> exp.Column:
+    return exp.column(exp.to_identifier(text, quoted=True))
 
 
-def _sum(number: exp.Expression, conditions: list[exp.Expression | None]) -> exp.Expression:
-    total, kept = exp.Sum(this=number), [one.copy() for one in conditions if one is not None]
-    return exp.Filter(this=total, expression=exp.Where(this=exp.and_(*kept))) if kept else total
-
-
-def _is_own(node: exp.Expression, lines: PerPerson) -> bool:
-    inner = node.unnest()
-    return isinstance(inner, exp.Column) and inner.name.lower() in lines.person
-
-
-def _is_person(node: exp.Expression, domain: Domain) -> bool:
+def is_person(node: exp.Expression, domain: Domain) -> bool:
     inner = node.unnest()
     if not isinstance(inner, exp.Column) or domain.person is None:
         return False

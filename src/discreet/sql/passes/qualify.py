@@ -59,7 +59,7 @@ def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, .
         if node.find(exp.Window) is not None:
             raise UnsupportedQuery(f"a window over rows is not supported{place_of(node)}; {ROWS_ONLY}")
         columns[name_of(output).lower()] = names.column(node)
-    return TableRows(columns, where, is_open)
+    return TableRows(columns, where, is_open, lines=names.rows.lines)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,15 @@
 Whatever comes out of the noise, the region is one of so many: intervals that hold for all of them hold for the one.
 """
 
+from collections.abc import Sequence
 from math import comb, prod
 
 from sqlglot import exp
 
 from discreet.domain.domain import Domain
 from discreet.sql.passes.one_value import is_value
-from discreet.sql.passes.tree import inner_queries, text_of
+from discreet.sql.passes.tree import inner_queries, lines_of, sources_of, text_of
+from discreet.sql.profiles import read_profiles
 
 AROUND_PREDICATES = (exp.And, exp.Or, exp.Not, exp.Where, exp.Filter, exp.If, exp.Case, exp.Select)
 
@@ -20,8 +22,19 @@ def regions_chosen(select: exp.Select, domain: Domain) -> dict[str, int]:
     One value v parts the codes of the attributes that it is compared with: as v grows, each code comes in and goes out
     at most once (`age > v`, `age BETWEEN v - 5 AND v + 5`). Values of an IN are some of the codes; of a LIMIT so many.
     """
+    lines = lines_of(select)
+    if lines is None:
+        return _chosen(inner_queries(select), domain)
+    found = _chosen(inner_queries(lines), domain)
+    if own := inner_queries(select, sources_of(select)):
+        for text, count in _chosen(own, read_profiles(lines, domain).lines).items():
+            found[text] = found.get(text, 1) * count
+    return found
+
+
+def _chosen(queries: Sequence[exp.Expression], domain: Domain) -> dict[str, int]:
     found: dict[str, int] = {}
-    for query in inner_queries(select):
+    for query in queries:
         text, codes = text_of(query), _codes_beside(query, domain)
         own = 2 * codes + 1 if is_value(query) else _subsets(codes, _limit(query))
         found[text] = found.get(text, 1) * own

@@ -7,7 +7,6 @@ from sqlglot import exp
 
 from discreet.errors import UnsupportedQuery
 from discreet.sql.lookup import Lookup
-from discreet.sql.passes.per_person import PerPerson
 
 
 @dataclass(frozen=True)
@@ -20,6 +19,8 @@ class TableRows:
     is_open: bool = True
     joined: Mapping[str, Mapping[str, exp.Expression]] = field(default_factory=dict)
     """Columns of look-up tables, by the names that the tables have here."""
+    lines: exp.Select | None = None
+    """Where a row is a line of a person: the SELECT that makes them. See `per_person.py`."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Results:
     tree: exp.Query
 
 
-Relation = TableRows | Results | Code | PerPerson
+Relation = TableRows | Results | Code
 Relations = Mapping[str, Relation]
 """What names stand for at a place of the statement."""
 

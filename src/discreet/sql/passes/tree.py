@@ -10,6 +10,8 @@ from discreet.sql.syntax import OWN
 
 ROWS = f"{OWN}rows"
 """The vault's table, as the passes call it: a WITH may have given its own name to something else."""
+LINES = f"{OWN}lines"
+"""The lines of people that a private SELECT reads, in its FROM."""
 LONGEST_NAME = 60
 AGGREGATE_PARTS = (exp.Filter, exp.WithinGroup, exp.AggFunc)
 NAMED_AGGREGATES = frozenset({"regr_avgx", "regr_avgy", "regr_count", "regr_sxx", "regr_sxy", "regr_syy", "regr_r2"})
@@ -112,8 +114,26 @@ def sources_of(select: exp.Select) -> list[exp.Expression]:
 
 
 def reads_rows(select: exp.Expression) -> bool:
-    """Whether it is a SELECT over the vault's rows, once they are inlined."""
-    return isinstance(select, exp.Select) and [one.name for one in sources_of(select)] == [ROWS]
+    """Whether it is a SELECT over the vault's rows, once they are inlined, or over people's lines."""
+    if not isinstance(select, exp.Select):
+        return False
+    return lines_of(select) is not None or [one.name for one in sources_of(select)] == [ROWS]
+
+
+def lines_of(select: exp.Select) -> exp.Select | None:
+    """The SELECT that makes the lines of people which a SELECT reads; None where it reads something else."""
+    sources = sources_of(select)
+    if len(sources) == 1 and isinstance(sources[0], exp.Subquery) and sources[0].alias == LINES:
+        return sources[0].this
+    return None
+
+
+def value_queries(select: exp.Select) -> list[exp.Expression]:
+    """The sub-queries whose values a private SELECT needs, and those that the lines need which it reads."""
+    lines = lines_of(select)
+    return (
+        inner_queries(select) if lines is None else [*inner_queries(select, sources_of(select)), *inner_queries(lines)]
+    )
 
 
 def rewrite_selects(tree: exp.Query, change: Callable[[exp.Select], exp.Query]) -> exp.Query:

@@ -1,0 +1,76 @@
+"""Tables that grow: which periods are closed, and how the rows of the next ones come in. Spends nothing."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from discreet.domain.domain import Domain
+from discreet.errors import DomainError, UnsupportedQuery, VaultError
+from discreet.fit import Fitted
+from discreet.ledger.receipt import Receipt
+from discreet.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from discreet.vault.vault import Vault
+
+
+def require_growing(domain: Domain, through: str | None, each_period: bool, *, live: bool, roster: bool) -> None:
+    """Raise unless what is said of periods, when a vault is made, fits its domain."""
+    growing = domain.growing
+    if growing is None:
+        if through is not None or each_period:
+            said = "through" if through is not None else "each_period"
+            raise DomainError(f"{said} is about a table that grows: say grows = true of a date attribute of its domain")
+        return
+    if live or roster:
+        other = "is read live" if live else "is asked about a roster"
+        raise UnsupportedQuery(f"a table that {other} does not grow: leave grows out of its domain, and `refresh` it")
+    if through is None:
+        raise DomainError(
+            f"the table grows by {growing.name}: say up to which {growing.period} it is complete now "
+            f"(--through {growing.label(0)}); later rows are left out until they are appended"
+        )
+    domain.until(through)
+
+
+def append_rows(
+    vault: "Vault", table: object, through: str | None, progress: Progress = silent, fitted: Fitted | None = None
+) -> Receipt:
+    """Take the rows of the periods after the last that is closed, up to one that is closed now."""
+    from discreet.table.open import open_source
+    from discreet.vault.erasure import kept_out
+
+    # What is found here is compared again when it is journalled: two appends at once do not both come in.
+    before = vault._own.snapshot()
+    closing = closed_by(vault.ledger.horizon, before.domain, through)
+    taking = vault._taking(progress, fitted, kept_out(vault), closing)
+    source = vault._own.locate() if table is None else table
+    try:
+        taken = taking.take(open_source(source), before.id.number + 1, onto=before, elsewhere=table is not None)
+    except OSError:
+        raise VaultError(
+            f"the snapshot cannot be written to {vault.path}; the one before stays: is there space for it?"
+        ) from None
+    return vault._go_over(taken, partial(vault.ledger.note_append, closed=closing))
+
+
+def closed_by(whole: Domain, now: Domain, through: str | None) -> str:
+    """The last period that an append closes: the one that is named, or the next one."""
+    growing, grown = whole.growing, now.growing
+    if growing is None or grown is None:
+        raise UnsupportedQuery(
+            "this vault's table does not grow: no date attribute of its domain says grows = true; `discreet refresh` "
+            "takes a new snapshot, and levels what is spent"
+        )
+    last = grown.label(grown.cells - 1)
+    if grown.cells == growing.cells:
+        raise VaultError(f"the table goes up to {last}, where its domain ends (high): make a new vault from then on")
+    if through is None:
+        return growing.label(grown.cells)
+    whole.until(through)  # or it raises
+    code = growing.named_code(through)
+    if code is not None and code < grown.cells:
+        raise VaultError(
+            f"{through} is closed already: the table goes up to {last}, and what is in it stays as it is. Append from "
+            f"{growing.label(grown.cells)} on, or `discreet refresh` with the whole table, which levels all spending"
+        )
+    return through

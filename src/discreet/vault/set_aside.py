@@ -1,0 +1,65 @@
+"""What was set aside, by what it is for: and what was drawn on it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import UnsupportedQuery, VaultError
+from discreet.ledger.books import Books
+from discreet.ledger.charge import Charge, read_charge
+from discreet.ledger.journal import canonical
+from discreet.ledger.reserve import FROM, KIND, read_reserve
+from discreet.ledger.spend import Cost
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A reserve in the journal."""
+
+    number: int
+    content: Mapping[str, Any]
+    cost: Cost
+
+
+def set_aside_for(key: str, books: Books) -> Iterator[SetAside]:
+    """All that was set aside for something, of every table, in order."""
+    for entry in books.entries():
+        if entry.kind == KIND and key in (content := entry.parsed()["content"]):
+            yield SetAside(entry.seq, content, read_reserve(entry).cost)
+
+
+def set_aside_again(content: Mapping[str, Any], key: str, books: Books) -> int | None:
+    """The number of the very same, for the table as it is now."""
+    wanted = canonical(dict(content))
+    same = (one.number for one in set_aside_for(key, books) if canonical(dict(one.content)) == wanted)
+    return next((number for number in same if books.reserved(number) is not None), None)
+
+
+def the_one(number: int | None, key: str, what: str, books: Books, home: Path) -> SetAside:
+    """The one with this number; without one, the only one of the table as it is now, or of all."""
+    found = {one.number: one for one in set_aside_for(key, books)}
+    if number is not None and number in found:
+        return found[number]
+    now = [one for one in found.values() if books.reserved(one.number) is not None] or list(found.values())
+    if number is None and len(now) == 1:
+        return now[0]
+    if not found:
+        raise VaultError(f"nothing was set aside in {home} for {what}: declare them first")
+    named = ", ".join(map(str, found))
+    raise VaultError(f"say which {what}: {named}" if number is None else f"{number} is none of the {what}: {named}")
+
+
+def ended(through: str | None, books: Books) -> str:
+    """The period that is said to have ended, or the last one that is closed of a table that grows."""
+    last = through or books.closed_period
+    if last is None:
+        raise UnsupportedQuery("say which period has ended: through=2027-02 (--through); what comes later is for later")
+    return last
+
+
+def charges_of(number: int, books: Books) -> list[Charge]:
+    """The charges that were drawn on a reserve, in order, answered or not."""
+    mark = f'"{FROM}":{number},'
+    drawn = (read_charge(entry) for entry in books.entries(number) if entry.kind == "charge" and mark in entry.body)
+    return [charge for charge in drawn if charge.reserve == number]
