@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.gaussian_conversion import mu_squared_for
-from tests.experiments.test_pages import Claim, check_page, pick, rows_of
+from tests.experiments.test_pages import Claim, check_page, percent, pick, rows_of
 
 
 def tenth(number):
@@ -43,6 +43,16 @@ def facts_claims():
     assert least > 0
     pairs = [pick(gain, "two attributes", known=name) for name in ("all single attributes", "how many people")]
     yield Claim("take only {:.0f}% off", [math.ceil(100 * (1 - pairs[0] / pairs[1]))])
+    grades = {row["known"]: row for row in rows_of("facts", "grades")}
+    nothing, calibrated = grades["nothing"], grades["and 180 students in all, calibrated"]
+    counts = ("A", "B", "C", "D", "F", "passing", "all")
+    assert sum(float(calibrated[count]) > float(nothing[count]) for count in counts) == 6  # "six of the seven"
+    best = min(float(grades["what holds by definition"][count]) / float(nothing[count]) for count in counts)
+    assert 0.7 < best < 0.8  # "a quarter off the best of them"
+    assert (pick(gain, "S_Q", known="sex"), pick(gain, "S_Q", known="sex, and race")) == (2, 4)
+    signs = [1 - float(row["two, nonnegative"]) / float(row["two attributes"]) for row in gain[1:]]
+    assert min(signs) > 0.2  # "a fifth and more"
+    off, further = [], []
     figure = rows_of("facts", "fig6_10")
     for name in dict.fromkeys(row["known"] for row in figure):
         readings = ("private", "public", "public, in least squares")
@@ -50,8 +60,15 @@ def facts_claims():
             next(row for row in figure if (row["known"], row["reading"]) == (name, reading)) for reading in readings
         ]
         reach = sorted({int(lines[0]["least S_Q"]), int(lines[0]["largest S_Q"])})
+        if name != "none":
+            off.append([1 - float(lines[1][column]) / float(lines[0][column]) for column in ("max", "average")])
+            further.append(1 - float(lines[2]["average"]) / float(lines[1]["average"]))
         cells = [f"{round_half_up(row[column]):,}" for column in ("max", "average") for row in lines]
         yield Claim("| {} | {} | {} | {} | {} | {} | {} | {} |", [name, " to ".join(map(str, reach)), *cells])
+    largest, average = zip(*off, strict=True)
+    yield Claim("takes {} to {} off the max,", [percent(min(largest)), percent(max(largest))])
+    yield Claim("and {} to {} off the average.", [percent(min(average)), percent(max(average))])
+    yield Claim("gains another {} to {} on average.", [percent(min(further)), percent(max(further))])
 
 
 def hundredths(text):

@@ -285,6 +285,17 @@ def buckets_claims():
             f"| {name} | {{:.1f}} | {{}} | {{}}% | {{}}% | {{}}% |".replace("  ", " "),
             (float(row["MSE"]), error, *shares),
         )
+    learnt = {(row["table"], row["dealt"]): float(row["by a learner, %"]) for row in similar}
+    missed = {(row["table"], row["dealt"]): float(row["relative error, %"]) for row in similar}
+    pair = [learnt["occupation", f"sizes 25 to 50, {dealt}"] for dealt in ("round-robin", "sweep")]
+    yield Claim("on occupations twice as many are guessed ({:.0f}% and {:.0f}%)", pair)
+    assert 1.8 < pair[1] / pair[0] < 2.2
+    for table in ("occupation", "education"):  # "half as much, at half the error"
+        many, few = (table, "MultiSize, round-robin"), (table, "sizes 25 to 50, sweep")
+        assert 0.4 < learnt[few] / learnt[many] < 0.6
+        assert 0.4 < missed[few] / missed[many] < 0.6
+    of_occupations = [errors["Census-Income, occupation", name, 32] for name in ("MultiSize", "TwoSize")]
+    assert 0.4 < of_occupations[0] / of_occupations[1] < 0.6  # "half of TwoSize's error"
     times = {(row["table"], row["method"], int(row["records, thousands"])): float(row["seconds"]) for row in six}
     yield Claim(
         "Yes: {:.1f} ms, {:.0f} ms and {:.0f} ms at 300,000 records of OCC.",
