@@ -19,6 +19,7 @@ from discreet.cube.running import RunningTotals
 from discreet.errors import BudgetExceeded, DiscreetError, EngineError, InvalidBudget, UnsupportedQuery, VaultError
 from discreet.ledger.spend import UNITS
 from discreet.noise.law import Gaussian, Laplace
+from discreet.noise.spread import Draws, halfwidth
 from discreet.refinement.running_totals import GRAINS
 from discreet.release.gate import Gate
 from discreet.vault import Vault
@@ -179,6 +180,15 @@ def test_the_noise_of_totals_is_as_wide_as_is_said() -> None:
     inside = np.abs(totals.values - truth) <= widths[:, None]
     assert inside.mean() > 0.8
     assert np.allclose(widths / plan.deviations, 1.96, atol=0.02)
+
+
+def test_widths_are_those_of_the_sums_of_draws_written_out() -> None:
+    vault = make()
+    plan = vault.running.plan("month", rho=1)
+    for place in (0, 4, 11):
+        own = plan.strategy.combinations[place, : place + 1]
+        exact = halfwidth([Draws(float(weight), plan.law_in_grains) for weight in own], Fraction(95, 100))
+        assert exact * 0.99 <= plan.halfwidth(place) <= exact * 1.001
 
 
 def test_nothing_else_can_spend_what_was_set_aside() -> None:
