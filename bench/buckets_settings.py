@@ -6,12 +6,13 @@ leaves off at the first value that fails: an honest baseline, not a slow one.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 
 from bench.figure import Figure, race
+from discreet.errors import InvalidLimits
 from discreet.microdata.anatomy import anatomy_loss, diversity
 from discreet.microdata.assign import assign
 from discreet.microdata.limits import Limits
@@ -23,6 +24,7 @@ from experiments.buckets.tables import generated
 ROWS = 300_000
 THETAS = (2, 4, 8, 16, 32)
 DEFAULT = Limits.linear(8, "0.02")
+RANDOM_TABLES, NEAR = 100, 1.05
 
 
 def figures() -> Iterator[Figure]:
@@ -30,6 +32,7 @@ def figures() -> Iterator[Figure]:
     yield from pruning_figures()
     yield growth_figure()
     yield from loss_figures()
+    yield random_figure()
     yield assign_figure()
 
 
@@ -71,6 +74,38 @@ def ratio_figure(name: str, ours: list[int], theirs: list[int], bar: float) -> F
     ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
     note = ", ".join(f"θ = {theta}: {ratio:.3f}" for theta, ratio in zip(THETAS, ratios, strict=True))
     return Figure(f"{name}, at worst", max(ratios), bar, "lower", "×", note)
+
+
+def random_figure(told: Callable[[str], None] = lambda _words: None) -> Figure:
+    """Many sizes on tables of any frequencies: to what prices prove that all lose, or else to what the integer program
+    says; where it does not say enough in its time, that is counted."""
+    chance, ratios, by_program, open_still = np.random.default_rng(560), [], 0, 0
+    while len(ratios) < RANDOM_TABLES:
+        counts, limits = random_table(chance)
+        try:
+            multi = multi_size_setting(counts, limits)
+        except InvalidLimits:
+            continue
+        least = multi.least
+        if multi.loss > NEAR * least:
+            by_program += 1
+            least = optimal_setting(counts, limits, seconds=120).least
+            open_still += multi.loss > NEAR * least
+            told(f"{len(ratios)}: {sum(counts)} records, {multi.loss} for {multi.least}, {least} by the program")
+        ratios.append(multi.loss / least if least else 1.0)
+    note = (
+        f"{RANDOM_TABLES} tables of 2 to 60 values and 100 to 30,000 records; {by_program} not by prices but by the "
+        f"integer program, {open_still} by neither"
+    )
+    return Figure("random tables, loss of many sizes, to the least, at worst", max(ratios), NEAR, "lower", "×", note)
+
+
+def random_table(chance: np.random.Generator) -> tuple[list[int], Limits]:
+    """Frequencies from nearly even to very skewed, and limits from strict to lax."""
+    values, records = int(chance.integers(2, 61)), int(10 ** chance.uniform(2, 4.48))
+    shares = chance.dirichlet(np.full(values, chance.choice([0.3, 1, 5])))
+    counts = np.maximum(chance.multinomial(records, shares), 1).tolist()
+    return counts, Limits.linear(int(chance.choice(THETAS)), str(chance.choice(["0.02", "0.05", "0.1"])))
 
 
 def assign_figure() -> Figure:

@@ -53,7 +53,7 @@ NAMED = [
     (
         "the least noise of a sum is that of a count",
         "release/purchase.py",
-        "(self.min_scale * largest) ** 2",
+        "(self.min_scale * largest_move(query, domain)) ** 2",
         "self.min_scale ** 2",
     ),
     (

@@ -461,6 +461,16 @@ class TestBesideErasure:
         assert vault.ledger.left_by([0]).tolist() == spent
         assert [check.findings for check in audit_vault(vault.path).checks if check.outcome != "passed"] == []
 
+    def test_what_is_left_out_of_an_append_is_told_by_its_reason(self, make):
+        vault = make(id="id", max_rows=50)
+        vault.erase(pa.table({"id": ["p7"]}))
+        seen, rows = [], rows_of(["2026-03"], 200, seed=9)
+        vault.append(pa.concat_tables([rows, rows_of(["2026-01", "2026-04"], 40, seed=8)]), fitted=seen.append)
+        [fit], gone = seen, pa.compute.sum(pa.compute.equal(rows["id"], "p7")).as_py()
+        told = (fit.rows, fit.kept, fit.nameless, fit.beyond_bound, fit.erased, fit.late + fit.to_come)
+        assert gone
+        assert told == (240, 200 - gone, 0, 0, gone, 40)
+
     def test_a_charge_from_before_an_append_is_completed_without_whoever_was_erased_before(self, make):
         vault = make(id="id", max_rows=50)
         vault.erase(pa.table({"id": ["p7"]}))

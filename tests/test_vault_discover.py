@@ -317,7 +317,7 @@ class TestAudit:
         vault.ask("SELECT job, COUNT(*) FROM people GROUP BY job")
         audit = audit_vault("vault")
         assert not failures(audit)
-        assert "values of job found" in next(entry["what"] for entry in vault.entries())
+        assert "found of job: 3 values" in next(entry["what"] for entry in vault.entries())
 
     @pytest.mark.parametrize(
         ("change", "words"),
@@ -363,8 +363,19 @@ class TestCommands:
         line = f"init vault --table {table} --domain people.toml --epsilon 1 --delta 1e-5 --neighbours add-remove"
         made = CliRunner().invoke(app, [*line.split(), "--discover", "20%", "--discover-delta", "10%"])
         assert made.exit_code == 0
-        assert "Found of job: 3 values" in made.output
+        assert "Found of job: 3 values\n" in made.output
+        assert "found of job: 3 values" in " ".join(CliRunner().invoke(app, ["ledger", "show", "vault"]).output.split())
         assert "δ = 1e-06 for finding values" in " ".join(made.output.split())
+
+    @pytest.mark.parametrize(("most", "said"), [(2, True), (3, True), (4, False)])
+    def test_init_says_where_as_many_were_found_as_may_be_named(self, most: int, said: bool) -> None:
+        """Also where there are just as many: whether there are more is not said."""
+        pa.parquet.write_table(PEOPLE, "people.parquet")
+        Path("people.toml").write_text(DOMAIN + f"most = {most}\n")
+        line = "init vault --table people.parquet --domain people.toml --epsilon 1000 --delta 1e-5 --discover 20%"
+        made = CliRunner().invoke(app, [*line.split(), "--neighbours", "add-remove", "--quiet"])
+        full = f", as many as most = {most} allows: if there are more, they are (other)\n"
+        assert f"Found of job: {min(most, 3)} values{full if said else chr(10)}" in made.output
 
     def test_no_file_but_the_snapshot_and_the_journal_knows_of_values(self) -> None:
         init()

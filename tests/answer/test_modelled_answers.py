@@ -1,6 +1,7 @@
 """Questions answered from the model of everything public: free, marked, refused where it tells nothing."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from discreet.audit.exposure import check_files
 from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.cube import replicate_files
@@ -296,6 +298,7 @@ def test_the_audit_knows_the_note_of_a_model(vault):
 
 
 def test_the_audit_finds_a_copy_of_a_model_that_says_something_else(tmp_path, vault):
+    vault.ask("SELECT COUNT(*) FROM people", estimate="modelled")
     copy = tmp_path / "vault"
     shutil.copytree(vault.path, copy)
     [path] = (copy / MODELS).glob("public-*-model")
@@ -308,7 +311,9 @@ def test_the_audit_finds_a_copy_of_a_model_that_says_something_else(tmp_path, va
     assert [check.name for check in report.checks if check.outcome == "failed"] == ["published"]
 
 
-def test_the_audit_of_a_vault_in_use_does_not_mind_a_copy_that_goes_while_it_reads(vault, monkeypatch):
+def test_the_audit_of_a_vault_in_use_does_not_mind_a_copy_that_goes_while_it_reads(tmp_path, monkeypatch):
+    vault = vault_in(tmp_path)
+    vault.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex")
     vault.ask("SELECT COUNT(*) FROM people", estimate="modelled")
 
     def read_too_late(path, lattice, key):
@@ -318,6 +323,24 @@ def test_the_audit_of_a_vault_in_use_does_not_mind_a_copy_that_goes_while_it_rea
     monkeypatch.setattr(replicate_files, "read_models", read_too_late)
     assert audit_vault(vault.path)["published"].outcome == "passed"
     assert not [*(vault.path / MODELS).glob("public-*-model")]
+
+
+def test_the_audit_of_files_does_not_mind_a_folder_that_goes_while_it_is_listed(tmp_path, monkeypatch):
+    vault = vault_in(tmp_path)
+    vault.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex")
+    vault.ask("SELECT COUNT(*) FROM people", estimate="modelled")
+    listed = os.scandir
+
+    def too_late(path):
+        if "public-" in str(path):
+            shutil.rmtree(path)
+        return listed(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", too_late)
+        check = check_files(vault.path)
+    assert check.outcome == "passed"
+    assert not [*(vault.path / MODELS).iterdir()]
 
 
 def test_a_model_of_an_earlier_table_answers_nothing(tmp_path):

@@ -213,3 +213,5 @@ def test_the_spread_of_many_noisy_cubes_is_the_stated_variance(planner):
         ratio = np.var(cells[mask]) / plan.variance(*lattice.names_of(mask))
         # A sample variance of 2000 Laplace draws (kurtosis 6) has a relative spread of √(5/2000): 4.4 of those.
         assert abs(ratio - 1) < 4.4 * math.sqrt(5 / runs)
+        # cubes, Theorems 3.2.3 and 3.3.1: of counts of 0, no bias.
+        assert abs(np.mean(cells[mask])) < 4.4 * math.sqrt(plan.variance(*lattice.names_of(mask)) / runs)

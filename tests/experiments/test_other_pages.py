@@ -2,9 +2,13 @@
 
 import math
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from itertools import pairwise
+from statistics import NormalDist
 
-from tests.experiments.test_pages import Claim, check_page, pick, rows_of
+from discreet.ledger.conversion import rho_for
+from discreet.ledger.gaussian_conversion import mu_squared_for
+from tests.experiments.test_pages import Claim, check_page, percent, pick, rows_of
 
 
 def tenth(number):
@@ -39,6 +43,16 @@ def facts_claims():
     assert least > 0
     pairs = [pick(gain, "two attributes", known=name) for name in ("all single attributes", "how many people")]
     yield Claim("take only {:.0f}% off", [math.ceil(100 * (1 - pairs[0] / pairs[1]))])
+    grades = {row["known"]: row for row in rows_of("facts", "grades")}
+    nothing, calibrated = grades["nothing"], grades["and 180 students in all, calibrated"]
+    counts = ("A", "B", "C", "D", "F", "passing", "all")
+    assert sum(float(calibrated[count]) > float(nothing[count]) for count in counts) == 6  # "six of the seven"
+    best = min(float(grades["what holds by definition"][count]) / float(nothing[count]) for count in counts)
+    assert 0.7 < best < 0.8  # "a quarter off the best of them"
+    assert (pick(gain, "S_Q", known="sex"), pick(gain, "S_Q", known="sex, and race")) == (2, 4)
+    signs = [1 - float(row["two, nonnegative"]) / float(row["two attributes"]) for row in gain[1:]]
+    assert min(signs) > 0.2  # "a fifth and more"
+    off, further = [], []
     figure = rows_of("facts", "fig6_10")
     for name in dict.fromkeys(row["known"] for row in figure):
         readings = ("private", "public", "public, in least squares")
@@ -46,8 +60,15 @@ def facts_claims():
             next(row for row in figure if (row["known"], row["reading"]) == (name, reading)) for reading in readings
         ]
         reach = sorted({int(lines[0]["least S_Q"]), int(lines[0]["largest S_Q"])})
+        if name != "none":
+            off.append([1 - float(lines[1][column]) / float(lines[0][column]) for column in ("max", "average")])
+            further.append(1 - float(lines[2]["average"]) / float(lines[1]["average"]))
         cells = [f"{round_half_up(row[column]):,}" for column in ("max", "average") for row in lines]
         yield Claim("| {} | {} | {} | {} | {} | {} | {} | {} |", [name, " to ".join(map(str, reach)), *cells])
+    largest, average = zip(*off, strict=True)
+    yield Claim("takes {} to {} off the max,", [percent(min(largest)), percent(max(largest))])
+    yield Claim("and {} to {} off the average.", [percent(min(average)), percent(max(average))])
+    yield Claim("gains another {} to {} on average.", [percent(min(further)), percent(max(further))])
 
 
 def hundredths(text):
@@ -204,6 +225,14 @@ def attacks_claims():
     yield Claim("= {:.3f} for ρ = 0.1", [by_rho])
     both = next(row for row in rows_of("attacks", "budgets") if "δ" in row["vault"])
     yield Claim("{:.3f}, where ε = 1 allows {}.", (float(both["allowed"]), allowed))
+    rho, mu_squared = (float(kept(Fraction(1), Fraction(1, 10**6))) for kept in (rho_for, mu_squared_for))
+    assert f"{2 * NormalDist().cdf(math.sqrt(mu_squared) / 2) - 1:.4f}" == both["allowed"]
+    yield Claim("had {:.3f} here", [math.sqrt(rho / 2)])
+    yield Claim("ρ = {:.4f} where μ²/2 is {:.4f}", (rho, mu_squared / 2))
+    vaults = [row for row in rows_of("attacks", "budgets") if row["answers"] in (ONE, SIX, SOLVED)]
+    assert all(float(row["low"]) <= float(row["allowed"]) for row in vaults)
+    pure = [row for row in vaults if row["answers"] == ONE and row["vault"] in ("ε = 0.1", "ε = 1", "ε = 3")]
+    assert all(float(row["low"]) <= float(row["allowed"]) <= float(row["high"]) for row in pure)
 
 
 def test_the_page_on_attacks_says_what_its_numbers_say():
@@ -382,13 +411,24 @@ def cubes_claims():
         [end(span) for span in spans for end in (min, max)],
     )
     sweep = {row["sources"]: float(row["consistency"]) for row in rows_of("cubes", "fig6_9b")}
-    yield Claim("{:.2f} s for one of them", [sweep["1"]])
-    assert sweep["256"] < 0.45
+    yield Claim("{:.2f} s for one of them, {:.2f} s for all 256", (sweep["1"], sweep["256"]))
+    assert sweep["256"] < 10 * sweep["1"]
+    whole = {
+        (row["technique"], int(row["dimensions"])): float(row["seconds, consistent"])
+        for row in rows_of("cubes", "fig6_8")
+    }
+    longer = [whole["All", dimensions] / whole["BMaxG", dimensions] for dimensions in (8, 10)]
+    yield Claim("{:.1f} times with 8 dimensions, {:.1f} times with 10.", longer)
     slowest = max(
         float(row[name]) for row in rows_of("cubes", "fig6_9a") for name in ("BMax", "PMost", "BMaxG", "PMostG")
     )
     assert slowest <= 0.4
     yield Claim("at most {} s for 1,024 cuboids", [math.ceil(10 * slowest) / 10])
+    planned = {int(row["dimensions"]): float(row["optimal (max)"]) for row in rows_of("cubes", "fig6_9a")}
+    spent = [planned[dimensions] for dimensions in range(7, 11)]
+    yield Claim("takes {:.1f}–{:.1f} s from 7 dimensions on", (min(spent), max(spent)))
+    assert 0.35 < planned[8] / whole["optimal (max)", 8] < 0.65  # half of publishing
+    assert 0.05 < planned[10] / whole["optimal (max)", 10] < 0.15  # a tenth
     threshold = [row for row in rows_of("cubes", "fig6_3") if row["technique"] == "PMost"]
     rough = {row["θ₀/θ'"]: float(row["average"]) for row in threshold}
     assert max(rough.values()) == rough["1.0"]
@@ -406,6 +446,8 @@ def cubes_claims():
     online = rows_of("cubes", "online")
     assert pick(online, "relaxed", within=500) == pick(online, "relaxed", within=1000) == 0
     assert all(float(row["known"]) > 150 for row in online)  # more than half of 300
+    rest = 300 - 138
+    assert 0.6 < 1 - pick(online, "relaxed", within=250) / rest < 0.7  # two thirds
 
 
 def claims_of_dimensions():

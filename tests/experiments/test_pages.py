@@ -131,6 +131,7 @@ def relaxation_claims():
     yield Claim("({:.1f} to {:.1f} ms)", (min(times), max(times)))
     slow = [quality(sixteen, "milliseconds", who, 1000000) for who in ("data", "uniform")]
     yield Claim("Data takes {} longer, {:.1f} ms against {:.1f} ms.", (percent(slow[0] / slow[1] - 1), *slow))
+    assert_relaxation_in_words(thirteen, fourteen, rows_of("relaxation", "fig15"), sixteen)
     derived = rows_of("relaxation", "variance")
     for most in range(1, 6):
         cells = [
@@ -155,10 +156,69 @@ def relaxation_claims():
     assert {row["answered as printed"] for row in readings} == {"300"}
 
 
+def assert_relaxation_in_words(thirteen, fourteen, fifteen, sixteen):
+    """What the page says of Figures 13 to 16 without a number."""
+
+    def curves(rows, column, along, mine=True):
+        """A column along a parameter, with all others as in Table 2, for both distributions."""
+        usual = {"epsilon": "0.3", "volume": "0.04", "most_answers": "3"} | {
+            "most_buckets": "exact" if mine else "100000"
+        }
+        kept = {name: value for name, value in usual.items() if name != along}
+        found = [row for row in rows if all(row[name] == value for name, value in kept.items())]
+        for who in ("data", "uniform"):
+            yield [float(row[column]) for row in found if row["distribution"] == who]
+
+    def falls(numbers):
+        return numbers == sorted(numbers, reverse=True) and len(numbers) == 5
+
+    def grows(numbers):
+        return falls(numbers[::-1])
+
+    for mine in (True, False):
+        for error, taken in zip(
+            *(curves(thirteen, name, "most_answers", mine) for name in ("mean_error", "milliseconds")), strict=True
+        ):
+            assert falls(error) or not mine  # with the histogram the last digits go up and down
+            assert error[0] - error[2] > 3 * abs(error[2] - error[4])  # most is gained up to ξ = 3
+            assert taken[0] < taken[2]
+            assert taken[4] < 1.2 * taken[2]
+        for column in ("mean_error", "mean_size") if mine else ("mean_error",):
+            assert all(map(falls, curves(fourteen, column, "epsilon", mine)))
+    for column in ("mean_error", "mean_size"):
+        assert all(map(grows, curves(fifteen, column, "volume")))
+    assert all(map(grows, curves(fifteen, "mean_size", "volume", mine=False)))
+    tops = [error.index(max(error)) for error in curves(fifteen, "mean_error", "volume", mine=False)]
+    assert tops == [3, 2]  # 8% and 4%
+    assert all(0.35 < quick[2] < 0.65 for quick in curves(fourteen, "milliseconds", "epsilon"))
+    for numbers in sorted_by(sixteen, "epsilon", mine=False):
+        assert numbers[0] < numbers[-1]
+    for numbers in sorted_by(sixteen, "epsilon", mine=True):
+        assert falls(numbers)
+    for numbers in sorted_by(sixteen, "volume", mine=True):
+        assert grows(numbers)
+
+
+def sorted_by(rows, along, mine):
+    """Milliseconds of Figure 16 along a parameter, all others as in Table 2."""
+    usual = {"epsilon": 0.3, "volume": 0.04, "most_answers": 3}
+    usual.pop(along)
+    buckets = "exact" if mine else "100000"
+    for who in ("data", "uniform"):
+        found = [
+            row
+            for row in rows
+            if row["distribution"] == who
+            and row["most_buckets"] == buckets
+            and all(float(row[name]) == value for name, value in usual.items())
+        ]
+        yield [float(row["milliseconds"]) for row in sorted(found, key=lambda row: float(row[along]))]
+
+
 def test_the_page_on_relaxation_says_what_its_numbers_say():
     # The paper's settings; limits and volumes; and where curves are looked at.
     settings = {"2008", "1,000,000", "79", "14", "23", "100", "20,000", "2000", "0.3", "3", "100,000", "300", "4"}
-    settings |= {"2", "128", "10", "13", "15", "0.1", "0.5", "1", "16", "5", "8", "12"}
+    settings |= {"2", "128", "10", "13", "15", "9", "0.1", "0.5", "1", "16", "5", "8", "12"}
     check_page("relaxation", list(relaxation_claims()), settings)
 
 
@@ -225,6 +285,17 @@ def buckets_claims():
             f"| {name} | {{:.1f}} | {{}} | {{}}% | {{}}% | {{}}% |".replace("  ", " "),
             (float(row["MSE"]), error, *shares),
         )
+    learnt = {(row["table"], row["dealt"]): float(row["by a learner, %"]) for row in similar}
+    missed = {(row["table"], row["dealt"]): float(row["relative error, %"]) for row in similar}
+    pair = [learnt["occupation", f"sizes 25 to 50, {dealt}"] for dealt in ("round-robin", "sweep")]
+    yield Claim("on occupations twice as many are guessed ({:.0f}% and {:.0f}%)", pair)
+    assert 1.8 < pair[1] / pair[0] < 2.2
+    for table in ("occupation", "education"):  # "half as much, at half the error"
+        many, few = (table, "MultiSize, round-robin"), (table, "sizes 25 to 50, sweep")
+        assert 0.4 < learnt[few] / learnt[many] < 0.6
+        assert 0.4 < missed[few] / missed[many] < 0.6
+    of_occupations = [errors["Census-Income, occupation", name, 32] for name in ("MultiSize", "TwoSize")]
+    assert 0.4 < of_occupations[0] / of_occupations[1] < 0.6  # "half of TwoSize's error"
     times = {(row["table"], row["method"], int(row["records, thousands"])): float(row["seconds"]) for row in six}
     yield Claim(
         "Yes: {:.1f} ms, {:.0f} ms and {:.0f} ms at 300,000 records of OCC.",

@@ -18,7 +18,7 @@ CHOICES = [{}, {"similar": True}, {"fakes": 2, "limits": "0.35"}, {"sizes": "one
 def test_what_is_published_holds(patients, choice):
     verdict = check_buckets(patients.publish(**choice).path)
     assert verdict.holds, verdict
-    assert len(verdict.findings) == 9
+    assert len(verdict.findings) == 10
 
 
 def reseal(folder, package):
@@ -92,6 +92,20 @@ def claim_that_less_is_lost_than_can_be(forger):
     forger.about["least"] = forger.about["loss"] + 1
 
 
+def raise_a_price(forger):
+    prices = forger.about["proof"]["prices"]
+    dearest = max(prices, key=prices.get)
+    prices[dearest] += forger.about["proof"]["parts"] * 100
+
+
+def say_sizes_that_are_none(forger):
+    forger.about["proof"]["sizes"] = "all"
+
+
+def have_a_proof_of_endless_sizes(forger):
+    forger.about["proof"]["sizes"] = [2, 10**15]
+
+
 def misstate_the_sizes(forger):
     forger.about["sizes"][0][1] += 1
 
@@ -124,7 +138,10 @@ HARMS = [
     (publish_the_sensitive_column, "columns"),
     (misstate_the_loss, "sizes"),
     (misstate_the_sizes, "sizes"),
-    (claim_that_less_is_lost_than_can_be, "sizes"),
+    (claim_that_less_is_lost_than_can_be, "least"),
+    (raise_a_price, "least"),
+    (say_sizes_that_are_none, "least"),
+    (have_a_proof_of_endless_sizes, "least"),
     (claim_fakes, "totals"),
     (list_a_foreign_value, "columns"),
     (number_by_size, "numbering"),
@@ -138,6 +155,27 @@ def test_every_harm_is_found_where_it_is(patients, harm, found):
     forger.write()
     broken = [finding.what for finding in check_buckets(forger.folder).findings if not finding.holds]
     assert found in broken
+
+
+def said_of_the_least_loss(folder):
+    return next(finding.detail for finding in check_buckets(folder).findings if finding.what == "least")
+
+
+def test_the_least_loss_is_added_up_again_and_what_prices_do_not_prove_is_somebodys_word(patients):
+    buckets = patients.publish()
+    proved = f"no setting with buckets of 2 to 50 loses less than {buckets.least:,}: by prices, added up again"
+    assert said_of_the_least_loss(buckets.path) == proved
+    forger = Forger(buckets.path)
+    forger.about["least"] = buckets.loss
+    forger.write()
+    assert said_of_the_least_loss(forger.folder).endswith(f"{buckets.loss:,} by the word of an integer program")
+    assert buckets.least < buckets.loss
+    del forger.about["proof"]
+    forger.write()
+    assert said_of_the_least_loss(forger.folder) == f"{buckets.loss:,}, by the word of whoever published it"
+    del forger.about["least"]
+    forger.write()
+    assert said_of_the_least_loss(forger.folder) == "not stated"
 
 
 @pytest.mark.parametrize("which", ["qit", "st"])

@@ -4,6 +4,7 @@ Nothing in here is about the table's rows. Tokens are never read, only who has o
 """
 
 import json
+import os
 import stat
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -27,7 +28,9 @@ FORGETFUL = ("tmpfs", "ramfs")
 
 def check_files(home: Path) -> Check:
     """Who may read and write what is in the vault's directory: its owner, and nobody else."""
-    found, looked = Findings(), [home, *sorted(home.rglob("*"))]
+    # A folder that a process at work removes while it is listed, as copies of models are, is passed over.
+    inside = (Path(folder, name) for folder, folders, files in os.walk(home) for name in (*folders, *files))
+    found, looked = Findings(), [home, *sorted(inside)]
     for path in looked:
         try:
             mode = path.lstat().st_mode

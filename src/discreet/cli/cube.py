@@ -315,10 +315,9 @@ def _show_modelled(cube: "Cube", names: tuple[str, ...], confidence: float, as_j
         )
         return
     show_cuboid(cuboid.rename("modelled"), low, high, confidence)
-    words = "Modelled: biased, and sharper than least squares. The ranges are model ranges, from simulated releases."
+    say("Modelled: biased, and sharper than least squares. The ranges are model ranges, from simulated releases.")
     if not together:
-        words += f" {not_together(names)}."
-    say(words)
+        say(not_together(names))
     say(str(cube.guarantee))
 
 

@@ -47,6 +47,17 @@ class Domain:
         return {one.name: one.values for one, _ in self._discoverable}
 
     @property
+    def found_in_words(self) -> dict[str, str]:
+        """How many values were found of each of these; and where there are as many as may be named, so that others may
+        have been found as well, that there are."""
+        told = {}
+        for one, able in self._discoverable:
+            many = f"{len(one.values):,} value{'s' * (len(one.values) != 1)}"
+            full = f", as many as most = {able.most:,} allows: if there are more, they are (other)"
+            told[one.name] = many + full * (len(one.values) == able.most)
+        return told
+
+    @property
     def undiscovered(self) -> dict[str, Discoverable]:
         """The attributes whose values are still to be found."""
         return {one.name: able for one, able in self._discoverable if not able.looked_for}

@@ -6,6 +6,7 @@ It shares no code with what publishes but the reader of domains. Limits are comp
 import hashlib
 import json
 import math
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +25,9 @@ from discreet.errors import ArchiveError, DiscreetError
 
 SURE = 1e-6
 """Numbers are called telling where chance alone would make them look so less often than this, in all that is tried."""
+
+MOST_PRICED = 1 << 20
+"""Values times sizes that a proof of the least loss is gone through for."""
 
 Codes = NDArray[np.int64]
 
@@ -70,6 +74,7 @@ def check_buckets(path: str | Path) -> FolderVerdict:
         "totals": _totals,
         "sizes": _sizes,
         "limits": _limits,
+        "least": _least,
         "fakes": _fakes,
         "order": _order,
         "numbering": _numbering,
@@ -201,9 +206,38 @@ def _sizes(tables: _Tables) -> str:
     mse = loss / max(1, len(tables.people_number) - 1)
     if loss != tables.about["loss"] or not math.isclose(mse, tables.about["mse"], rel_tol=1e-9):
         raise _Wrong(f"the loss is {loss}, not {tables.about['loss']}")
-    if tables.about.get("least", 0) > loss:
-        raise _Wrong(f"it is said that every setting loses {tables.about['least']}, and this one loses {loss}")
     return f"sizes, frequencies, loss {loss:,} and MSE as described"
+
+
+def _least(tables: _Tables) -> str:
+    """What no setting loses less than, by a price for each value: added up again, in whole numbers."""
+    said, loss = int(tables.about.get("least", 0)), int(tables.about["loss"])
+    if not said:
+        return "not stated"
+    if said > loss:
+        raise _Wrong(f"every setting is said to lose {said:,}, and this one loses {loss:,}")
+    proof = tables.about.get("proof")
+    if proof is None:
+        return f"{said:,}, by the word of whoever published it"
+    smallest, largest = map(int, proof["sizes"])
+    if not 0 < smallest <= largest or (largest - smallest + 1) * len(tables.labels) > MOST_PRICED:
+        raise _Wrong("its proof is of other sizes than buckets have")
+    prices = [int(proof["prices"][label]) for label in tables.labels]
+    counts = [int(tables.about["counts"][label]) for label in tables.labels]
+    limits = [Fraction(tables.about["limits"]["by_value"][label]) for label in tables.labels]
+    dearest_first = sorted(range(len(prices)), key=lambda value: -prices[value])
+    for size in range(smallest, largest + 1):
+        room, cost = size, 0
+        for value in dearest_first:
+            held = min(counts[value], limits[value] * size // 1, room)
+            room, cost = room - held, cost + held * prices[value]
+        if not room and cost > int(proof["parts"]) * (size - 1) ** 2:
+            raise _Wrong(f"a bucket of {size} may hold records that cost more than it loses: nothing is proved")
+    proved = math.ceil(Fraction(sum(map(operator.mul, counts, prices)), int(proof["parts"])))
+    sizes = f"with buckets of {smallest} to {largest}"
+    if proved < said:
+        return f"{proved:,} {sizes} by prices, added up again; {said:,} by the word of an integer program"
+    return f"no setting {sizes} loses less than {said:,}: by prices, added up again"
 
 
 def _limits(tables: _Tables) -> str:

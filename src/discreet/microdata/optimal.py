@@ -52,7 +52,7 @@ def optimal_setting(
     with suppress(InvalidLimits):
         best = multi_size_setting(demand.counts, demand.limits, smallest, largest)
     best = rounded_setting(program, best, NEAR, seconds)
-    least = float(best.least) if best else 0.0
+    least, proof = (float(best.least), best.proof) if best else (0.0, None)
     for solution in _solutions(program, seconds):
         if best is not None and best.loss <= max(math.ceil(least - WHOLE), least * (1 + RELATIVE_GAP)):
             break
@@ -64,7 +64,7 @@ def optimal_setting(
             least = max(least, solution.bound)
     if best is None:
         raise unmet(demand, smallest, largest)
-    return replace(best, least=min(best.loss, math.ceil(least * (1 - WHOLE) - WHOLE)))
+    return replace(best, least=min(best.loss, math.ceil(least * (1 - WHOLE) - WHOLE)), proof=proof)
 
 
 def _solutions(program: Program, seconds: float) -> Iterator[Solution]:

@@ -10,27 +10,34 @@ The dual of the program without whole numbers has the best prices; rounded, they
 are all lowered by the largest excess to a record. So nothing rests on the solver but how good the bound is.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from discreet.microdata.demand import Integers
 from discreet.microdata.program import Numbers, Program
+from discreet.microdata.settings import PARTS, Proof
 
-PARTS = 2**20
-"""Prices are whole numbers of such parts."""
 DEAREST = 2**20
 """Of no bucket of at most 1,024 records can one record cost as much; so sums of prices stay within 62 bits."""
 
 
-def least_loss(program: Program, prices: Numbers) -> int:
-    """A loss that no setting is below: the better, the nearer the prices are to the dual's best."""
+def proof_by(program: Program, prices: Numbers) -> Proof | None:
+    """Prices that prove a loss: the better, the nearer they are to the dual's best. None where they are too large."""
     if not np.all(np.abs(prices) < DEAREST):
-        return 0
+        return None
     price = np.rint(prices * PARTS).astype(np.int64)
     excess = -(-(_dearest(program, price) - PARTS * (program.sizes - 1) ** 2) // program.sizes)
     lowered = int(excess[_fillable(program)].max())
-    records: list[tuple[int, int]] = list(zip(program.counts.tolist(), price.tolist(), strict=True))
-    cost = sum(count * (own - lowered) for count, own in records)
-    return max(0, -(-cost // PARTS))
+    sizes = int(program.sizes[0]), int(program.sizes[-1])
+    return Proof(sizes, tuple(own - lowered for own in price.tolist()))
+
+
+def proved_loss(counts: Sequence[int], proof: Proof | None) -> int:
+    """What all records cost: no setting loses less."""
+    if proof is None:
+        return 0
+    return max(0, -(-sum(count * own for count, own in zip(counts, proof.prices, strict=True)) // PARTS))
 
 
 def _dearest(program: Program, price: Integers) -> Integers:

@@ -28,7 +28,7 @@ from discreet.microdata.folder import QIT, ST, describe_buckets
 from discreet.microdata.limits import Limits, limit_words
 from discreet.microdata.measure import MOST_CODES, MOST_PEOPLE, measure_guesses
 from discreet.microdata.multisize import multi_size_setting
-from discreet.microdata.settings import Setting, one_size_setting, two_size_setting
+from discreet.microdata.settings import PARTS, Setting, one_size_setting, two_size_setting
 from discreet.noise.bits import Bits
 from discreet.progress import Progress, silent
 from discreet.release.package import file_hash, require_new_folder, written_aside
@@ -178,11 +178,20 @@ def _about(request: BucketsRequest, domain: Domain, demand: Demand, setting: Set
         "sizes": [list(pair) for pair in setting.sizes],
         "loss": setting.loss,
         "least": setting.least,
+        **_proof(setting, demand),
         "mse": setting.mse,
         "fakes": request.fakes,
         "similar": request.similar,
         "public": _what_is_public(request, domain, demand.total),
     }
+
+
+def _proof(setting: Setting, demand: Demand) -> dict[str, Any]:
+    """What anybody can check the least loss by; it follows from the frequencies and limits, which are public."""
+    if setting.proof is None:
+        return {}
+    prices = dict(zip(demand.values, setting.proof.prices, strict=True))
+    return {"proof": {"sizes": list(setting.proof.sizes), "parts": PARTS, "prices": prices}}
 
 
 def _promise(promised: FPrivacy | None) -> dict[str, Any]:

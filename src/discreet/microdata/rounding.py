@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.microdata.flow import divide_by_flow, flow_of
-from discreet.microdata.prices import least_loss
+from discreet.microdata.prices import proof_by, proved_loss
 from discreet.microdata.program import LinearSolution, Numbers, Program
 from discreet.microdata.settings import Setting
 
@@ -31,7 +31,8 @@ def rounded_setting(program: Program, best: Setting | None, aim: float, seconds:
     relaxed = program.relaxed()
     if relaxed is None:
         return best
-    least = least_loss(program, relaxed.prices)
+    proof = proof_by(program, relaxed.prices)
+    least = proved_loss(program.counts.tolist(), proof)
     back = 1
     while best is None or best.loss > aim * least:
         kept = np.maximum(np.floor(relaxed.buckets + WHOLE) - back, 0)
@@ -41,7 +42,7 @@ def rounded_setting(program: Program, best: Setting | None, aim: float, seconds:
         if not kept.any():
             break
         back *= 2
-    return None if best is None else replace(best, least=min(least, best.loss))
+    return None if best is None else replace(best, least=min(least, best.loss), proof=proof)
 
 
 def _with_the_rest(

@@ -19,9 +19,23 @@ from discreet.microdata.pairs import FULL_PRUNING, LOSS_PRUNING, NO_PRUNING, div
 Pruning = Literal["full", "loss", "none"]
 PRUNINGS = {"full": FULL_PRUNING, "loss": LOSS_PRUNING, "none": NO_PRUNING}
 
+PARTS = 2**20
+"""Of prices, to one of the loss."""
+
 LARGEST_PAIRED = 1024
 """Larger buckets tell next to nothing, and pairs of sizes grow with the square. Beyond it all buckets are of one size,
 which some limits need: those that are the values' frequencies [buckets, Lemma 1]."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a record of each value costs, in PARTS to one of the loss.
+
+    No bucket of these sizes that keeps the limits holds records for more than it loses: so all settings lose at least
+    what all records cost (`prices.py`)."""
+
+    sizes: tuple[int, int]
+    prices: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -33,6 +47,8 @@ class Setting:
     parts: tuple[tuple[int, ...], ...]
     least: int = 0
     """A loss that no setting of the sizes asked for is below, as far as is known."""
+    proof: Proof | None = None
+    """Of such a loss; of all that `least` is where no integer program has a say."""
 
     @property
     def loss(self) -> int:

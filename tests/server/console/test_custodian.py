@@ -120,3 +120,5 @@ def test_estimates_from_buckets_say_what_their_range_is_and_what_it_is_not(peopl
     assert "truth may lie far outside" in page
     published = Buckets.load(people.path / "buckets" / "b")
     assert f"<dd>{published.loss:,}; at least {published.least:,} with any sizes that were allowed</dd>" in page
+    told = enter("analyst").get("/api/v1/buckets/b").json()
+    assert (told["loss"], told["least"]) == (published.loss, published.least)
