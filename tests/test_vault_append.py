@@ -478,22 +478,3 @@ class TestBesideErasure:
         vault.append(NEXT)
         then = vault._own.snapshot().until(before)
         assert rows_in(then) == rows_in(whole)
-
-
-def test_several_tables_do_not_grow(make, tmp_path):
-    own = DOMAIN.replace('name = "register"\n', "").replace("[attributes.", "[tables.visits.attributes.")
-    tables = f"""\
-[tables.people]
-id = "id"
-[tables.people.attributes.sex]
-kind = "category"
-values = ["F", "M"]
-source = "the form"
-[tables.visits]
-id = "id"
-parent = "people"
-max_rows = 2
-{own.replace("sex", "answer")}"""
-    with pytest.raises(UnsupportedQuery, match="visits says grows = true"):
-        make("both", {"people": FIRST, "visits": FIRST}, tables, through=None)
-    assert not (tmp_path / "both").exists()

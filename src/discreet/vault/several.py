@@ -27,11 +27,6 @@ def require_plain(tables: LinkedTables, **others: object) -> None:
             f"sources are given by the names of tables, and the domain declares one table, {tables.names[0]}: give its "
             "source alone, or declare [tables.NAME] for each"
         )
-    growing = [table.name for table in tables if table.domain.growing is not None]
-    if growing:
-        raise UnsupportedQuery(
-            f"several tables do not grow, and {growing[0]} says grows = true: leave it out, and `refresh` all of them"
-        )
     given = [name for name, value in others.items() if value]
     if given:
         raise UnsupportedQuery(
