@@ -20,9 +20,10 @@ from discreet.audit.discovered import unpaid
 from discreet.audit.finding import Check, Findings, counted
 from discreet.audit.load import NOTHING, Depth, Load, Sides
 from discreet.audit.price import Mispriced, expected_answers, mispriced, read_cost, read_plan
+from discreet.audit.several import AuditedTable, audited_tables, unjoint
 from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
 from discreet.domain.domain import Domain
-from discreet.domain.read import parse_domain
+from discreet.domain.read_tables import parse_tables
 from discreet.errors import DiscreetError, JournalError
 from discreet.ledger.journal import Entry, Journal
 
@@ -90,6 +91,9 @@ class Replay:
     bodies: Bodies
     header: dict[str, Any] = field(default_factory=dict)
     domain: Domain | None = None
+    """What the spend map is over."""
+    tables: dict[str, AuditedTable] = field(default_factory=dict)
+    """Where there are several: then the map is over a person's points."""
     so_far: Domain | None = None
     """Of a table that grows, what may be asked about by now: the periods that are closed."""
     own_terms: Terms | None = None
@@ -230,7 +234,10 @@ class Replay:
             return
         try:
             self.header = dict(header)
-            self.domain = parse_domain(str(self.header["domain"]))
+            tables = parse_tables(str(self.header["domain"]))
+            self.domain = tables.tables[0].domain
+            if len(tables) > 1:
+                self.domain, self.tables = audited_tables(tables)
             roster = self.header.get("roster")
             self._people = None if roster is None else len(range(roster["people"]))
             self.terms = self.own_terms = read_terms(self.header["budget"])
@@ -239,7 +246,12 @@ class Replay:
         except (LookupError, TypeError, ValueError, DiscreetError, Unreadable):
             self._header.failed("the first entry does not say what the vault promises, and over what", RESTORE, 1)
             return
-        problem = unkept(self.header, self.terms, self.domain.points) or unpaid(self.header, self.terms, self.domain)
+        rows = self.domain.max_rows if self.tables else None
+        problem = (
+            unkept(self.header, self.terms, self.domain.points, rows)
+            or unpaid(self.header, self.terms, self.domain)
+            or (unjoint(self.header, self.terms, self.tables) if self.tables else "")
+        )
         if problem:
             self._header.failed(problem, "answer nothing more; tell whoever holds releases what they really promise", 1)
         self._go_over(entry.seq, self.header)
@@ -288,7 +300,13 @@ class Replay:
         if charged.kind == "draw":
             self._draw(charged, body["from"])
         try:
-            cost, plan = read_cost(body["cost"], domain), read_plan(body["content"], domain)
+            cost = read_cost(body["cost"], domain)
+            if self.tables:
+                table = self.tables.get(body.get("table", ""))
+                if table is None:
+                    raise Unreadable("it does not say which table it is for")
+                cost, domain, terms = table.own(cost, domain), table.domain, table.terms(terms)
+            plan = read_plan(body["content"], domain)
             self.waiting[entry.seq] = list(expected_answers(plan, domain, self._people))
             problem = mispriced(plan, cost, domain, terms)
         except Unreadable as unreadable:

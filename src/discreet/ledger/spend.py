@@ -4,7 +4,7 @@ Amounts are whole units, so that sums and comparisons are exact. One unit is 1/U
 the odds of one row by, on the log scale: a Laplace count of scale λ spends 1/λ at the points of its region.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -53,6 +53,10 @@ class Cost:
         for box, units in (*self.regional, *other.regional):
             merged[box] = merged.get(box, 0) + units
         return Cost(self.everywhere + other.everywhere, tuple(merged.items()))
+
+    def moved(self, place: Callable[[Box], Box]) -> "Cost":
+        """The same with every box in another place."""
+        return Cost(self.everywhere, tuple((place(box), units) for box, units in self.regional))
 
     def at(self, point: Sequence[int]) -> int:
         """The units spent at one point."""
