@@ -127,8 +127,8 @@ class Replay:
     """The number of the last entry."""
     first_at: str = ""
     last_at: str = ""
-    _reserves: dict[int, list[Charged]] = field(default_factory=dict)
-    """What was set aside for the table as it is now, by the numbers of the entries: it, and what was drawn on it."""
+    _reserves: dict[int, Counter[Sides]] = field(default_factory=dict)
+    """What was drawn on each reserve of the table as it is now, less what was set aside, by region."""
     _rounds: dict[int, Rounds] = field(default_factory=dict)
     """Runs of rounds, by the number of the entry that has their plan."""
     _people: int | None = None
@@ -198,7 +198,9 @@ class Replay:
         elif entry.kind == "reserve":
             self._pay(entry.seq, body)
             reserve = self._costing(entry.seq, body, self.domain, "reserve")
-            self._reserves[entry.seq] = [] if reserve is None else [reserve]
+            if reserve is not None:
+                self._reserves[entry.seq] = Counter()
+                self._reserves[entry.seq].subtract(_by_region(reserve))
         elif entry.kind == "record":
             self._record(entry, body["content"])
         elif entry.kind == "close":
@@ -343,12 +345,12 @@ class Replay:
     def _draw(self, draw: Charged, number: Any) -> None:
         """A draw is one on a reserve of the table as it is now, which has as much left at every point."""
         drawn = self._reserves.get(number) if type(number) is int else None
-        if not drawn:
+        if drawn is None:
             self._costs.failed(f"charge {draw.seq} draws on what was not set aside", UNPAID, draw.seq)
             return
-        drawn.append(draw)
+        drawn.update(_by_region(draw))
         assert self.domain is not None, "the header was read"
-        if is_overdrawn(drawn[0], drawn[1:], self.domain.shape):
+        if is_above_zero(drawn, self.domain.shape):
             self._costs.failed(f"charge {draw.seq} draws more than was left of entry {number}", UNPAID, draw.seq)
 
     def _step(self, seq: int, plan: Any) -> None:
@@ -518,17 +520,18 @@ class Replay:
         return said + (f"; {counted(len(self.closed), 'charge')} closed unanswered" if self.closed else "")
 
 
-def is_overdrawn(reserve: Charged, draws: Sequence[Charged], shape: Sequence[int]) -> bool:
-    """Whether draws add up to more than was set aside, at any point."""
-    left = Counter[Sides]({(): -reserve.everywhere})
-    left.subtract(dict(zip(reserve.load.boxes, reserve.load.units, strict=True)))
-    for draw in draws:
-        left[()] += draw.everywhere
-        left.update(dict(zip(draw.load.boxes, draw.load.units, strict=True)))
-    loads = [Load((sides,), (units,)) for sides, units in left.items() if units]
-    own = Field(shape, loads)
-    own.add(loads)
-    return own.most > 0
+def _by_region(charged: Charged) -> dict[Sides, int]:
+    """The units of a charge by where they are; no sides are everywhere."""
+    units = dict(zip(charged.load.boxes, charged.load.units, strict=True))
+    return {**units, (): units.get((), 0) + charged.everywhere}
+
+
+def is_above_zero(units: Mapping[Sides, int], shape: Sequence[int]) -> bool:
+    """Whether units of both signs add up to more than 0 at any point."""
+    loads = [Load((sides,), (own,)) for sides, own in units.items() if own]
+    field = Field(shape, loads)
+    field.add(loads)
+    return field.most > 0
 
 
 def _named(content: Any) -> Named | None:
