@@ -185,3 +185,15 @@ def test_the_package_names_what_it_imports_later():
     assert all(getattr(discreet, name).__name__ == name for name in discreet.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         discreet.Nothing  # noqa: B018
+
+
+def test_a_service_answers_counts_without_an_engine_or_what_writes_tables(vault):
+    served = """
+from pathlib import Path
+from discreet.server.run import Pace, one
+from discreet.vault import Vault
+opened = Vault.open(Path(sys.argv[1]))
+one(opened, Pace(), None, "").app()
+opened.ask("SELECT COUNT(*) FROM people WHERE age < 30", scale=50)
+"""
+    assert not {name for name in imported(served, str(vault.path)) if name.split(".")[0] in ENGINES}

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.answer.frame import label_array
-from discreet.client import RemoteAnswer
 from discreet.errors import JournalError, PictureError
 from discreet.ledger.ledger import Ledger
 from discreet.notebook import NotebookView, brief
 from discreet.plain import plain
+from discreet.remote.results import RemoteAnswer
 from discreet.vault import Vault
 
 DOMAIN = """\

@@ -278,10 +278,12 @@ NAMED_BY_A_USER = {
     "answer/view.py": "answers as CSV",
     "cli/audit_vault.py": "a report",
     "cli/demo.py": "the demo's folder",
-    "client.py": "what was downloaded",
+    "cli/standing.py": "the folder of what was published",
     "cube/export.py": "exports",
     "cube/sdmx.py": "exports",
     "demo/console.py": "the demo's folder",
+    "remote/cubes.py": "what was downloaded",
+    "remote/published.py": "what was downloaded",
 }
 FOR_THEIR_OWNER = {
     "empirical/copies.py": "a temporary folder, mode 700 as Python makes it",

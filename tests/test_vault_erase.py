@@ -17,6 +17,8 @@ from discreet.cli import app, present
 from discreet.errors import DiscreetError, EngineError, Refreshed, TableError, UnsupportedQuery, VaultError
 from discreet.home import left_behind
 from discreet.ledger.ledger import Ledger
+from discreet.query.query import SubsetCount
+from discreet.query.subset import Everyone, Listed
 from discreet.table import erase as erase_module
 from discreet.table.erase import erased_in
 from discreet.table.snapshot import Snapshot
@@ -169,6 +171,24 @@ class TestWhatItCosts:
         assert vault.ledger.budget.limit == limit  # who knows the fact goes on knowing it
         assert vault.ask("SELECT COUNT(*) FROM visits", scale=4).rows[0].kind == "measured"
         vault.facts.add("SELECT COUNT(*) FROM visits", 2 * PEOPLE - 2)
+        assert audit_vault(vault).holds
+
+    def test_a_roster_keeps_its_places_names_them_still_and_no_query_comes_back(self, place):
+        (place / "roster.csv").write_text("person\n" + "".join(f"{person}\n" for person in range(PEOPLE)))
+        vault = Vault.init(
+            "asked", table=visits().take(list(range(0, 2 * PEOPLE, 2))), domain="visits.toml",
+            id="person", roster="roster.csv", queries=20, delta=1,
+        )  # fmt: skip
+        vault.sulq.ask("everyone", "ward = 'A'")
+        promise = vault.ledger.guarantee
+        erased = vault.erase(gone("0.0", 2, 3, "nobody"))  # spelt as a roster knows them
+        assert "the roster, which is public, and names them still" in erased.beyond
+        everyone = SubsetCount((Everyone(), Listed(("0", "4", "3"))), vault.count(ward="A").where)
+        [counts] = vault._own.snapshot().evaluate([everyone])
+        assert counts.tolist() == [PEOPLE // 2 - 2, 1]
+        assert vault.ledger.guarantee == promise
+        vault.sulq.ask("everyone", "ward = 'A'")
+        assert (vault.budget().spent, vault.budget().left) == (2, 18)
         assert audit_vault(vault).holds
 
 

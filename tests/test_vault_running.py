@@ -19,6 +19,7 @@ from discreet.cube.running import RunningTotals
 from discreet.errors import BudgetExceeded, DiscreetError, EngineError, InvalidBudget, UnsupportedQuery, VaultError
 from discreet.ledger.spend import UNITS
 from discreet.noise.law import Gaussian, Laplace
+from discreet.noise.spread import Draws, halfwidth
 from discreet.refinement.running_totals import GRAINS
 from discreet.release.gate import Gate
 from discreet.vault import Vault
@@ -102,7 +103,7 @@ def test_totals_are_published_one_by_one_and_never_change(name: str) -> None:
         assert np.array_equal(kept.values[: len(before)], before)
         before = kept.values
     assert kept.values.shape == (12, 2)
-    assert len(kept.charges) == 4
+    assert len(kept.charges) == MONTHS
     shown = Vault.open("vault").running.show()
     assert np.array_equal(shown.values, kept.values)
     deviations = kept.plan.deviations
@@ -181,6 +182,15 @@ def test_the_noise_of_totals_is_as_wide_as_is_said() -> None:
     assert np.allclose(widths / plan.deviations, 1.96, atol=0.02)
 
 
+def test_widths_are_those_of_the_sums_of_draws_written_out() -> None:
+    vault = make()
+    plan = vault.running.plan("month", rho=1)
+    for place in (0, 4, 11):
+        own = plan.strategy.combinations[place, : place + 1]
+        exact = halfwidth([Draws(float(weight), plan.law_in_grains) for weight in own], Fraction(95, 100))
+        assert exact * 0.99 <= plan.halfwidth(place) <= exact * 1.001
+
+
 def test_nothing_else_can_spend_what_was_set_aside() -> None:
     vault = make()
     vault.running.declare(vault.running.plan("month", first="2026-07", rho=2))
@@ -217,7 +227,7 @@ def test_what_was_cut_off_is_finished_first(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(vault.ledger.pending()) == 1
     totals = vault.running.publish(through="2026-04")
     assert len(totals.values) == 4
-    assert len(totals.charges) == 2
+    assert len(totals.charges) == 4
     assert not vault.ledger.pending()
     assert not failures(audit_vault("vault"))
 
@@ -246,7 +256,7 @@ def test_an_audit_counts_what_was_set_aside_and_finds_what_was_drawn_beyond_it()
     vault.running.publish(through="2026-04")
     audit = audit_vault("vault")
     assert not failures(audit)
-    assert (audit["limit"].detail, audit["costs"].detail[:9]) == ("50.0% of it, at the most spent point", "2 charges")
+    assert (audit["limit"].detail, audit["costs"].detail[:9]) == ("50.0% of it, at the most spent point", "4 charges")
     forget_receipts(vault)
     whole = Journal().entries
     for damage, check, words in (
@@ -336,4 +346,4 @@ def test_the_command_line_says_the_same_as_python() -> None:
     assert "10 of 12 periods are to come, and paid for" in shown
     assert "2026-02" in shown
     assert CliRunner().invoke(app, ["ledger", "show", "vault"]).stdout.count("set aside") == 1
-    assert vault.ledger.charges == 1
+    assert vault.ledger.charges == 2

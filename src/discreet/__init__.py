@@ -6,7 +6,8 @@ errors · domain (what is public about the table), noise (exact samplers), pictu
 (how it is asked; the sensitive rows) · release (THE GATE) · facts (what is public anyway) · cube (plan, publish,
 reconcile), microdata (buckets), mining (SuLQ) · answer (what to do with a question) · account (what a vault tells of
 itself), home (its directory) · vault (what users hold, with its cubes, facts, buckets) · audit (the journal, read
-again), empirical (ε from outcomes) · attacks · client, server (HTTP, MySQL, the console) · cli · demo.
+again), empirical (ε from outcomes) · attacks · remote (a server's answers) · client, server (HTTP, MySQL, the
+console) · cli · demo.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
 """What a vault tells of itself: its description, its budget, its journal in words. Public, and free."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +16,7 @@ from discreet.exact import equals_text, number_text
 from discreet.ledger import checkpoint
 from discreet.ledger.books import Books
 from discreet.ledger.budget import QueryBudget
+from discreet.ledger.declared import tables_in
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.journal import Entry
 from discreet.noise.law import law_text
@@ -144,6 +145,11 @@ def description(ledger: Books) -> "DescriptionJson":
             for attribute in ledger.domain.attributes
         ],
     }
+    if ledger.table is not None:
+        found["tables"] = [
+            {"name": one.name, "max_rows": one.max_rows, "id": one.id, "parent": one.parent, "key": one.key}
+            for one in tables_in(ledger.header)
+        ]
     if isinstance(budget := ledger.budget, QueryBudget):  # what a SuLQ database answers about, and with how much noise
         found["people"], found["roster"] = ledger.header["roster"]["people"], ledger.header["roster"]["fingerprint"]
         found["noise"] = f"R = {budget.trials:,} coins, σ = {budget.law.scale:,.1f} (calibration: {budget.calibration})"
@@ -152,13 +158,14 @@ def description(ledger: Books) -> "DescriptionJson":
 
 def entries_in_words(ledger: Books, after: int = 0) -> "Iterator[EntryJson]":
     """The journal, entry by entry, with what each one says in words."""
+    domains = {table.name: table.domain for table in tables_in(ledger.header)}
     for entry in ledger.entries(after):
         body = entry.parsed()
         yield {
             "seq": entry.seq,
             "at": body["at"],
             "kind": entry.kind,
-            "what": _in_words(entry, body, ledger),
+            "what": _in_words(entry, body, ledger, domains),
             "hash": entry.hash.hex(),
             "body": _shown(entry, body),
         }
@@ -176,14 +183,15 @@ def plan_text(plan: Plan, domain: Domain) -> list[str]:
     return [f"{query_text(m.query, domain)}, {law_text(m.law)}" for m in plan.measurements]
 
 
-def _in_words(entry: Entry, body: dict[str, Any], ledger: Books) -> str:
+def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, domains: Mapping[str, Domain]) -> str:
     content = body["content"]
     match entry.kind:
         case "init":
             found = [f"found of {name}: {told}" for name, told in ledger.domain.found_in_words.items()]
-            return "; ".join([f"a vault over {ledger.domain.name}: {ledger.made_to_promise}", *found])
+            return "; ".join([f"a vault over {', '.join(domains)}: {ledger.made_to_promise}", *found])
         case "charge":
-            first, *more = plan_text(Plan.from_json(content), ledger.domain)
+            domain = domains[body["table"]] if "table" in body else ledger.domain
+            first, *more = plan_text(Plan.from_json(content), domain)
             asker = f", asked by {body['by']}" if "by" in body else ""
             return (f"{first}; and {len(more)} more" if more else first) + asker
         case "record":

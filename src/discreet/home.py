@@ -5,15 +5,16 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.domain.domain import Domain
-from discreet.domain.read import parse_domain
+from discreet.domain.tables import LinkedTables
 from discreet.errors import JournalCorrupt, VaultError
+from discreet.ledger.declared import domain_in, tables_in
 from discreet.ledger.places import header_of
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.postgres_address import journal_place, of_vault
@@ -31,9 +32,9 @@ JOURNAL, KEY, RELEASES, ROSTER = "journal.sqlite", "key", "releases", "roster.bi
 
 @dataclass(frozen=True)
 class Settings:
-    """vault.toml: where the table is, where the journal is if not in the vault, and the policy."""
+    """vault.toml: where the table is, or each of several, where the journal is if not in the vault, and the policy."""
 
-    table: str
+    table: str | dict[str, str]
     ledger: str | None
     policy: "Policy"
 
@@ -102,7 +103,12 @@ def new_home(home: Path) -> Iterator[Path]:
 
 
 def fill_home(
-    home: Path, header: dict[str, Any], key: bytes, location: str, ledger: str | None, roster: bytes | None
+    home: Path,
+    header: dict[str, Any],
+    key: bytes,
+    location: str | Mapping[str, str],
+    ledger: str | None,
+    roster: bytes | None,
 ) -> None:
     """Write the settings, the key, the roster where there is one, and the journal with its first entry."""
     from discreet.ledger.ledger import Ledger
@@ -140,12 +146,14 @@ def forget_snapshot(home: Path, id: SnapshotId) -> None:
     shutil.rmtree(snapshot_folder(home, id), ignore_errors=True)
 
 
-def _settings_text(location: str, ledger: str | None) -> str:
+def _settings_text(location: str | Mapping[str, str], ledger: str | None) -> str:
+    section, places = ("table", {"location": location}) if isinstance(location, str) else ("tables", location)
+    lines = "\n".join(f"{name} = {json.dumps(place, ensure_ascii=False)}" for name, place in places.items())
     shared = f"\n[ledger]\nlocation = {json.dumps(ledger, ensure_ascii=False)}\n" if ledger else ""
     return f"""\
 # A vault of Discreet. The budget, the neighbours and the domain are in the journal and cannot be changed.
-[table]
-location = {json.dumps(location, ensure_ascii=False)}
+[{section}]
+{lines}
 {shared}
 [policy]  # what `ask` does when nothing is said, and what it never does
 confidence = 0.95
@@ -164,7 +172,8 @@ def read_settings(home: Path) -> Settings:
     settings = _read_toml(home)
     try:
         policy = Policy.parse(settings.get("policy", {}))
-        return Settings(str(settings["table"]["location"]), _ledger_in(settings), policy)
+        several = {str(name): str(place) for name, place in settings.get("tables", {}).items()}
+        return Settings(several or str(settings["table"]["location"]), _ledger_in(settings), policy)
     except (KeyError, TypeError, AttributeError):
         raise _unreadable(home) from None
 
@@ -178,8 +187,13 @@ def sign_in_settings(home: Path) -> dict[str, Any] | None:
 
 
 def declared_domain(home: Path) -> Domain:
-    """The domain that a vault was made with: enough to read a question."""
+    """The domain that a vault was made with; of several tables, what a person is in them."""
     return domain_in(_header(home))
+
+
+def declared_tables(home: Path) -> LinkedTables:
+    """The tables that a vault was made with: enough to read a question."""
+    return tables_in(_header(home))
 
 
 def declared_budget(home: Path) -> "Budget":
@@ -195,15 +209,6 @@ def _header(home: Path) -> dict[str, Any]:
     except (KeyError, TypeError):
         raise _unreadable(home) from None
     return header_of(journal_of(home, ledger, None))
-
-
-def domain_in(header: dict[str, Any]) -> Domain:
-    """The domain that a journal's first entry holds, with the column of people that it names."""
-    unit = header.get("unit")
-    people: dict[str, Any] = {"person": unit["id"], "max_rows": int(unit["max_rows"])} if unit else {}
-    if unit and unit.get("each_period"):
-        people["each_period"] = True
-    return _held(lambda: replace(parse_domain(header["domain"]), **people))
 
 
 def budget_in(header: dict[str, Any]) -> "Budget":
@@ -225,7 +230,7 @@ def _read_toml(home: Path) -> dict[str, Any]:
         settings = tomllib.loads((home / SETTINGS).read_text(encoding="utf-8"), parse_float=str)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         raise _unreadable(home) from None
-    unknown = sorted(set(settings) - {"table", "ledger", "policy", "sign_in"})
+    unknown = sorted(set(settings) - {"table", "tables", "ledger", "policy", "sign_in"})
     if unknown:
         raise VaultError(f"{home / SETTINGS} has no [{unknown[0]}]; it takes [table], [ledger], [policy] and [sign_in]")
     return settings
@@ -239,13 +244,14 @@ def _unreadable(home: Path) -> VaultError:
     return VaultError(f"{home / SETTINGS} cannot be read; it needs [table] location = …")
 
 
-def relocate_table(home: Path, location: str) -> None:
-    """Change the table's location in vault.toml, and nothing else there."""
+def relocate_table(home: Path, location: str, table: str | None = None) -> None:
+    """Change the table's location in vault.toml, or that of one of several, and nothing else there."""
     path = home / SETTINGS
-    line = f"location = {json.dumps(location, ensure_ascii=False)}"
-    text = re.sub(r"(?m)^[ \t]*location[ \t]*=.*$", lambda _: line, path.read_text(encoding="utf-8"), count=1)
-    if tomllib.loads(text)["table"]["location"] != location:
-        raise VaultError(f"{path} is not laid out as it was made; write [table] and under it {line}")
+    section, name = ("table", "location") if table is None else ("tables", table)
+    line = f"{name} = {json.dumps(location, ensure_ascii=False)}"
+    text = re.sub(rf"(?m)^[ \t]*{name}[ \t]*=.*$", lambda _: line, path.read_text(encoding="utf-8"), count=1)
+    if tomllib.loads(text)[section][name] != location:
+        raise VaultError(f"{path} is not laid out as it was made; write [{section}] and under it {line}")
     aside = path.with_name(f".{SETTINGS}.{os.getpid()}.part")
     try:
         write_private(aside, text.encode())

@@ -141,6 +141,16 @@ class AttributeJson(TypedDict):
     source: str
 
 
+class LinkedTableJson(TypedDict):
+    """One of several tables of the same people: how many rows of a person, and how it is joined with its parent."""
+
+    name: str
+    max_rows: int
+    id: str | None
+    parent: str | None
+    key: str | None
+
+
 class DescriptionJson(TypedDict):
     """A vault in public terms."""
 
@@ -154,6 +164,8 @@ class DescriptionJson(TypedDict):
     """of a SuLQ database, like the two below"""
     roster: NotRequired[str]
     noise: NotRequired[str]
+    tables: NotRequired[list[LinkedTableJson]]
+    """where the vault has several; the attributes are those of the one that is described"""
 
 
 class BudgetJson(TypedDict):

@@ -18,31 +18,11 @@ from discreet.errors import DomainError, TableError
 from discreet.query.query import Count, Sum
 from discreet.table.unit import Unit
 from tests.populations import bag, points, population
+from tests.table.conftest import AGES, INCOMES
+from tests.table.conftest import DOMAIN as TROUBLED
 
-DOMAIN = parse_domain("""
-name = "people"
-[attributes.age]
-kind = "integer"
-low = 0
-high = 9
-outside = "clamp"
-null = true
-source = "a test"
-[attributes.sex]
-kind = "category"
-values = ["F", "M"]
-outside = "other"
-source = "a test"
-[attributes.income]
-kind = "bins"
-edges = [-10, 0, 10, 25, 50]
-grain = 0.5
-null = true
-source = "a test"
-""")
-AGES = [0, 1, 5, 9, 10, -3, 2**62, -(2**62), None, 7]
+DOMAIN = parse_domain(TROUBLED)
 SEXES = ["F", "M", "X", None, "f", "", "F' OR 1=1 --", "ü", "F\\"]
-INCOMES = [0.0, -10.0, 9.999, 10.0, 24.75, 49.9, 50.0, -10.5, math.nan, math.inf, -math.inf, None, 1e300, -0.0, 0.25]
 AGE_CODES = [0, 1, 5, 9, 9, 0, 9, 0, 10, 7]
 SEX_CODES = [0, 1, 2, 2, 2, 2, 2, 2, 2]
 INCOME_CODES = [1, 0, 1, 2, 2, 3, None, None, 4, None, None, 4, None, 1, 1]

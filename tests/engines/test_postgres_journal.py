@@ -1,6 +1,5 @@
 """The journal in Postgres: races, crashes, lost connections and edits, on a real server."""
 
-import multiprocessing
 import os
 import signal
 import socket
@@ -23,11 +22,11 @@ from discreet.ledger.places import header_of
 from discreet.ledger.receipt import receipt_path
 from discreet.ledger.spend import UNITS, Cost
 from discreet.postgres_address import journal_place, of_vault
+from tests.forked import FORK, charge_until_refused, in_processes
 from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
-FORK = multiprocessing.get_context("fork")
 FIFTIETH = UNITS // 50  # fifty charges of this fit to the last unit, and not one more
 TENTH = Cost(UNITS // 10)
 DOMAIN = Domain("t", tuple(Integer(name=n, source="test", low=0, high=high) for n, high in (("a", 5), ("b", 3))))
@@ -74,37 +73,6 @@ def switch_fsync(server, value):
 
 def backend_of(ledger):
     return ledger._followed.journal._session.info.backend_pid
-
-
-def in_processes(count, work):
-    """Run work(i, out) in forked children; everything that they put out."""
-    out = FORK.SimpleQueue()
-
-    def told(i):
-        try:
-            work(i, out)
-        except BaseException as failure:
-            out.put(failure)
-            raise
-
-    children = [FORK.Process(target=told, args=(i,)) for i in range(count)]
-    for child in children:
-        child.start()
-    results = [out.get() for _ in children]
-    for child in children:
-        child.join()
-        assert child.exitcode == 0
-    return results
-
-
-def charge_until_refused(ledger, cost):
-    fitted = 0
-    while True:
-        try:
-            ledger.record(ledger.charge(cost, {}).id, {})
-        except BudgetExceeded:
-            return fitted
-        fitted += 1
 
 
 class TestRaces:

@@ -1,46 +1,20 @@
 """Threads, processes, forks and crashes over one journal."""
 
-import multiprocessing
 import os
 import signal
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Box
-from discreet.errors import BudgetExceeded
 from discreet.ledger.budget import PureBudget
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spend import UNITS, Cost
+from tests.forked import FORK, charge_until_refused, in_processes
 
-FORK = multiprocessing.get_context("fork")
 # Fifty charges of this fit to the last unit, and not one more.
 FIFTIETH = UNITS // 50
-
-
-def in_processes(count: int, work: Callable[[int, Any], None]) -> list[Any]:
-    """Run work(i, out) in forked children; everything that they put out."""
-    out = FORK.SimpleQueue()
-    children = [FORK.Process(target=work, args=(i, out)) for i in range(count)]
-    for child in children:
-        child.start()
-    results = [out.get() for _ in children]
-    for child in children:
-        child.join()
-        assert child.exitcode == 0
-    return results
-
-
-def charge_until_refused(ledger: Ledger, cost: Cost) -> int:
-    fitted = 0
-    while True:
-        try:
-            ledger.record(ledger.charge(cost, {}).id, {})
-        except BudgetExceeded:
-            return fitted
-        fitted += 1
 
 
 def test_processes_together_spend_the_limit_to_the_last_unit(path: Path, domain: Domain, budget: PureBudget) -> None:

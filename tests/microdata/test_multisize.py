@@ -48,6 +48,7 @@ def instances(draw):
 
 def least_loss(counts, limits, largest):
     """The least loss of all buckets that hold the records, filled one by one."""
+    allowed = {size: [limit * size // 1 for limit in limits] for size in range(1, largest + 1)}
 
     @cache
     def best(left):
@@ -55,7 +56,7 @@ def least_loss(counts, limits, largest):
             return 0
         losses = []
         for size in range(1, min(largest, sum(left)) + 1):
-            most = [min(count, limit * size // 1) for count, limit in zip(left, limits, strict=True)]
+            most = [*map(min, left, allowed[size])]
             losses += [
                 (size - 1) ** 2 + rest
                 for bucket in fillings(size, most)

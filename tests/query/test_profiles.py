@@ -78,6 +78,15 @@ STATEMENTS = (
     "SELECT b, SUM(m) FROM (SELECT id, b, MAX(a) AS m FROM t GROUP BY id, b) GROUP BY b",
     "SELECT SUM(m) FROM (SELECT id, b, MAX(a) AS m FROM t GROUP BY id, b) WHERE b = 'x' OR m < 1",
     "SELECT n, COUNT(*) FROM (SELECT id, b, COUNT(*) AS n FROM t GROUP BY id, b) GROUP BY n",
+    "SELECT b, COUNT(*) FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY id ORDER BY a, b) AS r FROM t) "
+    "WHERE r = 1 GROUP BY b",
+    "SELECT b, COUNT(*) FROM (SELECT * FROM t WHERE a >= 0 "
+    "QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY b DESC, a) <= 2) GROUP BY b",
+    "SELECT SUM(a) FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY id ORDER BY b NULLS FIRST, a DESC) AS r FROM t) "
+    "WHERE r < 3",
+    "SELECT COUNT(*) FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY id ORDER BY a, b) AS r FROM t QUALIFY r <= 2)",
+    "SELECT a, COUNT(*) FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY id ORDER BY a DESC, b) AS r FROM t) AS v "
+    "WHERE r <= 1 AND b = 'x' GROUP BY a",
     "SELECT n % 2 = 0 AS even, COUNT(*) FROM (SELECT id, COUNT_IF(a = 1) AS n FROM t GROUP BY id) GROUP BY 1",
 )
 FIRSTS = (
@@ -184,6 +193,17 @@ def test_people_are_counted_as_another_database_counts_them(statement):
     for people in (PERSONS, SOME, PERSONS[:1], PERSONS[1:2]):
         assert by_table(query, people) == by_duckdb(statement, people)
     assert (sum(alone(query, rows) for rows in SOME) == counted(query, SOME)).all()  # nobody counts for another
+
+
+def test_of_equal_rows_those_with_the_least_values_come_first():
+    """Whatever order they stand in."""
+    first = "SELECT * FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY a) <= 2"
+    query = asked(f"SELECT b, COUNT(*) FROM ({first}) GROUP BY b")
+    b = DOMAIN["b"]
+    for rows in PERSONS:
+        chosen = [y for _, y in sorted(rows)][:2]
+        expected = Counter((None if y == b.null_code else b.values[y],) for y in chosen)
+        assert by_table(query, [rows]) == by_table(query, [rows[::-1]]) == expected
 
 
 def test_of_a_persons_first_rows_the_least_value_counts():

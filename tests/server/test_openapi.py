@@ -12,7 +12,7 @@ from schemathesis import checks
 from schemathesis.specs.openapi import checks as openapi_checks
 
 from discreet import replies
-from discreet.client import RemoteForecast, RemoteRow
+from discreet.remote.results import RemoteForecast, RemoteRow
 from discreet.server.app import create_app
 from discreet.server.auth import add_user
 from discreet.vault import Vault

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from discreet.client import Client, RemoteCube
+from discreet.client import Client
 from discreet.cube.cube import Cube
 from discreet.errors import (
     AccessDenied,
@@ -20,6 +20,7 @@ from discreet.errors import (
     ServerError,
     UnsupportedQuery,
 )
+from discreet.remote.cubes import RemoteCube
 from discreet.server.auth import add_user
 from discreet.vault import Vault
 from tests.patience import wait_until

@@ -19,7 +19,7 @@ from discreet.table.erase import erased_in, keys_named_in, write_without
 from discreet.table.layout import ERASED
 from discreet.table.open import open_source
 from discreet.table.roster import read_roster
-from discreet.table.snapshot import open_snapshot, snapshot_digest
+from discreet.table.snapshot import have_rows_of, open_snapshot, snapshot_digest
 from discreet.table.take import take_snapshot
 from discreet.table.unit import Unit
 from tests.populations import KEY, snapshot_in
@@ -87,7 +87,7 @@ def test_it_is_what_a_table_without_them_becomes_and_a_refresh_that_leaves_them_
         assert columns_of(twice) == expected
         assert erased_in(twice).tolist() == named([*first, *second]).tolist() == sorted(erased_in(twice).tolist())
         assert twice.manifest["rows"] == len(twice.column("person"))
-        assert twice.has_rows_of(manifest)  # so a refresh by hand stays over the snapshot where only they are gone
+        assert have_rows_of([twice], manifest)  # so a refresh by hand stays over the snapshot where only they are gone
         assert twice.manifest["stamp"] == before.manifest["stamp"]
 
 

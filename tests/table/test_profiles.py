@@ -26,6 +26,8 @@ LINES = (
 ASKED = (
     f"SELECT m, f, COUNT(*) FROM ({LINES}) WHERE n > 1 AND d < 4 GROUP BY m, f",
     f"SELECT SUM(s + n) FROM ({LINES}) WHERE n > 1",
+    "SELECT b, SUM(a) FROM (SELECT * FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY a DESC) <= 2) "
+    "GROUP BY b",
     "SELECT b, n, COUNT(*) FROM (SELECT id, b, COUNT(*) AS n FROM t GROUP BY id, b) GROUP BY b, n",
 )
 ROWS = 60

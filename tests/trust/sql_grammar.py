@@ -38,6 +38,8 @@ def statement(draw: Random) -> str:
 
 def per_person(draw: Random) -> str:
     """A question about people by what their rows come to, of a table in which they are told apart by `person`."""
+    if draw.random() < 0.2:
+        return _first_rows(draw)
     by = draw.sample(tuple(COLUMNS), draw.choice((0, 0, 1)))
     own = ", ".join(["person", *by])
     inner = f"SELECT {own}, COUNT(*) AS n, {_trait(draw)} AS v FROM people"
@@ -52,6 +54,19 @@ def per_person(draw: Random) -> str:
     )  # fmt: skip
     asked = f"SELECT {outer} FROM ({inner}) AS t" + draw.choice(("", "", " WHERE n < 3", " WHERE v IS NOT NULL"))
     return asked + (f" GROUP BY {outer[0]}" if outer[1:2] == "," else "")
+
+
+def _first_rows(draw: Random) -> str:
+    """A question about the first rows of each person."""
+    number = f"ROW_NUMBER() OVER (PARTITION BY person ORDER BY {draw.choice(ORDERED)}{draw.choice(('', ' DESC'))})"
+    column, few = draw.choice(tuple(COLUMNS)), draw.choice(("r = 1", "r <= 2", "r < 3", "r > 1"))
+    inner = f"SELECT *, {number} AS r FROM people"
+    if draw.random() < 0.5:
+        inner += f" WHERE {condition(draw, 1)}"
+    further = draw.choice(("", f" AND {condition(draw, 1)}"))
+    outer = draw.choice((f"{column}, COUNT(*) AS c", "COUNT(*) AS c", f"SUM({draw.choice(SUMMABLE)}) AS s"))
+    asked = f"SELECT {outer} FROM ({inner}) AS t WHERE {few}{further}"
+    return asked + (f" GROUP BY {column}" if outer.startswith(column) else "")
 
 
 def _trait(draw: Random) -> str:

@@ -397,7 +397,7 @@ def test_with_the_same_random_bits_journals_differ_in_answers_alone(tmp_path, mo
     for name, rows in {"as they are": PEOPLE, **{name: NEIGHBOURS[name] for name in names}}.items():
         folder = tmp_path / f"{len(kept):02d}"
         vault = made(rows, "parquet", folder, epsilon=1, neighbours="replace")
-        vault.gate = replace(vault.gate, bits=SeededBits(5))
+        vault._gate = replace(vault._gate, bits=SeededBits(5))
         draw = Random(3)
         kept[name] = [_outline(vault, statement(draw), draw.choice((3, 20))) for _ in range(amount(8, 40))]
         kept[name] += [

@@ -114,6 +114,18 @@ def read_line(body: Mapping[str, Any]) -> AddedByLine:
     return AddedByLine(max(-least, most) * grain, grain, least == 0 or most == 0)
 
 
+def rows_in_lines(body: Mapping[str, Any], domain: Domain) -> int:
+    """How many of a person's rows are lines of their own; 1 where one line is made of all of them."""
+    if "first" not in body:
+        return 1
+    most = body["first"]["most"]
+    if type(most) is not int or most < 1:
+        raise Unreadable("its plan takes no first rows")
+    for table in body["first"]["order"]:
+        read_table(table, domain)
+    return most
+
+
 def require_lines(body: Mapping[str, Any], by: Sequence[Any], domain: Domain) -> None:
     """Raise Unreadable unless people's lines are grouped by what parts them, and by what their rows come to."""
     keys = [key for _, key in body["keys"]]
@@ -122,6 +134,7 @@ def require_lines(body: Mapping[str, Any], by: Sequence[Any], domain: Domain) ->
         raise Unreadable("its plan groups people's lines by what does not part them")
     if any(not isinstance(key, str) and OF_PERSON in key for key in keys):
         raise Unreadable("its plan parts people's lines by themselves")
+    rows_in_lines(body, domain)
     for trait in body["traits"]:
         for table in (trait["of"], *trait.get("order", ())):
             read_table(table, domain)

@@ -14,6 +14,7 @@ from discreet.audit.load import Depth
 from discreet.audit.price import read_box
 from discreet.audit.promised import bound_of, understated
 from discreet.audit.replay import RESTORE, Replay
+from discreet.audit.several import JOINT
 from discreet.audit.spending import Spending
 from discreet.audit.terms import MOST_UNITS, Unreadable
 from discreet.domain.region import Box, Region
@@ -200,6 +201,8 @@ def _unsaid(remarks: Sequence[str], read: Replay) -> Iterator[str]:
         yield f"facts are public under which {people} people can change together, and guarantees do not say so"
     if read.lost and not any("an older journal was accepted" in remark for remark in remarks):
         yield "an older journal was accepted, and guarantees do not say so"
+    if read.tables and not any(JOINT in remark for remark in remarks):
+        yield "there are several tables, and guarantees do not say that they have one budget together"
     if read.live and not any("the table is live" in remark for remark in remarks):
         yield "the table stayed in its engine, and guarantees do not say so"
 

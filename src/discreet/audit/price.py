@@ -17,7 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.cells import OF_PERSON, AddedByLine, groups_in, names_of, read_amount, read_line, require_lines
+from discreet.audit.cells import (
+    OF_PERSON,
+    AddedByLine,
+    groups_in,
+    names_of,
+    read_amount,
+    read_line,
+    require_lines,
+    rows_in_lines,
+)
 from discreet.audit.sums import Piece, PricedSum, Run, compared
 from discreet.audit.terms import Terms, Unreadable
 from discreet.domain.attribute import Attribute, Bins, Integer
@@ -235,7 +244,7 @@ def _price_of_lines(line: PlanLine, domain: Domain, terms: Terms) -> int:
     price = terms.units(line.law, line.parameter, adds.most**2, adds.is_one_signed, adds.grain)
     if not all(_is_whole(box, domain) for box in line.boxes) or domain.growing is not None:
         return price
-    lines = min(groups_in(keys, domain), terms.max_rows)
+    lines = min(groups_in(keys, domain) * rows_in_lines(line.fields, domain), terms.max_rows)
     turns = not adds.is_one_signed or any(not isinstance(one, str) and OF_PERSON in one for one in group)
     share = Fraction(lines * (2 if turns and terms.neighbours == "add-remove" else 1), terms.max_rows)
     return min(price, terms.units(line.law, line.parameter, (adds.most * share) ** 2, adds.is_one_signed, adds.grain))

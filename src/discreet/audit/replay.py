@@ -20,9 +20,10 @@ from discreet.audit.discovered import unpaid
 from discreet.audit.finding import Check, Findings, counted
 from discreet.audit.load import NOTHING, Depth, Load, Sides
 from discreet.audit.price import Mispriced, expected_answers, mispriced, read_cost, read_plan
+from discreet.audit.several import AuditedTable, audited_tables, unjoint
 from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
 from discreet.domain.domain import Domain
-from discreet.domain.read import parse_domain
+from discreet.domain.read_tables import parse_tables
 from discreet.errors import DiscreetError, JournalError
 from discreet.ledger.journal import Entry, Journal
 
@@ -90,6 +91,9 @@ class Replay:
     bodies: Bodies
     header: dict[str, Any] = field(default_factory=dict)
     domain: Domain | None = None
+    """What the spend map is over."""
+    tables: dict[str, AuditedTable] = field(default_factory=dict)
+    """Where there are several: then the map is over a person's points."""
     so_far: Domain | None = None
     """Of a table that grows, what may be asked about by now: the periods that are closed."""
     own_terms: Terms | None = None
@@ -123,8 +127,8 @@ class Replay:
     """The number of the last entry."""
     first_at: str = ""
     last_at: str = ""
-    _reserves: dict[int, list[Charged]] = field(default_factory=dict)
-    """What was set aside for the table as it is now, by the numbers of the entries: it, and what was drawn on it."""
+    _reserves: dict[int, Counter[Sides]] = field(default_factory=dict)
+    """What was drawn on each reserve of the table as it is now, less what was set aside, by region."""
     _rounds: dict[int, Rounds] = field(default_factory=dict)
     """Runs of rounds, by the number of the entry that has their plan."""
     _people: int | None = None
@@ -194,7 +198,9 @@ class Replay:
         elif entry.kind == "reserve":
             self._pay(entry.seq, body)
             reserve = self._costing(entry.seq, body, self.domain, "reserve")
-            self._reserves[entry.seq] = [] if reserve is None else [reserve]
+            if reserve is not None:
+                self._reserves[entry.seq] = Counter()
+                self._reserves[entry.seq].subtract(_by_region(reserve))
         elif entry.kind == "record":
             self._record(entry, body["content"])
         elif entry.kind == "close":
@@ -230,7 +236,10 @@ class Replay:
             return
         try:
             self.header = dict(header)
-            self.domain = parse_domain(str(self.header["domain"]))
+            tables = parse_tables(str(self.header["domain"]))
+            self.domain = tables.tables[0].domain
+            if len(tables) > 1:
+                self.domain, self.tables = audited_tables(tables)
             roster = self.header.get("roster")
             self._people = None if roster is None else len(range(roster["people"]))
             self.terms = self.own_terms = read_terms(self.header["budget"])
@@ -239,7 +248,12 @@ class Replay:
         except (LookupError, TypeError, ValueError, DiscreetError, Unreadable):
             self._header.failed("the first entry does not say what the vault promises, and over what", RESTORE, 1)
             return
-        problem = unkept(self.header, self.terms, self.domain.points) or unpaid(self.header, self.terms, self.domain)
+        rows = self.domain.max_rows if self.tables else None
+        problem = (
+            unkept(self.header, self.terms, self.domain.points, rows)
+            or unpaid(self.header, self.terms, self.domain)
+            or (unjoint(self.header, self.terms, self.tables) if self.tables else "")
+        )
         if problem:
             self._header.failed(problem, "answer nothing more; tell whoever holds releases what they really promise", 1)
         self._go_over(entry.seq, self.header)
@@ -288,7 +302,13 @@ class Replay:
         if charged.kind == "draw":
             self._draw(charged, body["from"])
         try:
-            cost, plan = read_cost(body["cost"], domain), read_plan(body["content"], domain)
+            cost = read_cost(body["cost"], domain)
+            if self.tables:
+                table = self.tables.get(body.get("table", ""))
+                if table is None:
+                    raise Unreadable("it does not say which table it is for")
+                cost, domain, terms = table.own(cost, domain), table.domain, table.terms(terms)
+            plan = read_plan(body["content"], domain)
             self.waiting[entry.seq] = list(expected_answers(plan, domain, self._people))
             problem = mispriced(plan, cost, domain, terms)
         except Unreadable as unreadable:
@@ -325,12 +345,12 @@ class Replay:
     def _draw(self, draw: Charged, number: Any) -> None:
         """A draw is one on a reserve of the table as it is now, which has as much left at every point."""
         drawn = self._reserves.get(number) if type(number) is int else None
-        if not drawn:
+        if drawn is None:
             self._costs.failed(f"charge {draw.seq} draws on what was not set aside", UNPAID, draw.seq)
             return
-        drawn.append(draw)
+        drawn.update(_by_region(draw))
         assert self.domain is not None, "the header was read"
-        if is_overdrawn(drawn[0], drawn[1:], self.domain.shape):
+        if is_above_zero(drawn, self.domain.shape):
             self._costs.failed(f"charge {draw.seq} draws more than was left of entry {number}", UNPAID, draw.seq)
 
     def _step(self, seq: int, plan: Any) -> None:
@@ -500,17 +520,18 @@ class Replay:
         return said + (f"; {counted(len(self.closed), 'charge')} closed unanswered" if self.closed else "")
 
 
-def is_overdrawn(reserve: Charged, draws: Sequence[Charged], shape: Sequence[int]) -> bool:
-    """Whether draws add up to more than was set aside, at any point."""
-    left = Counter[Sides]({(): -reserve.everywhere})
-    left.subtract(dict(zip(reserve.load.boxes, reserve.load.units, strict=True)))
-    for draw in draws:
-        left[()] += draw.everywhere
-        left.update(dict(zip(draw.load.boxes, draw.load.units, strict=True)))
-    loads = [Load((sides,), (units,)) for sides, units in left.items() if units]
-    own = Field(shape, loads)
-    own.add(loads)
-    return own.most > 0
+def _by_region(charged: Charged) -> dict[Sides, int]:
+    """The units of a charge by where they are; no sides are everywhere."""
+    units = dict(zip(charged.load.boxes, charged.load.units, strict=True))
+    return {**units, (): units.get((), 0) + charged.everywhere}
+
+
+def is_above_zero(units: Mapping[Sides, int], shape: Sequence[int]) -> bool:
+    """Whether units of both signs add up to more than 0 at any point."""
+    loads = [Load((sides,), (own,)) for sides, own in units.items() if own]
+    field = Field(shape, loads)
+    field.add(loads)
+    return field.most > 0
 
 
 def _named(content: Any) -> Named | None:

@@ -231,7 +231,7 @@ def _report(
     terms = spending.terms if spending else None
     return VaultAudit(
         vault=str(home),
-        name=read.domain.name if read.domain else "",
+        name=", ".join(read.tables) or (read.domain.name if read.domain else ""),
         vault_id=str(read.header.get("vault_id", "")),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         receipt=read.head,

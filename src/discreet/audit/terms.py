@@ -39,6 +39,8 @@ class Terms:
     squares: int = 0
     found: tuple[Fraction, Fraction, Fraction] = (Fraction(0),) * 3
     """ε, μ² and δ of finding values, before anything was asked."""
+    of_person: bool = False
+    """Where there are several tables, a unit is what a person loses who has `max_rows` in the table that is asked."""
 
     @property
     def symbol(self) -> str:
@@ -49,11 +51,11 @@ class Terms:
         """What a person costs, as a multiple of one row added or removed."""
         if self.currency == "queries":
             return 1
-        own = SENSES[self.neighbours]
+        own, rows = SENSES[self.neighbours], 1 if self.of_person else self.max_rows
         if self.currency == "epsilon":
-            return self.max_rows * max(own, self.people)
+            return rows * max(own, self.people)
         moved = self.people**2 if self.neighbours == "add-remove" else self.squares
-        return self.max_rows**2 * max(own, moved)
+        return rows**2 * max(own, moved)
 
     @property
     def limit(self) -> int:
@@ -89,7 +91,8 @@ class Terms:
         if self.currency == "epsilon" and law == "gaussian":
             raise Unreadable("Gaussian noise, which a budget of ε cannot pay for")
         apart = self.neighbours == "replace" and not (law == "gaussian" and one_signed)
-        return _units(self.currency, law, parameter, squared, grain, 2 if apart else 1)
+        moved = squared * (self.max_rows if self.of_person else 1) ** 2
+        return _units(self.currency, law, parameter, moved, grain, 2 if apart else 1)
 
 
 @lru_cache(maxsize=4096)
@@ -148,6 +151,7 @@ def read_terms(budget: Mapping[str, Any]) -> Terms:
             "mu_squared" if "mu_squared" in budget else "rho" if "rho" in budget else "epsilon"
         )
         terms = Terms(currency, parse_exact(budget[currency]), budget["neighbours"], budget["max_rows"])
+        terms = replace(terms, of_person=budget.get("person") is True)
         if (currency == "epsilon" and "delta" in budget) or {"rho", "mu_squared"} <= set(budget):
             raise ValueError
         implied = budget.get("implies", {}) if currency == "mu_squared" else budget
@@ -167,10 +171,12 @@ def read_terms(budget: Mapping[str, Any]) -> Terms:
     return terms
 
 
-def unkept(header: Mapping[str, Any], terms: Terms, points: int) -> str:
-    """Why a budget does not keep what the header promises for a domain of so many points; nothing where it does."""
+def unkept(header: Mapping[str, Any], terms: Terms, points: int, rows: int | None = None) -> str:
+    """Why a budget does not keep what the header promises for a domain of so many points; nothing where it does. `rows`
+    are those of a person in all of several tables."""
     unit = header.get("unit")
-    rows = unit.get("max_rows") if isinstance(unit, Mapping) else 1
+    if rows is None:
+        rows = unit.get("max_rows") if isinstance(unit, Mapping) else 1
     if rows != terms.max_rows:
         return f"the rows of a person that count are {rows} at most, and the budget is for {terms.max_rows}"
     if (

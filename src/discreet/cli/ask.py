@@ -26,7 +26,7 @@ class Relax(StrEnum):
 @command
 def ask(
     vault: VaultPath,
-    sql: Annotated[str, typer.Argument(help="a SELECT over the vault's table", show_default=False)],
+    sql: Annotated[str, typer.Argument(help="a SELECT over the vault's table, or one of several", show_default=False)],
     scale: Annotated[str | None, typer.Option(help="the scale of the noise, in people")] = None,
     within: Annotated[str | None, typer.Option(help="how far off each number may be, instead of a scale")] = None,
     confidence: Annotated[str | None, typer.Option(help="how surely: 0.95 by default")] = None,
@@ -52,13 +52,15 @@ def ask(
     as_json: Json = False,
 ) -> None:
     """Ask a question in SQL. It is answered from what is public where that is good enough, else measured with noise."""
-    from discreet.home import declared_domain
+    from discreet.home import declared_tables
     from discreet.sql.split import read
+    from discreet.sql.tables import table_asked
 
     # A question that cannot be read is refused before the journal is, and before anything that answers is imported;
     # but for one that may be about look-up tables, which the journal names.
     if not (vault / "lookups").is_dir():
-        read(sql, declared_domain(vault))
+        over, text = table_asked(sql, declared_tables(vault))
+        read(text, over.domain)
     from discreet.vault.vault import Vault
 
     if explain:

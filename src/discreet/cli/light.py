@@ -49,6 +49,8 @@ class _AsTyped:
             return () if param.multiple or param.nargs == -1 else None
         if isinstance(value, Enum) or (annotation in (str, float) and type(value) is annotation):
             return value  # a number that is not given is its default, and none of ours has a range
+        if annotation == list[str] and isinstance(value, list) and all(type(one) is str for one in value):
+            return value
         if annotation is Path and isinstance(value, str | Path) and _is_unchecked(value, param.type_descriptor):
             return Path(value)
         return self.own().coerce(value, param=param, ctx=ctx)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli.over import OverTable, vault_at, vault_over
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, table
 from discreet.exact import equals_text
 
@@ -20,11 +21,9 @@ app = typer.Typer(help="What was released: public, and free to read.", no_args_i
 
 @app.command("list")
 @command
-def list_releases(vault: VaultPath, as_json: Json = False) -> None:
+def list_releases(vault: VaultPath, over: OverTable = None, as_json: Json = False) -> None:
     """List everything that was released."""
-    from discreet.vault.vault import Vault
-
-    opened = Vault.open(vault)
+    opened = vault_over(vault, over)
     releases = list(opened.releases())
     if as_json:
         print_json({"releases": releases})
@@ -49,9 +48,8 @@ def show_release(
 ) -> None:
     """Show one release: values, variances, intervals, guarantee, receipt."""
     from discreet.release.release import label_names
-    from discreet.vault.vault import Vault
 
-    opened = Vault.open(vault)
+    opened = vault_at(vault, charge)
     release = opened.release(charge)
     if as_json:
         print_json(release)

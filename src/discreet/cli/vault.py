@@ -1,7 +1,7 @@
 """discreet init | describe | budget | refresh | append | erase"""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast
 import typer
 from rich.markup import escape
 
+from discreet.cli.over import OverTable, vault_over
 from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, say, table, waiting
 from discreet.errors import InvalidBudget, TableError
 from discreet.exact import count_text
@@ -38,7 +39,12 @@ Live = Annotated[
 def init(
     vault: VaultPath,
     source: Annotated[
-        str, typer.Option("--table", help="a Parquet, CSV or DuckDB file, postgres://…?table=people, spark+parquet:…")
+        list[str],
+        typer.Option(
+            "--table",
+            help="a Parquet, CSV or DuckDB file, postgres://…?table=people, spark+parquet:…; of several tables each by "
+            "its name: --table patients=patients.parquet --table visits=visits.csv",
+        ),
     ],
     domain: Annotated[Path, typer.Option(help="the table's public description, in TOML")],
     neighbours: Annotated[
@@ -106,7 +112,7 @@ def init(
         with waiting(READING, as_json) as told:
             return Vault.init(
                 vault,
-                table=source,
+                table=source[0] if len(source) == 1 else sources_by_name(source),
                 domain=domain,
                 epsilon=epsilon,
                 delta=delta,
@@ -138,6 +144,19 @@ def init(
     for attribute, told in made.domain.found_in_words.items():
         out.print(f"[dim]Found of {escape(attribute)}:[/] {told}", soft_wrap=True)
     out.print(f"[dim]Next:[/] discreet describe {name}")
+
+
+def sources_by_name(given: Sequence[str]) -> dict[str, str]:
+    """The source of each table, as in patients=patients.csv."""
+    found: dict[str, str] = {}
+    for one in given:
+        name, named, source = one.partition("=")
+        if not named or not name.isidentifier():
+            raise TableError(f"several tables are given by their names, --table patients=patients.csv, not {one!r:.60}")
+        if name in found:
+            raise TableError(f"two sources are given for the table {name}")
+        found[name] = source
+    return found
 
 
 def is_typed() -> bool:
@@ -184,12 +203,13 @@ def _done_if_it_fits(
         done = take(fitted)
     except _TooManyLost:
         if watched:
-            show_fit(seen[0], err)
+            show_fit(seen[-1], err)
         if not watched or not is_typed() or not typer.confirm(words.question, err=True):
             raise TableError(_why_not(accepted or 0, words)) from None
         return take(None)
     if watched:
-        show_fit(seen[0], err)
+        for fit in seen:  # one for each table
+            show_fit(fit, err)
     return done
 
 
@@ -205,11 +225,9 @@ def _why_not(accepted: float, words: TakingWords) -> str:
 
 
 @command
-def describe(vault: VaultPath, as_json: Json = False) -> None:
+def describe(vault: VaultPath, over: OverTable = None, as_json: Json = False) -> None:
     """Show what may be asked: the table's name, its attributes and codes, the promise."""
-    from discreet.vault.vault import Vault
-
-    opened = Vault.open(vault)
+    opened = vault_over(vault, over)
     description = {**opened.describe(), "source": opened.source_state()}
     if as_json:
         print_json(description)
@@ -224,6 +242,10 @@ def describe(vault: VaultPath, as_json: Json = False) -> None:
     out.print()
     table("", ("attribute", "kind", "codes", "values", "outside", "source"), rows, right=("codes",))
     out.print(f"[dim]{count_text(description['points'])} points in the domain[/]")
+    for each in description.get("tables", ()):
+        joined = f", each with its row of {each['parent']} by {each['key'] or each['id']}" if each["parent"] else ""
+        most = count_text(each["max_rows"])
+        out.print(f"[dim]{escape(each['name'])}: at most {most} of one person{escape(joined)}[/]")
 
 
 @command
@@ -233,12 +255,11 @@ def budget(
         tuple[str, Path] | None,
         typer.Option(metavar="A,B FILE", help="draw what is left over two attributes: --plot age,income budget.png"),
     ] = None,
+    over: OverTable = None,
     as_json: Json = False,
 ) -> None:
     """Show what is spent and what is left, as ε for one person."""
-    from discreet.vault.vault import Vault
-
-    opened = Vault.open(vault)
+    opened = vault_over(vault, over)
     if plot is not None:
         opened.plot_budget(*plot[0].split(","), path=plot[1])
     if as_json:
@@ -286,10 +307,22 @@ def show_budget(vault: "Vault") -> None:
     pairs("budget", rows)
 
 
+def refreshed_from(given: Sequence[str], tables: Sequence[str]) -> object:
+    """What a snapshot is taken of: the source that is given, or some of several; none where none is."""
+    if len(tables) > 1:
+        return sources_by_name(given)
+    if len(given) > 1:
+        raise TableError(f"the vault is over one table, {tables[0]}, and {len(given)} sources are given")
+    return given[0] if given else None
+
+
 @command
 def refresh(
     vault: VaultPath,
-    source: Annotated[str | None, typer.Option("--table", help="another table with the same columns")] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--table", help="another table with the same columns; of several tables NAME=SOURCE"),
+    ] = None,
     live: Annotated[
         bool | None,
         typer.Option("--live/--snapshot", help="read rows live from now on, or from a snapshot; as before if not said"),
@@ -322,7 +355,7 @@ def refresh(
     def take(fitted: Fitted | None) -> "Receipt":
         with waiting(READING, as_json) as told:
             return opened.refresh(
-                source,
+                refreshed_from(source or [], opened.tables),
                 live=live,
                 unless_same=not again,
                 currency=currency,
@@ -342,7 +375,7 @@ def refresh(
         same = taken is not None and taken == before
         print_json({"receipt": str(receipt), "table": opened.location, "snapshot": number, "same": same})
         return
-    place = escape(opened.location)
+    place = escape(opened.location if len(opened.tables) == 1 else ", ".join(opened.tables))
     if taken is not None and taken == before:
         out.print(
             f"{place} has the very rows of snapshot {number}: the vault stays over it, and what was released answers "

@@ -22,7 +22,7 @@ from discreet.errors import InvalidBudget, UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
 from discreet.noise.confidence import exact_confidence
 from discreet.noise.law import Gaussian, Laplace, Noise, law_from_json, law_to_json
-from discreet.noise.spread import Draws, halfwidth
+from discreet.noise.spread import Draws, Mixture, halfwidth
 from discreet.notebook import FieldsView
 from discreet.query.cells import Amount, CellTable
 from discreet.query.plan import Measurement, Plan
@@ -80,8 +80,13 @@ class RunningPlan:
 
     def halfwidth(self, place: int, confidence: float = 0.95) -> float:
         """A total is within ± this of the truth, with at least this probability."""
-        own = self.strategy.combinations[place, : place + 1]
-        draws = [Draws(float(weight), self.law_in_grains) for weight in own]
+        own, law = self.strategy.combinations[place, : place + 1], self.law_in_grains
+        if isinstance(law, Gaussian) and law.sigma_squared >= 1:
+            # As good as a normal number, whatever the weights are: nobody writes out hundreds of laws.
+            longest = float(np.abs(own).max())
+            draws = [Draws(longest, Mixture(float((own**2).sum()) / longest**2 * law.variance, law))]
+        else:
+            draws = [Draws(float(weight), law) for weight in own]
         return halfwidth(draws, exact_confidence(confidence))
 
     def to_json(self) -> dict[str, Any]:

@@ -87,8 +87,10 @@ def domain_text(path: str | Path) -> str:
 
 def codebooks_named(document: Mapping[str, Any]) -> list[str]:
     """The codebooks that a domain's attributes take their values from."""
-    tables = document.get("attributes")
-    attributes = tables.values() if isinstance(tables, dict) else ()
+    several = document.get("tables")
+    parts = [document, *(several.values() if isinstance(several, dict) else ())]
+    tables = [part.get("attributes") for part in parts if isinstance(part, dict)]
+    attributes = [table for held in tables if isinstance(held, dict) for table in held.values()]
     named = [table.get("values_from") for table in attributes if isinstance(table, dict)]
     files = [said.get("file") if isinstance(said, dict) else said for said in named]
     return list(dict.fromkeys(file for file in files if isinstance(file, str)))
@@ -157,12 +159,16 @@ class Parts:
     readers: "tuple[AttributeReader, ...]"
 
 
-def parts_of(text: str, document: Mapping[str, Any]) -> Parts:
-    """What a document says of the whole table, checked, and readers of its attributes."""
+def parts_of(text: str, document: Mapping[str, Any], under: tuple[str, ...] = ()) -> Parts:
+    """What a document says of the whole table, checked, and readers of its attributes. `under` is where in the text it
+    stands, of one of several tables."""
 
     def fail(key: str, problem: str) -> NoReturn:
-        raise DomainError(problem, *place_of(text, (key,)))
+        where = f"{'.'.join(under)}: " if under else ""
+        raise DomainError(where + problem, *place_of(text, (*under, key)))
 
+    if "tables" in document and not under:
+        fail("tables", "it declares several tables, and one is read here; `discreet init` makes a vault over several")
     for key in document:
         if key not in TOP_KEYS:
             allowed = ", ".join((*TOP_KEYS[:2], "[notation]", "[attributes.…]"))
@@ -175,8 +181,9 @@ def parts_of(text: str, document: Mapping[str, Any]) -> Parts:
         fail("null_ids", f"null_ids must be one of {', '.join(get_args(NullIds))}")
     tables = document.get("attributes")
     if not isinstance(tables, dict) or not tables:
-        fail("attributes", "a domain needs at least one [attributes.NAME] table")
-    notation = _notation_of_all(text, document.get("notation", {}))
+        header = ".".join((*under, "attributes"))
+        fail("attributes", f"a domain needs at least one [{header}.NAME] table")
+    notation = _notation_of_all(text, document.get("notation", {}), under)
     books = document.get("codebooks", {})
     if not isinstance(books, dict) or not all(isinstance(book, str) for book in books.values()):
         fail("codebooks", "codebooks holds the texts of codebooks by their names")
@@ -184,7 +191,7 @@ def parts_of(text: str, document: Mapping[str, Any]) -> Parts:
     if not isinstance(found, dict) or not all(isinstance(values, list) for values in found.values()):
         fail("found", "found holds lists of values that were found, by their attributes")
     readers = tuple(
-        AttributeReader(text, attribute, table, notation, books, found.get(attribute))
+        AttributeReader(text, attribute, table, notation, books, found.get(attribute), under)
         for attribute, table in tables.items()
     )
     for attribute in found:
@@ -198,14 +205,14 @@ def parts_of(text: str, document: Mapping[str, Any]) -> Parts:
     return Parts(name, null_ids, readers)
 
 
-def _notation_of_all(text: str, said: object) -> Notation:
+def _notation_of_all(text: str, said: object, under: tuple[str, ...]) -> Notation:
     """What [notation] declares for every attribute that it can be declared of."""
 
     def fail(key: str, problem: str) -> NoReturn:
-        raise DomainError(f"notation.{_shown(key)}: {problem}", *place_of(text, ("notation", key)))
+        raise DomainError(f"notation.{_shown(key)}: {problem}", *place_of(text, (*under, "notation", key)))
 
     if not isinstance(said, dict):
-        raise DomainError("notation must be a table: [notation]", *place_of(text, ("notation",)))
+        raise DomainError("notation must be a table: [notation]", *place_of(text, (*under, "notation")))
     for key in said:
         if key not in NOTATION_KEYS:
             fail(key, f"unknown key; allowed: {', '.join(NOTATION_KEYS)}")
@@ -226,9 +233,11 @@ class AttributeReader:
     books: Mapping[str, str]
     found: list[object] | None = None
     """The values that were found of an attribute that declares none; None where they were not looked for yet."""
+    under: tuple[str, ...] = ()
+    """Where in the text the attributes stand."""
 
     def fail(self, key: str | None, problem: str) -> NoReturn:
-        path = ("attributes", self.name) if key is None else ("attributes", self.name, key)
+        path = (*self.under, "attributes", self.name, *(() if key is None else (key,)))
         raise DomainError(f"{'.'.join(map(_shown, path))}: {problem}", *place_of(self.text, path))
 
     def attribute(self) -> Attribute:

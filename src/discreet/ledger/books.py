@@ -1,6 +1,7 @@
 """The books: a ledger as it is read. Whoever holds them this way cannot write in them, by the type checker's word."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.domain.domain import Domain
 from discreet.domain.region import Region
+from discreet.domain.tables import Place
 from discreet.errors import JournalCorrupt
 from discreet.ledger.asker import Asker
 from discreet.ledger.budget import Budget
@@ -26,12 +28,22 @@ from discreet.ledger.standing import FactNote, Standing
 class Books:
     """What a journal tells: nothing in here charges, records or notes."""
 
-    def __init__(self, followed: FollowedJournal) -> None:
+    def __init__(self, followed: FollowedJournal, place: Place | None = None) -> None:
+        """With `place`, the books of one of several tables: costs and regions are of that table's points, and so are
+        the charges that it tells of."""
         self._followed = followed
+        self._place = place
+
+    @property
+    def table(self) -> str | None:
+        """The table that these are the books of, where the vault has several."""
+        return None if self._place is None else self._place.table.name
 
     @property
     def domain(self) -> Domain:
         """What may be asked about: the domain, and of a table that grows the periods that are closed by now."""
+        if self._place is not None:
+            return self._place.table.domain
         if self._followed.state.domain.growing is None:
             return self._followed.state.domain
         with self._followed.current() as state:
@@ -40,11 +52,11 @@ class Books:
     @property
     def horizon(self) -> Domain:
         """The same with all periods that can come: what the spend map is over."""
-        return self._followed.state.domain
+        return self._followed.state.domain if self._place is None else self._place.table.domain
 
     def domain_of(self, snapshot: SnapshotId | None) -> Domain:
         """What could be asked about when a snapshot was the last, as far as the journal was looked at."""
-        return self._followed.state.growth.domain_of(snapshot)
+        return self._place.table.domain if self._place is not None else self._followed.state.growth.domain_of(snapshot)
 
     @property
     def closed_period(self) -> str | None:
@@ -65,7 +77,18 @@ class Books:
     @property
     def budget(self) -> Budget:
         """The limit under the facts, when the journal was last looked at."""
-        return self._followed.state.budget
+        budget = self._followed.state.budget
+        return budget if self._place is None else budget.over(self._place.table.max_rows)
+
+    def _of_person(self, cost: Cost) -> Cost:
+        """A cost as the spend map has it."""
+        return cost if self._place is None else cost.moved(self._place.box)
+
+    def _tells_of(self, charge: Charge) -> bool:
+        return self._place is None or charge.table == self.table
+
+    def _where(self, region: Region) -> Region:
+        return region if self._place is None else self._place.region(region)
 
     @property
     def header(self) -> Mapping[str, Any]:
@@ -147,7 +170,8 @@ class Books:
         """Charges without a record: each waits for its answer in some process, or was cut off by a crash."""
         with self._followed.current() as state:
             entries = [self._followed.entry(seq) for seq in sorted(state.pending)]
-        return [read_charge(entry) for entry in entries if entry is not None]
+        charges = [read_charge(entry) for entry in entries if entry is not None]
+        return [charge for charge in charges if self._tells_of(charge)]
 
     def unanswered(self) -> list[int]:
         """The numbers of the charges without a record, of the table as it is now, when the journal was last looked at.
@@ -155,7 +179,11 @@ class Books:
         Takes no lock: whoever asks waits for no writer.
         """
         state = self._followed.state
-        return sorted(number for number in state.pending.copy() if number > state.refreshed)
+        numbers = sorted(number for number in state.pending.copy() if number > state.refreshed)
+        if self._place is None:
+            return numbers
+        charges = (self.charge_at(number) for number in numbers)
+        return [charge.id for charge in charges if charge is not None and self._tells_of(charge)]
 
     def closed(self) -> list[int]:
         """The numbers of the charges that were closed unanswered."""
@@ -184,7 +212,9 @@ class Books:
                 charge = waiting.pop(entry.charge, None) or self._followed.entry(entry.charge)
                 if charge is None:
                     raise JournalCorrupt(f"entry {entry.seq} records a charge that is not there", "restore a backup")
-                yield read_charge(charge), read_record(entry.charge, entry)
+                found = read_charge(charge)
+                if self._tells_of(found):
+                    yield found, read_record(entry.charge, entry)
 
     @property
     def reserves(self) -> tuple[int, ...]:
@@ -277,28 +307,32 @@ class Books:
     def refusal(self, cost: Cost) -> Refusal | None:
         """What a charge would be refused for now; None where it would fit."""
         with self._followed.current() as state:
-            return state.refusal(cost)
+            found = state.refusal(self._of_person(cost))
+        seen = None if found is None or self._place is None else replace(found, where=self._place.seen(found.where))
+        return seen or found
 
     def require(self, cost: Cost, asker: Asker | None = None) -> None:
         """Raise what a charge would be refused with now; charge nothing."""
         with self._followed.current() as state:
-            state.require_fit(cost, asker)
+            state.require_fit(self._of_person(cost), asker)
 
     def fits(self, cost: Cost, asker: Asker | None = None) -> bool:
         """Whether a charge would be let through now, by the vault's budget and by its asker's quota."""
         with self._followed.current() as state:
+            cost = self._of_person(cost)
             return state.refusal(cost) is None and state.askers.let(asker, cost, state.budget)
 
     def left(self, region: Region) -> int:
         """The least units left at any point of a region."""
         with self._followed.current() as state:
-            return 0 if state.is_overdrawn else state.map.left(region)
+            return 0 if state.is_overdrawn else state.map.left(self._where(region))
 
     def left_by(self, axes: Sequence[int]) -> NDArray[np.int64]:
         """The least units left for each combination of codes on some axes, over all codes of the others; of a table
         that grows, up to the horizon."""
         with self._followed.current() as state:
-            return state.map.left_by(axes) * (not state.is_overdrawn)
+            mine = axes if self._place is None else [self._place.axes[axis] for axis in axes]
+            return state.map.left_by(mine) * (not state.is_overdrawn)
 
     @property
     def spent_max(self) -> int:
@@ -314,4 +348,4 @@ class Books:
     def quota_left(self, asker: Asker, region: Region) -> Fraction | None:
         """The least that an asker's quota leaves at any point of a region; None without a quota."""
         with self._followed.current() as state:
-            return state.askers.left(asker, region, state.budget)
+            return state.askers.left(asker, self._where(region), state.budget)

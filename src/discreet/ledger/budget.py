@@ -29,6 +29,10 @@ Queries: T answers with binomial noise of R coins, a number of them and not an a
 everybody. What R keeps the T answers (δ, T)-private is found in `mining/sulq.py`, once, when the vault is made.
 [SuLQ, Section 4]
 
+Several tables of the same people: units are what a person loses, with the k rows, or k², of the table that is asked in
+each price; the map is over all that a person may be in them together, and its maximum is the person's: `factor` has S
+alone. docs/explain/several-tables.md has the proof.
+
 Queries are chosen in the light of earlier answers; whether one is charged depends on the public history alone, so the
 map is a privacy filter [Feldman, Zrnic 2021]: docs/explain/privacy.md has the proof.
 """
@@ -84,6 +88,9 @@ class Budget(ABC):
     neighbours: Neighbours
     max_rows: int
     induced: Induced = NO_FACTS
+    of_person: bool = False
+    """Where several tables are of the same people, units are what a *person* loses, and not a row: of a table with
+    `max_rows` of one; of all tables together, that is their sum."""
 
     def __post_init__(self) -> None:
         if self.neighbours not in get_args(Neighbours):
@@ -107,6 +114,20 @@ class Budget(ABC):
     @abstractmethod
     def factor(self) -> int:
         """What one person costs, as a multiple of what one row costs that is added or removed."""
+
+    @property
+    def rows_after(self) -> int:
+        """By how many rows of a person units are multiplied once they are added up."""
+        return 1 if self.of_person else self.max_rows
+
+    @property
+    def rows_before(self) -> int:
+        """By how many they are multiplied before that, when a measurement is priced."""
+        return self.max_rows if self.of_person else 1
+
+    def over(self, rows: int) -> Self:
+        """The same budget with units of a person, for a table with at most so many rows of one."""
+        return replace(self, max_rows=rows, of_person=True)  # type: ignore[type-var]  # every budget is a dataclass
 
     @property
     def limit(self) -> int:
@@ -206,6 +227,7 @@ class PureBudget(Budget):
     neighbours: Neighbours
     max_rows: int = 1
     induced: Induced = NO_FACTS
+    of_person: bool = False
 
     @property
     def total(self) -> Fraction:
@@ -213,7 +235,7 @@ class PureBudget(Budget):
 
     @property
     def factor(self) -> int:
-        return self.max_rows * max(SENSES[self.neighbours], self.induced.people)
+        return self.rows_after * max(SENSES[self.neighbours], self.induced.people)
 
     def under(self, induced: Induced) -> Self:
         return replace(self, induced=induced)
@@ -223,7 +245,7 @@ class PureBudget(Budget):
             raise InvalidNoise(NOT_PURE)
         if isinstance(law, Binomial):
             raise InvalidNoise(BY_QUERIES)
-        return move / law.scale
+        return self.rows_before * move / law.scale
 
     def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:  # noqa: ARG002
         raise InvalidNoise(NOT_PURE)
@@ -241,13 +263,14 @@ class PureBudget(Budget):
         one_signed: bool = True,  # noqa: ARG002
         grain: Fraction = Fraction(1),  # noqa: ARG002
     ) -> Noise:
-        return Laplace(self.factor * move / amount)
+        return Laplace(self.factor * self.rows_before * move / amount)
 
     def part(self, amount: Fraction) -> "PureBudget":
         return replace(self, epsilon=amount)
 
     def to_json(self) -> dict[str, Any]:
-        return {"epsilon": str(self.epsilon), "neighbours": self.neighbours, "max_rows": self.max_rows}
+        whose = {"neighbours": self.neighbours, "max_rows": self.max_rows, **said_of_person(self)}
+        return {"epsilon": str(self.epsilon), **whose}
 
 
 @dataclass(frozen=True)
@@ -336,6 +359,11 @@ class QueryBudget(Budget):
             "dp_delta": str(self.dp_delta),
             "points": self.points,
         }
+
+
+def said_of_person(budget: Budget) -> dict[str, bool]:
+    """What a header says of a budget whose units are of a person."""
+    return {"person": True} if budget.of_person else {}
 
 
 def require_amounts(budget: Budget) -> None:

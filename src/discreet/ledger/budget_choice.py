@@ -39,13 +39,13 @@ def budget_from_json(body: Mapping[str, Any]) -> Budget:
     if "queries" in body:
         fractions = {key: parse_exact(body[key]) for key in ("delta", "failure", "dp_delta")}
         return QueryBudget(**{**body, **fractions})
-    neighbours, max_rows = body["neighbours"], int(body["max_rows"])
+    neighbours, max_rows, of_person = body["neighbours"], int(body["max_rows"]), body.get("person") is True
     implied = body.get("implies", {}) if "mu_squared" in body else body
     epsilon, delta = (parse_exact(implied[key]) if key in implied else None for key in ("epsilon", "delta"))
     if "mu_squared" in body:
         found = Discovering.from_json(body["discovering"]) if "discovering" in body else NOTHING_FOUND
         amount = parse_exact(body["mu_squared"])
-        return GaussianBudget(amount, neighbours, max_rows, epsilon, delta, discovering=found)
+        return GaussianBudget(amount, neighbours, max_rows, epsilon, delta, of_person=of_person, discovering=found)
     if "rho" in body:
-        return ConcentratedBudget(parse_exact(body["rho"]), neighbours, max_rows, epsilon, delta)
-    return PureBudget(parse_exact(body["epsilon"]), neighbours, max_rows)
+        return ConcentratedBudget(parse_exact(body["rho"]), neighbours, max_rows, epsilon, delta, of_person=of_person)
+    return PureBudget(parse_exact(body["epsilon"]), neighbours, max_rows, of_person=of_person)

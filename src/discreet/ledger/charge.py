@@ -25,6 +25,8 @@ class Charge:
     """Who asked, where it was asked through a server."""
     reserve: int | None = None
     """The entry of the reserve that it was drawn on, where it was: then nothing was charged for it again."""
+    table: str | None = None
+    """What was asked, where the vault has several tables; the cost is over a person's points then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ def read_charge(entry: Entry) -> Charge:
     body = entry.parsed()
     try:
         cost, snapshot = Cost.from_json(body["cost"]), snapshot_in(body)
-        return Charge(entry.seq, entry.receipt, cost, body["content"], snapshot, body.get("by"), body.get(FROM))
+        asked = body.get("by"), body.get(FROM), body.get("table")
+        return Charge(entry.seq, entry.receipt, cost, body["content"], snapshot, *asked)
     except (LookupError, TypeError, ValueError):
         raise JournalCorrupt(f"entry {entry.seq} of the journal is no charge", "restore it from a backup") from None
 

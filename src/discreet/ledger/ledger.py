@@ -11,6 +11,7 @@ import re
 import weakref
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from copy import copy
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,8 @@ from typing import Any
 
 from discreet.deadline import keep_working
 from discreet.domain.domain import Domain
-from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack, Refreshed
+from discreet.domain.tables import Place
+from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack, Refreshed, UnsupportedQuery
 from discreet.ledger import checkpoint, reserve
 from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
@@ -62,6 +64,12 @@ class Ledger(Books):
         self._together = Together(self._followed)
         _ledgers.add(self)
 
+    def at(self, place: Place) -> "Ledger":
+        """The same ledger for one of several tables: what is charged is charged for that, on the one account."""
+        other = copy(self)
+        other._place = place
+        return other
+
     @staticmethod
     def create(location: Path | str, header: Mapping[str, Any]) -> None:
         """A new journal, in a file or in Postgres, that begins with a header; no other vault has its `vault_id`."""
@@ -92,6 +100,8 @@ class Ledger(Books):
     def reserve(self, cost: Cost, content: Any, snapshot: SnapshotId | None = None) -> Receipt:
         """Set aside, durably, what will be drawn later for the table as it is now. It is charged at once, and refused
         as a charge is: nobody else can spend it."""
+        if self.table is not None:
+            raise UnsupportedQuery("nothing is set aside over several tables: what is drawn later would be of one")
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
         text = _body(content, cost=cost.to_json(), **paid)
         with self._followed.turn() as state:
@@ -122,17 +132,20 @@ class Ledger(Books):
         if asker is not None:
             asker.require_spending()
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
-        body = _body(plan, cost=cost.to_json(), **paid, **({} if asker is None else {"by": asker.name}))
+        named = {} if self.table is None else {"table": self.table}
         self._refuse_hopeless(cost, asker)
+        cost = self._of_person(cost)
+        body = _body(plan, cost=cost.to_json(), **paid, **named, **({} if asker is None else {"by": asker.name}))
         entry = self._together.write(partial(_charged, cost, body, asker, snapshot))
         if asker is not None:
             asker.charges.append(entry.seq)
-        return Charge(entry.seq, entry.receipt, cost, plan, snapshot, None if asker is None else asker.name)
+        by = None if asker is None else asker.name
+        return Charge(entry.seq, entry.receipt, cost, plan, snapshot, by, None, self.table)
 
     def _refuse_hopeless(self, cost: Cost, asker: Asker | None) -> None:
         """Spending only grows: what did not fit when the journal was last seen is refused, and no writer waits."""
         with self._followed.lock:
-            if self._followed.state.refusal(cost) is not None:
+            if self._followed.state.refusal(self._of_person(cost)) is not None:
                 self.require(cost, asker)
 
     def record(self, charge_id: int, body: Any) -> Record:

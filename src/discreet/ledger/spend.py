@@ -4,7 +4,7 @@ Amounts are whole units, so that sums and comparisons are exact. One unit is 1/U
 the odds of one row by, on the log scale: a Laplace count of scale λ spends 1/λ at the points of its region.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -54,6 +54,10 @@ class Cost:
             merged[box] = merged.get(box, 0) + units
         return Cost(self.everywhere + other.everywhere, tuple(merged.items()))
 
+    def moved(self, place: Callable[[Box], Box]) -> "Cost":
+        """The same with every box in another place."""
+        return Cost(self.everywhere, tuple((place(box), units) for box, units in self.regional))
+
     def at(self, point: Sequence[int]) -> int:
         """The units spent at one point."""
         return self.everywhere + sum(units for box, units in self.regional if point in box)
@@ -82,19 +86,53 @@ def most_beyond(cost: Cost, other: Cost, whole: Box) -> int:
     """The most units by which a cost is above another at any point of a domain, which is this box; exactly. Where it is
     below everywhere, that is below 0."""
     less = [(box, -units) for box, units in other.regional]
-    return _most_of([(whole, cost.everywhere - other.everywhere), *cost.regional, *less], whole, 0)
+    pieces = [(whole, cost.everywhere - other.everywhere), *cost.regional, *less]
+    lows, highs = _corners(pieces)
+    ends = np.array(whole.high, np.int64)
+    # Sums of units of both signs only change where a box begins or has ended.
+    changes = [np.unique(np.append(lows[:, axis], highs[:, axis] + 1)) for axis in range(len(ends))]
+    starts = [codes[codes <= end] for codes, end in zip(changes, ends, strict=True)]
+    if sum(abs(units) for _, units in pieces) > MAX_UNITS or prod(map(len, starts)) > MOST_POINTS:
+        return _most_of(pieces, [codes.tolist() for codes in starts], 0)
+    return int(_added_up(pieces, lows, highs, starts).max())
 
 
-def _most_of(pieces: list[tuple[Box, int]], whole: Box, axis: int) -> int:
-    """The largest sum of units, of both signs, at any point: it only changes where a box begins or has ended."""
-    if axis == len(whole.low):
+def _most_of(pieces: list[tuple[Box, int]], starts: Sequence[Sequence[int]], axis: int) -> int:
+    """The same along one axis after the other."""
+    if axis == len(starts):
         return sum(units for _, units in pieces)
-    changes = {code for box, _ in pieces for code in (box.low[axis], box.high[axis] + 1)}
     return max(
-        _most_of([piece for piece in pieces if piece[0].low[axis] <= code <= piece[0].high[axis]], whole, axis + 1)
-        for code in changes
-        if whole.low[axis] <= code <= whole.high[axis]
+        _most_of([piece for piece in pieces if piece[0].low[axis] <= code <= piece[0].high[axis]], starts, axis + 1)
+        for code in starts[axis]
     )
+
+
+def _corners(pieces: Sequence[tuple[Box, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The lowest and the highest codes of boxes, a row each."""
+    lows, highs = (np.array([getattr(box, end) for box, _ in pieces], np.int64) for end in ("low", "high"))
+    return lows, highs
+
+
+def _added_up(
+    pieces: Sequence[tuple[Box, int]],
+    lows: NDArray[np.int64],
+    highs: NDArray[np.int64],
+    starts: Sequence[NDArray[np.int64]],
+) -> NDArray[np.int64]:
+    """The sums of units at the points that have one of these codes on each axis, with which every box begins. Axes with
+    one code are left out; requires that no sum is beyond 64 bits."""
+    axes = [axis for axis, codes in enumerate(starts) if len(codes) > 1]
+    if not axes:
+        return np.array([sum(units for _, units in pieces)], np.int64)  # all of them have that point
+    first = [np.searchsorted(starts[axis], lows[:, axis]) for axis in axes]
+    behind = [np.searchsorted(starts[axis], highs[:, axis], side="right") for axis in axes]
+    counted, units = np.zeros([len(starts[axis]) + 1 for axis in axes], np.int64), np.array([u for _, u in pieces])
+    for ends in product((0, 1), repeat=len(axes)):
+        corner = tuple(behind[place] if end else first[place] for place, end in enumerate(ends))
+        np.add.at(counted, corner, (-1) ** sum(ends) * units)
+    for axis in range(counted.ndim):
+        np.cumsum(counted, axis=axis, out=counted)
+    return counted[(slice(-1),) * len(axes)]
 
 
 def _peak(pieces: Sequence[tuple[Box, int]]) -> int:
@@ -103,22 +141,11 @@ def _peak(pieces: Sequence[tuple[Box, int]]) -> int:
     total = sum(units for _, units in pieces)
     if len(pieces) < 2:
         return total
-    lows, highs = (np.array([getattr(box, end) for box, _ in pieces], np.int64) for end in ("low", "high"))
+    lows, highs = _corners(pieces)
     begins = [np.unique(lows[:, axis]) for axis in range(lows.shape[1])]
     if total > MAX_UNITS or prod(len(starts) for starts in begins) > MOST_POINTS:
         return _peak_by_sweeping(list(pieces), 0)
-    axes = [axis for axis, starts in enumerate(begins) if len(starts) > 1]
-    if not axes:
-        return total  # they begin at one point, which all of them have
-    first = [np.searchsorted(begins[axis], lows[:, axis]) for axis in axes]
-    behind = [np.searchsorted(begins[axis], highs[:, axis], side="right") for axis in axes]
-    counted = np.zeros([len(begins[axis]) + 1 for axis in axes], np.int64)
-    for ends in product((0, 1), repeat=len(axes)):
-        corner = tuple(behind[place] if end else first[place] for place, end in enumerate(ends))
-        np.add.at(counted, corner, (-1) ** sum(ends) * np.array([units for _, units in pieces], np.int64))
-    for axis in range(counted.ndim):
-        np.cumsum(counted, axis=axis, out=counted)
-    return int(counted.max())
+    return int(_added_up(pieces, lows, highs, begins).max())
 
 
 def _peak_by_sweeping(pieces: list[tuple[Box, int]], axis: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from discreet.errors import InvalidBudget, InvalidNoise, UnsupportedQuery
 from discreet.exact import Number
-from discreet.ledger.budget import BY_QUERIES, NO_FACTS, Budget, Induced, exact_amount
+from discreet.ledger.budget import BY_QUERIES, NO_FACTS, Budget, Induced, exact_amount, said_of_person
 from discreet.ledger.conversion import rho_for
 from discreet.ledger.discovering import NOTHING_FOUND, Discovering
 from discreet.ledger.gaussian_conversion import mu_squared_for
@@ -28,6 +28,7 @@ class SquaredBudget(Budget):
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     induced: Induced = NO_FACTS
+    of_person: bool = False
 
     @property
     def total(self) -> Fraction:
@@ -61,7 +62,7 @@ class SquaredBudget(Budget):
     @property
     def factor(self) -> int:
         moved = self.induced.people**2 if self.neighbours == "add-remove" else self.induced.squares
-        return self.max_rows**2 * max(SENSES[self.neighbours], moved)
+        return self.rows_after**2 * max(SENSES[self.neighbours], moved)
 
     def under(self, induced: Induced) -> Self:
         return replace(self, induced=induced)
@@ -76,9 +77,9 @@ class SquaredBudget(Budget):
             case Gaussian():
                 return self.signs(one_signed) * self.vector_loss(law.times(1 / grain), (move / grain) ** 2)
             case Laplace(scale=scale):
-                return self.signs(one_signed=False) * self.pure_loss(move / scale)
+                return self.signs(one_signed=False) * self.pure_loss(self.rows_before * move / scale)
             case Exponential(scale=scale):
-                return self.signs(one_signed=False) * self.exponential_loss(move / scale)
+                return self.signs(one_signed=False) * self.exponential_loss(self.rows_before * move / scale)
 
     def shared(self, loss: Fraction, rows: int) -> Fraction:
         return loss * Fraction(rows, self.max_rows) ** 2
@@ -104,7 +105,7 @@ class SquaredBudget(Budget):
         one_signed: bool = True,
         grain: Fraction = Fraction(1),
     ) -> Noise:
-        price = amount / (self.factor * self.signs(one_signed) * (move / grain) ** 2)
+        price = amount / (self.factor * self.signs(one_signed) * (self.rows_before * move / grain) ** 2)
         return self.gaussian_at(price).times(grain)
 
     @staticmethod
@@ -117,7 +118,8 @@ class SquaredBudget(Budget):
         return replace(self, amount=amount, epsilon=None, delta=None)
 
     def to_json(self) -> dict[str, Any]:
-        return {self.option: str(self.total), "neighbours": self.neighbours, "max_rows": self.max_rows}
+        whose = {"neighbours": self.neighbours, "max_rows": self.max_rows, **said_of_person(self)}
+        return {self.option: str(self.total), **whose}
 
     @property
     def implied(self) -> dict[str, str]:
@@ -137,7 +139,7 @@ class ConcentratedBudget(SquaredBudget):
         return rho_for(epsilon, delta)
 
     def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:
-        return squared_length / (2 * law.sigma_squared)
+        return self.rows_before**2 * squared_length / (2 * law.sigma_squared)
 
     @staticmethod
     def pure_loss(epsilon: Fraction) -> Fraction:
@@ -211,7 +213,7 @@ class GaussianBudget(SquaredBudget):
         return mu_squared_for(epsilon, delta)
 
     def vector_loss(self, law: Gaussian, squared_length: Fraction) -> Fraction:
-        return squared_length * gaussian_price(law.sigma_squared)
+        return self.rows_before**2 * squared_length * gaussian_price(law.sigma_squared)
 
     @staticmethod
     def pure_loss(epsilon: Fraction) -> Fraction:

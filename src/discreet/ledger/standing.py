@@ -79,6 +79,8 @@ class Standing:
     own: Budget
     budget: Budget
     live: bool = False
+    rows_in: tuple[tuple[str, int], ...] = ()
+    """How many rows a person has at most in each table, where there are several."""
     each_period: bool = False
     """Of a table that grows: whether it protects a person's rows of one period, and not all of them together."""
     versions: int = 1
@@ -99,7 +101,9 @@ class Standing:
         try:
             match kind:
                 case "init":
-                    return replace(self, live=bool(content.get("live")), each_period=is_each_period(content))
+                    rows = tuple((str(table), int(most)) for table, most in content.get("rows", ()))
+                    live, each_period = bool(content.get("live")), is_each_period(content)
+                    return replace(self, live=live, rows_in=rows, each_period=each_period)
                 case "refresh":
                     return replace(self, versions=self.versions + 1, live=self.live or bool(content.get("live")))
                 case "rollback-accepted":
@@ -198,7 +202,7 @@ class Standing:
 
     @cached_property
     def _circumstances(self) -> tuple[str, ...]:
-        said = []
+        said = [self._tables_in_words()] if self.rows_in else []
         if self.each_period:
             said.append(EACH_PERIOD)
         if self.facts:
@@ -210,6 +214,10 @@ class Standing:
         if self.live:
             said.append(LIVE)
         return tuple(said)
+
+    def _tables_in_words(self) -> str:
+        rows = [f"{most:,} row{'s' * (most > 1)} of {table}" for table, most in self.rows_in]
+        return f"of one person at most {', '.join(rows)}, and one budget for what all tables together tell"
 
     def _facts_in_words(self) -> str:
         many = len(self.facts)

@@ -245,6 +245,7 @@ class LedgerState:
         for kind in SUCCESSIONS:
             if kind in noted and noted[kind].seq > state.refreshed:
                 state.refreshed, state.snapshot = noted[kind].seq, snapshot_in(state.notes[kind])
+        state.standing = state.standing.after("init", noted["init"].seq, state.header)
         if "append" in noted and noted["append"].seq > state.refreshed:
             state.snapshot = snapshot_in(state.notes["append"])
         if self.domain.growing is not None:

@@ -30,7 +30,8 @@ MOST_CODES = 1 << 20
 MOST_PLACES = 1 << 62
 SOURCE = "what a person's rows come to"
 
-Fold = Literal["sum", "least", "greatest", "different", "first", "last"]
+Fold = Literal["sum", "least", "greatest", "different", "first", "last", "own"]
+"""How a person's rows come to one value; of a line that is a row, its own."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +122,32 @@ class PersonGroup:
 
 
 @dataclass(frozen=True)
+class FirstRows:
+    """The rows of a person that come first by the tables of `order`, one after the other, and of equal ones by what
+    they have of the traits: a rule that depends on that person's rows alone, whatever order they stand in."""
+
+    text: str = field(compare=False)
+    """The order as SQL."""
+    order: tuple[CellTable, ...]
+    most: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {"text": self.text, "order": [table.to_json() for table in self.order], "most": self.most}
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> "FirstRows":
+        return cls(body["text"], tuple(map(CellTable.from_json, body["order"])), int(body["most"]))
+
+
+@dataclass(frozen=True)
 class Profiles:
-    """The lines of people: one for each person, and of each of `keys` in which that person has rows of the region."""
+    """The lines of people: one for each person, and of each of `keys` in which that person has rows of the region. Of
+    the `first` rows of each person, one for each row."""
 
     traits: tuple[Trait, ...]
     keys: tuple[tuple[str, str | Labelling], ...] = ()
     """What else parts a person's lines, by the names that this has among their columns."""
+    first: FirstRows | None = None
 
     def domain_of(self, domain: Domain) -> Domain:
         """The domain of these lines, over rows of a domain."""
@@ -138,6 +159,7 @@ class Profiles:
         """The attributes of rows whose codes are read."""
         keys = [(key,) if isinstance(key, str) else key.table.attributes for _, key in self.keys]
         own = [table.attributes for trait in self.traits for table in trait.tables]
+        own += [table.attributes for table in (() if self.first is None else self.first.order)]
         return tuple(dict.fromkeys(name for names in (*keys, *own) for name in names))
 
     def require_in_domain(self, domain: Domain) -> None:
@@ -148,18 +170,26 @@ class Profiles:
                 key.require_in_domain(domain)
         for trait in self.traits:
             trait.require_in_domain(domain)
+            if (trait.fold == "own") != (self.first is not None):
+                raise UnsupportedQuery("a line is one row of a person, or made of several")
+        for table in () if self.first is None else self.first.order:
+            table.require_in_domain(domain)
+        if self.first is not None and (self.keys or self.first.most < 1):
+            raise UnsupportedQuery("of a person's rows the first one counts, or the first few")
         names = self.domain_of(domain).names
         if len(set(names)) < len(names):
             raise UnsupportedQuery("two columns of a person's line have one name")
 
     def to_json(self) -> dict[str, Any]:
         keys = [[name, key if isinstance(key, str) else key.to_json()] for name, key in self.keys]
-        return {"keys": keys, "traits": [trait.to_json() for trait in self.traits]}
+        body = {"keys": keys, "traits": [trait.to_json() for trait in self.traits]}
+        return body if self.first is None else {**body, "first": self.first.to_json()}
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "Profiles":
         keys = tuple((name, key if isinstance(key, str) else Labelling.from_json(key)) for name, key in body["keys"])
-        return cls(tuple(map(Trait.from_json, body["traits"])), keys)
+        first = FirstRows.from_json(body["first"]) if "first" in body else None
+        return cls(tuple(map(Trait.from_json, body["traits"])), keys, first)
 
 
 def attribute_to_json(attribute: Attribute) -> dict[str, Any]:

@@ -85,10 +85,12 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
 
 def most_lines(query: People | ProfileSum, domain: Domain, budget: Budget) -> int:
     """By how many lines' amounts a person moves the numbers: who comes or goes by theirs, of which there is one for
-    each group of keys at most; who loses some of their rows and keeps others by twice that, where a line can change its
-    sign or its group. Where people are replaced, that is the step anyway, and the budget's own."""
+    each group of keys at most, or for each of some first rows; who loses some of their rows and keeps others by twice
+    that, where a line can change its sign or its group. Where people are replaced, that is the step anyway, and the
+    budget's own."""
     keys = query.by if isinstance(query, People) else [key for _, key in query.profiles.keys]
-    lines = min(prod(group_attribute(key, domain).size for key in keys), budget.max_rows)
+    rows = 1 if isinstance(query, People) or query.profiles.first is None else query.profiles.first.most
+    lines = min(rows * prod(group_attribute(key, domain).size for key in keys), budget.max_rows)
     if isinstance(query, People):
         return lines
     may_turn = not query.is_one_signed or any(isinstance(group, PersonGroup) for group in query.by)

@@ -6,7 +6,7 @@ by now; the numbers of what was not asked about are zeros that no region reaches
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,12 @@ from discreet.domain.domain import Domain
 from discreet.query.cells import Amount, CellTable, Labelling
 from discreet.query.plan import Plan
 from discreet.query.query import Choice, Distinct, Group, ProfileSum, Quantile, Query, Residual, SubsetCount, Sum
-from discreet.release.release import Noisy, Release
+from discreet.release.release import Noisy, Recorded, Release
+
+Told = TypeVar("Told", Release, Recorded)
 
 
-def extended(release: Release, before: Domain, now: Domain) -> Release:
+def extended(release: Told, before: Domain, now: Domain) -> Told:
     """The same release, of regions of `now`. Requires that `now` has the periods of `before`, and maybe more."""
     if before.shape == now.shape:
         return release

@@ -49,7 +49,7 @@ from discreet.query.residual import require_residual, residual_of
 from discreet.release.archive import Archive, Array
 from discreet.release.choice import counts_for, draw_choice, require_choosable
 from discreet.release.quantile import draw_quantiles, histogram_of, require_drawable
-from discreet.release.release import Noisy, Release, noise_in_grains
+from discreet.release.release import Noisy, Recorded, Release, noise_in_grains
 from discreet.release.slots import Slots
 from discreet.release.underway import FILE, Underway
 
@@ -171,6 +171,10 @@ class Gate:
 
     def recall(self, charge: Charge, record: Record) -> Release:
         """A release as it was recorded. Reads no rows."""
+        return self._released(charge, self.recorded(charge, record), record)
+
+    def recorded(self, charge: Charge, record: Record) -> Recorded:
+        """The same without what it promises by now, which nobody asks of very many."""
         try:
             plan, domain = Plan.from_json(charge.plan), self.ledger.domain_of(charge.snapshot)
             units = self.archive.load(record.body, [answer_shape(m.query, domain) for m in plan.measurements])
@@ -178,7 +182,7 @@ class Gate:
             raise JournalCorrupt(
                 f"the journal's release of charge {charge.id} cannot be read", "restore it from a backup"
             ) from None
-        return self._released(charge, plan, units, record)
+        return self._recorded(charge, plan, units)
 
     def _answer(self, charge: Charge, plan: Plan, table: "Table") -> Release:
         keep_working()  # whatever is charged is answered, however long that takes
@@ -202,7 +206,9 @@ class Gate:
             raise type(error)(error.what, f"the answer was not recorded: {_stands(charge)}") from None
         self.archive.settle(charge.id, record.body)
         # Somebody else may have completed the same charge first: that answer is the only one.
-        return self._released(charge, plan, units, record) if record.body == mine else self.recall(charge, record)
+        if record.body != mine:
+            return self.recall(charge, record)
+        return self._released(charge, self._recorded(charge, plan, units), record)
 
     @contextmanager
     def _in_slot(self, charge: Charge) -> Iterator[None]:
@@ -214,13 +220,16 @@ class Gate:
             if not self.slots.wait(since):
                 raise EngineError(f"the server is ending before the answer's time slot is over; {_stands(charge)}")
 
-    def _released(self, charge: Charge, plan: Plan, units: list[Array], record: Record) -> Release:
+    def _recorded(self, charge: Charge, plan: Plan, units: list[Array]) -> Recorded:
         answers = [
             Noisy(measurement, measurement.query.grain(self.domain), array)
             for measurement, array in zip(plan.measurements, units, strict=True)
         ]
+        return Recorded(charge.id, plan, tuple(answers))
+
+    def _released(self, charge: Charge, recorded: Recorded, record: Record) -> Release:
         promise, facts = self.ledger.promise(charge.cost.peak), self.ledger.facts_before(charge.id)
-        return Release(plan, tuple(answers), promise, charge.id, record.receipt, facts)
+        return Release(recorded.plan, recorded.answers, promise, charge.id, record.receipt, facts)
 
     def _draw(self, plan: Plan, table: "Table", charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""

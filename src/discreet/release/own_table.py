@@ -88,8 +88,8 @@ class OwnTable:
     def _snapshot(self, id: SnapshotId) -> Table:
         from discreet.table.snapshot import open_snapshot
 
-        domain = self.ledger.domain_of(id)
-        return open_snapshot(snapshot_folder(self.home, id), domain, id, self.key(), self.roster)
+        domain, folder = self.ledger.domain_of(id), snapshot_folder(self.home, id)
+        return open_snapshot(folder, domain, id, self.key(), self.roster, self.ledger.table)
 
     def _live(self, id: SnapshotId) -> Table:
         from discreet.table.live import LiveTable

@@ -11,8 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from discreet.errors import ArchiveError
 from discreet.private import FILE, FOLDER, PUBLIC_FILE, PUBLIC_FOLDER, is_in_vault
 from discreet.release.archive import sync_folder
@@ -35,6 +33,8 @@ def written_aside(path: Path, what: str) -> Iterator[Path]:
 
     In a vault it is the owner's alone; elsewhere it is published, and everybody on the machine may read it.
     """
+    from pyarrow import ArrowException  # who reads packages, as a service does, writes no tables
+
     require_new_folder(path, what)
     try:
         with folder_beside(path) as aside:
@@ -49,7 +49,7 @@ def written_aside(path: Path, what: str) -> Iterator[Path]:
             aside.rename(path)
         with suppress(OSError):  # it is there, and must not be taken for something that failed
             sync_folder(path.absolute().parent)
-    except (OSError, pa.ArrowException):
+    except (OSError, ArrowException):
         raise ArchiveError(f"{what} could not be written to {path}; is there space, and may you write there?") from None
 
 

@@ -121,6 +121,15 @@ class ReleasedCell(NamedTuple):
     high: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a charge measured, and its numbers, as the journal has them: a release without what it promises by now."""
+
+    charge: int
+    plan: Plan
+    answers: tuple[Noisy, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class Release(FieldsView):
     """What the gate returned for a plan. Anything computed from it alone is free.

@@ -2,12 +2,14 @@
 then on."""
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.domain.domain import Domain
+from discreet.domain.tables import LinkedTables
+from discreet.errors import UnsupportedQuery
 from discreet.fit import Fitted
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.private import private_folder
@@ -39,34 +41,42 @@ class Taking:
     erased, or all may come back."""
     closed: str | None = None
     """Of a table that grows: the last period that is closed."""
+    tables: LinkedTables | None = None
+    """Where there are several: then each has its source."""
 
     def take(
         self,
-        source: "Source",
+        source: "Source | Mapping[str, Source]",
         number: int,
         live: bool = False,
-        before: "Snapshot | None" = None,
+        before: "Sequence[Snapshot]" = (),
         onto: "Snapshot | None" = None,
         elsewhere: bool = False,
     ) -> SnapshotId:
         """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are. Where
-        `before` is given, and has the very same rows, nothing is written, and it is that one. What is appended is
-        written behind the rows that are there, of the snapshot `onto`; it may come from `elsewhere` than they did.
+        `before` is given, each table of it, and has the very same rows, nothing is written, and it is that one. What is
+        appended is written behind the rows that are there, of the snapshot `onto`; it may come from `elsewhere` than
+        they did.
 
         Raises OSError where it cannot be written.
         """
         if live:
             return self._looked_at(source, number)
+        return self._written(lambda folder: self._take(source, folder, onto, elsewhere), number, before)
+
+    def _take(
+        self, source: "Source | Mapping[str, Source]", folder: Path, onto: "Snapshot | None", elsewhere: bool
+    ) -> str:
         from discreet.table.periods import Periods
         from discreet.table.take import take_snapshot
+        from discreet.table.take_tables import take_tables
 
+        if isinstance(source, Mapping):
+            assert self.tables is not None, "each table has its source"
+            return take_tables(source, self.tables, self.key, folder, self.progress, self.fitted)
         periods = None if self.closed is None else Periods(self.domain, self.closed, onto, elsewhere)
         whose = self.unit, self.roster, self.key
-
-        def write(folder: Path) -> str:
-            return take_snapshot(source, self.domain, *whose, folder, self.progress, self.fitted, self.erased, periods)
-
-        return self._written(write, number, before)
+        return take_snapshot(source, self.domain, *whose, folder, self.progress, self.fitted, self.erased, periods)
 
     def without(self, gone: "Keys", snapshot: "Snapshot") -> SnapshotId:
         """Write the snapshot after this one, whole or not at all: the same without the people with these keys, who are
@@ -79,17 +89,17 @@ class Taking:
 
         return self._written(write, snapshot.id.number + 1)
 
-    def _written(self, write: Callable[[Path], str], number: int, before: "Snapshot | None" = None) -> SnapshotId:
+    def _written(self, write: Callable[[Path], str], number: int, before: "Sequence[Snapshot]" = ()) -> SnapshotId:
         """What is written beside gets its name when it is whole; nothing does where it has the rows of `before`."""
-        from discreet.table.snapshot import snapshot_digest
+        from discreet.table.snapshot import have_rows_of, snapshot_digest
 
         snapshots = self.home / SNAPSHOTS
         private_folder(snapshots)
         with folder_beside(snapshots / "taking") as beside:
             folder = beside / "snapshot"
             manifest = write(folder)
-            if before is not None and before.has_rows_of(manifest):
-                return before.id
+            if before and have_rows_of(before, manifest):
+                return before[0].id
             id = SnapshotId(number, snapshot_digest(self.key, number, manifest))
             sync_folder(folder)
             _rename(folder, snapshot_folder(self.home, id))
@@ -97,9 +107,11 @@ class Taking:
         sync_folder(self.home)
         return id
 
-    def _looked_at(self, source: "Source", number: int) -> SnapshotId:
+    def _looked_at(self, source: "Source | Mapping[str, Source]", number: int) -> SnapshotId:
         from discreet.table.live import live_digest, require_live
 
+        if isinstance(source, Mapping):
+            raise UnsupportedQuery("several tables are read into a snapshot: leave out live")
         require_live(source, self.domain, self.unit, self.roster)
         return SnapshotId(number, live_digest(source, self.domain, self.key, number, self.progress))
 

@@ -38,6 +38,11 @@ def _of_profiles(query: ProfileSum, where: str, domain: Domain) -> str:
     own += [f"{trait.text} AS {identifier(trait.attribute.name)}" for trait in query.profiles.traits]
     grouped = ", ".join([person, *(text for _, text in keys)])
     each = f"SELECT {', '.join(own)} FROM {identifier(domain.name)}{where} GROUP BY {grouped}"
+    if query.profiles.first is not None:
+        columns = ", ".join(f"{trait.text} AS {identifier(trait.attribute.name)}" for trait in query.profiles.traits)
+        window = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {query.profiles.first.text})"
+        each = f"SELECT {columns or person} FROM {identifier(domain.name)}{where}"
+        each += f" QUALIFY {window} <= {query.profiles.first.most}"
     kept = "" if query.kept == lines.everything else f" WHERE {where_text(query.kept, lines)}"
     named = {key: identifier(name) for name, key in query.profiles.keys}
     groups = [group.text if isinstance(group, PersonGroup) else named[group] for group in query.by]

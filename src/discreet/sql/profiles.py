@@ -22,7 +22,7 @@ from discreet.sql.amount import read_labelling
 from discreet.sql.condition import MOST_CELLS, AllOf, Condition, atoms, region_of
 from discreet.sql.question import AggregateColumn, Column, GroupColumn, Measure, Question
 from discreet.sql.scope import Scope
-from discreet.sql.traits import ReadTrait, reachable, read_trait
+from discreet.sql.traits import ReadTrait, reachable, read_first, read_own, read_trait
 from discreet.sql.where import read_condition
 from discreet.sql.where_text import identifier
 
@@ -58,10 +58,15 @@ def read_profiles(select: exp.Select, domain: Domain) -> ReadProfiles:
         key, said = _key(node, scope)
         keys.append((str(node.sql("duckdb")), key))
         notes += said
-    read = [read_trait(one.this, one.alias, scope, region) for one in select.expressions]
+    first = read_first(select.args.get("qualify"), scope)
+    read_one = read_trait if first is None else read_own
+    read = [read_one(one.this, one.alias, scope, region) for one in select.expressions]
+    if first is not None:
+        many = "the first row" if first.most == 1 else f"the first {first.most:,} rows"
+        notes.append(f"of each {domain.person} {many} by {first.text}; of equal ones, those with the least values")
     by = tuple(key for _, key in keys)
     rows = {one.trait.attribute.name: _rows(one, Grouping(scope, where, region, by, MOST_CELLS)) for one in read}
-    profiles = Profiles(tuple(one.trait for one in read), tuple(keys))
+    profiles = Profiles(tuple(one.trait for one in read), tuple(keys), first)
     profiles.require_in_domain(domain)
     notes += [note for one in read for note in one.notes]
     sums = {name: query for name, query in rows.items() if query is not None}
@@ -156,7 +161,8 @@ class _Asked:
         asked = [group.labelling.table for group in by if isinstance(group, PersonGroup)]
         asked += [] if of is None else [of.table]
         profiles, kept = _needed(self.read.profiles, query.where, asked, self.read.lines)
-        if of is None and not profiles.traits and {key for _, key in profiles.keys} <= set(by):
+        is_one = profiles.first is None or profiles.first.most == 1
+        if of is None and is_one and not profiles.traits and {key for _, key in profiles.keys} <= set(by):
             return People(self.where(query.where), by)
         return ProfileSum(profiles, self.where(query.where), kept, by, of, least, most)
 

@@ -18,7 +18,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.errors import UnsupportedQuery
 from discreet.query.cells import LARGEST, CellTable, label_of
-from discreet.query.profiles import MOST_CODES, NOTHING, SOURCE, Fold, Trait
+from discreet.query.profiles import MOST_CODES, NOTHING, SOURCE, FirstRows, Fold, Trait
 from discreet.sql.amount import read_labelling, table_of
 from discreet.sql.expression import require_scalar
 from discreet.sql.scope import Scope
@@ -61,6 +61,24 @@ def read_trait(call: exp.Expression, name: str, scope: Scope, where: Region) -> 
         case _:
             raise refused(node, TRAITS)
     return ReadTrait(trait, call, tuple(dict.fromkeys(reader.notes)))
+
+
+def read_own(node: exp.Expression, name: str, scope: Scope, where: Region) -> ReadTrait:
+    """What a row has by itself, where a line is a row."""
+    reader = _TraitReader(scope, where, None, name)
+    trait = reader.own(node)
+    return ReadTrait(trait, node, tuple(dict.fromkeys(reader.notes)))
+
+
+def read_first(clause: exp.Qualify | None, scope: Scope) -> FirstRows | None:
+    """Which rows of a person come first, and how many of them count."""
+    if clause is None:
+        return None
+    order, most = clause.this.this.args["order"], int(clause.this.expression.this)
+    reader = _TraitReader(scope, scope.domain.everything, None, "the order of rows")
+    tables = tuple(reader.order(one) for one in order.expressions)
+    text = ", ".join(str(one.sql("duckdb", comments=False)) for one in order.expressions)
+    return FirstRows(text, tables, min(most, scope.domain.max_rows))
 
 
 class _TraitReader:
@@ -115,6 +133,19 @@ class _TraitReader:
             f"{self._text(node)}: where several of a person's rows come {fold}, the least of their values counts"
         )
         return Trait(self._text(node), fold, attribute, table, (order,))
+
+    def own(self, node: exp.Expression) -> Trait:
+        table, attribute = self._coded(node)
+        return Trait(self._text(node), "own", attribute, table)
+
+    def order(self, ordered: exp.Ordered) -> CellTable:
+        """The places of rows in an order; those with a missing value come last, unless NULLS FIRST says otherwise."""
+        only(ordered, ("this", "desc", "nulls_first"), "ORDER BY of columns and expressions")
+        table, attribute = self._ranked(ordered.this)
+        places = attribute.size - 1 - table.table if ordered.args.get("desc") else table.table
+        missing = -1 if ordered.args.get("nulls_first") else attribute.size
+        ranked = np.where(table.table == NOTHING, missing, places)
+        return CellTable.of(table.attributes, table.classes, ranked)
 
     def _text(self, node: exp.Expression) -> str:
         text = str(node.sql("duckdb", comments=False))

@@ -15,7 +15,7 @@ from discreet.table.layout import ERASED, PEOPLE, PERSON
 from discreet.table.roster import canonical_id
 from discreet.table.snapshot import Snapshot
 from discreet.table.source import Source, nobody
-from discreet.table.take import ColumnFiles, write_manifest
+from discreet.table.take import ColumnFiles, manifest_of, write_manifest
 from discreet.table.unit import Keys, id_texts, person_keys, require_id
 
 
@@ -62,4 +62,4 @@ def write_without(snapshot: Snapshot, gone: Keys, folder: Path) -> str:
         about = written.about()
     # Of a table that grows: rows stand in the order in which they came.
     grown = {period: int(kept[:rows].sum()) for period, rows in snapshot.manifest.get("grown", {}).items()}
-    return write_manifest(folder, int(np.count_nonzero(kept)), about, snapshot.manifest["stamp"], grown)
+    return write_manifest(folder, manifest_of(int(np.count_nonzero(kept)), about, snapshot.manifest["stamp"], grown))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.cells import CellTable
-from discreet.query.profiles import NOTHING, PersonGroup, Trait
+from discreet.query.profiles import NOTHING, FirstRows, PersonGroup, Trait
 from discreet.query.query import Count, Group, ProfileSum, answer_shape, group_attribute
 from discreet.table.count import HALF, LOW_HALF, Array, CodedRows, Flags, Total, begins, cell_of_rows
 
@@ -50,6 +50,8 @@ class LinedRows:
 
 def add_profiles(query: ProfileSum, rows: CodedRows, person: NDArray[Any]) -> Array:
     """What the lines in each group add up to."""
+    if query.profiles.first is not None:
+        return _added(query, *_first_rows(query, query.profiles.first, rows, person))
     domain = query.profiles.domain_of(rows.domain)
     keys = Count(query.where, tuple(key for _, key in query.profiles.keys))
     shape = answer_shape(keys, rows.domain)
@@ -60,6 +62,24 @@ def add_profiles(query: ProfileSum, rows: CodedRows, person: NDArray[Any]) -> Ar
     codes |= {trait.attribute.name: _trait(trait, lines) for trait in query.profiles.traits}
     coded = CodedRows(domain, rows.size, codes.__getitem__, codes.__getitem__)
     return _added(query, coded, there)
+
+
+def _first_rows(query: ProfileSum, first: FirstRows, rows: CodedRows, person: NDArray[Any]) -> tuple[CodedRows, Flags]:
+    """All rows as lines, of which those are there that come first of their person's."""
+    traits = query.profiles.traits
+    own = [trait.of.at(lambda name: rows.codes(name)) for trait in traits]
+    places = [table.at(lambda name: rows.codes(name)) for table in first.order]
+    outside = cell_of_rows(Count(query.where), rows, slice(0, rows.size))
+    order = np.lexsort((*reversed(own), *reversed(places), person, outside))
+    begin, here = begins(outside[order], person[order]), np.arange(rows.size)
+    turn = here - np.maximum.accumulate(np.where(begin, here, 0))
+    codes: dict[str, NDArray[Any]] = {}
+    for trait, values in zip(traits, own, strict=True):
+        null = trait.attribute.size - 1 if trait.attribute.null else 0
+        found = np.where(values == NOTHING, null, values)[order]
+        codes[trait.attribute.name] = np.clip(found, 0, trait.attribute.size - 1)
+    lines = CodedRows(query.profiles.domain_of(rows.domain), rows.size, codes.__getitem__, codes.__getitem__)
+    return lines, (outside[order] == 0) & (turn < first.most)
 
 
 def _lines(keys: Count, rows: CodedRows, person: NDArray[Any]) -> tuple[LinedRows, Array]:

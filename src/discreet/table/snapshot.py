@@ -121,10 +121,9 @@ class Snapshot:
                 self._columns[name] = self._mapped(name)
             return self._columns[name]
 
-    def has_rows_of(self, manifest: str) -> bool:
+    def has_rows_of(self, other: Mapping[str, Any]) -> bool:
         """Whether this snapshot has the same rows, in the same order, as one whose manifest is given, and is whole. It
         tells about the data: for the custodian alone."""
-        other = json.loads(manifest)
         if any(other[key] != self.manifest[key] for key in ("rows", "columns")):
             return False
         try:
@@ -151,9 +150,15 @@ class Snapshot:
 
 
 def open_snapshot(
-    folder: Path, domain: Domain, id: SnapshotId, key: bytes, roster: "Callable[[], Roster] | None"
+    folder: Path,
+    domain: Domain,
+    id: SnapshotId,
+    key: bytes,
+    roster: "Callable[[], Roster] | None",
+    table: str | None = None,
 ) -> Snapshot:
-    """The snapshot that a journal names. Raises TableError where it is not there, or was touched."""
+    """The snapshot that a journal names, or one of the tables in it. Raises TableError where it is not there, or was
+    touched."""
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -163,7 +168,17 @@ def open_snapshot(
         ) from None
     if snapshot_digest(key, id.number, text) != id.digest:
         raise _touched(folder)
-    return Snapshot(folder, domain, id, json.loads(text), key, roster)
+    manifest = json.loads(text)
+    if table is None:
+        return Snapshot(folder, domain, id, manifest, key, roster)
+    return Snapshot(folder / table, domain, id, manifest["tables"][table], key)
+
+
+def have_rows_of(tables: Sequence[Snapshot], manifest: str) -> bool:
+    """Whether a snapshot, all its tables, has the same rows as one whose manifest is given."""
+    other = json.loads(manifest)
+    parts = other.get("tables")
+    return all(one.has_rows_of(other if parts is None else parts[one.folder.name]) for one in tables)
 
 
 def snapshot_digest(key: bytes, number: int, manifest: str) -> str:

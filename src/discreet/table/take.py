@@ -67,26 +67,35 @@ def take_snapshot(
     counter = None if fitted is None else FitCounter(domain, source)
     if counter is not None and periods is not None:
         counter.expect(periods.attribute.name, periods.first, periods.last)
-    taking = _Taking(source, domain, unit, roster, key, folder, progress, counter, erased, periods)
-    private_folder(folder)
+    taker = Taker(source, domain, unit, roster, key, folder, progress, counter, erased, periods)
+    return write_manifest(folder, taken(taker, fitted))
+
+
+def taken(taker: "Taker", fitted: Fitted | None) -> dict[str, Any]:
+    """Write the rows of one table into its folder; what a manifest says of them."""
+    private_folder(taker.folder)
+    periods = taker.periods
     of_rows_before = periods is not None and periods.elsewhere and periods.onto
-    stamp = of_rows_before.manifest["stamp"] if of_rows_before else source.stamp()
-    columns = taking.columns()
-    if fitted is not None and counter is not None:
-        fitted(counter.fit())
-    grown = None if periods is None else {**periods.rows_before, periods.closed: taking.rows}
-    return write_manifest(folder, taking.rows, columns, stamp, grown)
+    stamp = of_rows_before.manifest["stamp"] if of_rows_before else taker.source.stamp()
+    columns = taker.columns()
+    if fitted is not None and taker.counter is not None:
+        fitted(taker.counter.fit())
+    grown = None if periods is None else {**periods.rows_before, periods.closed: taker.rows}
+    return manifest_of(taker.rows, columns, stamp, grown)
 
 
-def write_manifest(
-    folder: Path, rows: int, columns: dict[str, Any], stamp: Any, grown: Mapping[str, int] | None = None
-) -> str:
-    """Write what a snapshot's folder holds beside its columns; its text. `grown`: how many rows there are up to each
-    period that an append closed, of a table that grows."""
+def manifest_of(
+    rows: int, columns: dict[str, Any], stamp: Any, grown: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """What a table's folder holds. `grown`: how many rows there are up to each period that an append closed, of a table
+    that grows."""
     nonce = Bits().words(2).tobytes().hex()  # two that are taken of one table are still two
     manifest = {"format": FORMAT, "rows": rows, "columns": columns, "stamp": stamp, "nonce": nonce}
-    if grown:
-        manifest["grown"] = dict(grown)
+    return {**manifest, "grown": dict(grown)} if grown else manifest
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> str:
+    """Write what a snapshot consists of, synced; the same as text."""
     text = json.dumps(manifest, sort_keys=True)
     with _new_file(folder / MANIFEST) as file:
         file.write(text.encode())
@@ -95,7 +104,9 @@ def write_manifest(
 
 
 @dataclass
-class _Taking:
+class Taker:
+    """Reads one source, and writes its population as columns."""
+
     source: Source
     domain: Domain
     unit: Unit | None
@@ -107,13 +118,19 @@ class _Taking:
     erased: Keys | None = None
     periods: Periods | None = None
     rows: int = 0
+    kept: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    """Which of the rows that are somebody's are within the bound."""
     _people: list[Keys] = field(default_factory=list)
     _places: list[NDArray[np.int64]] = field(default_factory=list)
 
+    @property
+    def written(self) -> Domain:
+        """What columns are written of."""
+        return self.domain
+
     def columns(self) -> dict[str, Any]:
         """Write every column; its type and digest by its name."""
-        types = {codes_file(axis): code_type(a) for axis, a in enumerate(self.domain.attributes)}
-        types |= {units_file(axis): unit_type(a) for axis, a in enumerate(self.domain.attributes) if has_units(a)}
+        types = column_types(self.written)
         if self.unit is None:
             with ColumnFiles(self.folder, types, self.key) as written:
                 if self._onto is not None:
@@ -135,9 +152,9 @@ class _Taking:
         """The codes and amounts of rows that have a code for every attribute, a batch at a time."""
         code = coders(self.source.require, self.domain)
         names = list(self.domain.names)
-        if self.unit is not None:
-            require_id(self.unit.id, self.source.require(self.unit.id))
-            names = list(dict.fromkeys((*names, self.unit.id)))
+        for column in self.telling:
+            require_id(column, self.source.require(column))
+        names = list(dict.fromkeys((*names, *self.telling)))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             batches = self.source.read(names, lambda share: self.progress(READING, share))
             for batch in read_ahead(batches, pool):
@@ -149,7 +166,7 @@ class _Taking:
                     kept &= self._in_periods(coded[self.periods.attribute.name].codes, kept, self.periods)
                 if self.unit is not None:
                     fitting = int(np.count_nonzero(kept))
-                    kept &= self._identified(batch.column(self.unit.id), kept, self.unit)
+                    kept &= self._identified(batch, kept, self.unit)
                     if self.counter is not None:
                         self.counter.nameless += fitting - int(np.count_nonzero(kept))
                 self.rows += int(np.count_nonzero(kept))
@@ -181,18 +198,20 @@ class _Taking:
                 arrays[units_file(axis)] = column.units if everyone else column.units[kept]
         return arrays
 
-    def _identified(self, ids: pa.Array, kept: NDArray[np.bool_], unit: Unit) -> NDArray[np.bool_]:
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """The columns that tell people apart, beside the attributes."""
+        return () if self.unit is None else (self.unit.id,)
+
+    def _identified(self, batch: pa.RecordBatch, kept: NDArray[np.bool_], unit: Unit) -> NDArray[np.bool_]:
         """Which rows are somebody's; the keys of those, and of `kept`, are remembered."""
-        distinct, places = distinct_values(ids)
+        distinct, places = distinct_values(batch.column(unit.id))
         texts = id_texts(distinct)
         if self.roster is not None:
             texts = [text and canonical_id(text) for text in texts]
         missing = (places < 0) | np.array([*(text is None for text in texts), True])[places]
         if unit.null_ids == "refuse" and missing.any():
-            raise TableError(
-                f"the table has rows without {unit.id}, and its domain refuses them (null_ids): complete them, leave "
-                'them out of the table, or say null_ids = "drop" or "own" in the domain of a new vault'
-            )
+            raise rows_without_id(unit)
         known = [b"" if text is None else text for text in texts]
         keys = np.append(person_keys(known, self.key), np.uint64(0))[places]
         somebody = ~missing if unit.null_ids != "own" else np.ones(missing.size, np.bool_)
@@ -211,6 +230,7 @@ class _Taking:
         kept = self._kept(people, whole, unit)
         gone = np.isin(people, [] if self.erased is None else self.erased)
         kept &= ~gone
+        self.kept = kept
         before, onto = np.empty(0, np.uint64), self._onto
         arrays = {name: column[kept] for name, column in whole.items()}
         if onto is not None:
@@ -246,6 +266,19 @@ class _Taking:
             return kept_rows(people, whole.values(), unit.max_rows, self.key)
         rows = np.bincount(onto.column(PERSON), minlength=onto.column(PEOPLE).size)
         return kept_rows(people, whole.values(), unit.max_rows, self.key, (onto.column(PEOPLE), rows))
+
+
+def column_types(domain: Domain) -> dict[str, np.dtype[Any]]:
+    """The types of the columns of codes and amounts, by their names."""
+    types = {codes_file(axis): code_type(a) for axis, a in enumerate(domain.attributes)}
+    return types | {units_file(axis): unit_type(a) for axis, a in enumerate(domain.attributes) if has_units(a)}
+
+
+def rows_without_id(unit: Unit) -> TableError:
+    return TableError(
+        f"the table has rows without {unit.id}, and its domain refuses them (null_ids): complete them, leave "
+        'them out of the table, or say null_ids = "drop" or "own" in the domain of a new vault'
+    )
 
 
 class ColumnFiles:

@@ -26,13 +26,13 @@ from discreet.errors import JournalRolledBack, VaultError
 from discreet.home import (
     JOURNAL,
     budget_in,
-    domain_in,
     journal_of,
     new_home,
     read_settings,
     require_new_place,
     require_whole,
 )
+from discreet.ledger.declared import domain_in
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of, journal_at
 from discreet.ledger.receipt import Receipt, last_receipt

@@ -10,6 +10,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.facts.account import AddedFact, FactPreview, FactsReport, add_fact, facts_of, preview_fact, report_facts
 from discreet.facts.facts import Fact
 from discreet.facts.read import fact_given
+from discreet.ledger.books import Books
 from discreet.ledger.budget import require_amounts
 from discreet.ledger.charge import Charge, Record
 from discreet.ledger.ledger import Ledger
@@ -49,6 +50,7 @@ class VaultFacts(FieldsView):
         that would stop the vault is refused unless you `accept` that.
         """
         require_amounts(self.ledger.budget)
+        require_one_table(self.ledger)
         _require_fixed(self.domain)
         fact = fact_given(sql, value, cuboid, values, self.domain)
         return add_fact(fact, self.ledger, self.domain, self.archive, self._released_now(), accept=accept)
@@ -64,6 +66,7 @@ class VaultFacts(FieldsView):
         """What `add` would do with the same: to limits and accuracy, which releases speak against it, whether it
         would stop the vault, and which rows it is about. Nothing is journalled."""
         require_amounts(self.ledger.budget)
+        require_one_table(self.ledger)
         _require_fixed(self.domain)
         fact = fact_given(sql, value, cuboid, values, self.domain)
         return preview_fact(fact, self.ledger, self.domain, self.archive, self._released_now())
@@ -89,6 +92,15 @@ class VaultFacts(FieldsView):
     def report(self: PublicFacts) -> FactsReport:
         """Every fact, those about earlier tables too, with what it does to privacy by itself, and all together."""
         return report_facts(self.ledger, self.domain, self.archive)
+
+
+def require_one_table(ledger: Books) -> None:
+    """Refuse facts where there are several tables: how far apart facts about one leave people in all is not proved."""
+    if ledger.table is not None:
+        raise UnsupportedQuery(
+            "a vault over several tables takes no facts: with them several people change at once, and in how many "
+            "tables is not accounted for"
+        )
 
 
 def _require_fixed(domain: Domain) -> None:

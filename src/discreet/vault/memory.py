@@ -13,7 +13,7 @@ from discreet.domain.domain import Domain
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
 from discreet.release.gate import Gate
-from discreet.release.release import Release
+from discreet.release.release import Recorded, Release
 
 if TYPE_CHECKING:
     from discreet.cube.public_model import PublicModel
@@ -42,7 +42,8 @@ class Memories:
         last = self._last
         if last is None or last.domain.shape != domain.shape:
             gate = self.gate.over(domain)
-            last = self._last = Memory(self.home, domain, self.ledger, gate.recall, partial(self.facts_of, gate))
+            facts = partial(self.facts_of, gate)
+            last = self._last = Memory(self.home, domain, self.ledger, gate.recall, gate.recorded, facts)
         return last
 
 
@@ -54,6 +55,7 @@ class Memory:
     domain: Domain
     ledger: Books
     recall: Callable[[Charge, Record], Release]
+    recorded: Callable[[Charge, Record], Recorded]
     facts: "Callable[[], tuple[Fact, ...]]"
     """Those about the table as it is now."""
     making: Lock = field(default_factory=Lock)
@@ -73,7 +75,7 @@ class Memory:
 
     @cached_property
     def known(self) -> Known:
-        return Known(self.domain, self.ledger, self.recall, self.facts)
+        return Known(self.domain, self.ledger, self.recorded, self.facts)
 
     @cached_property
     def everything(self) -> "dict[tuple[object, ...], Everything | None]":

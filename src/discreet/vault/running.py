@@ -14,7 +14,6 @@ from discreet.ledger.budget import require_amounts
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.reserve import KIND
 from discreet.notebook import FieldsView
-from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
 from discreet.release.archive import Array
 from discreet.release.gate import Gate
@@ -77,10 +76,8 @@ class VaultRunning(FieldsView):
             for charge in charges_of(found, self.ledger):
                 release_of(charge, self.gate)  # one that was cut off is finished first
             done = len(self._measured(found, plan)[0])
-            missing = [plan.measurement(place, self.domain) for place in range(done, end + 1)]
-            if missing:
-                together = Plan(tuple(measurement for one in missing for measurement in one.measurements))
-                self.gate.measure(together, reserve=found)
+            for place in range(done, end + 1):
+                self.gate.measure(plan.measurement(place, self.domain), reserve=found)
         return self.show(found)
 
     def show(self, number: int | None = None) -> RunningTotals:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,12 +26,14 @@ from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
 from discreet.domain.read import domain_text, parse_domain, read_domain
+from discreet.domain.read_tables import parse_tables
 from discreet.errors import (
     DiscreetError,
     InvalidBudget,
     JournalError,
     PartyError,
     Refreshed,
+    UnknownTable,
     UnsupportedQuery,
     VaultError,
 )
@@ -41,7 +43,6 @@ from discreet.home import (
     RELEASES,
     ROSTER,
     budget_in,
-    domain_in,
     fill_home,
     forget_snapshot,
     forget_snapshots,
@@ -57,6 +58,7 @@ from discreet.ledger.asker import Asker
 from discreet.ledger.budget import QueryBudget, require_amounts
 from discreet.ledger.budget_choice import budget_of
 from discreet.ledger.currency import require_currency
+from discreet.ledger.declared import domain_in, tables_in
 from discreet.ledger.growth import CLOSED
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
@@ -114,6 +116,8 @@ class Vault(NotebookView):
     location: str
     policy: Policy
     _memories: Memories
+    _all: "dict[str, Vault]" = field(default_factory=dict)
+    """The same vault over each of its tables, where it has several."""
 
     @classmethod
     def init(
@@ -170,6 +174,9 @@ class Vault(NotebookView):
         `queries` with `delta` make a SuLQ database instead: so many counts over subsets of a public `roster` (a file of
         record ids, as in column `id`), ever, that move nobody's log-odds by more than δ but for the probability
         `failure` (one in a million). `calibration` is "exact", the least noise that keeps it, or the "paper"'s.
+
+        Where the domain declares several tables of the same people, `table` is a mapping of their names to their
+        sources, and the domain says what tells people apart in each (docs/how-to/several-tables.md).
         """
         from discreet.release.discover import search_for, with_found
         from discreet.table.open import locate, open_source  # readers take long to import: asking needs none
@@ -179,7 +186,16 @@ class Vault(NotebookView):
         home = Path(path)
         require_new_place(home)
         text = domain_text(domain)
-        described = parse_domain(text, domain)
+        tables = parse_tables(text, domain)
+        if len(tables) > 1 or isinstance(table, Mapping):
+            from discreet.vault.several import make_several, require_plain
+
+            other = {"id": id, "max_rows": max_rows, "queries": queries, "roster": roster, "discover": discover}
+            require_plain(tables, **other, live=live, through=through, each_period=each_period)
+            joint = budget_of(epsilon, delta, rho, mu, neighbours, tables.rows).over(tables.rows)
+            make_several(home, text, tables, table, joint, ledger, progress, fitted)
+            return cls.open(home, table=table, ledger=ledger)
+        described = tables.tables[0].domain
         people = None
         if queries is None and roster is None:
             unit = unit_of(id, max_rows, described.null_ids, each_period)
@@ -236,20 +252,70 @@ class Vault(NotebookView):
         settings = read_settings(home)
         journal = journal_of(home, settings.ledger, ledger)
         header = header_of(journal)
-        domain, budget = domain_in(header), budget_in(header)
-        account = Ledger.open(journal, domain, budget, accept_rollback=accept_rollback)
+        account = Ledger.open(journal, domain_in(header), budget_in(header), accept_rollback=accept_rollback)
         forget_snapshots(home, account.snapshot)  # whoever took the current one may have been killed before they did
-        roster = header.get("roster")
+        if isinstance(settings.table, str):
+            return cls._over(home, account, table, settings.table, settings.policy)
+        tables, sources = tables_in(header), table if isinstance(table, Mapping) else {}
+        every = {
+            name: cls._over(home, account.at(tables.place(name)), sources.get(name), location, settings.policy)
+            for name, location in settings.table.items()
+        }
+        for one in every.values():
+            one._all = every
+        return every[tables.tables[0].name]
+
+    @classmethod
+    def _over(cls, home: Path, account: Ledger, table: object, location: str, policy: Policy) -> "Vault":
+        """A vault that is open, over its table or one of several."""
+        roster, name = account.header.get("roster"), account.table
+
+        def now() -> object:
+            places = read_settings(home).table
+            return places if name is None or isinstance(places, str) else places[name]
+
         own = OwnTable(
             home,
             account,
             cache(lambda: read_key(home)),
-            lambda: read_settings(home).table if table is None else table,
+            lambda: now() if table is None else table,
             roster and cache(lambda: _roster(home, roster["fingerprint"])),
         )
-        gate = Gate(domain, own.current, account, Archive(home / RELEASES), Bits())
+        gate = Gate(account.domain, own.current, account, Archive(home / RELEASES), Bits())
         memories = Memories(home, account, gate, lambda gate: _facts(gate).current())
-        return cls(home, account, gate, own, settings.table, settings.policy, memories)
+        return cls(home, account, gate, own, location, policy, memories)
+
+    def table(self, name: str) -> "Vault":
+        """The same vault over one of its tables: what it is asked, publishes and shows is of that one, and what it
+        spends is everybody's in all of them."""
+        if not self._all:
+            if name.lower() != self.domain.name.lower():
+                raise UnknownTable(f"there is no table {name[:60]!r}; this vault is over {self.domain.name} alone")
+            return self
+        over = self._all[tables_in(self.ledger.header)[name].name]
+        return replace(over, _gate=replace(over._gate, asker=self._gate.asker, slots=self._gate.slots))
+
+    def _require_alone(self, what: str) -> None:
+        """Refuse what is not done over several tables."""
+        if self._all:
+            raise UnsupportedQuery(
+                f"{what} in a vault over one table, and this one is over {', '.join(self._all)}; make a vault over one "
+                "of them for that (docs/explain/known-gaps.md)"
+            )
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of its tables in SQL."""
+        return tuple(self._all) or (self.domain.name,)
+
+    def _asked_of(self, sql: str) -> "tuple[Vault, str]":
+        """Where a statement is answered, and what it is there: of several tables, the one that it is about."""
+        if not self._all:
+            return self, sql
+        from discreet.sql.tables import table_asked
+
+        table, text = table_asked(sql, tables_in(self.ledger.header))
+        return self.table(table.name), text
 
     @property
     def domain(self) -> Domain:
@@ -288,6 +354,7 @@ class Vault(NotebookView):
         """Data cubes: `vault.cubes.plan(…)`, `vault.cubes.publish(plan)`."""
         from discreet.vault.cubes import VaultCubes
 
+        self._require_alone("cubes are planned and published")
         return VaultCubes(self.path, self.domain, self.ledger, self.gate, self.facts)
 
     @property
@@ -302,6 +369,7 @@ class Vault(NotebookView):
         """Synthetic rows: drawn from the model of everything public: `vault.rows.publish()`."""
         from discreet.vault.rows import VaultRows
 
+        self._require_alone("synthetic rows are drawn")
         return VaultRows(self.domain, self.ledger, self.cubes, self)
 
     @property
@@ -322,6 +390,7 @@ class Vault(NotebookView):
         """The rows themselves, under another promise: `vault.buckets.publish(…)`."""
         from discreet.vault.buckets import VaultBuckets
 
+        self._require_alone("microdata is published")
         return VaultBuckets(self.domain, self.ledger, self._own, self.gate.bits)
 
     @property
@@ -329,6 +398,7 @@ class Vault(NotebookView):
         """Running totals of periods: `vault.running.plan("month", rho=…)`, `.declare(plan)`, `.publish(through=…)`."""
         from discreet.vault.running import VaultRunning
 
+        self._require_alone("running totals are declared and published")
         return VaultRunning(self.path, self.domain, self.ledger, self.gate)
 
     @property
@@ -406,15 +476,16 @@ class Vault(NotebookView):
         With `estimate="modelled"` it is read from `model`, that of everything public: sharper and biased, and for
         nothing, whatever is left; refused where nothing that was released tells of it.
         """
+        over, sql = self._asked_of(sql)
         if estimate != "unbiased":
             self._require_model(
                 estimate, scale=scale, within=within, relax=relax, weights=weights or None, compound_size=compound_size
             )
-            return self._ask_model(sql, confidence)
-        wish = Wish.of(self.policy, scale, within, confidence)
-        memory = self._memory  # of one domain, also where rows are appended meanwhile
-        asked, desk = memory.question(sql), self._desk_of(memory).relaxing(relax, weights, compound_size)
-        purchase = Purchase(self._gate.over(memory.domain), self.policy.limits)
+            return over._ask_model(sql, confidence)
+        wish = Wish.of(over.policy, scale, within, confidence)
+        memory = over._memory  # of one domain, also where rows are appended meanwhile
+        asked, desk = memory.question(sql), over._desk_of(memory).relaxing(relax, weights, compound_size)
+        purchase = Purchase(over._gate.over(memory.domain), over.policy.limits)
         if isinstance(asked, Question):
             return ask(asked, wish, desk, purchase)
         from discreet.answer.statement import ask_statement  # most questions have no public half
@@ -450,6 +521,7 @@ class Vault(NotebookView):
         estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
+        over, sql = self._asked_of(sql)
         if estimate != "unbiased":
             from discreet.answer.modelled import explain_modelled
             from discreet.vault.models import public_measurements
@@ -457,10 +529,10 @@ class Vault(NotebookView):
             Vault._require_model(
                 estimate, scale=scale, within=within, relax=relax, weights=weights or None, compound_size=compound_size
             )
-            plain = Wish.of(self.policy, None, None, confidence)
-            return explain_modelled(self._memory.question(sql), plain, public_measurements(self), self._desk)
-        wish = Wish.of(self.policy, scale, within, confidence)
-        asked, desk = self._memory.question(sql), self._desk.relaxing(relax, weights, compound_size)
+            plain = Wish.of(over.policy, None, None, confidence)
+            return explain_modelled(over._memory.question(sql), plain, public_measurements(over), over._desk)
+        wish = Wish.of(over.policy, scale, within, confidence)
+        asked, desk = over._memory.question(sql), over._desk.relaxing(relax, weights, compound_size)
         if isinstance(asked, Question):
             return explain(asked, wish, desk)
         from discreet.answer.foreseen_statement import explain_statement
@@ -519,7 +591,8 @@ class Vault(NotebookView):
             raise VaultError(f"charge {charge} was closed without an answer: it paid for an earlier snapshot")
         if found is None or record is None:
             raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
-        return self._memory.recall(found, record)
+        over = self if found.table is None else self.table(found.table)
+        return over._memory.recall(found, record)
 
     def plan_text(self: Public, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""
@@ -532,14 +605,15 @@ class Vault(NotebookView):
         earlier snapshot are closed without an answer (`ledger.closed()`): what was read now would be another table.
         """
         completed = []
-        for charge in self.ledger.pending():
-            self.gate.underway.wait(charge.plan)
-            if self.ledger.recorded(charge.id) is not None:
-                continue
-            try:
-                completed.append(self.gate.complete(charge))
-            except Refreshed:
-                self.ledger.close_charge(charge.id)
+        for over in self._all.values() or [self]:
+            for charge in over.ledger.pending():
+                over.gate.underway.wait(charge.plan)
+                if over.ledger.recorded(charge.id) is not None:
+                    continue
+                try:
+                    completed.append(over.gate.complete(charge))
+                except Refreshed:
+                    over.ledger.close_charge(charge.id)
         self.gate.settle()
         return completed
 
@@ -589,6 +663,8 @@ class Vault(NotebookView):
 
         if currency is not None:
             require_currency(self.ledger.budget, currency)
+        if self._all:
+            return self._refresh_all(table, live, unless_same, progress, fitted)
         source, now = self._own.locate() if table is None else table, self.ledger.snapshot
         live = self.ledger.is_live if live is None else live
         closed = self.ledger.closed_period
@@ -601,12 +677,10 @@ class Vault(NotebookView):
             )
         taking = self._taking(progress, fitted, None if readmit else kept_out(self), closed)
         try:
-            before = self._whole_snapshot() if unless_same and not live else None
+            before = self._whole_snapshot() if unless_same and not live else ()
             taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live, before)
         except OSError:
-            raise VaultError(
-                f"the snapshot cannot be written to {self.path}; the one before stays: is there space for it?"
-            ) from None
+            raise unwritten(self.path) from None
         if taken == now:
             receipt = self.ledger.head
         else:
@@ -615,6 +689,31 @@ class Vault(NotebookView):
             self.location = locate(table)
             relocate_table(self.path, self.location)
             self._own.locate = lambda: table
+        return receipt
+
+    def _refresh_all(
+        self, table: object, live: bool | None, unless_same: bool, progress: Progress, fitted: Fitted | None
+    ) -> Receipt:
+        """The same of all tables at once: those whose source is not given are read where they were."""
+        from discreet.table.open import locate
+        from discreet.vault.several import open_sources, require_names
+
+        tables, now = tables_in(self.ledger.header), self.ledger.snapshot
+        if live:
+            raise UnsupportedQuery("several tables are read into a snapshot: leave out live")
+        given = require_names({} if table is None else table, tables, every=False)
+        sources = {name: given.get(name, over._own.locate()) for name, over in self._all.items()}
+        taking = Taking(self.domain, None, None, self._own.key(), self.path, progress, fitted, tables=tables)
+        try:
+            before = self._whole_snapshot() if unless_same else ()
+            taken = taking.take(open_sources(sources), 1 if now is None else now.number + 1, False, before)
+        except OSError:
+            raise unwritten(self.path) from None
+        receipt = self.ledger.head if taken == now else self._go_over(taken, self.ledger.note_refresh)
+        for name, source in given.items():
+            self._all[name].location = locate(source)
+            relocate_table(self.path, locate(source), name)
+            self._all[name]._own.locate = partial(_same, source)
         return receipt
 
     def append(
@@ -636,6 +735,7 @@ class Vault(NotebookView):
         from discreet.vault.append import append_rows
         from discreet.vault.at_append import publish_standing
 
+        self._require_alone("rows are appended")
         receipt = append_rows(self, table, through, progress, fitted)
         publish_standing(self)
         return receipt
@@ -652,6 +752,7 @@ class Vault(NotebookView):
         """
         from discreet.vault.erasure import erase_people
 
+        self._require_alone("people are erased")
         return erase_people(self, ids)
 
     def _taking(
@@ -680,14 +781,22 @@ class Vault(NotebookView):
         forget_snapshots(self.path, taken)
         return receipt
 
-    def _whole_snapshot(self) -> "Snapshot | None":
-        """What the vault is over, if it is a snapshot that can be opened."""
+    def _whole_snapshot(self) -> "Sequence[Snapshot]":
+        """What the vault is over, each table of it, if it is a snapshot that can be opened."""
         with suppress(DiscreetError):
-            return self._own.snapshot()
-        return None
+            return [over._own.snapshot() for over in self._all.values() or [self]]
+        return ()
 
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
         return tuple(self.domain[name].name for name in ([by] if isinstance(by, str) else by))
+
+
+def _same(source: object) -> object:
+    return source
+
+
+def unwritten(home: Path) -> VaultError:
+    return VaultError(f"the snapshot cannot be written to {home}; the one before stays: is there space for it?")
 
 
 def _roster(home: Path, fingerprint: str) -> "Roster":

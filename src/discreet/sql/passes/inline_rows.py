@@ -12,6 +12,7 @@ from sqlglot import exp
 from discreet.domain.domain import Domain
 from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.sql.lookup import Lookup
+from discreet.sql.passes.first_rows import first_rows
 from discreet.sql.passes.join_by_values import join_by_values
 from discreet.sql.passes.join_lookups import join_lookups
 from discreet.sql.passes.per_person import HIDDEN, form_of, over_people, per_person
@@ -164,6 +165,9 @@ class _Inliner:
     def _over_rows(self, select: exp.Select, names: Names, scope: Relations, kept: exp.With | None) -> Relation:
         """A SELECT over rows in terms of attributes. What its private half needs of sub-queries is left as it was
         written, with the CTEs that it may read."""
+        chosen = first_rows(select, names, self.domain)
+        if chosen is not None:
+            select, names = chosen
         found = qualify(select, names, kept)
         if isinstance(found, TableRows):
             for node in (*found.columns.values(), *found.where):

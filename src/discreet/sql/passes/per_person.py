@@ -89,7 +89,9 @@ def over_people(select: exp.Select, lines: exp.Select, domain: Domain) -> exp.Se
     """A SELECT over ROWS that are people's lines, with what it needs of those in its FROM."""
     groups = [one.unnest() for one in (select.args.get("group") or exp.Group()).expressions]
     grouped = {one.name for one in groups if isinstance(one, exp.Column)}
-    has_one_line = all(text_of(one) in grouped for one in lines.args["group"].expressions)
+    first = lines.args.get("qualify")
+    are_lines_apart = all(text_of(one) in grouped for one in lines.args["group"].expressions)
+    has_one_line = are_lines_apart and (first is None or first.this.expression.this == "1")
     if any(is_person(one, domain) for one in groups) or any(is_star(one.unalias()) for one in select.expressions):
         raise UnsupportedQuery(f"{HIDDEN}{place_of(select)}; {form_of(domain)}")
 

@@ -48,7 +48,7 @@ def qualify(select: exp.Select, names: "Names", kept: exp.With | None) -> TableR
 
 def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, ...]) -> TableRows:
     columns: dict[str, exp.Expression] = {}
-    is_open = False
+    is_open, numbered = False, names.rows.numbered
     for output in select.expressions:
         node = output.unalias()
         if is_star(node):
@@ -56,10 +56,12 @@ def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, .
             columns |= names.rows.columns
             is_open = is_open or names.rows.is_open
             continue
-        if node.find(exp.Window) is not None:
+        if node.find(exp.RowNumber) is not None and not names.rows.lines:
+            numbered = where
+        elif node.find(exp.Window) is not None:
             raise UnsupportedQuery(f"a window over rows is not supported{place_of(node)}; {ROWS_ONLY}")
         columns[name_of(output).lower()] = names.column(node)
-    return TableRows(columns, where, is_open, lines=names.rows.lines)
+    return TableRows(columns, where, is_open, numbered=numbered, lines=names.rows.lines)
 
 
 @dataclass(frozen=True)

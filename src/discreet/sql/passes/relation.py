@@ -19,6 +19,8 @@ class TableRows:
     is_open: bool = True
     joined: Mapping[str, Mapping[str, exp.Expression]] = field(default_factory=dict)
     """Columns of look-up tables, by the names that the tables have here."""
+    numbered: tuple[exp.Expression, ...] | None = None
+    """Where its columns number each person's rows: what these met before."""
     lines: exp.Select | None = None
     """Where a row is a line of a person: the SELECT that makes them. See `per_person.py`."""
 

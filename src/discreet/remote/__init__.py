@@ -1,0 +1,1 @@
+"""What a server tells a client, and how it is asked."""

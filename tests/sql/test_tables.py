@@ -1,0 +1,147 @@
+"""Which of several tables a statement is about, and what a join along declared keys is."""
+
+import pytest
+
+from discreet.domain.read_tables import parse_tables
+from discreet.errors import DiscreetError, UnknownTable, UnsupportedQuery
+from discreet.sql.split import read
+from discreet.sql.tables import table_asked
+from tests.domain.test_read_tables import ALL
+
+TABLES = parse_tables(ALL)
+TWO = "encounters e JOIN patients p ON e.patient = p.patient"
+
+
+def question(text):
+    """What is asked of which table, without how it was written."""
+    table, over = table_asked(text, TABLES)
+    asked = read(over, table.domain)
+    return table.name, [(column.name, getattr(column, "query", None)) for column in asked.columns], asked.by
+
+
+SAME = [
+    (f"SELECT COUNT(*) FROM {TWO}", "SELECT COUNT(*) FROM encounters"),
+    (
+        "SELECT COUNT(*) FROM patients AS p JOIN encounters AS e ON p.patient = e.patient",
+        "SELECT COUNT(*) FROM encounters",
+    ),
+    ("SELECT COUNT(*) FROM encounters INNER JOIN patients USING (patient)", "SELECT COUNT(*) FROM encounters"),
+    ("SELECT COUNT(*) FROM encounters LEFT JOIN patients USING (patient)", "SELECT COUNT(*) FROM encounters"),
+    ("SELECT COUNT(*) FROM ENCOUNTERS E JOIN Patients P ON E.PATIENT = P.patient", "SELECT COUNT(*) FROM encounters"),
+    (
+        f"SELECT p.sex, COUNT(*) AS n FROM {TWO} WHERE p.age > 3 AND e.ward = 'a' GROUP BY p.sex",
+        "SELECT sex, COUNT(*) AS n FROM encounters WHERE age > 3 AND ward = 'a' GROUP BY sex",
+    ),
+    (f"SELECT COUNT(DISTINCT p.patient) AS n FROM {TWO}", "SELECT COUNT(DISTINCT patient) AS n FROM encounters"),
+    (f"SELECT COUNT(DISTINCT patient) AS n FROM {TWO}", "SELECT COUNT(DISTINCT patient) AS n FROM encounters"),
+    (f"SELECT AVG(p.age) AS a FROM {TWO}", "SELECT AVG(age) AS a FROM encounters"),
+    (
+        "SELECT COUNT(*) FROM prescriptions r JOIN encounters e ON r.encounter = e.encounter",
+        "SELECT COUNT(*) FROM prescriptions",
+    ),
+    (
+        "SELECT drug, p.sex, COUNT(*) AS n FROM prescriptions r JOIN encounters e ON e.encounter = r.encounter "
+        "JOIN patients p ON p.patient = e.patient WHERE ward = 'a' GROUP BY drug, p.sex",
+        "SELECT drug, sex, COUNT(*) AS n FROM prescriptions WHERE ward = 'a' GROUP BY drug, sex",
+    ),
+    (
+        "SELECT COUNT(*) FROM patients p JOIN encounters e ON e.patient = p.patient "
+        "JOIN prescriptions r ON r.encounter = e.encounter",
+        "SELECT COUNT(*) FROM prescriptions",
+    ),
+]
+
+
+@pytest.mark.parametrize(("joined", "alone"), SAME)
+def test_a_join_along_keys_is_the_lowest_table_by_itself(joined, alone):
+    assert question(joined) == question(alone)
+
+
+@pytest.mark.parametrize("name", TABLES.names)
+def test_a_statement_about_one_table_stays_as_it_is_written(name):
+    text = f"SELECT  COUNT( * )\nFROM {name.upper()}"
+    assert table_asked(text, TABLES) == (TABLES[name], text)
+
+
+def test_a_join_in_a_sub_query_is_found():
+    table, text = table_asked(
+        f"WITH t AS (SELECT p.sex, COUNT(*) AS n FROM {TWO} GROUP BY p.sex) SELECT n FROM t", TABLES
+    )
+    assert table.name == "encounters"
+    assert "patients" not in text
+
+
+REFUSED = [
+    ("encounters a JOIN encounters b ON a.patient = b.patient", "a table is not joined with itself"),
+    ("patients a JOIN patients b ON a.patient = b.patient", "a table is not joined with itself"),
+    ("patients p LEFT JOIN encounters e ON p.patient = e.patient", "is a row of no table"),
+    ("encounters e RIGHT JOIN patients p ON p.patient = e.patient", "RIGHT is not supported between tables"),
+    ("encounters e FULL JOIN patients p ON p.patient = e.patient", "FULL is not supported between tables"),
+    ("encounters e CROSS JOIN patients p", "CROSS is not supported between tables"),
+    ("encounters e SEMI JOIN patients p ON p.patient = e.patient", "SEMI is not supported between tables"),
+    ("encounters e, patients p WHERE e.patient = p.patient", "without its key; write FROM encounters JOIN patients ON"),
+    ("encounters e JOIN patients p ON e.patient <> p.patient", "by their keys alone"),
+    ("encounters e JOIN patients p ON e.patient = p.patient AND p.age > 3", "by their keys alone"),
+    ("encounters e JOIN patients p ON e.patient = p.patient OR 1 = 1", "by their keys alone"),
+    ("encounters e JOIN patients p ON patient = p.patient", "by their keys alone"),
+    ("encounters e JOIN patients p ON e.ward = p.sex", "ward = sex is no key"),
+    ("encounters e JOIN patients p USING (sex)", "sex is no key of patients"),
+    ("encounters e NATURAL JOIN patients p", "is not supported between tables"),
+    ("prescriptions r JOIN patients p ON r.encounter = p.patient", "is no key of these tables"),
+]
+
+
+@pytest.mark.parametrize(("written", "said"), REFUSED)
+def test_a_join_of_anything_else_is_refused_with_why(written, said):
+    with pytest.raises(UnsupportedQuery) as error:
+        table_asked(f"SELECT COUNT(*) FROM {written}", TABLES)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"SELECT p.ward, COUNT(*) FROM {TWO} GROUP BY p.ward", "patients has no attribute 'ward'"),
+        ("SELECT COUNT(*) FROM visits", "there are patients, encounters, prescriptions"),
+        ("SELECT 1", "there are patients, encounters, prescriptions"),
+        (
+            "WITH a AS (SELECT COUNT(*) AS n FROM encounters), b AS (SELECT COUNT(*) AS m FROM patients) "
+            "SELECT n / m FROM a, b",
+            "a statement is about one table",
+        ),
+        (
+            "SELECT COUNT(*) FROM patients WHERE age > (SELECT AVG(age) FROM encounters)",
+            "a statement is about one table",
+        ),
+        ("SELECT COUNT(*) FROM patients UNION ALL SELECT COUNT(*) FROM encounters", "a statement is about one table"),
+        ("WITH patients AS (SELECT * FROM encounters) SELECT COUNT(*) FROM patients", "give the WITH another name"),
+        ("SELECT FROM WHERE", "not understood"),
+    ],
+)
+def test_a_statement_over_no_table_or_several_is_refused(text, said):
+    with pytest.raises(UnsupportedQuery) as error:
+        table_asked(text, TABLES)
+    assert said in str(error.value)
+
+
+def test_siblings_are_not_joined():
+    text = ALL + ALL[ALL.index("[tables.encounters]") : ALL.index("[tables.prescriptions]")].replace(
+        "encounters", "stays"
+    )
+    with pytest.raises(UnsupportedQuery, match="none of encounters and stays is below the others"):
+        table_asked("SELECT COUNT(*) FROM encounters e JOIN stays s ON e.patient = s.patient", parse_tables(text))
+
+
+def test_a_table_with_an_id_of_its_own_is_joined_with_the_person_at_once():
+    text = ALL.replace('parent = "encounters"', 'id = "patient"\nparent = "encounters"')
+    tables = parse_tables(text)
+    joined = "SELECT COUNT(*) FROM prescriptions r JOIN patients p ON r.patient = p.patient"
+    assert table_asked(joined, tables)[0].name == "prescriptions"
+    with pytest.raises(UnsupportedQuery, match="encounters is joined without its key"):
+        table_asked("SELECT COUNT(*) FROM prescriptions r JOIN encounters e ON r.patient = e.patient", tables)
+
+
+def test_an_unknown_table_is_an_unknown_table():
+    with pytest.raises(UnknownTable):
+        table_asked("SELECT COUNT(*) FROM visits", TABLES)
+    assert issubclass(UnknownTable, DiscreetError)
