@@ -21,10 +21,11 @@ from discreet.errors import (
     UnsupportedQuery,
     VaultError,
 )
+from discreet.ledger import checkpoint
 from discreet.ledger.asker import Asker
 from discreet.release.gate import Gate
 from discreet.vault import Vault
-from tests.domain.test_read_tables import ALL, PATIENTS
+from tests.domain.test_read_tables import ALL, ENCOUNTERS, PATIENTS, PRESCRIPTIONS
 
 EXACT = "1/100"
 """A scale of noise that is 0 but once in e¹⁰⁰ draws."""
@@ -327,3 +328,97 @@ def test_the_command_line_says_what_to_write_instead():
     code, _, said = run("serve vault --port 0")
     assert code == 1
     assert "several tables" in said
+
+
+def test_a_domain_of_several_tables_is_checked_before_a_vault_is_made(place):
+    code, shown, _ = run("domain check hospital.toml")
+    assert code == 0
+    assert all(name in shown for name in (*FILES, "ward", "drug", "sex"))
+    told = json.loads(run("domain check hospital.toml --json")[1])
+    assert [[each["name"], each["points"]] for each in told["tables"]] == [
+        ["patients", 20],
+        ["encounters", 60],
+        ["prescriptions", 120],
+    ]
+    (place / "hospital.toml").write_text(ALL.replace("max_rows = 3", "max_rows = 0"))
+    assert "hospital.toml: line 15: tables.encounters.max_rows" in run("domain check hospital.toml")[2]
+
+
+def test_a_public_table_is_joined_with_any_of_them_and_has_no_name_of_theirs(vault, place):
+    (place / "wards.csv").write_text("code,floor\na,1\nb,1\nc,2\n")
+    with pytest.raises(VaultError, match="choose another"):
+        vault.lookups.add("wards.csv", name="encounters", key="code")
+    vault.lookups.add("wards.csv", name="wards", key="code")
+    sql = (
+        "SELECT w.floor, COUNT(*) AS n FROM prescriptions r JOIN encounters e ON r.encounter = e.encounter "
+        "JOIN wards w ON e.ward = w.code GROUP BY w.floor"
+    )
+    joined_rows = joined()[2]
+    expected = value(vault, "SELECT COUNT(*) FROM prescriptions WHERE ward = 'c'")
+    [_, row] = vault.ask(sql, scale=EXACT).rows
+    assert row.value == expected <= len(joined_rows)
+
+
+def test_people_are_asked_by_what_their_rows_in_a_table_come_to_and_the_audit_agrees(vault):
+    visits = joined()[1].groupby("patient").size()
+    sql = (
+        "SELECT n, COUNT(*) AS people FROM (SELECT patient, COUNT(*) AS n FROM encounters GROUP BY patient) GROUP BY n"
+    )
+    found = {row.labels[0]: row.value for row in vault.ask(sql, scale=EXACT).rows}
+    assert {str(n): count for n, count in found.items() if count} == {
+        str(n): int(count) for n, count in visits.value_counts().items()
+    }
+    assert [check.name for check in audit_vault(vault.path).checks if check.findings] == ["promise"]
+
+
+def test_it_is_opened_from_a_checkpoint_as_it_was(vault, monkeypatch):
+    monkeypatch.setattr(checkpoint, "EVERY", 4)
+    for scale in range(20, 40):
+        vault.ask("SELECT COUNT(*) FROM encounters WHERE sex = 'F'", scale=Fraction(1, scale))
+    again = Vault.open(vault.path)
+    assert again.ledger._followed.state.begun_at.seq > 1
+    assert again.budget() == vault.budget()
+    assert "3 rows of encounters" in str(again.ledger.guarantee)
+    assert (
+        again.table("encounters").ledger.left_by([1]).tolist() == vault.table("encounters").ledger.left_by([1]).tolist()
+    )
+
+
+def test_an_attack_is_refused_in_words():
+    assert run(INIT)[0] == 0
+    for kind in ("averaging", "inference"):
+        code, _, said = run(f"audit attack vault --kind {kind}")
+        assert code == 1
+        assert "over one table" in said
+
+
+WIDE = """
+[tables.{name}.attributes.{name}_{column}]
+kind = "integer"
+low = 0
+high = 999
+source = "form"
+"""
+
+
+def test_tables_too_large_together_for_a_dense_map_share_a_histogram_that_never_counts_less(place):
+    columns = {name: [f"{name}_{column}" for column in "ab"] for name in FILES}
+    text = "".join(
+        part + "".join(WIDE.format(name=name, column=column) for column in "ab")
+        for name, part in zip(FILES, (PATIENTS, ENCOUNTERS, PRESCRIPTIONS), strict=True)
+    )
+    (place / "hospital.toml").write_text(text)
+    for number, (name, frame) in enumerate(hospital().items()):
+        chance = np.random.default_rng(number)
+        frame.assign(**{column: chance.integers(0, 1000, len(frame)) for column in columns[name]}).to_parquet(
+            place / FILES[name]
+        )
+    vault = made(epsilon=1)
+    vault.ask("SELECT COUNT(*) FROM patients WHERE sex = 'F' AND patients_a < 500", scale=2)
+    vault.ask("SELECT COUNT(*) FROM encounters WHERE sex = 'F' AND encounters_b > 900", scale=10)
+    with pytest.raises(BudgetExceeded):
+        vault.ask("SELECT COUNT(*) FROM prescriptions WHERE sex = 'F' AND patients_a = 3", scale=20, relax=False)
+    vault.ask("SELECT COUNT(*) FROM prescriptions WHERE sex = 'M'", scale=10, relax=False)
+    audit = audit_vault(vault.path)
+    assert [check.name for check in audit.checks if check.findings] == []
+    assert audit.spent == Fraction(8, 10)

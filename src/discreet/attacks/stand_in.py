@@ -29,9 +29,14 @@ NOT_SQL = (
 
 
 def require_sql(vault: Vault) -> None:
-    """Raise UnsupportedQuery for a vault that answers no SQL."""
+    """Raise UnsupportedQuery for a vault that answers no SQL, or is over several tables: people are made up of one."""
     if vault.ledger.budget.by_queries:
         raise UnsupportedQuery(NOT_SQL)
+    if len(vault.tables) > 1:
+        raise UnsupportedQuery(
+            f"attacks play against a vault over one table, and this one is over {', '.join(vault.tables)}; make a "
+            "vault over one of them for that"
+        )
 
 
 @contextmanager

@@ -111,9 +111,11 @@ def _attack(
 
             return attack_by_learning(Buckets.load(target))
     from discreet.attacks.inference import attack_by_inference
+    from discreet.attacks.stand_in import require_sql
     from discreet.vault.vault import Vault
 
     vault = Vault.open(target)
+    require_sql(vault)
     current = (release for release in vault.releases() if release.charge > vault.ledger.refreshed)
     return attack_by_inference(current, vault.domain, sensitive, threshold, confidence)
 

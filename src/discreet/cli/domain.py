@@ -9,7 +9,9 @@ from rich.markup import escape
 
 from discreet.cli.present import Json, command, out, print_json, table, waiting
 from discreet.domain.attribute import Attribute
-from discreet.domain.read import read_domain
+from discreet.domain.domain import Domain
+from discreet.domain.read import domain_text
+from discreet.domain.read_tables import parse_tables
 from discreet.errors import DomainError, VaultError
 from discreet.exact import count_text
 
@@ -79,12 +81,22 @@ def edit(
 def check(
     domain: Annotated[Path, typer.Argument(metavar="DOMAIN", help="a domain in TOML")], as_json: Json = False
 ) -> None:
-    """Check a domain, and show its attributes and codes."""
-    checked = read_domain(domain)
+    """Check a domain, or one of several tables, and show its attributes and codes."""
+    checked = [each.domain for each in parse_tables(domain_text(domain), domain)]
     if as_json:
-        sizes = [{"name": a.name, "kind": a.kind, "codes": a.size, "labels": _labels(a)} for a in checked.attributes]
-        print_json({"name": checked.name, "points": checked.points, "attributes": sizes})
+        shown = [_as_json(one) for one in checked]
+        print_json(shown[0] if len(shown) == 1 else {"tables": shown})
         return
+    for one in checked:
+        _show_checked(one)
+
+
+def _as_json(checked: Domain) -> dict[str, object]:
+    sizes = [{"name": a.name, "kind": a.kind, "codes": a.size, "labels": _labels(a)} for a in checked.attributes]
+    return {"name": checked.name, "points": checked.points, "attributes": sizes}
+
+
+def _show_checked(checked: Domain) -> None:
     more = {name: f" + {able.most:,} at most" for name, able in checked.undiscovered.items()}
     rows = [
         (a.name, a.kind, f"{a.size:,}{more.get(a.name, '')}", a.outside, "yes" if a.null else "", a.source)

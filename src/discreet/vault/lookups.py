@@ -8,6 +8,7 @@ from typing import Any
 from discreet.domain.domain import Domain
 from discreet.errors import VaultError
 from discreet.ledger.books import Books
+from discreet.ledger.declared import tables_in
 from discreet.ledger.ledger import Ledger
 from discreet.notebook import FieldsView
 from discreet.private import private_folder, write_private
@@ -31,7 +32,7 @@ class VaultLookups(FieldsView):
         lookup = read_lookup(content, name, key, str(path))
         if lookup.name.startswith("discreet_"):
             raise VaultError("names that begin with discreet_ are Discreet's own; choose another")
-        if lookup.name == self.domain.name.lower():
+        if tables_in(self.ledger.header).find(lookup.name) is not None:
             raise VaultError(f"{name} is the name of the vault's table; choose another")
         digest = hashlib.sha256(content).hexdigest()
         noted: dict[str, Any] = self.ledger.latest(LOOKUPS) or {}
