@@ -5,7 +5,12 @@ from pathlib import Path
 from mutants.mutant import ROOT, Mutant
 
 BESIDE = {
-    "release": ("tests/table/test_snapshot.py", "tests/cube/test_folder.py", "tests/test_vault_snapshots.py"),
+    "release": (
+        "tests/table/test_snapshot.py",
+        "tests/cube/test_folder.py",
+        "tests/test_vault_snapshots.py",
+        "tests/test_vault_discover.py",
+    ),
     "ledger": ("tests/release/test_purchase.py", "tests/answer/test_concentrated.py"),
     "query": ("tests/release/test_gate.py", "tests/cube/test_planners.py"),
     "noise": ("tests/release/test_gate.py", "tests/statistical/test_noise_laws.py"),

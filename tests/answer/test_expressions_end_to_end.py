@@ -249,6 +249,9 @@ def test_the_column_of_people_is_nothing_but_counted(vault: Vault) -> None:
         ("SELECT COUNT(*) FROM (SELECT * FROM ({numbered}) WHERE age > 9) WHERE r = 1", "choose them first"),
         ("SELECT * FROM ({numbered}) WHERE r = 1", "single people are never shown"),
         ("SELECT COUNT(DISTINCT patient) FROM ({numbered}) WHERE r <= 2", "several lines each"),
+        ("SELECT COUNT(*) FROM (SELECT sex, COUNT(*) FROM visits GROUP BY sex) AS discreet_lines", "cannot be given"),
+        ("SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient = b.patient", "no price"),
+        ("SELECT SUM(m) FROM (SELECT patient, MIN(cost) AS m FROM visits GROUP BY patient) AS v", "not added up"),
         ("SELECT COUNT(*) FROM (SELECT patient + 1 AS p, COUNT(*) AS n FROM visits GROUP BY patient) AS v", "no value"),
         ("SELECT COUNT(*) FROM ({each}) AS v UNION ALL {each}", "UNION of rows"),
         (

@@ -6,7 +6,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft7Validator
 
 from discreet.domain.notation import NOTATION_KEYS
 from discreet.domain.read import COMMON_KEYS, OWN_KEYS, TOP_KEYS, parse_domain
@@ -38,11 +37,15 @@ def as_editors_see(value):
 
 
 def mistakes(text):
+    from jsonschema import Draft7Validator  # takes a second, of every process that collects tests
+
     validator = Draft7Validator(domain_schema())
     return [error.message for error in validator.iter_errors(as_editors_see(tomllib.loads(text)))]
 
 
 def test_the_schema_is_one():
+    from jsonschema import Draft7Validator
+
     Draft7Validator.check_schema(domain_schema())
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from discreet.noise.deviation import laplace_variance
 from discreet.noise.law import Exponential, Laplace
 from discreet.query.plan import Measurement, Plan
 from discreet.query.query import Count, Quantile, Sum
-from discreet.release.release import Noisy
+from discreet.release.release import MOST_TOLD, Noisy
 
 
 def noisy_sum(domain, units, grain=Fraction(1, 2), scale=10):
@@ -49,6 +50,15 @@ def test_an_interval_is_the_narrowest_that_holds_as_often_as_said(domain):
         beyond = 2 * q ** (width + 1) / (1 + q)
         assert 100 - low == width
         assert beyond <= 1 - confidence < beyond / q
+
+
+def test_the_words_of_a_release_say_how_far_off_its_number_or_each_of_them_may_be(domain):
+    within = 10 * math.log(20)  # of Laplace noise with scale 10, 95% of the time; here in halves
+    one, many = noisy_sum(domain, [3]).words, noisy_sum(domain, range(MOST_TOLD + 2)).words
+    told = re.fullmatch(r"1\.5 ± ([\d.]+) at 95%", one)
+    assert float(told[1]) == pytest.approx(within, abs=0.5)
+    first = ", ".join(f"{number / 2:g}" for number in range(MOST_TOLD))
+    assert many == f"{first}, … {MOST_TOLD + 2} in all ± {told[1]} each at 95%"
 
 
 def test_the_interval_of_an_array_is_two_arrays(domain):

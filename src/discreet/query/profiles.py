@@ -202,8 +202,9 @@ def attribute_to_json(attribute: Attribute) -> dict[str, Any]:
             return {**body, "dates": [low.isoformat(), high.isoformat(), period]}
         case Category(values=values):
             return {**body, "texts": list(values)}
-        case Bins(edges=edges):
-            return {**body, "edges": [None if edge is None else str(edge) for edge in edges]}
+        case Bins(edges=edges, grain=grain):
+            ends = [None if edge is None else str(edge) for edge in edges]
+            return {**body, "edges": ends, "grain": None if grain is None else str(grain)}
     raise UnsupportedQuery(f"{attribute.name} has values of a kind that no person's line has")
 
 
@@ -217,8 +218,8 @@ def attribute_from_json(body: dict[str, Any]) -> Attribute:
         return Date(**shared, low=dt.date.fromisoformat(first), high=dt.date.fromisoformat(last), period=period)
     if "texts" in body:
         return Category(**shared, values=tuple(body["texts"]))
-    return Bins(**shared, edges=tuple(_edge(edge) for edge in body["edges"]))
+    return Bins(**shared, edges=tuple(map(_exact, body["edges"])), grain=_exact(body["grain"]))
 
 
-def _edge(edge: str | None) -> Fraction | None:
-    return None if edge is None else parse_exact(edge)
+def _exact(number: str | None) -> Fraction | None:
+    return None if number is None else parse_exact(number)

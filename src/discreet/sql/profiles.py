@@ -215,7 +215,7 @@ def _amount(name: str, lines: Domain) -> Amount:
     """The value of a column of lines, as what it adds."""
     attribute = lines[name]
     if not isinstance(attribute, Integer):
-        raise UnsupportedQuery(f"{name} is no whole number: it can be counted and grouped by, not added up")
+        raise UnsupportedQuery(f"{name} is a bin or a label in a line: it can be counted and grouped by, not added up")
     own = np.arange(attribute.size, dtype=np.int64)
     values = np.where(own < attribute.cells, own + attribute.low, 0)
     return Amount(identifier(name), CellTable.of((name,), (own,), values))

@@ -266,7 +266,7 @@ def _part(attribute: Attribute, first: int, last: int) -> Attribute:
             days = [dt.date.fromordinal(day + EPOCH) for day in (edges[first], edges[last + 1] - 1)]
             return Date(name=attribute.name, source=SOURCE, low=days[0], high=days[1], period=period)
         case Bins(edges=edges):
-            return Bins(name=attribute.name, source=SOURCE, edges=edges[first : last + 2])
+            return Bins(name=attribute.name, source=SOURCE, edges=edges[first : last + 2], grain=attribute.grain)
         case Category(values=values):
             return Category(name=attribute.name, source=SOURCE, values=values[first : last + 1])
     raise refused(None, TRAITS)

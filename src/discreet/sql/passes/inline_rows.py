@@ -127,9 +127,10 @@ class _Inliner:
         if len(tables) > 1:
             if any(relation.lines is not None for relation in relations if isinstance(relation, TableRows)):
                 raise UnsupportedQuery(f"a join with single people is not supported{place_of(select)}; {NO_JOIN}")
+            why = "" if self.domain.person is None or len(over_rows) < 2 else f"; {NO_JOIN}"
             raise UnsupportedQuery(
                 f"a join of rows is not supported{place_of(over_rows[0])}; join results, "
-                "as in SELECT … FROM (SELECT … GROUP BY …) a JOIN (SELECT … GROUP BY …) b ON …"
+                f"as in SELECT … FROM (SELECT … GROUP BY …) a JOIN (SELECT … GROUP BY …) b ON …{why}"
             )
         [rows] = relations
         assert isinstance(rows, TableRows)
@@ -145,6 +146,8 @@ class _Inliner:
     def _source(self, table: exp.Expression, scope: Relations) -> Relation:
         match table:
             case exp.Subquery():
+                if table.alias.lower().startswith(OWN):
+                    raise UnsupportedQuery(f"names that begin with {OWN} cannot be given; choose another")
                 return renamed(self.query(table, scope), table.args.get("alias"))
             case exp.Table(this=exp.Identifier()):
                 name = table.name.lower()

@@ -56,7 +56,8 @@ def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, .
             columns |= names.rows.columns
             is_open = is_open or names.rows.is_open
             continue
-        if node.find(exp.RowNumber) is not None and not names.rows.lines:
+        is_numbered = node.find(exp.RowNumber) is not None and names.domain.person is not None
+        if is_numbered and names.rows.lines is None:
             numbered = where
         elif node.find(exp.Window) is not None:
             raise UnsupportedQuery(f"a window over rows is not supported{place_of(node)}; {ROWS_ONLY}")
