@@ -431,4 +431,4 @@ def test_a_server_of_a_folder_says_why_it_does_not_serve_it(vault):
     with pytest.raises(VaultError, match="over several tables, patients, encounters, prescriptions"):
         declared_domain(vault.path)
     with pytest.raises(VaultError, match="a server shows one"):
-        FrontDesk(vault, Bucket(1))
+        FrontDesk(vault, Bucket(1), deadline=None)
