@@ -12,14 +12,18 @@ import discreet.home
 import discreet.ledger.followed
 import discreet.vault.vault
 from discreet.answer.known import Known
+from discreet.domain.domain import Domain
 from discreet.ledger.asker import Asker
+from discreet.ledger.budget import Budget
 from discreet.ledger.charge import Charge, Record
 from discreet.ledger.followed import FollowedJournal
-from discreet.ledger.journal import ORIGIN
+from discreet.ledger.growth import Growth
+from discreet.ledger.journal import ORIGIN, Entry
 from discreet.ledger.ledger import ROLLBACK, Ledger, _body
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.ledger.spend import Cost, SpendMap
+from discreet.ledger.spend_map import spend_map
 from discreet.ledger.state import LedgerState
 from discreet.ledger.together import JointTurn
 from discreet.query.plan import Plan
@@ -137,6 +141,44 @@ def every_erasure_wins(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "note_erasure", note_erasure)
 
 
+def every_append_wins(patch: pytest.MonkeyPatch) -> None:
+    def note_append(ledger: Ledger, snapshot: SnapshotId, closed: str) -> Receipt:
+        with ledger._followed.turn():
+            text = _body({"snapshot": snapshot.to_json(), "closed": closed})
+            receipt = ledger._followed.append("append", None, text).receipt
+        ledger._followed.give(receipt)
+        return receipt
+
+    patch.setattr(Ledger, "note_append", note_append)
+    patch.setattr(Growth, "is_later", lambda _growth, period: isinstance(period, str))
+
+
+def periods_to_come_pay_as_well(patch: pytest.MonkeyPatch) -> None:
+    """What covers all that is closed counts everywhere."""
+    real = Plan.cost
+
+    def cost(plan: Plan, domain: Domain, budget: Budget) -> Cost:
+        found = real(plan, domain, budget)
+        return Cost(sum(units for _, units in found.regional))
+
+    patch.setattr(Plan, "cost", cost)
+
+
+def an_append_forgets_what_was_spent(patch: pytest.MonkeyPatch) -> None:
+    real = LedgerState._absorb
+
+    def absorb(state: LedgerState, entries: Iterator[Entry]) -> bool:
+        def seen() -> Iterator[Entry]:
+            for entry in entries:
+                yield entry
+                if entry.kind == "append":
+                    state.map = spend_map(state.domain, state.budget.limit)
+
+        return real(state, seen())
+
+    patch.setattr(LedgerState, "_absorb", absorb)
+
+
 def what_was_known_outlives_an_erasure(patch: pytest.MonkeyPatch) -> None:
     """The next snapshot is of the same people, after all."""
 
@@ -247,6 +289,14 @@ PUT_BACK = Scope((("Arden",),), steps=60, operations=3, crashes=1, rollbacks=1)
 PUT_BACK_UNDER = Scope((("Arden",), ("ask",)), steps=60, operations=1, rollbacks=1)
 PUT_BACK_UNSEEN = Scope((("Arden", "complete"), ("repeat",)), steps=60, operations=(2, 1), crashes=1, rollbacks=1)
 
+APPENDED_TWICE = Scope((("append",), ("append",)), steps=60, operations=2)
+SPENT_AND_APPENDED = Scope((("first year", "append", "half of the first year"),), steps=60, operations=3)
+
+GROWING_FAULTS = [
+    Fault("every append wins", every_append_wins, APPENDED_TWICE, "56"),
+    Fault("periods to come pay as well", periods_to_come_pay_as_well, SPENT_AND_APPENDED, "5"),
+    Fault("an append forgets what was spent", an_append_forgets_what_was_spent, SPENT_AND_APPENDED, "25"),
+]
 FAULTS = [
     Fault("a charge is completed from another table", completed_from_the_current_table, ALONE, "12"),
     Fault("the snapshot is checked before the turn", checked_before_the_turn, BESIDE_A_REFRESH, "25"),

@@ -7,7 +7,7 @@ what it was told: told the same again, it does the same again.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache, partial
@@ -89,13 +89,14 @@ class Running(greenlet.greenlet):
         """All that an idle process remembers; None without a vault. Two that remember the same go on alike."""
         if self.vault is None:
             return None
-        followed, known, opened = self.vault.ledger._followed, self.vault._memory.known, self.vault._own._opened
+        followed, opened = self.vault.ledger._followed, self.vault._own._opened
         state = followed.state
+        known = self.vault._memories.of(state.growth.domain).known
         return (
             self.journal.file,
             frozenset(self.journal.charges.items()),
             *(state.head, followed.last, followed.given),
-            *(state.snapshot, state.refreshed, frozenset(state.pending)),
+            *(state.snapshot, state.refreshed, state.growth.closed, frozenset(state.pending)),
             state.map.left_by((0,)).tobytes(),
             opened and (opened.id, opened.mapped),
             *(known.snapshot, known._since, known._upto, frozenset(known._noises)),
@@ -234,6 +235,12 @@ OPERATIONS: dict[str, Callable[[Running, int], None]] = {
     "refresh": lambda process, _: process.vault.refresh(),
     "erase": lambda process, _: process.vault.erase(None),
     "complete": _complete,
+    "first year": _measure("2021", ALL),
+    "half of the first year": _measure("2021", HALF),
+    "last year": lambda process, since: _measure(process.vault.domain["town"].labels[-1], ALL)(process, since),
+    "each year": _question("SELECT town, COUNT(*) FROM people GROUP BY town"),
+    "refresh with all rows": lambda process, _: process.vault.refresh("all"),
+    "append": lambda process, _: process.vault.append(),
 }
 
 
@@ -357,6 +364,10 @@ class SeenTable:
             raise TableError("the snapshot was touched")
         self.mapped = True
 
+    def until(self, domain: Domain) -> "SeenTable":
+        """It stays mapped, where it was."""
+        return replace(self, domain=domain)
+
     def evaluate(self, queries: Sequence[object]) -> list[np.ndarray]:
         assert self.mapped
         self.process.draws += 1
@@ -378,9 +389,18 @@ def _remove(folder: Path, **_: object) -> None:
     stop(Request("remove", SnapshotId(int(number), digest)))
 
 
-def _take(_taking: Taking, _source: object, number: int, *_live_and_before: object) -> SnapshotId:
-    """Every taking has a digest of its own, as it has a nonce."""
+def _take(
+    _taking: Taking,
+    _source: object,
+    number: int,
+    *_live_and_before: object,
+    onto: "SeenTable | None" = None,
+    **_: object,
+) -> SnapshotId:
+    """Every taking has a digest of its own, as it has a nonce. Rows are appended to those that are read before."""
     process: Running = greenlet.getcurrent()
+    if onto is not None:
+        onto.require(())
     process.takings += 1
     id = SnapshotId(number, f"{process.unique(process.takings):016}")
     stop(Request("add", id))
@@ -455,6 +475,8 @@ class Seams:
         put(ledger, "datetime", self.CLOCK)
         put(discreet.table.snapshot, "open_snapshot", _opened)
         put(discreet.table.open, "open_source", lambda _table: None)
+        put(discreet.table.open, "locate", str)
+        put(discreet.vault.vault, "relocate_table", lambda *_: None)
         put(discreet.home, "shutil", SimpleNamespace(rmtree=_remove))
         put(discreet.home, "left_behind", lambda home, current: left_behind(Shelf(home), current))
         put(discreet.table.erase, "keys_named_in", lambda *_, **__: None)

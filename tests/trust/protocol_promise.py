@@ -1,12 +1,13 @@
 """The promise, as a judge of worlds: what must hold whatever the processes do, in whatever order.
 
-1. Each answer was read from the snapshot that its charge paid for.
+1. Each answer was read from the snapshot that its charge paid for, or from the same rows in one that others were only
+   appended to.
 2. The sum over one person, who may be at another point of each table, of all that left or may be seen stays within the
    limit; after m rollbacks that were accepted, within (m + 1) times that. In a snapshot without some people, everybody
-   else is where they were.
+   else is where they were; and all are, where rows of later periods were appended.
 3. An answer that left is the one record of its charge.
 4. Answers about earlier snapshots do not serve as answers about the one that was current when it was asked, and no
-   answer is put together from two.
+   answer is put together from two; but for those that were only appended to.
 5. The audit, which reads the journal with code of its own, finds nothing, and spends what the ledger spends.
 6. The snapshot that the journal names is there; when all is quiet, no other is, unless somebody died over it.
 7. Nobody is refused but for what they did: for the budget, for a refresh, for an older journal; and what was released
@@ -31,7 +32,8 @@ from tests.trust.protocol_world import Books, Head, Left, World
 
 FINE = frozenset({"BudgetExceeded", "Refreshed"})
 AFTER_A_ROLLBACK = frozenset({"JournalRolledBack", "TableError"})
-POINTS = 2
+POINTS = 3
+"""Of either domain: towns are two, and have nothing at the third."""
 RULES = "1234567"
 
 
@@ -76,14 +78,16 @@ class Promise:
 
     def _of_one(self, left: Left, read_from: dict[int, SnapshotId]) -> Iterator[str]:
         paid_for = [self._paid_for(answer.charge) for answer in left.answers]
+        first = self.books.beginnings() if left.answers else {}
         for answer, paid in zip(left.answers, paid_for, strict=True):
             read = read_from[answer.draw]
-            if read != paid:
+            if read != paid and (paid is None or first[read] != first[paid] or read.number < paid.number):
                 yield f"1: an answer was read from {_name(read)}, and its charge paid for {_name(paid)}"
-        if len(set(paid_for)) > 1:
+        if len({paid and first[paid] for paid in paid_for}) > 1:
             yield "4: an answer is put together from two snapshots"
         # Where an older journal was put back meanwhile, an earlier snapshot is the current one again.
-        if left.free and not left.era and any(paid is None or paid.number < left.since for paid in paid_for):
+        since = {first[id].number for id in first if id.number == left.since}
+        if left.free and not left.era and any(paid is None or paid.number < min(since) for paid in paid_for):
             yield f"4: what is known of {_name(paid_for[0])} answered about snapshot {left.since}"
 
     def _of_everybody(self, world: World, read_from: dict[int, SnapshotId]) -> Iterator[str]:
@@ -92,8 +96,10 @@ class Promise:
         answered = {charge for charge, _ in seen}
         if not world.accepted and len(answered) < len(seen):
             yield "3: two draws of one charge have left"
+        # One draw of a charge is its record at last, and rows that were only appended to are the same rows.
+        first = self.books.beginnings() if world.draws else {}
         looks = [(charge, read_from[draw]) for charge, draw in seen]
-        looks += {(draw.charge, draw.snapshot) for draw in world.draws if draw.charge not in answered}
+        looks += {(draw.charge, first[draw.snapshot]) for draw in world.draws if draw.charge not in answered}
         spent: dict[SnapshotId, list[int]] = {}
         tables = self.books.tables() if looks else {}
         for charge, snapshot in looks:

@@ -30,10 +30,21 @@ def tables_in(entries: tuple[Entry, ...]) -> Iterator[tuple[SnapshotId, Snapshot
     """The snapshots that a vault was over, one after the other, each after the one that was taken of its table."""
     taken = None
     for entry in entries:
-        if entry.kind in ("init", "refresh", "erase"):
+        if entry.kind in ("init", "refresh", "erase", "append"):
             id = SnapshotId.from_json(entry.parsed()["content"]["snapshot"])
-            taken = id if taken is None or entry.kind != "erase" else taken
+            taken = id if taken is None or entry.kind not in ("erase", "append") else taken
             yield taken, id
+
+
+def beginnings_in(entries: tuple[Entry, ...]) -> dict[SnapshotId, SnapshotId]:
+    """Each snapshot, with the one that rows were only appended to since: what is read of that is the same in both."""
+    found: dict[SnapshotId, SnapshotId] = {}
+    last = None
+    for entry in entries:
+        if entry.kind in ("init", "refresh", "erase", "append"):
+            id = SnapshotId.from_json(entry.parsed()["content"]["snapshot"])
+            last = found[id] = id if last is None or entry.kind != "append" else last
+    return found
 
 
 class Books:
@@ -55,6 +66,10 @@ class Books:
         """Each snapshot of every journal, with the one that was taken of its table: others are that one without some
         people, and everybody else is where they were."""
         return {id: taken for entries in self.entries.values() for taken, id in tables_in(entries)}
+
+    def beginnings(self) -> dict[SnapshotId, SnapshotId]:
+        """Each snapshot of every journal, with the one that rows were only appended to since."""
+        return {id: first for entries in self.entries.values() for id, first in beginnings_in(entries).items()}
 
     def records(self, head: Head) -> dict[Head, int]:
         """The draw that is the one record of each charge of a journal: the first, if there are more."""

@@ -13,6 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.ledger.journal import ORIGIN, Entry, canonical, chained
@@ -21,7 +23,7 @@ from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.state import LedgerState
 from discreet.vault import Vault
 from tests.trust import protocol_real as real
-from tests.trust.protocol_faults import FAULTS, Fault
+from tests.trust.protocol_faults import FAULTS, GROWING_FAULTS, Fault
 from tests.trust.protocol_process import Seams
 from tests.trust.protocol_promise import RULES, Promise
 from tests.trust.protocol_search import Scope, Search, Searched
@@ -33,6 +35,16 @@ name = "people"
 kind = "category"
 values = ["Arden", "Belmont"]
 source = "a test"
+"""
+YEARS = """\
+name = "people"
+[attributes.town]
+kind = "date"
+low = 2021-01-01
+high = 2023-12-31
+period = "year"
+grows = true
+source = "a test, in which years stand where towns do"
 """
 FIRST = SnapshotId(1, f"{0:016}")
 STEPS = 200
@@ -57,6 +69,19 @@ SCOPES = {
     "an older journal is put back under two": Scope(
         (("Arden", "refresh"), ("ask", "complete")), STEPS, operations=1, rollbacks=1
     ),
+}
+GROWING = {
+    "an append beside a charge, one dies": Scope(
+        (("append",), ("first year", "complete")), STEPS, operations=(1, 2), crashes=1
+    ),
+    "an append between charges": Scope(
+        (("first year", "append"), ("half of the first year",)), STEPS, operations=(2, 1)
+    ),
+    "a new year is spent after an append": Scope((("append", "last year"), ("last year",)), STEPS, operations=(2, 1)),
+    "questions beside an append": Scope((("each year",), ("append",)), STEPS, operations=(2, 1)),
+    "an append beside a refresh": Scope((("append",), ("refresh with all rows",)), STEPS, operations=1, crashes=1),
+    "two appends": Scope((("append",), ("append",)), STEPS, operations=1, crashes=1),
+    "an older journal is put back over an append": Scope((("first year", "append"),), STEPS, operations=2, rollbacks=1),
 }
 SOAKED = {
     "two processes do anything, two things each": Scope((EVERYTHING,) * 2, STEPS, operations=2),
@@ -101,8 +126,19 @@ class Town:
 
 @pytest.fixture
 def town(tmp_path: Path) -> Town:
-    (tmp_path / "people.toml").write_text(DOMAIN)
     real.write_people(tmp_path / "people.parquet", 1)
+    return _made(tmp_path, DOMAIN)
+
+
+@pytest.fixture
+def register(tmp_path: Path) -> Town:
+    """A table that grows by years, of which the first is closed."""
+    pq.write_table(pa.table({"person": [1], "town": ["2021-07-01"]}), tmp_path / "people.parquet")
+    return _made(tmp_path, YEARS, through="2021")
+
+
+def _made(tmp_path: Path, domain: str, **settings: str) -> Town:
+    (tmp_path / "people.toml").write_text(domain)
     vault = Vault.init(
         tmp_path / "vault",
         table=tmp_path / "people.parquet",
@@ -111,6 +147,7 @@ def town(tmp_path: Path) -> Town:
         epsilon=1,
         id="person",
         max_rows=1,
+        **settings,  # type: ignore[arg-type]
     )
     vault.ledger.close()
     made = Town(vault.path, vault.ledger.budget.limit)
@@ -136,6 +173,17 @@ def test_the_promise_holds_in_every_interleaving(scope: Scope, searched: Check, 
     assert found.depth < STEPS, "the scope was searched to its end"
 
 
+@pytest.mark.parametrize("scope", GROWING.values(), ids=GROWING.keys())
+def test_the_promise_holds_of_a_table_that_grows(
+    scope: Scope, register: Town, monkeypatch: pytest.MonkeyPatch, counted: Callable[..., None]
+) -> None:
+    Seams(monkeypatch).put_in()
+    found = register.search(scope).run(register.beginning)
+    counted(states=found.states, transitions=found.transitions, journals=found.journals, steps=found.depth)
+    assert found.wrong is None, str(found)
+    assert found.depth < STEPS, "the scope was searched to its end"
+
+
 @pytest.mark.parametrize("scope", SOAKED.values(), ids=SOAKED.keys())
 def test_the_promise_holds_in_every_interleaving_of_more(
     scope: Scope, searched: Check, amount: Callable[[int, int], int], counted: Callable[..., None]
@@ -156,6 +204,17 @@ def test_the_promise_holds_with_a_checkpoint_after_every_record(
     found = searched(SCOPES[name])
     counted(states=found.states, transitions=found.transitions, journals=found.journals, steps=found.depth)
     assert found.wrong is None, str(found)
+
+
+@pytest.mark.parametrize("fault", GROWING_FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_that_is_planted_in_appends_is_found(
+    fault: Fault, register: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Seams(monkeypatch).put_in()
+    fault.plant(monkeypatch)
+    for rule in fault.rules:
+        found = register.search(fault.scope, rule).run(register.beginning)
+        assert found.wrong is not None, f"rule {rule} does not find it in {found.states:,} states"
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

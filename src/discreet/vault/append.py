@@ -7,9 +7,11 @@ from discreet.domain.domain import Domain
 from discreet.errors import DomainError, UnsupportedQuery, VaultError
 from discreet.fit import Fitted
 from discreet.ledger.receipt import Receipt
+from discreet.ledger.snapshot import SnapshotId
 from discreet.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from discreet.table.snapshot import Snapshot
     from discreet.vault.vault import Vault
 
 
@@ -37,15 +39,18 @@ def append_rows(
 ) -> Receipt:
     """Take the rows of the periods after the last that is closed, up to one that is closed now."""
     from discreet.table.open import open_source
-    from discreet.vault.erasure import kept_out
+    from discreet.vault.erasure import kept_out, of_the_current
 
-    # What is found here is compared again when it is journalled: two appends at once do not both come in.
-    before = vault._own.snapshot()
-    closing = closed_by(vault.ledger.horizon, before.domain, through)
-    taking = vault._taking(progress, fitted, kept_out(vault), closing)
     source = vault._own.locate() if table is None else table
+
+    def taken_behind(before: "Snapshot") -> tuple[SnapshotId, str]:
+        """What is found here is compared again when it is journalled: two appends at once do not both come in."""
+        closing = closed_by(vault.ledger.horizon, before.domain, through)
+        taking, number = vault._taking(progress, fitted, kept_out(vault), closing), before.id.number + 1
+        return taking.take(open_source(source), number, onto=before, elsewhere=table is not None), closing
+
     try:
-        taken = taking.take(open_source(source), before.id.number + 1, onto=before, elsewhere=table is not None)
+        taken, closing = of_the_current(vault._own, taken_behind)
     except OSError:
         raise VaultError(
             f"the snapshot cannot be written to {vault.path}; the one before stays: is there space for it?"

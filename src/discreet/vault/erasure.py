@@ -61,7 +61,7 @@ def erase_people(vault: "Vault", ids: object) -> Erasure:
 
 def _written_without(gone: Keys, vault: "Vault") -> SnapshotId:
     try:
-        return _of_the_current(vault._own, lambda snapshot: vault._taking().without(gone, snapshot))
+        return of_the_current(vault._own, lambda snapshot: vault._taking().without(gone, snapshot))
     except OSError:
         raise VaultError(
             f"the snapshot without them cannot be written to {vault.path}; the one before stays, and they are in it: "
@@ -77,12 +77,12 @@ def kept_out(vault: "Vault") -> Keys | None:
     if vault.ledger.latest("erase") is None:
         return None
     try:
-        return _of_the_current(vault._own, erased_in)
+        return of_the_current(vault._own, erased_in)
     except TableError:
         raise TableError(LOST_MARK) from None
 
 
-def _of_the_current(own: OwnTable, read: "Callable[[Snapshot], Read]") -> Read:
+def of_the_current(own: OwnTable, read: "Callable[[Snapshot], Read]") -> Read:
     """What is read of the snapshot that the vault is over; again where another one was taken meanwhile."""
     while True:
         snapshot = own.snapshot()

@@ -1,4 +1,5 @@
-"""Spell out: forms that say what another one says are written as that one: FETCH as LIMIT, EXISTS of look-ups as IN."""
+"""Spell out: forms that say what another one says are written as that one: FETCH as LIMIT, EXISTS of look-ups as IN,
+ANY_VALUE of what is grouped by as that."""
 
 from collections.abc import Mapping
 
@@ -6,13 +7,16 @@ from sqlglot import exp
 
 from discreet.errors import UnsupportedQuery
 from discreet.sql.lookup import Lookup
-from discreet.sql.passes.tree import conjuncts, qualifier_of, sources_of
+from discreet.sql.passes.tree import conjuncts, name_of, output_of, place_among, qualifier_of, sources_of, text_of
 from discreet.sql.syntax import place_of
+
+OF_ONE = (exp.AnyValue, exp.First, exp.Last)
+"""Aggregates that take one of a group's values, whichever."""
 
 
 def spell_out(tree: exp.Query, lookups: Mapping[str, Lookup]) -> exp.Query:
     """The same statement in forms that the other passes know."""
-    if tree.find(exp.Fetch, exp.Exists) is None:
+    if tree.find(exp.Fetch, exp.Exists, *OF_ONE) is None:
         return tree
     found = tree.copy()
     for fetch in [*found.find_all(exp.Fetch)]:
@@ -21,6 +25,11 @@ def spell_out(tree: exp.Query, lookups: Mapping[str, Lookup]) -> exp.Query:
         spelled = _as_in(exists, lookups)
         if spelled is not None:
             exists.replace(spelled)
+    for call in [*found.find_all(*OF_ONE)]:
+        whole = call.parent if isinstance(call.parent, exp.IgnoreNulls) else call
+        group = _as_group(call, whole)
+        if group is not None:
+            whole.replace(output_of(group, name_of(call)) if isinstance(whole.parent, exp.Select) else group)
     return found
 
 
@@ -34,6 +43,21 @@ def _limit(fetch: exp.Fetch) -> exp.Limit:
         )
     count = fetch.args.get("count")
     return exp.Limit(expression=exp.Literal.number(1) if count is None else count.copy())
+
+
+def _as_group(call: exp.Expression, whole: exp.Expression) -> exp.Expression | None:
+    """ANY_VALUE, FIRST or LAST of what its SELECT groups by as that: it is one in all rows of a group. Of subtotals, of
+    other rows than all (FILTER, OVER) and of anything else it is not known to be."""
+    select = call.parent_select
+    clause = None if select is None else select.args.get("group")
+    if select is None or clause is None or isinstance(whole.parent, exp.Filter | exp.Window):
+        return None
+    if any(clause.args.get(part) for part in ("rollup", "cube", "grouping_sets", "all", "totals")):
+        return None
+    places = [(item, place_among(item, select.expressions)) for item in clause.expressions]
+    items = [item if place is None else select.expressions[place].unalias() for item, place in places]
+    value = call.this.unnest()
+    return value.copy() if text_of(value) in {text_of(item.unnest()) for item in items} else None
 
 
 def _as_in(exists: exp.Exists, lookups: Mapping[str, Lookup]) -> exp.Expression | None:
