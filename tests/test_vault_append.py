@@ -265,7 +265,10 @@ class TestWhoseRowsAreKept:
         assert words in str(vault.ledger.guarantee)
         assert words in str(vault.measure(vault.count(), 50).guarantee)
         assert words in str(Vault.open(vault.path).budget().guarantee)
-        assert words not in str(make("all", id="id", max_rows=2).ledger.guarantee)
+        assert "of each id at most 2 rows count of each month" in vault.ask(ALL, scale=50).notes
+        whole = make("all", id="id", max_rows=2)
+        assert words not in str(whole.ledger.guarantee)
+        assert "of each id at most 2 rows count" in whole.ask(ALL, scale=50).notes
 
     def test_rows_per_person_are_not_asked_where_each_period_is_bounded(self, make):
         vault = make(id="id", max_rows=2, each_period=True)

@@ -17,7 +17,8 @@ def what_counts(question: Question, domain: Domain) -> list[str]:
     measures = [column.query for column in question.aggregates]
     if domain.person is not None and any(not isinstance(measure, People) for measure in measures):
         rows = "one row counts" if domain.max_rows == 1 else f"{domain.max_rows:,} rows count"
-        notes.append(f"of each {domain.person} at most {rows}")
+        each = f" of each {domain.growing.period}" if domain.each_period and domain.growing is not None else ""
+        notes.append(f"of each {domain.person} at most {rows}{each}")
     summed = dict.fromkeys(name for measure in measures for name in _clamped(measure, domain))
     return [*notes, *(f"{name}: values beyond {_range(domain[name])} count as the ends" for name in summed)]
 
