@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from discreet.domain.domain import Domain
 from discreet.domain.tables import LinkedTables
 from discreet.errors import JournalCorrupt, VaultError
-from discreet.ledger.declared import domain_in, tables_in
+from discreet.ledger.declared import tables_in
 from discreet.ledger.places import header_of
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.postgres_address import journal_place, of_vault
@@ -187,8 +187,20 @@ def sign_in_settings(home: Path) -> dict[str, Any] | None:
 
 
 def declared_domain(home: Path) -> Domain:
-    """The domain that a vault was made with; of several tables, what a person is in them."""
-    return domain_in(_header(home))
+    """The domain that a vault was made with: enough for a server to say what is asked. Raises VaultError where it is
+    over several tables."""
+    tables = declared_tables(home)
+    require_servable(tables.names)
+    return tables.tables[0].domain
+
+
+def require_servable(tables: Sequence[str]) -> None:
+    """Raise VaultError where a vault is over several tables: a server shows one."""
+    if len(tables) > 1:
+        raise VaultError(
+            f"this vault is over several tables, {', '.join(tables)}, and a server shows one: ask it in Python or with "
+            "`discreet ask`, or serve a vault over one of them (docs/explain/known-gaps.md)"
+        )
 
 
 def declared_tables(home: Path) -> LinkedTables:

@@ -451,8 +451,8 @@ def test_lines_that_no_label_tells_apart_have_their_own_intervals(vault):
     assert [row.value for row in told.rows] == [row.value for row in untold.rows]
     for one, other in zip(told.rows, untold.rows, strict=True):
         width = one.high - one.low
-        assert abs(one.low - other.low) < width / 5
-        assert abs(one.high - other.high) < width / 5
+        assert abs(one.low - other.low) < width / 2  # 99 draws, and others: of another line it would be hundreds off
+        assert abs(one.high - other.high) < width / 2
 
 
 def test_nulls_come_first_where_that_is_asked_for(vault):

@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from discreet.answer.reply import Explanation
 from discreet.deadline import Work, doing
-from discreet.errors import VaultError
+from discreet.home import require_servable
 from discreet.ledger.asker import Asker
 from discreet.ledger.receipt import Receipt
 from discreet.release.slots import Slots
@@ -77,11 +77,7 @@ class FrontDesk:
     _threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_AT_ONCE))
 
     def __post_init__(self) -> None:
-        if len(self.vault.tables) > 1:
-            raise VaultError(
-                f"this vault is over several tables, {', '.join(self.vault.tables)}, and a server shows one: ask it in "
-                "Python or with `discreet ask`, or serve a vault over one of them (docs/explain/known-gaps.md)"
-            )
+        require_servable(self.vault.tables)
 
     def admit(self, token: str) -> User:
         """Whose token this is, if they may ask now. Raises AccessDenied, or TooManyRequests."""

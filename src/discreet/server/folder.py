@@ -167,12 +167,13 @@ class VaultFolder:
             # By its own place: a link to it may be taken away while somebody is answered.
             vault = Vault.open(self.home(name).resolve())
             vault.gate.warm()
+            desk = self.make_desk(vault)
         except DiscreetError as error:
             said = self.cannot_open(name, error)
             with self._lock:
                 self._failed[name] = CannotOpen(str(said), identity, self.clock())
             raise said from None
-        return OpenVault(name, self.make_desk(vault), self.make_app, identity)
+        return OpenVault(name, desk, self.make_app, identity)
 
     def _identity(self, name: str) -> Identity:
         """What tells a vault from another that has its name later."""
