@@ -31,7 +31,7 @@ CELLS = 2 * len(REGIONS) * LONGEST
 EPSILON = 10_000  # never the limit: what is spent is measured
 FEWER = 30
 """How many times less an answer costs where months are appended."""
-SAMPLES = {"appended": 20, "refreshed": 100}
+SAMPLES = {"appended": 100, "refreshed": 500}
 """Of the questions to a vault, one in so many is asked; the others are sums of what was bought before as well."""
 DOMAIN = f"""\
 name = "register"
