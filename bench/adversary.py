@@ -41,7 +41,7 @@ def figures() -> Iterator[Figure]:
         tokens = [add_user(vault.path, f"client-{number}", "analyst") for number in range(OTHERS)]
         bad = add_user(vault.path, "bad", "analyst")
         questions = _questions()
-        address = stack.enter_context(_served(vault.path))
+        address, _ = stack.enter_context(_served(vault.path))
 
         def others() -> Load:
             asked = [_ask(next(questions), tokens[number % OTHERS]) for number in range(ASKED)]
