@@ -164,3 +164,51 @@ def test_whoever_refreshes_at_the_terminal_is_told_and_asked(
     assert code == 0
     assert "1 lost" in error
     assert "nevertheless" not in error
+
+
+REGISTER = (
+    DOMAIN + '\n[attributes.day]\nkind = "date"\nlow = 2026-01-01\nhigh = 2026-12-31\nperiod = "month"\ngrows = true\n'
+    'source = "the calendar"\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("months", "refused"),
+    [
+        ({"2026-03": 9, "2026-02": 1}, True),  # February was skipped, and has a late row here
+        ({"2026-03": 9}, True),
+        ({"2026-01": 9}, True),  # January again
+        ({"2026-01": 9, "2026-02": 3, "2026-03": 2}, False),  # all of the table as it is now
+        ({"2026-02": 9}, False),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_month_is_not_closed_by_the_file_of_another_unless_that_is_accepted(
+    months: dict[str, int], refused: bool
+) -> None:
+    Path("register.toml").write_text(REGISTER)
+    Path("begin.csv").write_text("town,n,day\n" + "Bern,1,2026-01-03\n" * 9)
+    Path("more.csv").write_text(
+        "town,n,day\n" + "".join(f"Bern,1,{month}-07\n" * rows for month, rows in months.items())
+    )
+    begin = ("--table", "begin.csv", "--domain", "register.toml", "--epsilon", "1", "--neighbours", "add-remove")
+    assert run("init", "register", *begin, "--through", "2026-01")[0] == 0
+    code, shown, error = run("append", "register", "more.csv")
+    assert code == int(refused), shown + error
+    if refused:
+        assert "was a period skipped?" in " ".join((shown + error).split())
+        code, shown, error = run("append", "register", "more.csv", "--accept-loss", "1", "--json")
+        assert (code, json.loads(shown)["closed"]) == (0, "2026-02")
+
+
+@pytest.mark.usefixtures("folder")
+def test_of_a_table_that_grows_neither_later_periods_nor_a_code_for_missing_ones_are_missed() -> None:
+    Path("register.toml").write_text(REGISTER)
+    Path("begin.csv").write_text("town,n,day\n" + "Bern,1,2026-01-03\nBern,1,2026-03-03\nBern,1,\n" * 3)
+    [day] = [
+        column
+        for column in json.loads(run("domain", "fit", "begin.csv", "register.toml", "--json")[1])["columns"]
+        if column["name"] == "day"
+    ]
+    assert (day["nobody"], day["nobody_has"], day["missing"]) == (1, ["2026-02"], 3)
+    assert not [one for one in day["advice"] if one.startswith("null")]

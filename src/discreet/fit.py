@@ -70,6 +70,12 @@ class Fit:
         worst = max([self.lost - self.erased, *(column.unreadable for column in self.columns)])
         return worst > share * self.rows or not self.rows
 
+    @property
+    def misses_its_periods(self) -> bool:
+        """Whether the rows are hardly those of the periods that are being closed: none is kept, or most are of later
+        ones. So it looks where a period was skipped, or another's file was named."""
+        return bool(self.late + self.to_come) and (not self.kept or 2 * self.to_come > self.rows)
+
 
 Fitted = Callable[[Fit], None]
 """Told how a domain fits; it may raise, and then nothing is made."""

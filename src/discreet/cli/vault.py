@@ -170,15 +170,17 @@ class TakingWords:
 
     question: str
     refused: str
+    closes: bool = False
+    """Whether periods are closed by it, in which nothing can be put right later."""
 
 
 MAKING = TakingWords("Make the vault nevertheless?", "no vault was made")
-APPENDING = TakingWords("Append them nevertheless?", "no rows were appended")
+APPENDING = TakingWords("Append them nevertheless?", "no rows were appended", closes=True)
 REFRESHING = TakingWords("Take the snapshot nevertheless?", "the vault stays over the snapshot that it has")
 
 
 class _TooManyLost(Exception):
-    """More rows would be left out than were accepted."""
+    """More rows would be left out than were accepted. Its text says why the table is not taken."""
 
 
 def _done_if_it_fits(
@@ -197,15 +199,21 @@ def _done_if_it_fits(
     def fitted(fit: Fit) -> None:
         seen.append(fit)
         if accepted is not None and fit.loses_more_than(accepted):
-            raise _TooManyLost
+            raise _TooManyLost(_why_not(accepted, words))
+        if accepted is not None and accepted < 1 and words.closes and fit.misses_its_periods:
+            raise _TooManyLost(
+                f"none of the rows is of what would be closed, or most are of later periods: {words.refused}. Is it the "
+                "right file, or was a period skipped? --through names the last period that it has; --accept-loss 1 "
+                "takes it as it is, and what is closed by that stays closed"
+            )
 
     try:
         done = take(fitted)
-    except _TooManyLost:
+    except _TooManyLost as why:
         if watched:
             show_fit(seen[-1], err)
         if not watched or not is_typed() or not typer.confirm(words.question, err=True):
-            raise TableError(_why_not(accepted or 0, words)) from None
+            raise TableError(str(why)) from None
         return take(None)
     if watched:
         for fit in seen:  # one for each table
@@ -219,7 +227,8 @@ def _why_not(accepted: float, words: TakingWords) -> str:
         return f"the table has no rows: {words.refused}. Is it the right file? --quiet takes it as it is"
     return (
         f"more than {accepted:.0%} of the rows would be left out, or are no numbers where there should be some, or "
-        f"there are no rows: {words.refused}. See why with `discreet domain fit`; mend the domain from public "
+        f"there are no rows: {words.refused}. At a terminal the same command shows why, and of single columns `discreet "
+        "domain fit`: rows without an id, and beyond --max-rows, are left out too. Mend the domain from public "
         "documents, or say --accept-loss 1"
     )
 

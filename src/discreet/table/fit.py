@@ -212,6 +212,9 @@ class _ColumnCounter:
 
     def fit(self, location: str) -> ColumnFit:
         attribute = self.attribute
+        if isinstance(attribute, Date) and attribute.grows:  # up to its high, later rows are yet to come
+            seen = np.flatnonzero(~self._unseen)
+            self._unseen[seen[-1] + 1 if seen.size else 0 :] = False
         nobody = np.flatnonzero(self._unseen)
         written = attribute.values if isinstance(attribute, Category) else ()
         has_utf8 = any(not text.isascii() for text, unseen in zip(written, self._unseen, strict=False) if not unseen)
