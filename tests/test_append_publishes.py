@@ -1,5 +1,6 @@
 """Running totals and standing cubes of a table that grows: every append publishes them, and nothing more is spent."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,20 @@ def test_what_has_not_begun_waits_and_what_is_over_stays() -> None:
     assert (len(vault.running.show(later).values), len(vault.running.show(over).values)) == (0, 2)
     vault.append("2027-02.parquet")
     assert (len(vault.running.show(later).values), len(vault.running.show(over).values)) == (1, 2)
-    with pytest.raises(UnsupportedQuery, match="goes from 2026-11 to 2027-02"):
+    with pytest.raises(UnsupportedQuery, match="2027-03 is not closed yet: the table goes up to 2027-02"):
         vault.running.publish(later, through="2027-03")
+
+
+def test_where_nothing_is_said_all_that_is_closed_has_ended_also_before_they_begin_and_after_they_end() -> None:
+    vault = make()
+    later = vault.running.declare(vault.running.plan("month", first="2027-02", last="2027-06", rho="1/8")).number
+    over = vault.running.declare(vault.running.plan("month", last="2026-11", rho="1/8")).number
+    assert (len(vault.running.publish(later).values), len(vault.running.publish(over).values)) == (0, 1)
+    asked = ["cube", "publish", "vault", "--each", "month", "--dimensions", "sex", "--rho", "1/8", "--json", "--out"]
+    done = CliRunner().invoke(app, [*asked, "later", "--first", "2027-02"])
+    assert (done.exit_code, json.loads(done.stdout)["written"]) == (0, [])
+    done = CliRunner().invoke(app, [*asked, "over", "--last", "2026-11"])
+    assert (done.exit_code, json.loads(done.stdout)["written"]) == (0, ["2026-11"])
 
 
 def test_only_periods_by_which_a_table_grows_have_ended() -> None:

@@ -202,8 +202,8 @@ def _done_if_it_fits(
             raise _TooManyLost(_why_not(accepted, words))
         if accepted is not None and accepted < 1 and words.closes and fit.misses_its_periods:
             raise _TooManyLost(
-                f"none of the rows is of what would be closed, or most are of later periods: {words.refused}. Is it the "
-                "right file, or was a period skipped? --through names the last period that it has; --accept-loss 1 "
+                f"none of the rows is of what would be closed, or most are of later periods: {words.refused}. Is it "
+                "the right file, or was a period skipped? --through names the last period that it has; --accept-loss 1 "
                 "takes it as it is, and what is closed by that stays closed"
             )
 
@@ -227,9 +227,9 @@ def _why_not(accepted: float, words: TakingWords) -> str:
         return f"the table has no rows: {words.refused}. Is it the right file? --quiet takes it as it is"
     return (
         f"more than {accepted:.0%} of the rows would be left out, or are no numbers where there should be some, or "
-        f"there are no rows: {words.refused}. At a terminal the same command shows why, and of single columns `discreet "
-        "domain fit`: rows without an id, and beyond --max-rows, are left out too. Mend the domain from public "
-        "documents, or say --accept-loss 1"
+        f"there are no rows: {words.refused}. At a terminal the same command shows why, and of single columns "
+        "`discreet domain fit`: rows without an id, and beyond --max-rows, are left out too. Mend the domain from "
+        "public documents, or say --accept-loss 1"
     )
 
 
