@@ -177,3 +177,20 @@ def test_the_command_line_says_that_an_append_published() -> None:
     shown = CliRunner().invoke(app, ["running", "publish", "vault"])
     assert shown.exit_code == 0
     assert "4 of 8 periods are to come" in shown.stdout
+
+
+def test_the_command_line_says_what_ends_with_an_erasure_and_a_refresh() -> None:
+    vault = make()
+    pq.write_table(pa.table({"person": [3]}), "gone.parquet")
+    erase, refresh = ["erase", "vault", "--ids", "gone.parquet"], ["refresh", "vault", "--again"]
+    for command in (erase, refresh):
+        assert "standing cubes ended" not in CliRunner().invoke(app, command).stdout
+        vault.running.declare(vault.running.plan("month", last="2026-12", rho="1/4"))
+        assert "Running totals and standing cubes ended with that" in CliRunner().invoke(app, command).stdout
+
+
+def test_a_question_about_months_to_come_says_how_far_the_table_goes() -> None:
+    vault = make()
+    for where in ("day >= '2027-01-01'", "day = '2027-03'", "day BETWEEN '2026-12-01' AND '2027-03-31'"):
+        notes = vault.ask(f"SELECT COUNT(*) FROM register WHERE {where}", scale=10).notes
+        assert any("day goes from '2026-11-01' up to '2026-12-31' as yet" in note for note in notes), notes

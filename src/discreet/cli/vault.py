@@ -179,6 +179,12 @@ APPENDING = TakingWords("Append them nevertheless?", "no rows were appended", cl
 REFRESHING = TakingWords("Take the snapshot nevertheless?", "the vault stays over the snapshot that it has")
 
 
+ENDED = (
+    "Running totals and standing cubes ended with that: what was published stays, what was set aside for later periods "
+    "stays spent, and new ones are to be declared."
+)
+
+
 class _TooManyLost(Exception):
     """More rows would be left out than were accepted. Its text says why the table is not taken."""
 
@@ -296,7 +302,8 @@ def show_budget(vault: "Vault") -> None:
     report = vault.budget()
     budget = vault.ledger.budget
     overdrawn, share = report.spent > budget.total, float(report.spent / budget.total)
-    more = f", up to {budget.share(report.elsewhere)} elsewhere" if report.elsewhere > report.left else ""
+    here, elsewhere = budget.share(report.left), budget.share(report.elsewhere)
+    more = f", up to {elsewhere} elsewhere" if report.elsewhere > report.left and elsewhere != here else ""
     left = f"{budget.in_words(report.left)}{' there' if more else ''}{more}"
     rows: list[tuple[str, object]] = [
         ("promise", report.guarantee),
@@ -359,7 +366,7 @@ def refresh(
     from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
-    before = opened.ledger.snapshot
+    before, standing = opened.ledger.snapshot, bool(opened.ledger.reserves)
 
     def take(fitted: Fitted | None) -> "Receipt":
         with waiting(READING, as_json) as told:
@@ -395,6 +402,8 @@ def refresh(
         return
     over = f"{place} as it is now" if opened.ledger.is_live else f"snapshot {number}, of {place}"
     out.print(f"The vault is now over {over}; all spending is kept. Receipt {receipt}", soft_wrap=True)
+    if standing:
+        out.print(ENDED, soft_wrap=True)
 
 
 @command
@@ -435,7 +444,7 @@ def append(
         soft_wrap=True,
     )
     if opened.ledger.reserves:
-        say("Running totals and standing cubes were published to it.")
+        say("Running totals and standing cubes were published to it. `cube publish`, as before, writes the new cubes.")
 
 
 @command
@@ -449,7 +458,9 @@ def erase(
     """Take people out who ask for it: the vault goes over to its snapshot without them. All spending is kept."""
     from discreet.vault.vault import Vault
 
-    done = Vault.open(vault).erase(ids)
+    opened = Vault.open(vault)
+    standing = bool(opened.ledger.reserves)
+    done = opened.erase(ids)
     if as_json:
         print_json(done.to_json())
         return
@@ -458,6 +469,8 @@ def erase(
         f"and all spending is kept. Receipt {done.receipt}",
         soft_wrap=True,
     )
+    if standing:
+        out.print(ENDED, soft_wrap=True)
     out.print("Out of its reach:")
     for each in done.beyond:
         out.print(f"- {escape(each)}", soft_wrap=True)
