@@ -206,7 +206,7 @@ class Vault(NotebookView):
             unit = unit_on_roster(id, max_rows, described.null_ids)
             people, budget = _sulq(queries, delta, roster, unit.id, described.points, calibration, failure)
         require_growing(described, through, each_period, live=live, roster=people is not None)
-        search = search_for(described, budget, discover, discover_delta)
+        search = search_for(described, budget, discover, discover_delta, each_period)
         if search is not None and live:
             raise UnsupportedQuery("values are discovered in a snapshot's table, not in one that is read live")
         key = Bits().words(KEY_WORDS).tobytes()
