@@ -193,12 +193,13 @@ def test_a_month_is_not_closed_by_the_file_of_another_unless_that_is_accepted(
     )
     begin = ("--table", "begin.csv", "--domain", "register.toml", "--epsilon", "1", "--neighbours", "add-remove")
     assert run("init", "register", *begin, "--through", "2026-01")[0] == 0
-    code, shown, error = run("append", "register", "more.csv")
+    code, shown, error = run("append", "register", "more.csv", "--accept-loss", "1")
     assert code == int(refused), shown + error
     if refused:
         assert "was a period skipped?" in " ".join((shown + error).split())
-        code, shown, error = run("append", "register", "more.csv", "--accept-loss", "1", "--json")
+        code, shown, error = run("append", "register", "more.csv", "--quiet", "--json")
         assert (code, json.loads(shown)["closed"]) == (0, "2026-02")
+    assert "by day: closed up to 2026-02, and at most to 2026-12" in run("describe", "register")[1]
 
 
 @pytest.mark.usefixtures("folder")

@@ -206,11 +206,11 @@ def _done_if_it_fits(
         seen.append(fit)
         if accepted is not None and fit.loses_more_than(accepted):
             raise _TooManyLost(_why_not(accepted, words))
-        if accepted is not None and accepted < 1 and words.closes and fit.misses_its_periods:
+        if words.closes and fit.misses_its_periods:  # whatever else of the rows may be lost
             raise _TooManyLost(
                 f"none of the rows is of what would be closed, or most are of later periods: {words.refused}. Is it "
-                "the right file, or was a period skipped? --through names the last period that it has; --accept-loss 1 "
-                "takes it as it is, and what is closed by that stays closed"
+                "the right file, or was a period skipped? --through names the last period that it has; --quiet takes "
+                "it as it is, and what is closed by that stays closed"
             )
 
     try:
@@ -248,8 +248,12 @@ def describe(vault: VaultPath, over: OverTable = None, as_json: Json = False) ->
         print_json(description)
         return
     shown = ("vault", "table", "source", "snapshot", "guarantee", "people", "roster", "noise")
-    told = [key for key in shown if key in description]
-    pairs(description["name"], [(key, _plainly(description[key])) for key in told])
+    told = [(key, _plainly(description[key])) for key in shown if key in description]
+    growing = opened.ledger.horizon.growing
+    if growing is not None:
+        last = growing.label(growing.cells - 1)
+        told.append(("grows", f"by {growing.name}: closed up to {opened.ledger.closed_period}, and at most to {last}"))
+    pairs(description["name"], told)
     rows = [
         (a["name"], a["kind"], f"{a['codes']:,}", a["values"], a["outside"], a["source"])
         for a in description["attributes"]
