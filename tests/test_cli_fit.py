@@ -213,3 +213,28 @@ def test_of_a_table_that_grows_neither_later_periods_nor_a_code_for_missing_ones
     ]
     assert (day["nobody"], day["nobody_has"], day["missing"]) == (1, ["2026-02"], 3)
     assert not [one for one in day["advice"] if one.startswith("null")]
+
+
+@pytest.mark.usefixtures("folder")
+def test_of_several_tables_each_is_told_by_its_name_and_why_rows_are_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    people, visits = DOMAIN.split("\n", 1)[1], 'kind = "category"\nvalues = ["a"]\nsource = "s"\n'
+    Path("two.toml").write_text(
+        '[tables.people]\nid = "n"\n'
+        + people.replace("[attributes", "[tables.people.attributes")
+        + '[tables.visits]\nparent = "people"\nid = "n"\nmax_rows = 2\n[tables.visits.attributes.ward]\n'
+        + visits
+    )
+    Path("one.csv").write_text("town,n\n" + "".join(f"Bern,{n}\n" for n in range(9)))
+    Path("visits.csv").write_text("n,ward\n1,a\n2,a\n77,a\n")
+    tables = ("--table", "people=one.csv", "--table", "visits=visits.csv", "--domain", "two.toml")
+    asked = ("init", "two", *tables, "--epsilon", "1", "--neighbours", "add-remove")
+    code, shown, error = run(*asked)
+    assert (code, "more than 5% of the rows of visits would be left out" in " ".join((shown + error).split())) == (
+        1,
+        True,
+    )
+    monkeypatch.setattr(present.err, "is_interactive", True)
+    _, shown, error = run(*asked, "--accept-loss", "1")
+    assert "people: 9 rows read, 9 kept, 0 lost." in error
+    assert "visits: 3 rows read, 2 kept, 1 lost (33.3%)." in error
+    assert "or one that is not in the table above (parent)" in " ".join(error.split())

@@ -48,7 +48,8 @@ class Fit:
     """Rows that answers are about."""
     columns: tuple[ColumnFit, ...]
     nameless: int = 0
-    """Rows that fit the domain and are left out because they name nobody: no id, or one that is not on the roster."""
+    """Rows that fit the domain and are left out because they name nobody: no id, one that is not on the roster, or a
+    parent that is not there."""
     beyond_bound: int = 0
     """Rows that fit the domain and are left out because their person has more than are kept of one."""
     erased: int = 0
@@ -58,6 +59,8 @@ class Fit:
     """Rows of periods that were closed before an append: left out."""
     to_come: int = 0
     """Rows of periods that are not closed yet: a later append takes them."""
+    table: str | None = None
+    """Which of several tables it is of."""
 
     @property
     def lost(self) -> int:

@@ -205,7 +205,7 @@ def _done_if_it_fits(
     def fitted(fit: Fit) -> None:
         seen.append(fit)
         if accepted is not None and fit.loses_more_than(accepted):
-            raise _TooManyLost(_why_not(accepted, words))
+            raise _TooManyLost(_why_not(accepted, words, fit.table))
         if words.closes and fit.misses_its_periods:  # whatever else of the rows may be lost
             raise _TooManyLost(
                 f"none of the rows is of what would be closed, or most are of later periods: {words.refused}. Is it "
@@ -227,12 +227,14 @@ def _done_if_it_fits(
     return done
 
 
-def _why_not(accepted: float, words: TakingWords) -> str:
+def _why_not(accepted: float, words: TakingWords, table: str | None) -> str:
     """Why a table is not taken. Where any loss was accepted, only one thing can be so: nothing is there to be lost."""
     if accepted >= 1:
-        return f"the table has no rows: {words.refused}. Is it the right file? --quiet takes it as it is"
+        which = f"table {table}" if table else "table"
+        return f"the {which} has no rows: {words.refused}. Is it the right file? --quiet takes it as it is"
+    of = f" of {table}" if table else ""
     return (
-        f"more than {accepted:.0%} of the rows would be left out, or are no numbers where there should be some, or "
+        f"more than {accepted:.0%} of the rows{of} would be left out, or are no numbers where there should be some, or "
         f"there are no rows: {words.refused}. At a terminal the same command shows why, and of single columns "
         "`discreet domain fit`: rows without an id, and beyond --max-rows, are left out too. Mend the domain from "
         "public documents, or say --accept-loss 1"
