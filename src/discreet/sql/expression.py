@@ -136,6 +136,16 @@ def require_scalar(node: exp.Expression) -> None:
     check(node)
 
 
+def said_of_alike(attribute: Attribute | None, place: str) -> str | None:
+    """What to say where values of a column are compared that the domain does not tell apart; nothing where it does."""
+    match attribute:
+        case Date(period=period) if period != "day":
+            return f"{attribute.name} is known by {period}s: days of one {period} are the same in {place}"
+        case Bins():
+            return f"{attribute.name} is known in bins: values of one bin are the same in {place}"
+    return None
+
+
 def columns_in(node: exp.Expression) -> Iterator[exp.Column]:
     yield from node.find_all(exp.Column)
 
