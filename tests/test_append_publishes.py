@@ -1,5 +1,6 @@
 """Running totals and standing cubes of a table that grows: every append publishes them, and nothing more is spent."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,20 @@ def test_what_has_not_begun_waits_and_what_is_over_stays() -> None:
     assert (len(vault.running.show(later).values), len(vault.running.show(over).values)) == (0, 2)
     vault.append("2027-02.parquet")
     assert (len(vault.running.show(later).values), len(vault.running.show(over).values)) == (1, 2)
-    with pytest.raises(UnsupportedQuery, match="goes from 2026-11 to 2027-02"):
+    with pytest.raises(UnsupportedQuery, match="2027-03 is not closed yet: the table goes up to 2027-02"):
         vault.running.publish(later, through="2027-03")
+
+
+def test_where_nothing_is_said_all_that_is_closed_has_ended_also_before_they_begin_and_after_they_end() -> None:
+    vault = make()
+    later = vault.running.declare(vault.running.plan("month", first="2027-02", last="2027-06", rho="1/8")).number
+    over = vault.running.declare(vault.running.plan("month", last="2026-11", rho="1/8")).number
+    assert (len(vault.running.publish(later).values), len(vault.running.publish(over).values)) == (0, 1)
+    asked = ["cube", "publish", "vault", "--each", "month", "--dimensions", "sex", "--rho", "1/8", "--json", "--out"]
+    done = CliRunner().invoke(app, [*asked, "later", "--first", "2027-02"])
+    assert (done.exit_code, json.loads(done.stdout)["written"]) == (0, [])
+    done = CliRunner().invoke(app, [*asked, "over", "--last", "2026-11"])
+    assert (done.exit_code, json.loads(done.stdout)["written"]) == (0, ["2026-11"])
 
 
 def test_only_periods_by_which_a_table_grows_have_ended() -> None:
@@ -164,3 +177,20 @@ def test_the_command_line_says_that_an_append_published() -> None:
     shown = CliRunner().invoke(app, ["running", "publish", "vault"])
     assert shown.exit_code == 0
     assert "4 of 8 periods are to come" in shown.stdout
+
+
+def test_the_command_line_says_what_ends_with_an_erasure_and_a_refresh() -> None:
+    vault = make()
+    pq.write_table(pa.table({"person": [3]}), "gone.parquet")
+    erase, refresh = ["erase", "vault", "--ids", "gone.parquet"], ["refresh", "vault", "--again"]
+    for command in (erase, refresh):
+        assert "standing cubes ended" not in CliRunner().invoke(app, command).stdout
+        vault.running.declare(vault.running.plan("month", last="2026-12", rho="1/4"))
+        assert "Running totals and standing cubes ended with that" in CliRunner().invoke(app, command).stdout
+
+
+def test_a_question_about_months_to_come_says_how_far_the_table_goes() -> None:
+    vault = make()
+    for where in ("day >= '2027-01-01'", "day = '2027-03'", "day BETWEEN '2026-12-01' AND '2027-03-31'"):
+        notes = vault.ask(f"SELECT COUNT(*) FROM register WHERE {where}", scale=10).notes
+        assert any("day goes from '2026-11-01' up to '2026-12-31' as yet" in note for note in notes), notes

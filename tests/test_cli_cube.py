@@ -173,8 +173,8 @@ def test_publish_beyond_what_is_left_names_it_and_leaves_nothing(folder):
 @pytest.mark.parametrize(
     ("arguments", "error", "problem"),
     [
-        (("--out", "cube"), "InvalidBudget", "--epsilon 0.5, or which charge"),
-        (("--epsilon", "1", "--charge", "2", "--out", "cube"), "InvalidBudget", "--epsilon 0.5, or which charge"),
+        (("--out", "cube"), "InvalidBudget", "say how much of it this may spend, epsilon=… (--epsilon)"),
+        (("--epsilon", "1", "--charge", "2", "--out", "cube"), "InvalidBudget", "--charge goes on with what was paid"),
         (("--epsilon", "1", "--out", "vault"), "ArchiveError", "already there"),
         (("--epsilon", "1", "--out", "no/cube"), "ArchiveError", "not a folder that can be written to"),
         (("--charge", "7", "--out", "cube"), "VaultError", "there is no charge 7"),

@@ -164,3 +164,77 @@ def test_whoever_refreshes_at_the_terminal_is_told_and_asked(
     assert code == 0
     assert "1 lost" in error
     assert "nevertheless" not in error
+
+
+REGISTER = (
+    DOMAIN + '\n[attributes.day]\nkind = "date"\nlow = 2026-01-01\nhigh = 2026-12-31\nperiod = "month"\ngrows = true\n'
+    'source = "the calendar"\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("months", "refused"),
+    [
+        ({"2026-03": 9, "2026-02": 1}, True),  # February was skipped, and has a late row here
+        ({"2026-03": 9}, True),
+        ({"2026-01": 9}, True),  # January again
+        ({"2026-01": 9, "2026-02": 3, "2026-03": 2}, False),  # all of the table as it is now
+        ({"2026-02": 9}, False),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_month_is_not_closed_by_the_file_of_another_unless_that_is_accepted(
+    months: dict[str, int], refused: bool
+) -> None:
+    Path("register.toml").write_text(REGISTER)
+    Path("begin.csv").write_text("town,n,day\n" + "Bern,1,2026-01-03\n" * 9)
+    Path("more.csv").write_text(
+        "town,n,day\n" + "".join(f"Bern,1,{month}-07\n" * rows for month, rows in months.items())
+    )
+    begin = ("--table", "begin.csv", "--domain", "register.toml", "--epsilon", "1", "--neighbours", "add-remove")
+    assert run("init", "register", *begin, "--through", "2026-01")[0] == 0
+    code, shown, error = run("append", "register", "more.csv", "--accept-loss", "1")
+    assert code == int(refused), shown + error
+    if refused:
+        assert "was a period skipped?" in " ".join((shown + error).split())
+        code, shown, error = run("append", "register", "more.csv", "--quiet", "--json")
+        assert (code, json.loads(shown)["closed"]) == (0, "2026-02")
+    assert "by day: closed up to 2026-02, and at most to 2026-12" in run("describe", "register")[1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_of_a_table_that_grows_neither_later_periods_nor_a_code_for_missing_ones_are_missed() -> None:
+    Path("register.toml").write_text(REGISTER)
+    Path("begin.csv").write_text("town,n,day\n" + "Bern,1,2026-01-03\nBern,1,2026-03-03\nBern,1,\n" * 3)
+    [day] = [
+        column
+        for column in json.loads(run("domain", "fit", "begin.csv", "register.toml", "--json")[1])["columns"]
+        if column["name"] == "day"
+    ]
+    assert (day["nobody"], day["nobody_has"], day["missing"]) == (1, ["2026-02"], 3)
+    assert not [one for one in day["advice"] if one.startswith("null")]
+
+
+@pytest.mark.usefixtures("folder")
+def test_of_several_tables_each_is_told_by_its_name_and_why_rows_are_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    people, visits = DOMAIN.split("\n", 1)[1], 'kind = "category"\nvalues = ["a"]\nsource = "s"\n'
+    Path("two.toml").write_text(
+        '[tables.people]\nid = "n"\n'
+        + people.replace("[attributes", "[tables.people.attributes")
+        + '[tables.visits]\nparent = "people"\nid = "n"\nmax_rows = 2\n[tables.visits.attributes.ward]\n'
+        + visits
+    )
+    Path("one.csv").write_text("town,n\n" + "".join(f"Bern,{n}\n" for n in range(9)))
+    Path("visits.csv").write_text("n,ward\n1,a\n2,a\n77,a\n")
+    tables = ("--table", "people=one.csv", "--table", "visits=visits.csv", "--domain", "two.toml")
+    asked = ("init", "two", *tables, "--epsilon", "1", "--neighbours", "add-remove")
+    code, shown, error = run(*asked)
+    assert (code, "more than 5% of the rows of visits would be left out" in " ".join((shown + error).split())) == (
+        1,
+        True,
+    )
+    monkeypatch.setattr(present.err, "is_interactive", True)
+    _, shown, error = run(*asked, "--accept-loss", "1")
+    assert "people: 9 rows read, 9 kept, 0 lost." in error
+    assert "visits: 3 rows read, 2 kept, 1 lost (33.3%)." in error
+    assert "or one that is not in the table above (parent)" in " ".join(error.split())

@@ -187,6 +187,18 @@ class TestAppending:
         vault.append(NEXT)
         vault.ask("SELECT COUNT(*) FROM register WHERE month = '2026-03'", scale=1)
 
+    def test_a_cube_of_rounds_adds_up_what_they_cost_and_keeps_its_periods(self, make):
+        vault = make(epsilon=10)
+        plan = vault.cubes.plan(planner="adaptive", epsilon=2)
+        cube = vault.cubes.publish(plan)
+        assert plan.noise.limit * 0.999 < vault.ledger.spent_max <= plan.noise.limit
+        assert cube.guarantee == vault.ledger.promise(vault.ledger.spent_max)
+        vault.append(NEXT)
+        again = vault.cubes.publish(cube.origin.charge)
+        assert np.array_equal(again["month", "sex"].values, cube["month", "sex"].values)
+        assert (again.dimensions, again.guarantee) == (cube.dimensions, cube.guarantee)
+        assert audit_vault(vault.path).holds
+
     def test_keeps_old_cubes_and_publishes_new_ones_of_closed_periods(self, vault):
         old = vault.cubes.plan(dimensions=("month", "sex"), epsilon="0.1")
         cube = vault.cubes.publish(old)

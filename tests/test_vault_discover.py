@@ -37,6 +37,14 @@ kind = "category"
 values = "discover"
 source = "their own words"
 """
+MONTHS = """[attributes.month]
+kind = "date"
+low = 2026-01-01
+high = 2026-12-31
+period = "month"
+grows = true
+source = "the calendar"
+"""
 MANY, FEW = ("baker", "cook", "smith"), ("spy", "tinker")
 JOBS = [*(job for job in MANY for _ in range(400)), *FEW, "x" * 5000, "(other)", None]
 PEOPLE = pa.table({"sex": [("F", "M")[place % 2] for place in range(len(JOBS))], "job": pa.array(JOBS)})
@@ -70,6 +78,23 @@ class TestInit:
         assert search is not None
         assert F(biases(search.rule)[1], 2**128) <= F(1, 20)
         assert biases(search.rule)[0] == 0
+
+    def test_where_each_period_is_protected_by_itself_a_person_has_twice_as_many_values(self) -> None:
+        """With one row a period: January's value goes, and February's comes in for it. Both coins tell of January."""
+        Path("people.toml").write_text(DOMAIN + MONTHS)
+        jobs, asked = ["baker"] * 60 + ["cook"] * 60, []
+        table = {"sex": ["F", "M"] * 60, "job": jobs, "month": ["2026-01-05", "2026-02-05"] * 60, "who": range(120)}
+
+        def searched(*given: object) -> object:
+            asked.append(search_for(*given))  # type: ignore[arg-type]
+            return asked[-1]
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(discovering, "search_for", searched)
+            init(table=pa.table(table), id="who", max_rows=1, through="2026-02", each_period=True)
+        [search] = asked
+        assert search.rule.mu_squared * 2 == search.each.mu_squared
+        assert search.rule.delta * 2 == search.each.delta
 
     def test_the_first_by_their_bytes_are_named_where_there_is_no_room_for_all(self) -> None:
         Path("people.toml").write_text(DOMAIN + "most = 2\n")

@@ -184,3 +184,31 @@ def test_the_command_line_publishes_what_has_ended_into_a_folder_of_folders() ->
     ):
         code, refused = run(*wrong)
         assert (code, words in refused["message"]) == (1, True), refused
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--dimensions", "sex", "--through", "2026-Q2"], "has something in it"),
+        (["--dimensions", "sex,ward", "--last", "2026-Q3", "--through", "2026-Q2"], "has something in it"),
+        (["--dimensions", "sex", "--through", "2026-Q5", "--out", "new"], "goes from 2026-Q1 to 2026-Q4"),
+        (
+            ["--dimensions", "sex", "--last", "2026-Q2", "--through", "2026-Q3", "--out", "new"],
+            "not one of the 2 periods",
+        ),
+        (["--dimensions", "sex", "--through", "2026-Q1", "--out", "visits.toml"], "is no folder"),
+        (["--dimensions", "sex", "--through", "2026-Q1", "--out", "no/such"], "is not a folder that can be written to"),
+    ],
+)
+def test_what_cannot_be_published_is_refused_before_it_is_paid_for(more: list[str], words: str) -> None:
+    vault = make()
+    asked = ["--each", "quarter", "--rho", "1/4"]
+    assert run(*asked, "--dimensions", "sex,ward", "--through", "2026-Q1")[0] == 0
+    spent = vault.budget().spent
+    code, refused = run(*asked, *more)
+    assert (code, words in refused["message"]) == (1, True), refused
+    assert vault.budget().spent == spent
+    vault.refresh(unless_same=False)
+    code, refused = run(*asked, "--dimensions", "sex,ward", "--through", "2026-Q2")
+    assert (code, "a refresh or an erasure ends them" in refused["message"]) == (1, True), refused
+    assert vault.budget().spent == spent

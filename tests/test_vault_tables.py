@@ -387,6 +387,20 @@ def test_it_is_opened_from_a_checkpoint_as_it_was(vault, monkeypatch):
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        ("append vault encounters.parquet", "`discreet refresh` takes all of them anew"),
+        ("erase vault --ids gone.csv", "take them out of the sources, and `discreet refresh`"),
+        ("running plan vault --each month", "make a vault over one of them"),
+    ],
+)
+def test_what_is_not_done_over_several_tables_is_refused_with_what_to_do_instead(command, instead):
+    assert run(INIT)[0] == 0
+    code, _, said = run(command)
+    assert (code, instead in " ".join(said.split())) == (1, True), said
+
+
 def test_an_attack_is_refused_in_words():
     assert run(INIT)[0] == 0
     for kind in ("averaging", "inference"):

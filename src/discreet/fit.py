@@ -48,7 +48,8 @@ class Fit:
     """Rows that answers are about."""
     columns: tuple[ColumnFit, ...]
     nameless: int = 0
-    """Rows that fit the domain and are left out because they name nobody: no id, or one that is not on the roster."""
+    """Rows that fit the domain and are left out because they name nobody: no id, one that is not on the roster, or a
+    parent that is not there."""
     beyond_bound: int = 0
     """Rows that fit the domain and are left out because their person has more than are kept of one."""
     erased: int = 0
@@ -58,6 +59,8 @@ class Fit:
     """Rows of periods that were closed before an append: left out."""
     to_come: int = 0
     """Rows of periods that are not closed yet: a later append takes them."""
+    table: str | None = None
+    """Which of several tables it is of."""
 
     @property
     def lost(self) -> int:
@@ -69,6 +72,12 @@ class Fit:
         of people who were erased are left out on purpose."""
         worst = max([self.lost - self.erased, *(column.unreadable for column in self.columns)])
         return worst > share * self.rows or not self.rows
+
+    @property
+    def misses_its_periods(self) -> bool:
+        """Whether the rows are hardly those of the periods that are being closed: none is kept, or most are of later
+        ones. So it looks where a period was skipped, or another's file was named."""
+        return bool(self.late + self.to_come) and (not self.kept or 2 * self.to_come > self.rows)
 
 
 Fitted = Callable[[Fit], None]

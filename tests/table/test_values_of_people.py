@@ -68,6 +68,15 @@ def test_whoever_leaves_takes_one_away_from_as_many_values_as_their_rows_and_not
             assert sum(everybody.values()) - sum(others.values()) == by
 
 
+@given(ROWS, ROWS, st.integers(1, 3))
+def test_rows_of_a_period_that_come_or_go_move_twice_as_many_at_most(rows, others, most):
+    """Where each period is protected by itself: a person's other rows stay, and lots decide among all of them."""
+    unit = Unit("id", most, each_period=True)
+    both = counted(of_people(rows + [("ann", job) for _, job in others]), unit)
+    one = counted(of_people(rows), unit)
+    assert sum(abs(both.get(job, 0) - one.get(job, 0)) for job in both | one) <= 2 * most
+
+
 @given(ROWS, st.integers(1, 2), st.randoms(use_true_random=False))
 def test_the_order_of_rows_decides_nothing(rows, most, random):
     mixed = list(rows)

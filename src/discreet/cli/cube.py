@@ -158,8 +158,8 @@ def publish(
         return
     if (through, first, last) != (None, None, None):
         raise UnsupportedQuery("--through, --first and --last are periods: say of what with --each month")
-    if (epsilon is None and rho is None and mu_squared is None) == (charge is None):
-        raise InvalidBudget("say what the cube may spend, --epsilon 0.5, or which charge to go on from, --charge 17")
+    if charge is not None and (epsilon, rho, mu_squared) != (None, None, None):
+        raise InvalidBudget("--charge goes on with what was paid for: say nothing of what the cube may spend beside it")
     choice = _choice(cuboids, _planner(planner, purpose), objective, weight, bound, expected)
     modelled = estimate == "modelled"
     require_new_folder(folder, "the cube")

@@ -124,7 +124,13 @@ def fit(
     with waiting("reading the table", as_json) as told:
         found = fit_domain(source, domain, told)
     if as_json:
-        print_json({"note": CONFIDENTIAL, "lost": found.lost, **asdict(found)})
+        print_json(
+            {
+                "note": CONFIDENTIAL,
+                "lost": found.lost,
+                **{name: value for name, value in asdict(found).items() if name != "table"},
+            }
+        )
     else:
         show_fit(found, out)
 

@@ -13,11 +13,14 @@ MOST_COLUMNS = 40
 def show_fit(fit: Fit, to: Console) -> None:
     """Print what becomes of the rows; columns that lose nothing, and whose values all have somebody, are left out."""
     share = f" ({fit.lost / fit.rows:.1%})" if fit.lost else ""
+    of = "" if fit.table is None else f"{escape(fit.table)}: "
     to.print(
-        f"{fit.rows:,} rows read, {fit.kept:,} kept, {fit.lost:,} lost{share}. [dim]{CONFIDENTIAL}[/]", soft_wrap=True
+        f"{of}{fit.rows:,} rows read, {fit.kept:,} kept, {fit.lost:,} lost{share}. [dim]{CONFIDENTIAL}[/]",
+        soft_wrap=True,
     )
+    known = "on the roster" if fit.table is None else "in the table above (parent)"
     for left_out, why in (
-        (fit.nameless, "name nobody: they have no id, or one that is not on the roster"),
+        (fit.nameless, f"name nobody: they have no id, or one that is not {known}"),
         (fit.beyond_bound, "are beyond the rows that are kept of one person (--max-rows)"),
         (fit.late, "are of periods that were closed before: they were taken then, or are left out"),
         (fit.to_come, "are of periods that are not closed yet: a later append takes them"),

@@ -21,19 +21,15 @@ def publish_each(
 ) -> None:
     """Declare cubes of each period where they are not yet, publish those of periods that have ended, and write the ones
     that the folder has not. `periods` is their attribute, the first and the last."""
-    from discreet.vault.set_aside import ended
     from discreet.vault.vault import Vault
 
     each, first, last = periods
-    opened = Vault.open(vault)
-    ended(through, opened.ledger)  # or it raises, before anything is set aside
-    standing = opened.cubes.standing
+    standing = Vault.open(vault).cubes.standing
+    declared = standing.require_declarable(plan, each, first=first, last=last, through=through)
+    _require_room(folder, declared is not None)
     number = standing.declare(plan, each, first=first, last=last).number
     found = standing.publish(number, through=through)
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError:
-        raise ArchiveError(f"{folder} is no folder and cannot be made one; choose another place") from None
+    folder.mkdir(exist_ok=True)
     new = [period for period, cube in found.cubes.items() if not _is_there(folder / period, cube)]
     for period in new:
         found.cubes[period].save(folder / period)
@@ -45,6 +41,22 @@ def publish_each(
     table("", ("period", "cube"), [(period, str(folder / period)) for period in found.cubes], tight=("cube",))
     say(f"Standing cubes {found.number}: {len(found.cubes):,} of {len(found.periods):,} periods are published.")
     say(str(found.guarantee))
+
+
+def _require_room(folder: Path, declared: bool) -> None:
+    """Raise ArchiveError unless a folder can hold these cubes, before anything is set aside for them."""
+    from discreet.release.package import require_new_folder
+
+    if not folder.exists():
+        require_new_folder(folder, "the cubes")
+    elif not folder.is_dir():
+        raise ArchiveError(f"{folder} is no folder; choose another place for the cubes")
+    elif not declared and any(folder.iterdir()):
+        raise ArchiveError(
+            f"{folder} has something in it, and these cubes are not declared yet: nothing was set aside. To go on with "
+            "cubes that were, repeat all that was said then, but --through (a refresh or an erasure ends them); new "
+            "ones go to a new folder"
+        )
 
 
 def _is_there(folder: Path, cube: "Cube") -> bool:

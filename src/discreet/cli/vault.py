@@ -170,15 +170,23 @@ class TakingWords:
 
     question: str
     refused: str
+    closes: bool = False
+    """Whether periods are closed by it, in which nothing can be put right later."""
 
 
 MAKING = TakingWords("Make the vault nevertheless?", "no vault was made")
-APPENDING = TakingWords("Append them nevertheless?", "no rows were appended")
+APPENDING = TakingWords("Append them nevertheless?", "no rows were appended", closes=True)
 REFRESHING = TakingWords("Take the snapshot nevertheless?", "the vault stays over the snapshot that it has")
 
 
+ENDED = (
+    "Running totals and standing cubes ended with that: what was published stays, what was set aside for later periods "
+    "stays spent, and new ones are to be declared."
+)
+
+
 class _TooManyLost(Exception):
-    """More rows would be left out than were accepted."""
+    """More rows would be left out than were accepted. Its text says why the table is not taken."""
 
 
 def _done_if_it_fits(
@@ -197,15 +205,21 @@ def _done_if_it_fits(
     def fitted(fit: Fit) -> None:
         seen.append(fit)
         if accepted is not None and fit.loses_more_than(accepted):
-            raise _TooManyLost
+            raise _TooManyLost(_why_not(accepted, words, fit.table))
+        if words.closes and fit.misses_its_periods:  # whatever else of the rows may be lost
+            raise _TooManyLost(
+                f"none of the rows is of what would be closed, or most are of later periods: {words.refused}. Is it "
+                "the right file, or was a period skipped? --through names the last period that it has; --quiet takes "
+                "it as it is, and what is closed by that stays closed"
+            )
 
     try:
         done = take(fitted)
-    except _TooManyLost:
+    except _TooManyLost as why:
         if watched:
             show_fit(seen[-1], err)
         if not watched or not is_typed() or not typer.confirm(words.question, err=True):
-            raise TableError(_why_not(accepted or 0, words)) from None
+            raise TableError(str(why)) from None
         return take(None)
     if watched:
         for fit in seen:  # one for each table
@@ -213,14 +227,17 @@ def _done_if_it_fits(
     return done
 
 
-def _why_not(accepted: float, words: TakingWords) -> str:
+def _why_not(accepted: float, words: TakingWords, table: str | None) -> str:
     """Why a table is not taken. Where any loss was accepted, only one thing can be so: nothing is there to be lost."""
     if accepted >= 1:
-        return f"the table has no rows: {words.refused}. Is it the right file? --quiet takes it as it is"
+        which = f"table {table}" if table else "table"
+        return f"the {which} has no rows: {words.refused}. Is it the right file? --quiet takes it as it is"
+    of = f" of {table}" if table else ""
     return (
-        f"more than {accepted:.0%} of the rows would be left out, or are no numbers where there should be some, or "
-        f"there are no rows: {words.refused}. See why with `discreet domain fit`; mend the domain from public "
-        "documents, or say --accept-loss 1"
+        f"more than {accepted:.0%} of the rows{of} would be left out, or are no numbers where there should be some, or "
+        f"there are no rows: {words.refused}. At a terminal the same command shows why, and of single columns "
+        "`discreet domain fit`: rows without an id, and beyond --max-rows, are left out too. Mend the domain from "
+        "public documents, or say --accept-loss 1"
     )
 
 
@@ -233,8 +250,12 @@ def describe(vault: VaultPath, over: OverTable = None, as_json: Json = False) ->
         print_json(description)
         return
     shown = ("vault", "table", "source", "snapshot", "guarantee", "people", "roster", "noise")
-    told = [key for key in shown if key in description]
-    pairs(description["name"], [(key, _plainly(description[key])) for key in told])
+    told = [(key, _plainly(description[key])) for key in shown if key in description]
+    growing = opened.ledger.horizon.growing
+    if growing is not None:
+        last = growing.label(growing.cells - 1)
+        told.append(("grows", f"by {growing.name}: closed up to {opened.ledger.closed_period}, and at most to {last}"))
+    pairs(description["name"], told)
     rows = [
         (a["name"], a["kind"], f"{a['codes']:,}", a["values"], a["outside"], a["source"])
         for a in description["attributes"]
@@ -287,7 +308,8 @@ def show_budget(vault: "Vault") -> None:
     report = vault.budget()
     budget = vault.ledger.budget
     overdrawn, share = report.spent > budget.total, float(report.spent / budget.total)
-    more = f", up to {budget.share(report.elsewhere)} elsewhere" if report.elsewhere > report.left else ""
+    here, elsewhere = budget.share(report.left), budget.share(report.elsewhere)
+    more = f", up to {elsewhere} elsewhere" if report.elsewhere > report.left and elsewhere != here else ""
     left = f"{budget.in_words(report.left)}{' there' if more else ''}{more}"
     rows: list[tuple[str, object]] = [
         ("promise", report.guarantee),
@@ -350,7 +372,7 @@ def refresh(
     from discreet.vault.vault import Vault
 
     opened = Vault.open(vault)
-    before = opened.ledger.snapshot
+    before, standing = opened.ledger.snapshot, bool(opened.ledger.reserves)
 
     def take(fitted: Fitted | None) -> "Receipt":
         with waiting(READING, as_json) as told:
@@ -386,6 +408,8 @@ def refresh(
         return
     over = f"{place} as it is now" if opened.ledger.is_live else f"snapshot {number}, of {place}"
     out.print(f"The vault is now over {over}; all spending is kept. Receipt {receipt}", soft_wrap=True)
+    if standing:
+        out.print(ENDED, soft_wrap=True)
 
 
 @command
@@ -426,7 +450,7 @@ def append(
         soft_wrap=True,
     )
     if opened.ledger.reserves:
-        say("Running totals and standing cubes were published to it.")
+        say("Running totals and standing cubes were published to it. `cube publish`, as before, writes the new cubes.")
 
 
 @command
@@ -440,7 +464,9 @@ def erase(
     """Take people out who ask for it: the vault goes over to its snapshot without them. All spending is kept."""
     from discreet.vault.vault import Vault
 
-    done = Vault.open(vault).erase(ids)
+    opened = Vault.open(vault)
+    standing = bool(opened.ledger.reserves)
+    done = opened.erase(ids)
     if as_json:
         print_json(done.to_json())
         return
@@ -449,6 +475,8 @@ def erase(
         f"and all spending is kept. Receipt {done.receipt}",
         soft_wrap=True,
     )
+    if standing:
+        out.print(ENDED, soft_wrap=True)
     out.print("Out of its reach:")
     for each in done.beyond:
         out.print(f"- {escape(each)}", soft_wrap=True)

@@ -55,7 +55,7 @@ class Bought:
 
     @property
     def units(self) -> int:
-        return self.charge.cost.everywhere
+        return self.charge.cost.peak
 
 
 @dataclass(frozen=True, eq=False)

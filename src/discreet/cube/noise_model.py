@@ -103,6 +103,7 @@ def noise_model(
     amount = amounts.pop(budget.option, None)
     if amount is None or any(other is not None for other in amounts.values()):
         raise InvalidBudget(
-            f"this vault's budget is {budget.symbol}: say how much of it the cube may spend, {budget.option}=…"
+            f"this vault's budget is {budget.symbol}: say how much of it this may spend, "
+            f"{budget.option}=… (--{budget.option.replace('_', '-')})"
         )
     return NoiseModel(budget.part(exact_amount(amount, budget.symbol)), measure)  # type: ignore[arg-type]

@@ -32,6 +32,8 @@ FIELDS = {"YYYY": r"(?P<year>\d{4})", "MM": r"(?P<month>\d\d?)", "DD": r"(?P<day
 class Days(Bins):
     """The same periods as bins of days, for comparisons; values are written as dates."""
 
+    grows: bool = False
+
     def value_text(self, value: Fraction) -> str:
         day = date.fromordinal(min(int(value), date.max.toordinal())).isoformat()
         time = str(datetime.min + timedelta(seconds=float(value % 1 * 86_400)))[11:]
@@ -64,7 +66,9 @@ class Date(Category):
     def days(self) -> Days:
         """The periods as bins of days, counted from 1 January of the year 1."""
         edges = tuple(Fraction(day + EPOCH) for day in self.edges_in_days)
-        return Days(name=self.name, source=self.source, edges=edges, outside=self.outside, null=self.null)
+        return Days(
+            name=self.name, source=self.source, edges=edges, outside=self.outside, null=self.null, grows=self.grows
+        )
 
     @cached_property
     def edges_in_days(self) -> tuple[int, ...]:

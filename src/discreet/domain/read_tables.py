@@ -117,11 +117,12 @@ class _TablesReader:
         if most is None and parent is None:
             return 1
         if type(most) is not int or not 1 <= most <= MOST_ROWS:
+            required = "max_rows = … is required" if most is None else f"a whole number from 1 to {MOST_ROWS:,}"
             self.fail(
                 name,
                 "max_rows",
-                "max_rows = … is required: the most rows to keep of one person, over all parents; from public "
-                "knowledge, not from the table",
+                f"{required}: the most rows to keep of one person, over all parents; from public knowledge, not from "
+                "the table",
             )
         return most
 

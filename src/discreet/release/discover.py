@@ -65,7 +65,9 @@ class ValueSearch:
         return {attribute.name: self.each.to_json() for attribute in self.attributes}
 
 
-def search_for(domain: Domain, budget: Budget, part: Number | None, delta: Number | None) -> ValueSearch | None:
+def search_for(
+    domain: Domain, budget: Budget, part: Number | None, delta: Number | None, each_period: bool = False
+) -> ValueSearch | None:
     """How to find the values that a domain does not declare, for this part of ε and of δ; None where all are."""
     named = domain.undiscovered
     if not named:
@@ -85,7 +87,7 @@ def search_for(domain: Domain, budget: Budget, part: Number | None, delta: Numbe
         attribute for attribute in domain.attributes if isinstance(attribute, Category) and attribute.name in named
     ]
     own_delta = HALF * budget.delta if delta is None else _part(delta, budget.delta)
-    return _cheapest(attributes, budget, _part(part, budget.epsilon), own_delta)
+    return _cheapest(attributes, budget, _part(part, budget.epsilon), own_delta, each_period)
 
 
 def _part(asked: Number, whole: Fraction) -> Fraction:
@@ -94,14 +96,17 @@ def _part(asked: Number, whole: Fraction) -> Fraction:
     return whole * exact_amount(text[:-1], "a part") / 100 if text.endswith("%") else exact_amount(asked, "a part")
 
 
-def _cheapest(attributes: Sequence[Category], budget: GaussianBudget, part: Fraction, delta: Fraction) -> ValueSearch:
+def _cheapest(
+    attributes: Sequence[Category], budget: GaussianBudget, part: Fraction, delta: Fraction, each_period: bool
+) -> ValueSearch:
     """Both ways to account for finding values leave the same for later: the one that finds a value of fewer people.
 
     That depends on the budget alone. A person may have as many values as rows, and one who is replaced twice as many.
+    So has one whose rows of one period come or go: values of their other rows give way to these, or come in for them.
     """
     later, gaussian, pure = budget.setting_aside(part, delta)
     many = Fraction(1, len(attributes))
-    values = budget.max_rows * SENSES[budget.neighbours]
+    values = budget.max_rows * (SENSES["replace"] if each_period else SENSES[budget.neighbours])
     searches = []
     for whole in (gaussian, pure):
         each = Discovering(whole.epsilon * many, whole.mu_squared * many, whole.delta * many)

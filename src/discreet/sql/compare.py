@@ -373,4 +373,6 @@ def _declares(attribute: Integer | Bins) -> str:
         if end is not None
     ]
     counted = ", and values beyond are counted at the ends" if attribute.outside == "clamp" else ""
+    if isinstance(attribute, Days) and attribute.grows:
+        return f"{attribute.name} goes {' '.join(words)} as yet, where the table is closed; later rows are appended"
     return f"{attribute.name} is declared {' '.join(words)}{counted}"

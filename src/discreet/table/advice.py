@@ -101,7 +101,7 @@ def advice_on(
     if marks:
         said = ", ".join(f'"{mark.text}"' for mark in marks)
         yield f"missing = [{said}] would say what {sum(odd[mark] for mark in marks):,} rows mean, if they are missing"
-    if missing and not attribute.null:
+    if missing and not attribute.null and not (isinstance(attribute, Date) and attribute.grows):
         yield f"null = true would keep {missing:,} rows without a value"
 
 

@@ -67,9 +67,9 @@ def fit_source(source: Source, domain: Domain, progress: Progress = silent) -> F
 class FitCounter:
     """Counts batch after batch. Different columns of one batch may be added at the same time."""
 
-    def __init__(self, domain: Domain, source: Source) -> None:
+    def __init__(self, domain: Domain, source: Source, table: str | None = None) -> None:
         self._columns = {a.name: _ColumnCounter(a, stored_type(source.require(a.name))) for a in domain.attributes}
-        self._location = source.location
+        self._location, self._table = source.location, table
         self._rows = self._fitting = 0
         self.nameless = self.beyond_bound = self.erased = self.late = self.to_come = 0
 
@@ -90,7 +90,7 @@ class FitCounter:
     def fit(self) -> Fit:
         columns = tuple(column.fit(self._location) for column in self._columns.values())
         left_out = self.nameless, self.beyond_bound, self.erased, self.late, self.to_come
-        return Fit(self._rows, self._fitting - sum(left_out), columns, *left_out)
+        return Fit(self._rows, self._fitting - sum(left_out), columns, *left_out, table=self._table)
 
 
 @dataclass
@@ -212,6 +212,9 @@ class _ColumnCounter:
 
     def fit(self, location: str) -> ColumnFit:
         attribute = self.attribute
+        if isinstance(attribute, Date) and attribute.grows:  # up to its high, later rows are yet to come
+            seen = np.flatnonzero(~self._unseen)
+            self._unseen[seen[-1] + 1 if seen.size else 0 :] = False
         nobody = np.flatnonzero(self._unseen)
         written = attribute.values if isinstance(attribute, Category) else ()
         has_utf8 = any(not text.isascii() for text, unseen in zip(written, self._unseen, strict=False) if not unseen)

@@ -46,7 +46,7 @@ def files_of(path: str) -> list[str]:
         return files
     files = sorted(filter(isfile, glob(path, recursive=True))) if has_magic(path) else []
     if not files:
-        raise TableError(f"there is no file {path}; put it there, or name another")
+        raise TableError(f"there is no file {path or '(the name is empty)'}; put it there, or name another")
     return files
 
 

@@ -46,7 +46,7 @@ def take_tables(
     manifests, parents = {}, dict[str, _Parent]()
     for table in tables:
         links = tuple(dict.fromkeys(below.key or "" for below in tables if below.parent == table.name))
-        counter = None if fitted is None else FitCounter(table.own_domain, sources[table.name])
+        counter = None if fitted is None else FitCounter(table.own_domain, sources[table.name], table.name)
         unit = Unit(table.id or table.key or "", table.max_rows, table.domain.null_ids or "drop")
         taker = _TableTaker(
             sources[table.name],

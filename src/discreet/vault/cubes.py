@@ -197,7 +197,7 @@ class VaultCubes(FieldsView):
 
         if planned.candidates:
             require_run(planned)
-            return finished(self._run(planned, begun, known, again, progress))
+            return finished(self._run(planned, domain, begun, known, again, progress))
         if charge is None and not again:
             charge = bought_before(measurements_of(planned, self.domain), self.ledger)
         if charge is not None:
@@ -210,8 +210,11 @@ class VaultCubes(FieldsView):
         cube = publish_cube(planned, self.domain, measure, consistent=consistent, known=known, progress=progress)
         return finished(cube)
 
-    def _run(self, plan: CubePlan, begun: int | None, known: Known, again: bool, progress: Progress) -> Cube:
-        """The cube of a run: one that was begun, as far as it came and then on, or a new one."""
+    def _run(
+        self, plan: CubePlan, domain: Domain, begun: int | None, known: Known, again: bool, progress: Progress
+    ) -> Cube:
+        """The cube of a run: one that was begun, in the domain of that time, as far as it came and then on, or a new
+        one."""
         with self.gate.underway.alone({"run": plan_record(plan)}):
             over = self.ledger.snapshot
             found = begun if begun is not None or again else run_of_plan(plan, self.ledger)
@@ -228,8 +231,8 @@ class VaultCubes(FieldsView):
                     release = self.gate.measure(step, over)
                 return Bought(charge_at(release.charge, self.ledger, self.path), release)
 
-            run = go_on(run, self.domain, buy, known, progress)
-        return cube_of_run(run, self.domain, known, self.ledger.promise, progress)
+            run = go_on(run, domain, buy, known, progress)
+        return cube_of_run(run, domain, known, self.ledger.promise, progress)
 
     def _measure_alone(self, plan: Plan) -> Release:
         """Measure a plan. Whoever asks meanwhile for a number of it waits for it, and is not charged."""

@@ -99,7 +99,7 @@ def _make_over_one(
     unit, people, budget = _protected(domain, wanted)
     live, through = wanted.live, wanted.through
     require_growing(domain, through, wanted.each_period, live=live, roster=people is not None)
-    search = search_for(domain, budget, wanted.discover, wanted.discover_delta)
+    search = search_for(domain, budget, wanted.discover, wanted.discover_delta, wanted.each_period)
     if search is not None and live:
         raise UnsupportedQuery("values are discovered in a snapshot's table, not in one that is read live")
     key = Bits().words(KEY_WORDS).tobytes()

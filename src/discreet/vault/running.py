@@ -18,7 +18,7 @@ from discreet.query.query import answer_shape
 from discreet.release.archive import Array
 from discreet.release.gate import Gate
 from discreet.vault.charged import release_of
-from discreet.vault.set_aside import SetAside, charges_of, ended, set_aside_again, set_aside_for, the_one
+from discreet.vault.set_aside import SetAside, charges_of, reached, set_aside_again, set_aside_for, the_one
 
 RUNNING = "running"
 """The key of what a reserve is for, where that is running totals."""
@@ -71,7 +71,7 @@ class VaultRunning(FieldsView):
         table that grows, those that are closed have ended, and every append publishes them."""
         found = self._of(number).number
         plan = RunningPlan.from_json(self._of(found).content)
-        end = plan.within.place(ended(through, self.ledger), self.domain)
+        end = reached(plan.within, through, self.ledger)
         with self.gate.underway.alone({KIND: found}):
             for charge in charges_of(found, self.ledger):
                 release_of(charge, self.gate)  # one that was cut off is finished first

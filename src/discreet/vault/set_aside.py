@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.cube.within import Within, date_called, period_code
 from discreet.errors import UnsupportedQuery, VaultError
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, read_charge
@@ -56,6 +57,20 @@ def ended(through: str | None, books: Books) -> str:
     if last is None:
         raise UnsupportedQuery("say which period has ended: through=2027-02 (--through); what comes later is for later")
     return last
+
+
+def reached(within: Within, through: str | None, books: Books) -> int:
+    """Which of some periods is the last that has ended, from 0 on: the one that is named; where none is, the last that
+    is closed of a table that grows, -1 where that is before all of them. Raises UnsupportedQuery where it cannot be."""
+    horizon, closed = books.horizon, books.closed_period
+    attribute = date_called(within.of, horizon)
+    if through is None:
+        return min(max(period_code(ended(None, books), attribute) - within.first, -1), within.periods - 1)
+    if closed is not None and period_code(through, attribute) > period_code(closed, attribute):
+        raise UnsupportedQuery(
+            f"{through} is not closed yet: the table goes up to {closed}, and `discreet append` closes what comes next"
+        )
+    return within.place(through, horizon)
 
 
 def charges_of(number: int, books: Books) -> list[Charge]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from discreet.cube.cube import Cube
 from discreet.cube.memory import require_memory
@@ -21,7 +22,7 @@ from discreet.notebook import FieldsView
 from discreet.query.plan import Plan
 from discreet.release.gate import Gate
 from discreet.vault.charged import release_of
-from discreet.vault.set_aside import SetAside, charges_of, ended, set_aside_again, set_aside_for, the_one
+from discreet.vault.set_aside import SetAside, charges_of, reached, set_aside_again, set_aside_for, the_one
 
 CUBE = "cube"
 """The key of what a reserve is for, where that is standing cubes: their plan, within all of their periods."""
@@ -57,19 +58,36 @@ class VaultStanding(FieldsView):
 
         `each` is a date attribute, or what its periods are called ("month"); `first` and `last` are periods of it.
         """
-        within = within_periods(each, first, last, self.ledger.horizon)
-        if within.of in map(str, plan.lattice.names):
-            raise UnsupportedQuery(f"a cube of each {within.of} has other dimensions: leave it out of the plan's")
-        if plan.candidates or plan.known:
-            raise UnsupportedQuery("a standing cube has a fixed plan: choose another planner, and plan without facts")
-        require_memory(plan)
-        standing = replace(plan, within=within)
-        content = {CUBE: plan_record(standing), "within": within.to_json()}
+        standing = self._each(plan, within_periods(each, first, last, self.ledger.horizon))
+        content = _content(standing)
         with self.gate.underway.alone({KIND: content}):
             number = set_aside_again(content, CUBE, self.ledger)
             if number is None:
                 number = self.gate.set_aside([measurements_of(standing, self.ledger.horizon)], content).seq
         return self.show(number)
+
+    def require_declarable(
+        self,
+        plan: CubePlan,
+        each: str,
+        *,
+        first: str | None = None,
+        last: str | None = None,
+        through: str | None = None,
+    ) -> int | None:
+        """The number of the very same that were declared, or none. Raises where `declare`, or then `publish`, could
+        only refuse: for whoever does both, and would have paid for nothing."""
+        within = within_periods(each, first, last, self.ledger.horizon)
+        reached(within, through, self.ledger)
+        return set_aside_again(_content(self._each(plan, within)), CUBE, self.ledger)
+
+    def _each(self, plan: CubePlan, within: Within) -> CubePlan:
+        if within.of in map(str, plan.lattice.names):
+            raise UnsupportedQuery(f"a cube of each {within.of} has other dimensions: leave it out of the plan's")
+        if plan.candidates or plan.known:
+            raise UnsupportedQuery("a standing cube has a fixed plan: choose another planner, and plan without facts")
+        require_memory(plan)
+        return replace(plan, within=within)
 
     def publish(self, number: int | None = None, *, through: str | None = None) -> StandingCubes:
         """Measure the cubes of all periods up to one, which has ended, that were not measured before: what was set
@@ -77,7 +95,7 @@ class VaultStanding(FieldsView):
         have ended, and every append publishes them."""
         found = self._of(number)
         plan = _Standing(found, self.ledger.horizon)
-        end = plan.within.place(ended(through, self.ledger), self.domain)
+        end = reached(plan.within, through, self.ledger)
         with self.gate.underway.alone({KIND: found.number}):
             charges = self._charges(plan)
             for charge in charges.values():
@@ -116,6 +134,12 @@ class VaultStanding(FieldsView):
             [box] = Plan.from_json(charge.plan).measurements[0].query.where.boxes
             found.setdefault(box.low[axis] - plan.within.first, charge)
         return found
+
+
+def _content(standing: CubePlan) -> dict[str, Any]:
+    """What a reserve says that it is for."""
+    assert standing.within is not None, "standing cubes are of periods"
+    return {CUBE: plan_record(standing), "within": standing.within.to_json()}
 
 
 @dataclass(frozen=True)

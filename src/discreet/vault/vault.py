@@ -232,12 +232,12 @@ class Vault(NotebookView):
         over = self._all[tables_in(self.ledger.header)[name].name]
         return replace(over, _gate=replace(over._gate, asker=self._gate.asker, slots=self._gate.slots))
 
-    def _require_alone(self, what: str) -> None:
-        """Refuse what is not done over several tables."""
+    def _require_alone(self, what: str, instead: str = "make a vault over one of them for that") -> None:
+        """Refuse what is not done over several tables, and say what to do instead."""
         if self._all:
             raise UnsupportedQuery(
-                f"{what} in a vault over one table, and this one is over {', '.join(self._all)}; make a vault over one "
-                "of them for that (docs/explain/known-gaps.md)"
+                f"{what} in a vault over one table, and this one is over {', '.join(self._all)}; {instead} "
+                "(docs/explain/known-gaps.md)"
             )
 
     @property
@@ -624,7 +624,7 @@ class Vault(NotebookView):
         from discreet.vault.append import append_rows
         from discreet.vault.at_append import publish_standing
 
-        self._require_alone("rows are appended")
+        self._require_alone("rows are appended", "`discreet refresh` takes all of them anew, and levels what is spent")
         receipt = append_rows(self, table, through, progress, fitted)
         publish_standing(self)
         return receipt
@@ -641,7 +641,8 @@ class Vault(NotebookView):
         """
         from discreet.vault.erasure import erase_people
 
-        self._require_alone("people are erased")
+        instead = "take them out of the sources, and `discreet refresh`, which levels what is spent"
+        self._require_alone("people are erased", instead)
         return erase_people(self, ids)
 
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
