@@ -315,7 +315,7 @@ def test_periods_that_were_not_declared_are_not_published() -> None:
     with pytest.raises(UnsupportedQuery, match=r"'2026-09' is not one of the 6 periods 2026-03 to 2026-08"):
         vault.running.publish(through="2026-09")
     two = vault.running.declare(vault.running.plan("month", by="sex", rho="1/2")).number
-    with pytest.raises(VaultError, match=f"say which running totals: {one}, {two}"):
+    with pytest.raises(VaultError, match=f"say which running totals, .*: {one}, {two}"):
         vault.running.publish(through="2026-04")
     with pytest.raises(VaultError, match="1 is none of the running totals"):
         vault.running.show(1)

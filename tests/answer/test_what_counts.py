@@ -56,9 +56,9 @@ FEE = "fee: values beyond -5 … 10 count as the ends"
 def visits(tmp_path):
     (tmp_path / "visits.toml").write_text(DOMAIN)
 
-    def make(**unit):
+    def make(name="vault", **unit):
         place = {"table": pd.DataFrame(ROWS), "domain": tmp_path / "visits.toml"}
-        return Vault.init(tmp_path / f"vault{len(unit)}", **place, neighbours="replace", epsilon=100, **unit)
+        return Vault.init(tmp_path / f"{name}{len(unit)}", **place, neighbours="replace", epsilon=100, **unit)
 
     return make
 
@@ -83,6 +83,60 @@ def test_a_sum_of_clamped_values_says_so_once_and_a_bound_on_rows_is_told(visits
         for found in told:
             mine = [note for note in found if note.endswith("count as the ends") or note.startswith("of each")]
             assert sorted(mine) == sorted(notes)
+
+
+LINES = "SELECT {asked} FROM (SELECT who, {made} AS n FROM visits GROUP BY who)"
+NUMBERED = "SELECT *, ROW_NUMBER() OVER (PARTITION BY who ORDER BY {order}) AS r FROM visits"
+OF_LINES = [
+    (LINES.format(asked="SUM(n)", made="MAX(age)"), [AGE]),
+    (LINES.format(asked="COUNT(*)", made="SUM(age)") + " WHERE n > 3", [AGE]),
+    (LINES.format(asked="SUM(n)", made="MAX(floor)"), []),
+    (LINES.format(asked="COUNT(*)", made="MAX(age)") + " WHERE n > 3", []),
+    (f"SELECT SUM(age) FROM ({NUMBERED.format(order='floor')}) WHERE r = 1", [AGE]),
+    (f"SELECT COUNT(*) FROM ({NUMBERED.format(order='age')}) WHERE r = 1 AND floor > 1", []),
+]
+
+
+@pytest.mark.parametrize(("sql", "said"), OF_LINES)
+def test_a_sum_of_clamped_values_of_people_says_so(visits, sql, said):
+    vault = visits(id="who", max_rows=2)
+    for notes in (vault.explain(sql, scale=100).notes, vault.ask(sql, scale=100).notes):
+        assert [note for note in notes if note.endswith("count as the ends")] == said
+
+
+MONTHS = "day is known by months: days of one month are the same in {place}"
+BINS = "fee is known in bins: values of one bin are the same in {place}"
+ALIKE = [
+    ("SELECT COUNT(DISTINCT day) FROM visits", MONTHS.format(place="COUNT(DISTINCT …)")),
+    (f"SELECT COUNT(*) FROM ({NUMBERED.format(order='day')}) WHERE r = 1", MONTHS.format(place="the order of rows")),
+    (
+        f"SELECT SUM(age) FROM ({NUMBERED.format(order='ward, fee')}) WHERE r < 2",
+        BINS.format(place="the order of rows"),
+    ),
+    (
+        f"SELECT COUNT(*) FROM ({NUMBERED.format(order='day + 1 DESC')}) WHERE r = 1",
+        "day is known by months: for 12 of 12 the expression is taken at the first day, though other days would make a "
+        "difference",
+    ),
+    (
+        "SELECT n, COUNT(*) FROM (SELECT who, COUNT(DISTINCT day) AS n FROM visits GROUP BY who) GROUP BY n",
+        MONTHS.format(place="COUNT(DISTINCT day)"),
+    ),
+    (
+        "SELECT w, COUNT(*) FROM (SELECT who, ARG_MAX(ward, fee) AS w FROM visits GROUP BY who) GROUP BY w",
+        BINS.format(place="ARG_MAX(ward, fee)"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "said"), ALIKE)
+def test_what_the_domain_does_not_tell_apart_is_said_where_it_decides(visits, tmp_path, sql, said):
+    """Where months are known, the first visit by day is one of the first month, whichever day it was."""
+    of_days = visits(id="who", max_rows=2).explain(sql, scale=100).notes
+    (tmp_path / "visits.toml").write_text(DOMAIN.replace("2013-12-31\n", '2013-12-31\nperiod = "month"\n'))
+    of_months = visits("months", id="who", max_rows=2).explain(sql, scale=100).notes
+    assert said in of_months
+    assert (said in of_days) == said.startswith("fee")
 
 
 def test_counting_people_says_nothing_of_their_rows(visits):

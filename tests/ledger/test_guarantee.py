@@ -103,3 +103,12 @@ def test_a_guarantee_of_a_kind_that_is_not_known_is_refused() -> None:
     told = PureDP(Fraction(1), "replace").to_json()
     with pytest.raises(ValueError, match="a guarantee of kind 'perfect'; this version does not know it"):
         guarantee_from_json({**told, "kind": "perfect"})
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "told"), [("1/5", "ε = 1/5,"), ("1/3", "ε = 1/3,"), ("103997461/1040000000", "ε ≈ 0.1,")]
+)
+def test_a_long_fraction_is_told_by_its_first_digits_and_kept_exactly(epsilon: str, told: str) -> None:
+    guarantee = PureDP(Fraction(epsilon), "add-remove")
+    assert told in str(guarantee)
+    assert guarantee.to_json()["epsilon"] == epsilon

@@ -6,8 +6,8 @@ from fractions import Fraction
 from discreet.domain.attribute import Attribute, Bins, Integer
 from discreet.domain.domain import Domain
 from discreet.exact import number_text
-from discreet.query.cells import Amount
-from discreet.query.query import Combination, Mean, People, Sum
+from discreet.query.cells import Amount, CellTable
+from discreet.query.query import Combination, Mean, People, ProfileSum, Sum
 from discreet.sql.question import Measure, Question
 
 
@@ -28,6 +28,11 @@ def _clamped(measure: Measure, domain: Domain) -> Iterator[str]:
     if isinstance(measure, Combination):
         for _, term in measure.terms:
             yield from _clamped(term, domain)
+    elif isinstance(measure, ProfileSum):
+        summed = () if measure.of is None else measure.of.attributes
+        added = [one.of for one in measure.profiles.traits if one.fold == "sum" or one.attribute.name in summed]
+        moved = [name for table in added for name in _moved_by(table, domain)]
+        yield from (name for name in moved if domain[name].outside == "clamp")
     elif isinstance(measure, Sum | Mean):
         names = (measure.of,) if isinstance(measure.of, str) else _moved_at_ends(measure.of, domain)
         yield from (name for name in names if domain[name].outside == "clamp")
@@ -37,10 +42,15 @@ def _moved_at_ends(amount: Amount, domain: Domain) -> Iterator[str]:
     """The attributes whose last values add another amount than those before them: so would values beyond."""
     yield from amount.in_grains
     for table in (amount.table, *amount.ends):
-        for name, classes in zip(table.attributes, table.classes, strict=True):
-            cells = domain[name].cells
-            if cells > 1 and (classes[0] != classes[1] or classes[cells - 2] != classes[cells - 1]):
-                yield name
+        yield from _moved_by(table, domain)
+
+
+def _moved_by(table: CellTable, domain: Domain) -> Iterator[str]:
+    """The attributes whose last codes are told apart from those before them."""
+    for name, classes in zip(table.attributes, table.classes, strict=True):
+        cells = domain[name].cells
+        if cells > 1 and (classes[0] != classes[1] or classes[cells - 2] != classes[cells - 1]):
+            yield name
 
 
 def _range(attribute: Attribute) -> str:

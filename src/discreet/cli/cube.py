@@ -108,7 +108,7 @@ def plan(
 @command
 def publish(
     vault: VaultPath,
-    folder: Annotated[Path, typer.Option("--out", help="a new folder for the cube")],
+    folder: Annotated[Path, typer.Option("--out", help="a new folder; with --each also the one from before")],
     epsilon: Annotated[str | None, typer.Option(help=SPENDS)] = None,
     rho: Annotated[str | None, typer.Option(help=SPENDS_RHO)] = None,
     mu_squared: Annotated[str | None, typer.Option(help=SPENDS_MU)] = None,

@@ -31,6 +31,10 @@ def _remarked(remarks: tuple[str, ...]) -> dict[str, Any]:
     return {"remarks": list(remarks)} if remarks else {}
 
 
+MOST_DIGITS = 12
+"""Longer fractions are told by their first digits; `to_json` has them exactly."""
+
+
 @dataclass(frozen=True)
 class PureDP:
     """ε-differential privacy for people with at most `max_rows` rows each.
@@ -55,7 +59,9 @@ class PureDP:
 
     def __str__(self) -> str:
         whose = _whose(self.neighbours, self.max_rows)
-        return f"differential privacy, ε = {self.epsilon}, {whose}{_added(self.remarks)}"
+        exact = str(self.epsilon)
+        epsilon = f"= {exact}" if len(exact) <= MOST_DIGITS else equals_text(self.epsilon)
+        return f"differential privacy, ε {epsilon}, {whose}{_added(self.remarks)}"
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -15,7 +15,7 @@ from discreet.query.cells import Labelling
 from discreet.query.query import Combination, Count, Distinct, Group, Mean, People, Quantile, Sum, grain_of
 from discreet.sql.amount import read_amount, read_labelling, read_present
 from discreet.sql.condition import AllOf, Atom, Condition, atoms, region_of
-from discreet.sql.expression import require_scalar
+from discreet.sql.expression import require_scalar, said_of_alike
 from discreet.sql.question import Measure
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import exact_number, literal, only, place_of, refused
@@ -200,6 +200,8 @@ def _distinct(node: exp.Distinct, groups: Grouping, filters: tuple[Condition, ..
                 raise UnsupportedQuery(f"{attribute.name} is known in bins, so its different values cannot be counted")
             if attribute.outside == "other":
                 notes.append(f"values of {attribute.name} outside the declared ones count as one")
+            alike = said_of_alike(attribute, "COUNT(DISTINCT …)")
+            notes += [] if alike is None else [alike]
             if id(part) not in in_rows:
                 present.append(Atom(axis, ((0, attribute.size - 1 - attribute.null),)))
             of[attribute.name] = None

@@ -58,12 +58,13 @@ def read_profiles(select: exp.Select, domain: Domain) -> ReadProfiles:
         key, said = _key(node, scope)
         keys.append((str(node.sql("duckdb")), key))
         notes += said
-    first = read_first(select.args.get("qualify"), scope)
+    first, said_of_order = read_first(select.args.get("qualify"), scope)
     read_one = read_trait if first is None else read_own
     read = [read_one(one.this, one.alias, scope, region) for one in select.expressions]
     if first is not None:
         many = "the first row" if first.most == 1 else f"the first {first.most:,} rows"
         notes.append(f"of each {domain.person} {many} by {first.text}; of equal ones, those with the least values")
+        notes += said_of_order
     by = tuple(key for _, key in keys)
     rows = {one.trait.attribute.name: _rows(one, Grouping(scope, where, region, by, MOST_CELLS)) for one in read}
     profiles = Profiles(tuple(one.trait for one in read), tuple(keys), first)

@@ -20,7 +20,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.query.cells import LARGEST, CellTable, label_of
 from discreet.query.profiles import MOST_CODES, NOTHING, SOURCE, FirstRows, Fold, Trait
 from discreet.sql.amount import read_labelling, table_of
-from discreet.sql.expression import require_scalar
+from discreet.sql.expression import require_scalar, said_of_alike
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import only, place_of, refused
 from discreet.sql.where import value_of
@@ -70,15 +70,15 @@ def read_own(node: exp.Expression, name: str, scope: Scope, where: Region) -> Re
     return ReadTrait(trait, node, tuple(dict.fromkeys(reader.notes)))
 
 
-def read_first(clause: exp.Qualify | None, scope: Scope) -> FirstRows | None:
-    """Which rows of a person come first, and how many of them count."""
+def read_first(clause: exp.Qualify | None, scope: Scope) -> tuple[FirstRows | None, tuple[str, ...]]:
+    """Which rows of a person come first, how many of them count, and notes."""
     if clause is None:
-        return None
+        return None, ()
     order, most = clause.this.this.args["order"], int(clause.this.expression.this)
     reader = _TraitReader(scope, scope.domain.everything, None, "the order of rows")
     tables = tuple(reader.order(one) for one in order.expressions)
     text = ", ".join(str(one.sql("duckdb", comments=False)) for one in order.expressions)
-    return FirstRows(text, tables, min(most, scope.domain.max_rows))
+    return FirstRows(text, tables, min(most, scope.domain.max_rows)), tuple(dict.fromkeys(reader.notes))
 
 
 class _TraitReader:
@@ -113,6 +113,7 @@ class _TraitReader:
         if more or self._is_bins(one):
             raise UnsupportedQuery(f"of a person's rows the different values of one column are counted{place_of(node)}")
         table, attribute = self._coded(one)
+        self._say_alike(one)
         low = 0 if attribute.null else 1
         high = max(min(self.domain.max_rows, attribute.cells), low)
         count = exp.Count(this=node.copy())
@@ -125,6 +126,7 @@ class _TraitReader:
 
     def at_end(self, node: exp.Expression) -> Trait:
         order, _ = self._ranked(node.expression)
+        self._say_alike(node.expression)
         table, attribute = self._coded(node.this)
         if NOTHING in reachable(order, self.where, self.domain):
             attribute = replace(attribute, null=True)
@@ -142,6 +144,7 @@ class _TraitReader:
         """The places of rows in an order; those with a missing value come last, unless NULLS FIRST says otherwise."""
         only(ordered, ("this", "desc", "nulls_first"), "ORDER BY of columns and expressions")
         table, attribute = self._ranked(ordered.this)
+        self._say_alike(ordered.this)
         places = attribute.size - 1 - table.table if ordered.args.get("desc") else table.table
         missing = -1 if ordered.args.get("nulls_first") else attribute.size
         ranked = np.where(table.table == NOTHING, missing, places)
@@ -169,6 +172,11 @@ class _TraitReader:
             return None
         return self.scope.attribute(inner)
 
+    def _say_alike(self, node: exp.Expression) -> None:
+        """Say where values of a column are the same that the table tells apart and the domain does not."""
+        said = None if self.condition is not None else said_of_alike(self._plain(node), self.name)
+        self.notes += [] if said is None else [said]
+
     def _coded(self, node: exp.Expression) -> tuple[CellTable, Attribute]:
         """What each row has, as codes of the values that rows of the region can have, in their order."""
         table, attribute = self._ranked(node)
@@ -191,7 +199,7 @@ class _TraitReader:
         if self.condition is None and isinstance(plain, Integer | Date | Bins):
             own = np.arange(plain.size, dtype=np.int64)
             if plain.outside == "other":
-                self.notes.append(f"values of {plain.name} outside the declared ones are left out of {self.name}")
+                self.notes.append(f"values of {plain.name} outside the declared ones are missing in {self.name}")
             table = CellTable((plain.name,), (own,), np.where(own < plain.cells, own, NOTHING))
             return table, replace(plain, outside="drop", null=False)
         labelling, notes = read_labelling(self._kept(node), self.scope)

@@ -48,7 +48,8 @@ def the_one(number: int | None, key: str, what: str, books: Books, home: Path) -
     if not found:
         raise VaultError(f"nothing was set aside in {home} for {what}: declare them first")
     named = ", ".join(map(str, found))
-    raise VaultError(f"say which {what}: {named}" if number is None else f"{number} is none of the {what}: {named}")
+    which = f"say which {what}, by the number (--number) of their entry in the journal"
+    raise VaultError(f"{which}: {named}" if number is None else f"{number} is none of the {what}: {named}")
 
 
 def ended(through: str | None, books: Books) -> str:
