@@ -49,6 +49,22 @@ def lines(vault, sql):
     return [(*labels, *(row.value for row in rows)) for labels, rows in answer.lines]
 
 
+@pytest.mark.parametrize("day", ["", "-01"], ids=["its name", "its first day"])
+def test_a_period_is_joined_by_its_name_or_its_first_day(tmp_path, day):
+    months = (
+        '[attributes.month]\nkind = "date"\nlow = 2026-01-01\nhigh = 2026-03-31\nperiod = "month"\nsource = "a test"\n'
+    )
+    (tmp_path / "visits.toml").write_text(f'name = "visits"\n{months}')
+    (tmp_path / "seasons.csv").write_text(f"month,season\n2026-01{day},cold\n2026-02{day},cold\n2026-03{day},warm\n")
+    rows = pd.DataFrame({"month": ["2026-01-05"] * 3 + ["2026-02-07"] * 2 + ["2026-03-31"]})
+    given = {"table": rows, "domain": tmp_path / "visits.toml", "epsilon": 6_000_000, "neighbours": "add-remove"}
+    vault = Vault.init(tmp_path / "vault", **given)
+    vault.lookups.add(tmp_path / "seasons.csv", name="seasons", key="month")
+    joined = "FROM visits JOIN seasons ON visits.month = seasons.month"
+    assert lines(vault, f"SELECT season, COUNT(*) {joined} GROUP BY 1 ORDER BY 1") == [("cold", 5), ("warm", 1)]
+    assert lines(vault, f"SELECT COUNT(*) {joined} WHERE season = 'warm'") == [(1,)]
+
+
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [

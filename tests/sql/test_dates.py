@@ -44,6 +44,9 @@ CONDITIONS = [
     ("seen <= '9999-12-31'", range(12), 1),
     ("seen IS NULL", [12], 0),
     ("'2024-03-01' > seen", range(2), 0),
+    ("CASE seen WHEN '2024-05' THEN 1 WHEN '2024-07-01' THEN 1 ELSE 0 END = 1", [4, 6], 0),
+    ("CASE (seen) WHEN '2024-05' THEN FALSE ELSE TRUE END", [*range(4), *range(5, 13)], 0),
+    ("CASE seen WHEN NULL THEN 1 WHEN '2024-05' THEN 2 ELSE 3 END = 3", [*range(4), *range(5, 13)], 0),
 ]
 
 

@@ -184,6 +184,8 @@ class _Leaves:
             axis, values, notes = found
             self.notes += notes
             return self._leaf(axis, pa.array(list(values), pa.bool_()))
+        if isinstance(node, exp.Case):
+            node = self._compared(node)
         for part, child in list(node.args.items()):
             if isinstance(child, exp.Expression):
                 node.set(part, self.with_verdicts(child))
@@ -191,6 +193,22 @@ class _Leaves:
                 read = [self.with_verdicts(one) if isinstance(one, exp.Expression) else one for one in child]
                 node.set(part, read)
         return node
+
+    def _compared(self, case: exp.Case) -> exp.Case:
+        """CASE of a column of periods, with values to compare with, as conditions: 2026-02 names a period there, and
+        is no day."""
+        column = case.this and case.this.unnest()
+        if not isinstance(column, exp.Column) or self.scope.derived_of(column) is not None:
+            return case
+        attribute = self.scope.attribute(column)
+        if not isinstance(attribute, Date) or attribute.period == "day":
+            return case
+        ifs = [
+            exp.If(this=exp.EQ(this=column.copy(), expression=one.this), true=one.args["true"])
+            for one in case.args["ifs"]
+            if not isinstance(one.this, exp.Null)  # which nothing is equal to
+        ]
+        return exp.Case(ifs=ifs, default=case.args.get("default")) if ifs else case
 
     def _leaf(self, axis: int, values: "pa.Array") -> exp.Column:
         leaf = _Leaf(f"leaf_{self.made}", axis, values)

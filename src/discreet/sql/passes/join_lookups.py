@@ -7,6 +7,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from discreet.domain.attribute import Category, Integer
+from discreet.domain.date import Date
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.sql.lookup import Lookup
@@ -165,6 +166,8 @@ def _keys(keyed: exp.Expression, lookup: Lookup, domain: Domain) -> list[tuple[s
         values = {str(value) for value in range(attribute.low, attribute.high + 1)}
         return [(key, exp.Literal.number(key)) for key in lookup.lines if key in values]
     known = set(attribute.values) if isinstance(attribute, Category) else None
+    if known is not None and isinstance(attribute, Date):  # a period by its first day, or by its name
+        known.update(map(attribute.label, range(attribute.cells)))
     return [(key, exp.Literal.string(key)) for key in lookup.lines if known is None or key in known]
 
 
