@@ -24,8 +24,7 @@ from discreet.ledger.squared_budget import GaussianBudget
 from discreet.release import discover as discovering
 from discreet.release.discover import search_for, with_found
 from discreet.release.selection import SelectionRule, biases, half_found
-from discreet.vault import Vault
-from discreet.vault import vault as vaults
+from discreet.vault import Vault, making
 from tests.audit.insider import Journal, failures, forget_receipts
 
 DOMAIN = """name = "people"
@@ -176,7 +175,7 @@ class TestInit:
         def fail(*_: object) -> None:
             raise TableError("the disk is full")
 
-        monkeypatch.setattr(vaults.Taking, "take", fail)
+        monkeypatch.setattr(making.Taking, "take", fail)
         with pytest.raises(TableError):
             init()
         assert not Path("vault").exists()

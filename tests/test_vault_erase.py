@@ -339,10 +339,9 @@ class TestWhatIsRefused:
 
 KILLED = """
 import os, signal, sys
-import discreet.vault.vault
 from discreet.ledger.ledger import Ledger
 from discreet.table import take
-from discreet.vault import Vault
+from discreet.vault import Vault, succession
 import pyarrow as pa
 
 def die(*_):
@@ -353,8 +352,7 @@ match sys.argv[1]:
     case "before it is journalled":
         Ledger.note_erasure = die
     case "before the old one is removed":
-        forget, before = discreet.vault.vault.forget_snapshots, []
-        discreet.vault.vault.forget_snapshots = lambda *given: before.append(1) or len(before) > 1 and die()
+        succession.forget_snapshots = die
 Vault.open("vault").erase(pa.table({"person": ["0"]}))
 """
 

@@ -174,6 +174,8 @@ def test_the_command_line_publishes_what_has_ended_into_a_folder_of_folders() ->
     assert Cube.load("cubes/2026-Q2").plan.within is not None
     assert run(*asked, "2026-Q2")[1]["written"] == []
     assert not failures(audit_vault("vault", published=[f"cubes/2026-Q{quarter}" for quarter in (1, 2, 3)]))
+    shown = CliRunner().invoke(app, ["cube", "show", "cubes", "sex", "--json"])
+    assert json.loads(shown.stdout)["message"].endswith("name one that is in it, cubes/2026-Q1")
     Path("cubes/2026-Q1").rename("cubes/2026-Q4")
     assert run(*asked, "2026-Q4")[1]["error"] == "ArchiveError"
     for wrong, words in (

@@ -29,7 +29,7 @@ def earlier(monkeypatch):
         epsilon, delta = Fraction(epsilon), Fraction(delta)
         return ConcentratedBudget(rho_for(epsilon, delta), neighbours, max_rows, epsilon, delta)
 
-    monkeypatch.setattr("discreet.vault.vault.budget_of", by_rho)
+    monkeypatch.setattr("discreet.vault.making.budget_of", by_rho)
 
 
 @pytest.fixture(params=["rho", "mu", "epsilon and delta", "epsilon and delta, earlier"])

@@ -23,8 +23,7 @@ from discreet.release.taking import Taking
 from discreet.table import take as take_module
 from discreet.table.live import LiveTable
 from discreet.table.open import open_source
-from discreet.vault import Vault
-from discreet.vault import vault as vault_module
+from discreet.vault import Vault, succession
 from tests.patience import PATIENCE
 from tests.populations import KEY
 from tests.power_cut import power_may_go
@@ -300,15 +299,15 @@ def test_two_refreshes_at_once_leave_one_snapshot_that_is_the_journals(vault, ho
 
 def test_a_refresh_leaves_the_snapshot_of_somebody_who_has_yet_to_journal_it(vault, home, monkeypatch):
     """Another process takes the next one while this one clears up after its own."""
-    other, forget = Vault.open(home / "vault"), vault_module.forget_snapshots
+    other, forget = Vault.open(home / "vault"), succession.forget_snapshots
 
     def late(path, current):
-        monkeypatch.setattr(vault_module, "forget_snapshots", forget)
+        monkeypatch.setattr(succession, "forget_snapshots", forget)
         monkeypatch.setattr(Ledger, "note_refresh", lambda *given: forget(path, current) or note(*given))
         other.refresh()
 
     note = Ledger.note_refresh
-    monkeypatch.setattr(vault_module, "forget_snapshots", late)
+    monkeypatch.setattr(succession, "forget_snapshots", late)
     vault.refresh()
     assert [name[:6] for name in snapshots(vault)] == ["000003"]
     assert near(vault, ROWS)

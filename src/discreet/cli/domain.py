@@ -33,7 +33,7 @@ def propose(
     schema: Annotated[str, typer.Option(help="where an editor finds what `discreet domain schema` prints")] = "",
 ) -> None:
     """Print a domain to fill in: names, types and what the table's own description declares, never a value of a row."""
-    from discreet.vault.vault import propose_domain
+    from discreet.vault.drafts import propose_domain
 
     columns = [column.strip() for column in only.split(",") if column.strip()]
     typer.echo(propose_domain(table, name, reuse=reuse, source=source, only=columns, schema=schema), nl=False)
@@ -116,7 +116,7 @@ def fit(
 ) -> None:
     """Say what becomes of a table's rows by a domain: exact and confidential, for the custodian alone."""
     from discreet.cli.show_fit import CONFIDENTIAL, show_fit
-    from discreet.vault import fit_domain
+    from discreet.vault.drafts import fit_domain
 
     if source.endswith(".toml") and domain.suffix != ".toml":
         raise DomainError(f"the table comes first: discreet domain fit {domain} {source}")

@@ -327,7 +327,7 @@ def _parts(query: Query) -> tuple[Group | Amount, ...]:
 
 EACH_PERIOD = (
     "how many rows a person has in all is not asked of a table whose rows are bounded period by period: rows of one "
-    "period would move people from one number to another; make the vault without each_period for that"
+    "period would move people from one number to another; make the vault without --each-period for that"
 )
 
 

@@ -68,7 +68,9 @@ def read_package(folder: Path, section: str, form: int, what: str) -> dict[str, 
     sense leads to (LookupError, TypeError, OSError, …), where it is damaged.
     """
     if not (folder / PACKAGE).is_file():
-        raise ArchiveError(f"{folder} is not {what}: it has no {PACKAGE}")
+        inside = min((str(below.parent) for below in folder.glob(f"*/{PACKAGE}")), default=None)
+        name = f"; name one that is in it, {inside}" if inside else ""
+        raise ArchiveError(f"{folder} is not {what}: it has no {PACKAGE}{name}")
     package = json.loads((folder / PACKAGE).read_text(encoding="utf-8"))
     if package.pop("sha256") != package_digest(package):
         raise ValueError("the description was changed")

@@ -9,6 +9,7 @@ from discreet.fit import Fitted
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.progress import Progress, silent
+from discreet.vault.succession import go_over, taking_of, unwritten
 
 if TYPE_CHECKING:
     from discreet.table.snapshot import Snapshot
@@ -46,16 +47,14 @@ def append_rows(
     def taken_behind(before: "Snapshot") -> tuple[SnapshotId, str]:
         """What is found here is compared again when it is journalled: two appends at once do not both come in."""
         closing = closed_by(vault.ledger.horizon, before.domain, through)
-        taking, number = vault._taking(progress, fitted, kept_out(vault), closing), before.id.number + 1
+        taking, number = taking_of(vault, progress, fitted, kept_out(vault), closing), before.id.number + 1
         return taking.take(open_source(source), number, onto=before, elsewhere=table is not None), closing
 
     try:
         taken, closing = of_the_current(vault._own, taken_behind)
     except OSError:
-        raise VaultError(
-            f"the snapshot cannot be written to {vault.path}; the one before stays: is there space for it?"
-        ) from None
-    return vault._go_over(taken, partial(vault.ledger.note_append, closed=closing))
+        raise unwritten(vault.path) from None
+    return go_over(vault, taken, partial(vault.ledger.note_append, closed=closing))
 
 
 def closed_by(whole: Domain, now: Domain, through: str | None) -> str:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discreet.errors import TableError, UnsupportedQuery, VaultError
+from discreet.errors import TableError, UnsupportedQuery
 from discreet.home import left_behind
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
 from discreet.release.own_table import OwnTable
 from discreet.table.unit import Keys, Unit
+from discreet.vault.succession import go_over, taking_of, unwritten
 
 if TYPE_CHECKING:
     from discreet.table.snapshot import Snapshot
@@ -55,18 +56,15 @@ def erase_people(vault: "Vault", ids: object) -> Erasure:
     key = vault._own.key()
     gone = keys_named_in(open_source(ids), Unit.from_json(unit).id, key, on_roster=vault._own.roster is not None)
     taken = _written_without(gone, vault)
-    receipt = vault._go_over(taken, vault.ledger.note_erasure)
+    receipt = go_over(vault, taken, vault.ledger.note_erasure)
     return Erasure(receipt, taken.number, tuple(_beyond(taken, vault)))
 
 
 def _written_without(gone: Keys, vault: "Vault") -> SnapshotId:
     try:
-        return of_the_current(vault._own, lambda snapshot: vault._taking().without(gone, snapshot))
+        return of_the_current(vault._own, lambda snapshot: taking_of(vault).without(gone, snapshot))
     except OSError:
-        raise VaultError(
-            f"the snapshot without them cannot be written to {vault.path}; the one before stays, and they are in it: "
-            "is there space for it?"
-        ) from None
+        raise unwritten(vault.path, "the snapshot without them", ", and they are in it") from None
 
 
 def kept_out(vault: "Vault") -> Keys | None:

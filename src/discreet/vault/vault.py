@@ -1,9 +1,9 @@
 """The vault: one directory that joins a table, a domain, a policy and a budget. The object that users hold."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,12 +25,8 @@ from discreet.answer.policy import Policy, Wish, exponential_like
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
-from discreet.domain.read import domain_text, parse_domain, read_domain
-from discreet.domain.read_tables import parse_tables
 from discreet.errors import (
     DiscreetError,
-    InvalidBudget,
-    JournalError,
     PartyError,
     Refreshed,
     UnknownTable,
@@ -38,36 +34,27 @@ from discreet.errors import (
     VaultError,
 )
 from discreet.exact import Number
-from discreet.fit import Fit, Fitted
+from discreet.fit import Fitted
 from discreet.home import (
     RELEASES,
     ROSTER,
     budget_in,
-    fill_home,
-    forget_snapshot,
     forget_snapshots,
     journal_of,
-    new_home,
     read_key,
     read_settings,
-    relocate_table,
-    require_new_place,
     require_whole,
 )
 from discreet.ledger.asker import Asker
 from discreet.ledger.budget import QueryBudget, require_amounts
-from discreet.ledger.budget_choice import budget_of
 from discreet.ledger.currency import require_currency
 from discreet.ledger.declared import domain_in, tables_in
-from discreet.ledger.growth import CLOSED
 from discreet.ledger.guarantee import Neighbours
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.places import header_of
 from discreet.ledger.receipt import Receipt
-from discreet.ledger.snapshot import SnapshotId
 from discreet.noise.bits import Bits
 from discreet.notebook import NotebookView, Pairs
-from discreet.postgres_address import of_vault
 from discreet.progress import Progress, silent
 from discreet.query.plan import Measurement, Plan, exact_scale
 from discreet.query.query import Choice, Count, Quantile, Query, Sum
@@ -77,9 +64,7 @@ from discreet.release.own_table import OwnTable
 from discreet.release.purchase import Purchase
 from discreet.release.release import Release
 from discreet.release.slots import Slots
-from discreet.release.taking import Taking
 from discreet.sql.question import Question
-from discreet.vault.append import require_growing
 from discreet.vault.memory import Memories, Memory
 from discreet.vault.public import Public, PublicDesk
 
@@ -89,8 +74,6 @@ if TYPE_CHECKING:
     from discreet.mining.sulq import Calibration
     from discreet.replies import EntryJson
     from discreet.table.roster import Roster
-    from discreet.table.snapshot import Snapshot
-    from discreet.table.unit import Keys
     from discreet.vault.backup import Backup, Restored
     from discreet.vault.buckets import VaultBuckets
     from discreet.vault.cubes import VaultCubes
@@ -178,58 +161,12 @@ class Vault(NotebookView):
         Where the domain declares several tables of the same people, `table` is a mapping of their names to their
         sources, and the domain says what tells people apart in each (docs/how-to/several-tables.md).
         """
-        from discreet.release.discover import search_for, with_found
-        from discreet.table.open import locate, open_source  # readers take long to import: asking needs none
-        from discreet.table.roster import roster_bytes
-        from discreet.table.unit import unit_of, unit_on_roster
+        from discreet.vault.making import Wanted, make_vault
 
-        home = Path(path)
-        require_new_place(home)
-        text = domain_text(domain)
-        tables = parse_tables(text, domain)
-        if len(tables) > 1 or isinstance(table, Mapping):
-            from discreet.vault.several import make_several, require_plain
-
-            other = {"id": id, "max_rows": max_rows, "queries": queries, "roster": roster, "discover": discover}
-            require_plain(tables, **other, live=live, through=through, each_period=each_period)
-            joint = budget_of(epsilon, delta, rho, mu, neighbours, tables.rows).over(tables.rows)
-            make_several(home, text, tables, table, joint, ledger, progress, fitted)
-            return cls.open(home, table=table, ledger=ledger)
-        described = tables.tables[0].domain
-        people = None
-        if queries is None and roster is None:
-            unit = unit_of(id, max_rows, described.null_ids, each_period)
-            budget = budget_of(epsilon, delta, rho, mu, neighbours, unit.max_rows if unit else 1)
-        else:
-            if any(other is not None for other in (epsilon, rho, mu, neighbours)):
-                raise InvalidBudget("a budget of queries has no epsilon, rho, mu or neighbours: any row may be another")
-            unit = unit_on_roster(id, max_rows, described.null_ids)
-            people, budget = _sulq(queries, delta, roster, unit.id, described.points, calibration, failure)
-        require_growing(described, through, each_period, live=live, roster=people is not None)
-        search = search_for(described, budget, discover, discover_delta, each_period)
-        if search is not None and live:
-            raise UnsupportedQuery("values are discovered in a snapshot's table, not in one that is read live")
-        key = Bits().words(KEY_WORDS).tobytes()
-        source = open_source(table)
-        with new_home(home) as aside:
-            if search is not None:
-                text = with_found(text, search.found_in(source, unit, key, Bits(), progress))
-                described, budget = parse_domain(text), search.budget
-            taken = Taking(described, unit, people, key, aside, progress, fitted, None, through).take(source, 1, live)
-            header = {
-                "vault_id": Bits().words(2).tobytes().hex(),
-                "budget": budget.to_json(),
-                "domain": text,
-                "unit": unit and unit.to_json(),
-                "snapshot": taken.to_json(),
-                **({"live": True} if live else {}),
-                **({} if through is None else {CLOSED: through}),
-                **({} if search is None else {"discovered": search.to_json()}),
-                **({} if people is None else {"roster": {"people": people.people, "fingerprint": people.fingerprint}}),
-            }
-            journal = ledger and of_vault(ledger, str(header["vault_id"]))
-            fill_home(aside, header, key, locate(table), journal, None if people is None else roster_bytes(people))
-        return cls.open(home, table=table, ledger=ledger)
+        budget = (neighbours, epsilon, delta, rho, mu, queries, roster, calibration, failure)
+        wanted = Wanted(*budget, id, max_rows, discover, discover_delta, through, each_period, live)
+        make_vault(Path(path), table, domain, wanted, ledger, progress, fitted)
+        return cls.open(path, table=table, ledger=ledger)
 
     @classmethod
     def open(
@@ -658,63 +595,15 @@ class Vault(NotebookView):
         `currency`: what the budget is to be counted in. A vault keeps the one that it was made with, and any other is
         refused before anything is read, as it would loosen what was promised (docs/explain/gaussian-privacy.md).
         """
-        from discreet.table.open import locate, open_source
         from discreet.vault.erasure import kept_out
+        from discreet.vault.succession import refresh, refresh_all
 
         if currency is not None:
             require_currency(self.ledger.budget, currency)
         if self._all:
-            return self._refresh_all(table, live, unless_same, progress, fitted)
-        source, now = self._own.locate() if table is None else table, self.ledger.snapshot
-        live = self.ledger.is_live if live is None else live
-        closed = self.ledger.closed_period
-        if closed is not None and live:
-            raise UnsupportedQuery("a table that is read live does not grow: leave out --live")
-        if table is None and self.ledger.last_of("append") > self.ledger.last_of("refresh"):
-            raise VaultError(
-                "rows were appended to this vault's table since it was read: say where all of them are (--table), as "
-                f"a new snapshot has what is read now, up to {closed}, and nothing else"
-            )
-        taking = self._taking(progress, fitted, None if readmit else kept_out(self), closed)
-        try:
-            before = self._whole_snapshot() if unless_same and not live else ()
-            taken = taking.take(open_source(source), 1 if now is None else now.number + 1, live, before)
-        except OSError:
-            raise unwritten(self.path) from None
-        if taken == now:
-            receipt = self.ledger.head
-        else:
-            receipt = self._go_over(taken, lambda id: self.ledger.note_refresh(id, live))
-        if table is not None:
-            self.location = locate(table)
-            relocate_table(self.path, self.location)
-            self._own.locate = lambda: table
-        return receipt
-
-    def _refresh_all(
-        self, table: object, live: bool | None, unless_same: bool, progress: Progress, fitted: Fitted | None
-    ) -> Receipt:
-        """The same of all tables at once: those whose source is not given are read where they were."""
-        from discreet.table.open import locate
-        from discreet.vault.several import open_sources, require_names
-
-        tables, now = tables_in(self.ledger.header), self.ledger.snapshot
-        if live:
-            raise UnsupportedQuery("several tables are read into a snapshot: leave out live")
-        given = require_names({} if table is None else table, tables, every=False)
-        sources = {name: given.get(name, over._own.locate()) for name, over in self._all.items()}
-        taking = Taking(self.domain, None, None, self._own.key(), self.path, progress, fitted, tables=tables)
-        try:
-            before = self._whole_snapshot() if unless_same else ()
-            taken = taking.take(open_sources(sources), 1 if now is None else now.number + 1, False, before)
-        except OSError:
-            raise unwritten(self.path) from None
-        receipt = self.ledger.head if taken == now else self._go_over(taken, self.ledger.note_refresh)
-        for name, source in given.items():
-            self._all[name].location = locate(source)
-            relocate_table(self.path, locate(source), name)
-            self._all[name]._own.locate = partial(_same, source)
-        return receipt
+            return refresh_all(self, table, live, unless_same, progress, fitted)
+        erased = None if readmit else kept_out(self)
+        return refresh(self, table, live, unless_same, progress, fitted, erased)
 
     def append(
         self,
@@ -756,103 +645,14 @@ class Vault(NotebookView):
         self._require_alone("people are erased", instead)
         return erase_people(self, ids)
 
-    def _taking(
-        self,
-        progress: Progress = silent,
-        fitted: Fitted | None = None,
-        erased: "Keys | None" = None,
-        closed: str | None = None,
-    ) -> Taking:
-        """How this vault takes a snapshot."""
-        from discreet.table.unit import Unit
-
-        unit, roster = self.ledger.header.get("unit"), self._own.roster
-        whose = unit and Unit.from_json(unit), roster and roster(), self._own.key()
-        return Taking(self.ledger.horizon, *whose, self.path, progress, fitted, erased, closed)
-
-    def _go_over(self, taken: SnapshotId, note: Callable[[SnapshotId], Receipt]) -> Receipt:
-        """Journal that the vault is over another snapshot, and remove the others."""
-        try:
-            receipt = note(taken)
-        except DiscreetError:
-            with suppress(JournalError):
-                if self.ledger.snapshot != taken:
-                    forget_snapshot(self.path, taken)
-            raise
-        forget_snapshots(self.path, taken)
-        return receipt
-
-    def _whole_snapshot(self) -> "Sequence[Snapshot]":
-        """What the vault is over, each table of it, if it is a snapshot that can be opened."""
-        with suppress(DiscreetError):
-            return [over._own.snapshot() for over in self._all.values() or [self]]
-        return ()
-
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
         return tuple(self.domain[name].name for name in ([by] if isinstance(by, str) else by))
-
-
-def _same(source: object) -> object:
-    return source
-
-
-def unwritten(home: Path) -> VaultError:
-    return VaultError(f"the snapshot cannot be written to {home}; the one before stays: is there space for it?")
 
 
 def _roster(home: Path, fingerprint: str) -> "Roster":
     from discreet.table.roster import load_roster
 
     return load_roster(home / ROSTER, fingerprint)
-
-
-def _sulq(
-    queries: int | None,
-    delta: Number | None,
-    roster: object,
-    id_column: str,
-    points: int,
-    calibration: "Calibration",
-    failure: Number | None,
-) -> "tuple[Roster, QueryBudget]":
-    """The roster and the budget of a SuLQ database. A row is a point of the domain, or there is none."""
-    from discreet.mining.sulq import FAILURE, query_budget
-    from discreet.table.roster import read_roster
-
-    if queries is None or delta is None or roster is None:
-        raise InvalidBudget("a SuLQ database takes queries, delta and a roster, all three")
-    people = read_roster(roster, id_column)
-    most = FAILURE if failure is None else failure
-    return people, query_budget(queries, delta, people.people, points + 1, calibration, most)
-
-
-def fit_domain(table: object, domain: str | Path | Domain, progress: Progress = silent) -> Fit:
-    """How a domain, or its file, fits a table: exact and confidential, for the custodian alone, and kept nowhere."""
-    from discreet.table.fit import fit_source
-    from discreet.table.open import open_source
-
-    described = domain if isinstance(domain, Domain) else read_domain(domain)
-    return fit_source(open_source(table), described, progress)
-
-
-def propose_domain(
-    table: object,
-    name: str | None = None,
-    *,
-    reuse: str | Path | None = None,
-    source: str = "",
-    only: Sequence[str] = (),
-    schema: str = "",
-) -> str:
-    """A domain to fill in: names, types and what the table's own description declares, never a value of a row.
-
-    Attributes are taken from the domain `reuse` where it has them by name; `source` is what all others come from; only
-    some columns are drafted with `only`; `schema` is where an editor finds the JSON schema of domains."""
-    from discreet.domain.reuse import attributes_in
-    from discreet.table.propose import Wishes, propose
-
-    held = {} if reuse is None else attributes_in(reuse)
-    return propose(table, name, Wishes(held, source.strip(), tuple(only), schema))
 
 
 def _facts(gate: Gate) -> "VaultFacts":
