@@ -65,13 +65,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _keep_together(item: pytest.Item) -> None:
-    """Tests that share a fixture of their module, or folder, run in one of pytest-xdist's workers, so that it is made
-    once."""
+    """Tests that share a fixture of their module run in one of pytest-xdist's workers, so that it is made once."""
     fixtures = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
-    scopes = {last.scope for *_, last in fixtures}
-    group = item.path.parent.name if "package" in scopes else item.path.stem if "module" in scopes else None
-    if group is not None and not item.get_closest_marker("xdist_group"):
-        item.add_marker(pytest.mark.xdist_group(group))
+    if any(last.scope == "module" for *_, last in fixtures) and not item.get_closest_marker("xdist_group"):
+        item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 class NoiseOfTests(RepeatableNoise):

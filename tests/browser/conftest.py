@@ -33,7 +33,7 @@ class Console:
     vault: Vault
 
 
-@pytest.fixture(scope="package")  # gone when others run: Playwright keeps its process from running event loops
+@pytest.fixture(scope="module")  # gone when others run: Playwright keeps its process from running event loops
 def browser():
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:

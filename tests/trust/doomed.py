@@ -151,9 +151,10 @@ class Child:
 
     def told(self, within: float = PATIENCE) -> tuple[list[Any], bool]:
         """Everything that it told before its end, and whether it was killed. Raises where it failed or hangs."""
-        content, until = b"", time.monotonic() + within
+        content, until, pipe = b"", time.monotonic() + within, select.poll()
+        pipe.register(self.pipe)
         while True:
-            if not select.select([self.pipe], [], [], max(0, until - time.monotonic()))[0]:
+            if not pipe.poll(max(0, 1000 * (until - time.monotonic()))):
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
                 raise TimeoutError(f"a child hangs after {content[-500:]!r}")

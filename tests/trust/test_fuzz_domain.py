@@ -58,6 +58,8 @@ KEYS = {
     "edges": "[0,10,20] [-inf,0,inf] [0.5,1e5] [0] [1,0] [nan,1] [-inf,inf] [0,1e30] [0,1e-999999]",
     "values_from": '"b.csv" {file="b.csv"} "c.csv" 3 {file="b.csv",label="x"} {}',
     "period": '"day" "month" "week" "quarter" "year" "hour" 3',
+    "grows": "true false 1",
+    "late": '"drop" "refuse" "none" 3',
     "zone": '"UTC" "Europe/Zurich" "Nowhere/Near" "../x" "" 3',
     "format": '"DD.MM.YYYY" "YYYYMMDD" "YYYY" "MM" "((YYYY" 3',
     "prefix": "true false 1",
