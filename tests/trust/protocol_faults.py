@@ -10,7 +10,7 @@ import pytest
 
 import discreet.home
 import discreet.ledger.followed
-import discreet.vault.vault
+import discreet.vault.succession
 from discreet.answer.known import Known
 from discreet.domain.domain import Domain
 from discreet.ledger.asker import Asker
@@ -218,11 +218,11 @@ def a_snapshot_that_is_to_be_named_removed(patch: pytest.MonkeyPatch) -> None:
             if folder != snapshot_folder(home, before):
                 discreet.home.shutil.rmtree(folder)
 
-    patch.setattr(discreet.vault.vault, "forget_snapshots", forget_snapshots)
+    patch.setattr(discreet.vault.succession, "forget_snapshots", forget_snapshots)
 
 
 def a_lost_refresh_leaves_its_snapshot(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(discreet.vault.vault, "forget_snapshot", lambda _home, _id: None)
+    patch.setattr(discreet.vault.succession, "forget_snapshot", lambda _home, _id: None)
 
 
 def opened_once(patch: pytest.MonkeyPatch) -> None:

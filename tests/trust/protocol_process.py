@@ -27,6 +27,7 @@ import discreet.table.erase
 import discreet.table.open
 import discreet.table.snapshot
 import discreet.vault.erasure
+import discreet.vault.succession
 import discreet.vault.vault
 from discreet.answer.estimate import Estimate
 from discreet.answer.reply import Row
@@ -476,7 +477,7 @@ class Seams:
         put(discreet.table.snapshot, "open_snapshot", _opened)
         put(discreet.table.open, "open_source", lambda _table: None)
         put(discreet.table.open, "locate", str)
-        put(discreet.vault.vault, "relocate_table", lambda *_: None)
+        put(discreet.vault.succession, "relocate_table", lambda *_: None)
         put(discreet.home, "shutil", SimpleNamespace(rmtree=_remove))
         put(discreet.home, "left_behind", lambda home, current: left_behind(Shelf(home), current))
         put(discreet.table.erase, "keys_named_in", lambda *_, **__: None)
@@ -486,7 +487,7 @@ class Seams:
         put(Taking, "without", _without)
         put(Gate, "_answer", told_what_for(Gate._answer))
         let_time_pass(self.patch)
-        for pure in ("parse_domain", "read_settings"):  # a process is led to where it was many times
-            put(discreet.vault.vault, pure, cache(getattr(discreet.vault.vault, pure)))
+        # A process is led to where it was many times.
+        put(discreet.vault.vault, "read_settings", cache(discreet.vault.vault.read_settings))
         put(Laplace, "sample", lambda _law, size, _bits: np.zeros(size, np.int64))
         self.patch.setenv("XDG_STATE_HOME", "/dev/null")  # nothing of the user's is between two processes
