@@ -195,7 +195,8 @@ class TestAppending:
         assert cube.guarantee == vault.ledger.promise(vault.ledger.spent_max)
         vault.append(NEXT)
         again = vault.cubes.publish(cube.origin.charge)
-        assert np.array_equal(again["month", "sex"].values, cube["month", "sex"].values)
+        assert cube.cuboids.keys() == again.cuboids.keys() != set()  # which are chosen depends on the noise
+        assert all(np.array_equal(again.cells_of(mask), cube.cells_of(mask)) for mask in cube.cuboids)
         assert (again.dimensions, again.guarantee) == (cube.dimensions, cube.guarantee)
         assert audit_vault(vault.path).holds
 
