@@ -1,6 +1,6 @@
-"""All figures of all pages: `python -m experiments`; of some, `python -m experiments cubes sulq`.
+"""All figures of all pages: `python -m experiments`; of some pages, `python -m experiments cubes sulq`.
 
-Two at a time; then, one after the other, those that use both cores by themselves or show times of their own. A figure is
+Two at a time; then, one after the other, those that use both cores by themselves or show times of their own. Each is
 drawn by a process of its own, with noise by its name: the order makes no difference to any number but times.
 """
 
@@ -54,10 +54,10 @@ def main() -> int:
     start = time.perf_counter()
     together, alone = in_turns(figures_of(pages))
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        failed = any(list(pool.map(draw, together)))
-    failed = any([draw(figure) for figure in alone]) or failed
-    print(f"{len(together) + len(alone)} figures: {(time.perf_counter() - start) / 60:.0f} minutes")
-    return int(failed)
+        codes = list(pool.map(draw, together))
+    codes += [draw(figure) for figure in alone]
+    print(f"{len(codes)} figures: {(time.perf_counter() - start) / 60:.0f} minutes")
+    return int(any(codes))
 
 
 if __name__ == "__main__":

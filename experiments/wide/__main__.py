@@ -5,7 +5,6 @@ import time
 
 from experiments.wide.table import ATTRIBUTES, draw
 
-
 FIGURES = ("wide",)
 
 
