@@ -184,7 +184,7 @@ def plan_text(plan: Plan, domain: Domain) -> list[str]:
 
 
 def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, domains: Mapping[str, Domain]) -> str:
-    content = body["content"]
+    content, of = body["content"], f" of {body['table']}" if "table" in body else ""
     match entry.kind:
         case "init":
             found = [f"found of {name}: {told}" for name, told in ledger.domain.found_in_words.items()]
@@ -218,11 +218,12 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, domains: Mappin
             return "a checkpoint: what the entries before it add up to"
         case "reserve":
             within = content["within"]
-            return f"what {'cubes' if 'cube' in content else 'running totals'} of {within['label']} cost was set aside"
+            what = f"{'cubes' if 'cube' in content else 'running totals'}{of}"
+            return f"what {what} from {within['label']} cost was set aside"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             then = f", then some of {len(content['candidates']):,}" if "candidates" in content else ""
-            return f"the plan of a cube: {content['planner']}, {sources:,} cuboids to measure{then}"
+            return f"the plan of a cube{of}: {content['planner']}, {sources:,} cuboids to measure{then}"
         case "round":
             return f"a step of the run that began with {content['run']}"
         case "model":
@@ -230,8 +231,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, domains: Mappin
         case "rows":
             earlier = len(content.get("earlier", ()))
             others = f" and {earlier:,} before it" if earlier else ""
-            of = f"charge {content['charge']}{others} released"
-            return f"{content['rows']:,} synthetic rows were drawn from what {of}"
+            released = f"charge {content['charge']}{others} released"
+            return f"{content['rows']:,} synthetic rows{of} were drawn from what {released}"
         case "statistics":
             return f"the plan of statistics: {content['queries']:,} counts, conjunctions of {content['arity']}"
     return entry.kind.replace("-", " ")
