@@ -255,7 +255,7 @@ def test_an_entry_is_told_in_the_words_of_its_table(vault):
         ({"id": "patient", "max_rows": 2}, UnsupportedQuery, "takes no id and no max_rows"),
         ({"live": True}, UnsupportedQuery, "takes no live"),
         ({"queries": 10, "delta": 1}, UnsupportedQuery, "takes no queries"),
-        ({"discover": 0.1}, UnsupportedQuery, "takes no discover"),
+        ({"discover": 0.1}, InvalidBudget, "declares all its values"),
         ({"through": "2026-12"}, UnsupportedQuery, "takes no through"),
         ({"epsilon": None}, InvalidBudget, "one currency"),
     ],

@@ -20,7 +20,7 @@ from discreet.audit.discovered import unpaid
 from discreet.audit.finding import Check, Findings, counted
 from discreet.audit.load import NOTHING, Depth, Load, Sides
 from discreet.audit.price import Mispriced, expected_answers, mispriced, read_cost, read_plan
-from discreet.audit.several import AuditedTable, audited_tables, unjoint
+from discreet.audit.several import AuditedTable, audited_tables, found_in, unjoint
 from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
 from discreet.domain.domain import Domain
 from discreet.domain.read_tables import parse_tables
@@ -247,8 +247,10 @@ class Replay:
             self.header = dict(header)
             tables = parse_tables(str(self.header["domain"]))
             self.domain = tables.tables[0].domain
+            found: Mapping[str, Sequence[str]] = self.domain.found
             if len(tables) > 1:
                 self.domain, self.tables = audited_tables(tables)
+                found = found_in(tables)
             roster = self.header.get("roster")
             self._people = None if roster is None else len(range(roster["people"]))
             self.terms = self.own_terms = read_terms(self.header["budget"])
@@ -260,7 +262,7 @@ class Replay:
         rows = self.domain.max_rows if self.tables else None
         problem = (
             unkept(self.header, self.terms, self.domain.points, rows)
-            or unpaid(self.header, self.terms, self.domain)
+            or unpaid(self.header, self.terms, found)
             or (unjoint(self.header, self.terms, self.tables) if self.tables else "")
         )
         if problem:

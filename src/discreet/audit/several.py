@@ -67,6 +67,16 @@ def audited_tables(tables: LinkedTables) -> tuple[Domain, dict[str, AuditedTable
     return Domain("person", tuple(attributes), max_rows=sum(rows.values())), found
 
 
+def found_in(tables: LinkedTables) -> dict[str, Sequence[str]]:
+    """The values that were found of each attribute that declares none, by its table and its name."""
+    return {
+        f"{table.name}.{name}": values
+        for table in tables
+        for name, values in table.domain.found.items()
+        if name in [own.name for own in table.domain.attributes[: table.own]]
+    }
+
+
 def books_of(account: Ledger, table: str | None) -> Ledger:
     """The vault's account of its one table, or of one of several. Raises UnknownTable where there is no such."""
     return account if table is None else account.at(tables_in(account.header).place(table))

@@ -14,6 +14,7 @@ from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs,
 from discreet.errors import InvalidBudget, TableError
 from discreet.exact import count_text
 from discreet.fit import Fit, Fitted
+from discreet.ledger.declared import tables_in
 from discreet.ledger.guarantee import DeltaT
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def init(
         return
     name = escape(str(vault))
     out.print(f"[bold]{name}[/] is ready: {made.ledger.guarantee}.")
-    for attribute, told in made.domain.found_in_words.items():
+    for attribute, told in tables_in(made.ledger.header).found_in_words.items():
         out.print(f"[dim]Found of {escape(attribute)}:[/] {told}", soft_wrap=True)
     out.print(f"[dim]Next:[/] discreet describe {name}")
 
