@@ -17,7 +17,7 @@ AT_A_TIME = 2
 ALONE = {
     "cubes": {"fig6_8", "fig6_9"},
     "buckets": {"fig6", "fig7"},
-    "relaxation": {"fig11", "fig12", "fig13", "fig14", "fig15", "fig16", "readings"},
+    "relaxation": {"fig11", "fig12", "fig13", "fig14", "fig15", "fig16", "variance", "readings"},
     "wide": {"wide"},
 }
 """Figure 16 also has the times of 13 to 15, and comes after them."""
