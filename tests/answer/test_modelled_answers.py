@@ -19,7 +19,6 @@ from discreet.cube.replicate_files import read_models, write_models
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.model import mixture_fit, size
 from discreet.model.mixture import ProductMixture
-from discreet.vault import models
 from discreet.vault.models import MODELS
 from discreet.vault.vault import Vault
 
@@ -266,7 +265,7 @@ def test_a_copy_that_another_process_removes_while_it_is_read_is_made_again(vaul
         shutil.rmtree(path)
         return read_models(path, lattice, key)
 
-    monkeypatch.setattr(models, "read_models", read_too_late)
+    monkeypatch.setattr(replicate_files, "read_models", read_too_late)
     assert Vault.open(vault.path).ask(sql, estimate="modelled").value == pytest.approx(before.value, rel=1e-6)
 
 

@@ -47,7 +47,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 READ_FROM = "modelled: biased, and sharper than least squares; the ranges are model ranges, from simulated releases"
-IN_BINS = "in sums and averages, a number in a bin counts as the bin's middle"
+IN_BINS = "in sums and averages, a number in a bin counts as the bin's middle, and the ranges do not doubt that"
 
 
 def ask_modelled(
